@@ -1,0 +1,78 @@
+"""The columns that analyses read: names, types, units; the store delivers them, order never matters.
+
+Amounts are exact decimals in the row's own currency, negative when money leaves the account. Dates are the bank's
+calendar days.
+"""
+
+import polars as pl
+
+MONEY = pl.Decimal(20, 5)
+
+BOOKINGS: dict[str, pl.DataType] = {
+    "id": pl.String(),
+    "account_id": pl.String(),
+    "booking_date": pl.Date(),
+    "amount": MONEY,
+    "currency": pl.String(),
+    "category": pl.String(),
+    "counterpart_name": pl.String(),
+    "counterpart_iban": pl.String(),
+    "merchant_name": pl.String(),
+    "is_adjusting_entry": pl.Boolean(),
+    "transfer_account_id": pl.String(),  # the own account on the other side, null when it is not an own transfer
+}
+"""One row per booked transaction of one user's selected accounts (cashflow, snapshot)."""
+
+CHARGES: dict[str, pl.DataType] = {
+    "user_id": pl.String(),
+    "id": pl.String(),
+    "account_id": pl.String(),
+    "booking_date": pl.Date(),
+    "amount": MONEY,
+    "currency": pl.String(),
+    "type": pl.String(),
+    "merchant_name": pl.String(),
+    "counterpart_name": pl.String(),
+    "counterpart_iban": pl.String(),
+    "creditor_id": pl.String(),
+    "mandate_reference": pl.String(),
+    "purpose": pl.String(),
+    "is_potential_duplicate": pl.Boolean(),
+    "is_adjusting_entry": pl.Boolean(),
+    "is_own_transfer": pl.Boolean(),  # the other side is an account of the same user
+}
+"""One row per booked transaction of any number of users, inflows too (recurring payments)."""
+
+SUBSCRIPTIONS: dict[str, pl.DataType] = {
+    "user_id": pl.String(),
+    "merchant_name": pl.String(),
+    "amount": MONEY,  # the latest charge, positive
+    "currency": pl.String(),
+    "frequency": pl.String(),  # weekly, biweekly, monthly, quarterly, yearly
+    "last_charged": pl.Date(),
+    "occurrences": pl.Int64(),  # charges within the six months
+    "charge_ids": pl.List(pl.String()),  # ids of all charges of the evidence, oldest first
+    "confidence": pl.Float64(),  # 0 to 1
+    "next_expected": pl.Date(),
+}
+"""One row per detected recurring payment; per user by yearly cost descending, then name."""
+
+CLASSIFIABLE: dict[str, pl.DataType] = {
+    "amount": MONEY,
+    "counterpart_name": pl.String(),
+    "counterpart_iban": pl.String(),
+    "creditor_id": pl.String(),
+    "mandate_reference": pl.String(),
+    "purpose": pl.String(),
+    "bank_transaction_code": pl.String(),
+    "purpose_code": pl.String(),
+    "gvc": pl.String(),
+    "swift_code": pl.String(),
+    "mcc": pl.String(),
+    "bank_text": pl.String(),
+    "merchant_name": pl.String(),  # only what the source itself said
+    "account_kind": pl.String(),  # of the account the row belongs to
+    "is_reversal": pl.Boolean(),
+    "is_return": pl.Boolean(),
+}
+"""One row per booking whose type, category and merchant are to be derived; other columns pass through."""

@@ -1,0 +1,118 @@
+"""What a bank connector is: it starts a refresh, is asked whether it is ready, and hands over records.
+
+A connector is input and parsing only: it touches no store, never sleeps, and never decides the state of a job;
+its failures say what happened, and one table in `handlers.syncs` says what that means for job and connection.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, Protocol
+
+from storage.records import Batch
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """A bank connection as its connector sees it; `settings` are what `bankdata connect` stored for it."""
+
+    id: str
+    user_id: str
+    bank_name: str
+    settings: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """The source is not ready; asking again before `seconds` have passed is pointless."""
+
+    seconds: float = 1.0
+    handle: Json | None = None  # replaces the stored handle when given
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """The source has everything; `handle` replaces the stored one when given."""
+
+    handle: Json | None = None
+
+
+class Connector(Protocol):
+    """One source of bank data. `handle` and `cursor` are JSON and are stored between calls."""
+
+    name: str
+
+    def start_refresh(self, connection: Connection, *, now: datetime) -> Json:
+        """Ask the source for fresh data; the handle that later calls receive."""
+        ...
+
+    def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:
+        """One question to the source, in bounded time."""
+        ...
+
+    def fetch(
+        self, connection: Connection, handle: Json, *, cursor: Json | None, today: date
+    ) -> Iterator[Batch]:
+        """The batches that are new since `cursor` (everything there is when None), lazily, overlaps included."""
+        ...
+
+    def next_cursor(self, connection: Connection, handle: Json, *, today: date) -> Json:
+        """Where the next fetch goes on, once everything of this one is stored."""
+        ...
+
+    def finish(self, connection: Connection, handle: Json, *, error: str | None) -> None:
+        """Called after the import is committed (error None) or has failed: a folder moves its files here."""
+        ...
+
+
+class SourceError(Exception):
+    """The bank's data could not be fetched."""
+
+    retry_after: float | None = None
+
+    def __init__(self, message: str | None = None, *, detail: str = "", retry_after: float | None = None) -> None:
+        super().__init__(message or self.__class__.__doc__)
+        self.detail = detail  # for the operator's log; never holds secrets, names or account numbers
+        self.retry_after = retry_after
+
+
+class Misconfigured(SourceError):
+    """The connection's settings are incomplete or wrong."""
+
+
+class ConsentExpired(SourceError):
+    """The consent for this bank connection has expired. Connect the bank again."""
+
+
+class ConsentRevoked(SourceError):
+    """The consent for this bank connection was withdrawn. Connect the bank again."""
+
+
+class UserActionRequired(SourceError):
+    """The bank asks for a sign-in. Renew the connection at the bank."""
+
+
+class RateLimited(SourceError):
+    """The bank allows no further requests for now."""
+
+
+class ProviderUnavailable(SourceError):
+    """The bank could not be reached."""
+
+
+class ProviderRejected(SourceError):
+    """The bank refused the request."""
+
+
+class UnsupportedFile(SourceError):
+    """Not a bank statement in a known format."""
+
+
+class MalformedFile(SourceError):
+    """The statement is damaged or incomplete."""
+
+
+class LimitExceeded(SourceError):
+    """The source is larger than allowed."""

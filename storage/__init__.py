@@ -1,0 +1,1 @@
+"""The cellar: the DuckDB store, its schema, queries, import and sync jobs."""

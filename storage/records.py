@@ -1,0 +1,103 @@
+"""What the import core accepts: one flat stream of records, whatever the source.
+
+A source (a connector or a statement reader) yields records in this order, any number of times:
+
+    AccountRecord        the account that everything after it belongs to
+    TransactionRecord*   its bookings, in the order of the source
+    StatementRecord      what the source says about the account as a whole (closes the block)
+
+so that a file of any size streams, and a store needs to know nothing of where data come from.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from typing import Literal
+
+AccountKind = Literal[
+    "checking", "savings", "credit_card", "securities", "loan", "membership", "building_savings", "other"
+]
+BookingStatus = Literal["booked", "pending"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountRecord:
+    """An account as its source names it; `stable_key` is the IBAN (compact form) where there is one,
+    else the source's own lasting key (bank code/number, card number with its middle hidden)."""
+
+    stable_key: str
+    currency: str
+    iban: str | None = None
+    name: str | None = None
+    kind: AccountKind | None = None
+    bank_name: str | None = None
+    bic: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionRecord:
+    """One booking, as the bank says it: nothing derived, signs applied (negative leaves the account).
+
+    `provider_id` is set only where the source guarantees that it is unique and lasting within the account.
+    `references` are weaker keys, strongest first, each with its kind ("servicer:20260131-17/0", "txid:...");
+    placeholders such as NONREF are left out by the reader. Neither end-to-end ids nor mandates are references.
+    """
+
+    amount: Decimal
+    currency: str
+    booking_date: date
+    value_date: date | None = None
+    status: BookingStatus = "booked"
+    provider_id: str | None = None
+    references: tuple[str, ...] = ()
+    counterpart_name: str | None = None
+    counterpart_iban: str | None = None
+    counterpart_bic: str | None = None
+    counterpart_bank_name: str | None = None
+    creditor_id: str | None = None
+    debitor_id: str | None = None
+    mandate_reference: str | None = None
+    end_to_end_id: str | None = None
+    purpose: str | None = None
+    bank_transaction_code: str | None = None  # ISO 20022: DOMAIN-FAMILY-SUBFAMILY
+    purpose_code: str | None = None  # ISO 20022 external purpose code
+    gvc: str | None = None  # German Geschaeftsvorfallcode, three digits
+    swift_code: str | None = None  # MT940 field 61 (NTRF) or OFX TRNTYPE
+    mcc: str | None = None  # merchant category code, four digits
+    bank_text: str | None = None  # the bank's own words for the kind of booking
+    merchant_name: str | None = None  # only where the source itself names the merchant apart
+    original_amount: Decimal | None = None
+    original_currency: str | None = None
+    is_reversal: bool = False
+    is_return: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementRecord:
+    """What the source says of the account as a whole; None where it says nothing.
+
+    `closing` is the booked balance (CLBD and its like, never an available one). `is_pending_complete` claims
+    that the pending rows before it are all there are: stored ones that are missing have been dropped by the bank.
+    `is_authoritative` claims that closing minus the bookings is the opening balance of a gapless history.
+    """
+
+    opening: Decimal | None = None
+    opening_date: date | None = None
+    closing: Decimal | None = None
+    closing_date: date | None = None
+    sequence: str | None = None
+    is_pending_complete: bool = False
+    is_authoritative: bool = False
+
+
+Record = AccountRecord | TransactionRecord | StatementRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """What is read in one go (one file, one answer of a bank): references are unique within it or not keys at all."""
+
+    id: str
+    records: Iterator[Record]
+    warnings: list[str] = field(default_factory=list)
