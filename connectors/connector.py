@@ -52,9 +52,7 @@ class Connector(Protocol):
         """One question to the source, in bounded time."""
         ...
 
-    def fetch(
-        self, connection: Connection, handle: Json, *, cursor: Json | None, today: date
-    ) -> Iterator[Batch]:
+    def fetch(self, connection: Connection, handle: Json, *, cursor: Json | None, today: date) -> Iterator[Batch]:
         """The batches that are new since `cursor` (everything there is when None), lazily, overlaps included."""
         ...
 

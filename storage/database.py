@@ -1,0 +1,238 @@
+"""The engine under the store: one DuckDB file, opened by one process, a cursor per call.
+
+Every query function takes a `Session` first: the `Database` itself (each statement on its own) or an open
+transaction. The SQL is the part that PostgreSQL understands too: `$1` parameters, TEXT, TIMESTAMP in UTC.
+"""
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import duckdb
+import polars as pl
+
+Row = dict[str, Any]
+T = TypeVar("T")
+
+MEMORY_LIMIT = "256MB"  # the server's promise is 400 MB in all; larger sorts spill to disk
+CONFLICT_TRIES = 5
+
+
+class StoreError(Exception):
+    """The store cannot be used."""
+
+
+class StoreInUse(StoreError):
+    """The store is open in another process; DuckDB lets one process open it at a time."""
+
+
+class StoreUnreadable(StoreError):
+    """The store file cannot be read."""
+
+
+class StoreFull(StoreError):
+    """The disk of the store is full; nothing of this change was stored."""
+
+
+class Conflict(Exception):
+    """Another transaction changed the same rows first."""
+
+
+class Session(Protocol):
+    """What a query function needs: rows, frames and appended frames, on its own or inside a transaction."""
+
+    def rows(self, sql: str, *parameters: Any) -> list[Row]:
+        """The rows of a statement (also of INSERT, UPDATE, DELETE ... RETURNING), by column name."""
+        ...
+
+    def execute(self, sql: str, *parameters: Any) -> int:
+        """How many rows an INSERT, UPDATE or DELETE changed."""
+        ...
+
+    def frame(self, sql: str, *parameters: Any, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+        """The rows of a query as a frame with exactly the columns and types of `schema`."""
+        ...
+
+    def append(self, table: str, frame: pl.DataFrame) -> None:
+        """Add the frame's rows to a table, columns matched by name, absent ones null."""
+        ...
+
+
+class _Cursor:
+    """A session on one DuckDB cursor."""
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        self._cursor = cursor
+
+    def rows(self, sql: str, *parameters: Any) -> list[Row]:
+        with _translated():
+            result = self._cursor.execute(sql, list(parameters))
+            names = [column[0] for column in result.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+    def execute(self, sql: str, *parameters: Any) -> int:
+        with _translated():
+            result = self._cursor.execute(sql, list(parameters))
+            return max(result.rowcount, 0)
+
+    def frame(self, sql: str, *parameters: Any, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+        with _translated():
+            relation = self._cursor.sql(sql, params=list(parameters))
+            return pl.DataFrame(relation).select(pl.col(name).cast(dtype) for name, dtype in schema.items())
+
+    def append(self, table: str, frame: pl.DataFrame) -> None:
+        if frame.is_empty():
+            return
+        columns = ", ".join(frame.columns)
+        with _translated():
+            self._cursor.register("appended_frame", _ArrowStream(frame))
+            try:
+                self._cursor.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM appended_frame")
+            finally:
+                self._cursor.unregister("appended_frame")
+
+
+class _ArrowStream:
+    """A frame that shows DuckDB only its Arrow side; a Polars frame as such would ask for pyarrow."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self._frame = frame
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._frame.__arrow_c_stream__(requested_schema)
+
+
+class Database:
+    """One open store. Safe to use from any thread; the root connection never leaves this class."""
+
+    def __init__(self, path: Path, *, export_folder: Path | None = None) -> None:
+        """Open or create the file; raises StoreInUse or StoreUnreadable."""
+        self.path = path
+        self._root = _connect(path)
+        self._import_lock = threading.Lock()
+        _harden(self._root, export_folder or path.parent / "backups")
+
+    def close(self) -> None:
+        """Write everything into the file and let go of it."""
+        with suppress(duckdb.Error):
+            self._root.execute("CHECKPOINT")
+        self._root.close()
+
+    def rows(self, sql: str, *parameters: Any) -> list[Row]:
+        with self._session() as session:
+            return session.rows(sql, *parameters)
+
+    def execute(self, sql: str, *parameters: Any) -> int:
+        with self._session() as session:
+            return session.execute(sql, *parameters)
+
+    def frame(self, sql: str, *parameters: Any, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+        with self._session() as session:
+            return session.frame(sql, *parameters, schema=schema)
+
+    def append(self, table: str, frame: pl.DataFrame) -> None:
+        with self._session() as session:
+            session.append(table, frame)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Session]:
+        """All or nothing; raises Conflict when another transaction was first."""
+        cursor = self._root.cursor()
+        try:
+            with _translated():
+                cursor.execute("BEGIN")
+            try:
+                yield _Cursor(cursor)
+                with _translated():
+                    cursor.execute("COMMIT")
+            except BaseException:
+                with suppress(duckdb.Error):
+                    cursor.execute("ROLLBACK")
+                raise
+        finally:
+            cursor.close()
+
+    def atomically(self, work: Callable[[Session], T]) -> T:
+        """The result of `work` inside a transaction, tried again when another one was first."""
+        for attempt in range(CONFLICT_TRIES):
+            try:
+                with self.transaction() as session:
+                    return work(session)
+            except Conflict:
+                if attempt + 1 == CONFLICT_TRIES:
+                    raise
+        raise AssertionError
+
+    @contextmanager
+    def _session(self) -> Iterator[_Cursor]:
+        cursor = self._root.cursor()
+        try:
+            yield _Cursor(cursor)
+        finally:
+            cursor.close()
+
+
+def as_json(value: Any) -> str:
+    """How JSON is kept in TEXT columns: one spelling per value."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _connect(path: Path) -> duckdb.DuckDBPyConnection:
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        empty = os.fstat(descriptor).st_size == 0
+        os.close(descriptor)
+        if empty:
+            path.unlink()  # DuckDB refuses an empty file; the folder's mode (0700) keeps the new one private
+        connection = duckdb.connect(
+            str(path),
+            config={
+                "threads": 1,
+                "memory_limit": MEMORY_LIMIT,
+                "storage_compatibility_version": "v1.2.0",
+                "late_materialization_max_rows": 100,
+                "checkpoint_threshold": "64MB",
+                "autoinstall_known_extensions": "false",
+                "autoload_known_extensions": "false",
+                "allow_community_extensions": "false",
+                "python_enable_replacements": "false",
+            },
+        )
+        path.chmod(0o600)
+    except duckdb.IOException as error:
+        if "lock" in str(error).lower():
+            raise StoreInUse(f"{path} is open in another process") from error
+        raise StoreUnreadable(f"{path} cannot be read as a store: {_first_line(error)}") from error
+    except (duckdb.Error, OSError) as error:
+        raise StoreUnreadable(f"{path} cannot be read as a store: {_first_line(error)}") from error
+    return connection
+
+
+def _harden(connection: duckdb.DuckDBPyConnection, export_folder: Path) -> None:
+    """Close the doors SQL has to the outside; the order is the only one DuckDB takes."""
+    folder = str(export_folder).replace("'", "''")
+    connection.execute(f"SET allowed_directories = ['{folder}/']")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except duckdb.TransactionException as error:
+        raise Conflict(_first_line(error)) from error
+    except duckdb.ConstraintException as error:
+        raise Conflict(_first_line(error)) from error
+    except (duckdb.IOException, duckdb.FatalException) as error:
+        if "no space" in str(error).lower() or "disk" in str(error).lower():
+            raise StoreFull(StoreFull.__doc__) from error
+        raise
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else error.__class__.__name__
