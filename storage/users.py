@@ -1,0 +1,133 @@
+"""The people whose accounts these are."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from secrets import token_hex
+
+from storage.database import Database, Row, Session, StoreError
+
+COLUMNS = "id, name, password_hash, has_subscription, home_currency, data_version, created_at"
+
+
+class UserExists(StoreError):
+    """A user of this name exists already."""
+
+
+class UserUnknown(StoreError):
+    """There is no user of this name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """A person; `data_version` is raised by every import and names one state of the person's data."""
+
+    id: str
+    name: str
+    password_hash: str | None
+    has_subscription: bool
+    home_currency: str
+    data_version: int
+    created_at: datetime
+
+
+def find(session: Session, user_id: str) -> User | None:
+    """The user of this id."""
+    return _first(session.rows(f"SELECT {COLUMNS} FROM users WHERE id = $1", user_id))
+
+
+def find_by_name(session: Session, name: str) -> User | None:
+    """The user who signs in under this name; case does not matter."""
+    return _first(session.rows(f"SELECT {COLUMNS} FROM users WHERE lower(name) = lower($1)", name))
+
+
+def named(session: Session, name: str) -> User:
+    """The user of this name; raises UserUnknown."""
+    user = find_by_name(session, name)
+    if user is None:
+        raise UserUnknown(f"There is no user named {name!r}. `bankdata users list` shows who there is.")
+    return user
+
+
+def everyone(session: Session) -> list[User]:
+    """All users by name."""
+    return [User(**row) for row in session.rows(f"SELECT {COLUMNS} FROM users ORDER BY lower(name), id")]
+
+
+def add(
+    database: Database,
+    *,
+    name: str,
+    password_hash: str | None,
+    has_subscription: bool,
+    home_currency: str,
+    now: datetime,
+    user_id: str | None = None,
+) -> User:
+    """A new user without any data; raises UserExists."""
+
+    def work(session: Session) -> User:
+        if find_by_name(session, name) is not None:
+            raise UserExists(f"There is a user named {name!r} already.")
+        user = User(
+            id=user_id or f"u{token_hex(10)}",
+            name=name,
+            password_hash=password_hash,
+            has_subscription=has_subscription,
+            home_currency=home_currency,
+            data_version=0,
+            created_at=now,
+        )
+        session.execute(
+            "INSERT INTO users VALUES ($1, $2, $3, $4, $5, 0, 0, $6)",
+            user.id,
+            user.name,
+            user.password_hash,
+            user.has_subscription,
+            user.home_currency,
+            now,
+        )
+        return user
+
+    return database.atomically(work)
+
+
+def set_password_hash(session: Session, user_id: str, password_hash: str) -> None:
+    """Replace the password."""
+    session.execute("UPDATE users SET password_hash = $2 WHERE id = $1", user_id, password_hash)
+
+
+def set_subscription(session: Session, user_id: str, *, active: bool) -> None:
+    """Say whether the user has an active subscription; without one the data endpoints answer 403."""
+    session.execute("UPDATE users SET has_subscription = $2 WHERE id = $1", user_id, active)
+
+
+def set_home_currency(session: Session, user_id: str, currency: str) -> None:
+    """The currency that sums over several currencies are converted to (decision 19)."""
+    session.execute(
+        "UPDATE users SET home_currency = $2, data_version = data_version + 1 WHERE id = $1", user_id, currency
+    )
+
+
+def remove(session: Session, user_id: str) -> None:
+    """Delete the user with all data; grants and sessions are the caller's (storage.oauth)."""
+    for table in (
+        "journal",
+        "jobs",
+        "pending_transactions",
+        "transactions",
+        "account_sources",
+        "accounts",
+        "connections",
+    ):
+        session.execute(f"DELETE FROM {table} WHERE user_id = $1", user_id)
+    session.execute("DELETE FROM users WHERE id = $1", user_id)
+
+
+def data_version(session: Session, user_id: str) -> int:
+    """The number of the present state of the user's data; 0 for an unknown user."""
+    rows = session.rows("SELECT data_version FROM users WHERE id = $1", user_id)
+    return int(rows[0]["data_version"]) if rows else 0
+
+
+def _first(rows: list[Row]) -> User | None:
+    return User(**rows[0]) if rows else None
