@@ -51,9 +51,7 @@ def migrate(database: Database, *, now: datetime) -> list[str]:
         with database.transaction() as session:
             for statement in _statements(migration.sql):
                 session.execute(statement)
-            session.execute(
-                "INSERT INTO schema_version VALUES ($1, $2, $3)", migration.number, migration.name, now
-            )
+            session.execute("INSERT INTO schema_version VALUES ($1, $2, $3)", migration.number, migration.name, now)
     return [migration.name for migration in pending]
 
 

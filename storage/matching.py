@@ -1,0 +1,206 @@
+"""The counted merge: which incoming bookings are known, which are new, which pending ones are booked now.
+
+Pure, one account and one batch at a time. For every key, f = how often it stands in the batch and d = how often it is
+stored; max(0, f - d) rows are new. So importing a file twice, in pieces, or with overlaps changes nothing, and two
+identical purchases on one day stay two.
+"""
+
+import re
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+
+from storage.identity import base_keys, fingerprint, squeezed
+from storage.records import TransactionRecord
+
+OWN_ID = re.compile(r"txn_[0-9a-f]{32}")
+PENDING_DAYS_MAX = 7  # a pending row books within a week or lapses
+SHARED_WORDS_MIN = 0.5  # of the shorter text: card texts gain a place and lose a prefix when they book
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRow:
+    """What is known of a stored booking for matching."""
+
+    id: str
+    identity: str
+    fingerprint: str
+    references: tuple[str, ...]
+    booking_date: date
+    amount: Decimal
+    currency: str
+    counterpart_iban: str | None
+    counterpart_name: str | None
+    purpose: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One incoming record with the row it is (None: new), and the identity under which it is stored.
+
+    `takes_over` marks a booked record whose stored row was pending until now.
+    """
+
+    record: TransactionRecord
+    stored: StoredRow | None
+    identity: str
+    fingerprint: str
+    takes_over: bool = False
+
+
+def match_booked(
+    records: Sequence[TransactionRecord], stored: Sequence[StoredRow], pending: Sequence[StoredRow]
+) -> list[Match]:
+    """One match per record, in order; rows of `pending` are offered to records that `stored` does not explain."""
+    keyed = _keyed(records)
+    known, waiting = _Known(stored), _Known(pending)
+    found = _explain(keyed, (known.by_own_id, known.by_key, known.by_content))
+    left = [None if row else item for row, item in zip(found, keyed, strict=True)]
+    booked_now = _explain(left, (waiting.by_own_id, waiting.by_key, waiting.by_content, waiting.by_likeness_before))
+    matches = []
+    for item, row, was_pending in zip(keyed, found, booked_now, strict=True):
+        if row is not None:
+            matches.append(Match(item.record, row, row.identity, item.fingerprint))
+        else:
+            identity = known.next_identity(item.base)
+            matches.append(
+                Match(item.record, was_pending, identity, item.fingerprint, takes_over=was_pending is not None)
+            )
+    return matches
+
+
+def match_pending(
+    records: Sequence[TransactionRecord], pending: Sequence[StoredRow], booked: Sequence[StoredRow]
+) -> list[Match]:
+    """One match per record that is still pending; one whose booked row is stored already is left out."""
+    keyed = _keyed(records)
+    known, done = _Known(pending), _Known(booked)
+    found = _explain(keyed, (known.by_own_id, known.by_key, known.by_content))
+    left = [None if row else item for row, item in zip(found, keyed, strict=True)]
+    booked_since = _explain(left, (done.by_own_id, done.by_key, done.by_content, done.by_likeness_after))
+    matches = []
+    for item, row, has_booked in zip(keyed, found, booked_since, strict=True):
+        if row is not None:
+            matches.append(Match(item.record, row, row.identity, item.fingerprint))
+        elif has_booked is None:
+            matches.append(Match(item.record, None, known.next_identity(item.base), item.fingerprint))
+    return matches
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """A record with its keys."""
+
+    record: TransactionRecord
+    base: str
+    fingerprint: str
+
+
+def _keyed(records: Sequence[TransactionRecord]) -> list[_Item]:
+    return [_Item(record, base, fingerprint(record)) for record, base in zip(records, base_keys(records), strict=True)]
+
+
+def _explain(
+    items: Sequence[_Item | None], ways: Sequence[Callable[[_Item], StoredRow | None]]
+) -> list[StoredRow | None]:
+    """For each item the stored row it is: every item is tried by the surest way before any by the next."""
+    found: list[StoredRow | None] = [None] * len(items)
+    for way in ways:
+        for index, item in enumerate(items):
+            if item is not None and found[index] is None:
+                found[index] = way(item)
+    return found
+
+
+class _Known:
+    """Stored rows, each of which can explain one record of the batch."""
+
+    def __init__(self, rows: Iterable[StoredRow]) -> None:
+        self._free: dict[str, StoredRow] = {}
+        self._by_base: dict[str, deque[str]] = defaultdict(deque)
+        self._by_print: dict[str, list[str]] = defaultdict(list)
+        self._by_amount: dict[Decimal, list[str]] = defaultdict(list)
+        self._ordinals: dict[str, int] = defaultdict(int)
+        for row in sorted(rows, key=lambda row: (len(row.identity), row.identity)):
+            base, _, ordinal = row.identity.rpartition("#")
+            self._free[row.id] = row
+            self._by_base[base].append(row.id)
+            self._by_print[row.fingerprint].append(row.id)
+            self._by_amount[row.amount].append(row.id)
+            self._ordinals[base] = max(self._ordinals[base], int(ordinal))
+
+    def by_own_id(self, item: _Item) -> StoredRow | None:
+        """Our own id inside the source's: an export of ours comes back."""
+        record = item.record
+        for key in (record.provider_id, *record.references):
+            own = OWN_ID.search(key or "")
+            if own is not None and own[0] in self._free:
+                return self._free.pop(own[0])
+        return None
+
+    def by_key(self, item: _Item) -> StoredRow | None:
+        """The next row of the same key: the counted merge."""
+        queue = self._by_base.get(item.base)
+        while queue:
+            row = self._free.pop(queue.popleft(), None)
+            if row is not None:
+                return row
+        return None
+
+    def by_content(self, item: _Item) -> StoredRow | None:
+        """A row that says the same and whose references do not speak against it."""
+        if item.record.provider_id is not None:
+            return None
+        for id_ in self._by_print.get(item.fingerprint, ()):
+            row = self._free.get(id_)
+            if row is not None and not _contradict(item.record.references, row.references):
+                return self._free.pop(id_)
+        return None
+
+    def by_likeness_before(self, item: _Item) -> StoredRow | None:
+        """The pending row that this booked record is, under another text perhaps; the nearest one."""
+        return self._nearest(item.record, lambda row: (item.record.booking_date - row.booking_date).days)
+
+    def by_likeness_after(self, item: _Item) -> StoredRow | None:
+        """The booked row that this pending record has become."""
+        return self._nearest(item.record, lambda row: (row.booking_date - item.record.booking_date).days)
+
+    def next_identity(self, base: str) -> str:
+        """The identity of one more row under this key."""
+        self._ordinals[base] += 1
+        return f"{base}#{self._ordinals[base]}"
+
+    def _nearest(self, record: TransactionRecord, days: Callable[[StoredRow], int]) -> StoredRow | None:
+        best: StoredRow | None = None
+        for id_ in self._by_amount.get(record.amount, ()):
+            row = self._free.get(id_)
+            if row is None or row.currency != record.currency or not 0 <= days(row) <= PENDING_DAYS_MAX:
+                continue
+            if _same_counterpart(record, row) and (best is None or days(row) < days(best)):
+                best = row
+        return self._free.pop(best.id) if best is not None else None
+
+
+def _contradict(ours: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
+    """Whether both carry references of one kind and none is shared: then equal content is two bookings."""
+    if not ours or not theirs or set(ours) & set(theirs):
+        return False
+    kinds = {reference.partition(":")[0] for reference in ours}
+    return any(reference.partition(":")[0] in kinds for reference in theirs)
+
+
+def _same_counterpart(record: TransactionRecord, row: StoredRow) -> bool:
+    if record.counterpart_iban and record.counterpart_iban == row.counterpart_iban:
+        return True
+    if record.counterpart_name and squeezed(record.counterpart_name) == squeezed(row.counterpart_name):
+        return True
+    ours = _words(record.counterpart_name, record.purpose)
+    theirs = _words(row.counterpart_name, row.purpose)
+    shorter = min(len(ours), len(theirs))
+    return shorter > 0 and len(ours & theirs) / shorter >= SHARED_WORDS_MIN
+
+
+def _words(*texts: str | None) -> set[str]:
+    return {word for text in texts if text for word in re.findall(r"[^\W\d_]{3,}", text.casefold())}
