@@ -1,0 +1,129 @@
+"""One class per error of OAuth: its docstring is the description, `code` the RFC's word, `status` the answer's."""
+
+from typing import ClassVar
+
+
+class OAuthError(Exception):
+    """The request cannot be served."""
+
+    code: ClassVar[str] = "invalid_request"
+    status: ClassVar[int] = 400
+
+    def __init__(self, description: str | None = None, *, headers: dict[str, str] | None = None) -> None:
+        self.description = description or self.__class__.__doc__ or self.code
+        self.headers = headers or {}
+        super().__init__(self.description)
+
+
+class InvalidRequest(OAuthError):
+    """The request is malformed."""
+
+
+class InvalidClient(OAuthError):
+    """The client is unknown."""
+
+    code = "invalid_client"
+    status = 401
+
+
+class InvalidGrant(OAuthError):
+    """The code or refresh token is not valid."""
+
+    code = "invalid_grant"
+
+
+class UnauthorizedClient(OAuthError):
+    """The client may not do this."""
+
+    code = "unauthorized_client"
+
+
+class UnsupportedGrantType(OAuthError):
+    """grant_type must be authorization_code or refresh_token."""
+
+    code = "unsupported_grant_type"
+
+
+class UnsupportedResponseType(OAuthError):
+    """response_type must be code."""
+
+    code = "unsupported_response_type"
+
+
+class InvalidScope(OAuthError):
+    """scope must name scopes of this service only: read:accounts, read:transactions, read:cashflow."""
+
+    code = "invalid_scope"
+
+
+class InvalidTarget(OAuthError):
+    """resource must be the address of this service's data interface."""
+
+    code = "invalid_target"
+
+
+class AccessDenied(OAuthError):
+    """The user did not allow access."""
+
+    code = "access_denied"
+
+
+class InvalidRedirectUri(OAuthError):
+    """A redirect URI cannot be accepted."""
+
+    code = "invalid_redirect_uri"
+
+
+class InvalidClientMetadata(OAuthError):
+    """The client's description cannot be accepted."""
+
+    code = "invalid_client_metadata"
+
+
+class RegistrationClosed(OAuthError):
+    """This server does not register clients. Ask its operator."""
+
+    code = "access_denied"
+    status = 403
+
+
+class RegistrationTokenWrong(OAuthError):
+    """Registration needs the initial access token of this server as a bearer token."""
+
+    code = "invalid_token"
+    status = 401
+
+
+class TooManyRequests(OAuthError):
+    """Too many requests. Try again later."""
+
+    code = "temporarily_unavailable"
+    status = 429
+
+    def __init__(self, retry_after: int, description: str | None = None) -> None:
+        super().__init__(description, headers={"Retry-After": str(retry_after)})
+        self.retry_after = retry_after
+
+
+class RequestTooLarge(OAuthError):
+    """The request is too large."""
+
+    status = 413
+
+
+class UnsupportedMediaType(OAuthError):
+    """The body must have the documented content type."""
+
+    status = 415
+
+
+class InvalidToken(Exception):
+    """The access token is missing, malformed, forged, expired or revoked; `reason` is for the log only."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class KeysUnusable(Exception):
+    """The signing keys cannot be read or written."""

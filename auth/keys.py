@@ -1,0 +1,214 @@
+"""The signing keys: RSA-2048, made at the first start, kept in one private file, rotated without a break."""
+
+import base64
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import tempfile
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TypedDict
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey, generate_private_key
+
+from auth.errors import KeysUnusable
+
+FILE_NAME = "oauth-keys.json"
+RSA_BITS = 2048
+RETIRED_FOR = timedelta(hours=1, seconds=5)  # one access lifetime and the leeway (oauth.md 3.7)
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """One key pair; `retired_at` is when its successor took over."""
+
+    kid: str
+    private: RSAPrivateKey
+    created_at: datetime
+    retired_at: datetime | None
+
+
+class _StoredKey(TypedDict):
+    pem: str
+    created_at: str
+    retired_at: str | None
+
+
+class KeyRing:
+    """The keys of one server, read from `folder`. Safe from any thread; sees rotations made by other processes."""
+
+    def __init__(self, folder: Path, *, now: datetime, retired_for: timedelta = RETIRED_FOR) -> None:
+        """Open the ring, or make it at the first start; raises KeysUnusable."""
+        self.path = folder / FILE_NAME
+        self._retired_for = retired_for
+        self._lock = threading.Lock()
+        self._secret = b""
+        self._keys: tuple[SigningKey, ...] = ()
+        self._read_at: tuple[int, int] | None = None
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not self.path.exists():
+                _write_once(self.path, _document(secrets.token_bytes(32), (_new_key(now),)))
+            self._read()
+        except OSError as error:
+            raise KeysUnusable(f"{self.path} cannot be used: {error.strerror or error}") from error
+
+    def active(self) -> SigningKey:
+        """The key that signs."""
+        self._refresh()
+        return next(key for key in self._keys if key.retired_at is None)
+
+    def public_key(self, kid: str, *, now: datetime) -> RSAPublicKey | None:
+        """The key that checks signatures under `kid`, or None when it is unknown or retired for too long."""
+        key = self._find(kid, now)
+        if key is None:
+            self._refresh()
+            key = self._find(kid, now)
+        return key.private.public_key() if key else None
+
+    def rotate(self, *, now: datetime) -> str:
+        """Put a new key in charge and return its kid; the old one stays valid for one access lifetime."""
+        new = _new_key(now)
+        with self._lock:
+            self._read()
+            kept = [
+                SigningKey(key.kid, key.private, key.created_at, key.retired_at or _utc(now))
+                for key in self._keys
+                if self._is_valid(key, now)
+            ]
+            _replace(self.path, _document(self._secret, (new, *kept)))
+            self._read()
+        return new.kid
+
+    def jwks(self, *, now: datetime) -> dict[str, list[dict[str, str]]]:
+        """The public halves as a JWK set (RFC 7517): the active key first."""
+        self._refresh()
+        return {
+            "keys": [
+                {**public_jwk(key.private.public_key()), "alg": "RS256", "use": "sig", "kid": key.kid}
+                for key in self._keys
+                if self._is_valid(key, now)
+            ]
+        }
+
+    def secret(self, purpose: str) -> bytes:
+        """A lasting secret of this server for one purpose; purposes know nothing of each other."""
+        return hmac.new(self._secret, purpose.encode(), hashlib.sha256).digest()
+
+    def _find(self, kid: str, now: datetime) -> SigningKey | None:
+        return next((key for key in self._keys if key.kid == kid and self._is_valid(key, now)), None)
+
+    def _is_valid(self, key: SigningKey, now: datetime) -> bool:
+        return key.retired_at is None or _utc(now) < key.retired_at + self._retired_for
+
+    def _refresh(self) -> None:
+        """Read again when another process has rotated: one stat call otherwise."""
+        if _stamp(self.path) != self._read_at:
+            with self._lock:
+                self._read()
+
+    def _read(self) -> None:
+        stamp = _stamp(self.path)
+        if stamp is None:
+            raise KeysUnusable(f"{self.path} is missing: restore it, or restart to make new keys")
+        if self.path.stat().st_mode & 0o077:
+            raise KeysUnusable(f"{self.path} can be read by other users: chmod 600 it, then rotate the keys")
+        try:
+            document = json.loads(self.path.read_text("utf-8"))
+            secret = base64.urlsafe_b64decode(document["secret"])
+            keys = tuple(_loaded(stored) for stored in document["keys"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise KeysUnusable(f"{self.path} is damaged: restore it from the backup") from error
+        if len(secret) != 32 or sum(key.retired_at is None for key in keys) != 1:
+            raise KeysUnusable(f"{self.path} is damaged: restore it from the backup")
+        self._secret, self._keys, self._read_at = secret, keys, stamp
+
+
+def public_jwk(key: RSAPublicKey) -> dict[str, str]:
+    """The members of RFC 7518 section 6.3.1: public ones only."""
+    numbers = key.public_numbers()
+    return {"kty": "RSA", "n": _base64url_integer(numbers.n), "e": _base64url_integer(numbers.e)}
+
+
+def thumbprint(jwk: Mapping[str, str]) -> str:
+    """RFC 7638 section 3: SHA-256 over the required members in lexicographic order, without white space."""
+    required = json.dumps({name: jwk[name] for name in ("e", "kty", "n")}, sort_keys=True, separators=(",", ":"))
+    return base64.urlsafe_b64encode(hashlib.sha256(required.encode()).digest()).rstrip(b"=").decode()
+
+
+def _new_key(now: datetime) -> SigningKey:
+    private = generate_private_key(public_exponent=65537, key_size=RSA_BITS)
+    return SigningKey(thumbprint(public_jwk(private.public_key())), private, _utc(now), None)
+
+
+def _document(secret: bytes, keys: tuple[SigningKey, ...]) -> bytes:
+    stored = [
+        _StoredKey(
+            pem=key.private.private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            ).decode(),
+            created_at=key.created_at.isoformat(),
+            retired_at=key.retired_at.isoformat() if key.retired_at else None,
+        )
+        for key in keys
+    ]
+    return json.dumps({"secret": base64.urlsafe_b64encode(secret).decode(), "keys": stored}, indent=1).encode()
+
+
+def _loaded(stored: _StoredKey) -> SigningKey:
+    private = serialization.load_pem_private_key(stored["pem"].encode(), password=None)
+    if not isinstance(private, RSAPrivateKey) or private.key_size < RSA_BITS:
+        raise ValueError("not an RSA key of 2048 bits or more")
+    retired_at = stored["retired_at"]
+    return SigningKey(
+        thumbprint(public_jwk(private.public_key())),
+        private,
+        datetime.fromisoformat(stored["created_at"]),
+        datetime.fromisoformat(retired_at) if retired_at else None,
+    )
+
+
+def _write_once(path: Path, content: bytes) -> None:
+    """The file whole or not at all; of two first starts at once, the first one wins."""
+    temporary = _private_file(path, content)
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        pass
+    finally:
+        temporary.unlink()
+
+
+def _replace(path: Path, content: bytes) -> None:
+    _private_file(path, content).replace(path)
+
+
+def _private_file(beside: Path, content: bytes) -> Path:
+    descriptor, name = tempfile.mkstemp(dir=beside.parent, prefix=".keys-")  # mkstemp makes mode 0600
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return Path(name)
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_mtime_ns, status.st_ino
+
+
+def _base64url_integer(value: int) -> str:
+    return base64.urlsafe_b64encode(value.to_bytes((value.bit_length() + 7) // 8, "big")).rstrip(b"=").decode()
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
