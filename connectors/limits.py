@@ -1,0 +1,23 @@
+"""The limits on what a source may hand us, named once; one beyond each is refused with `LimitExceeded`.
+
+They are far above what a bank issues and far below what would stop a worker (docs/decisions/readers.md).
+"""
+
+FILE_BYTES_MAX = 256 * 1024 * 1024
+ENTRIES_MAX = 1_000_000  # bookings of one file, details of batches included
+LINE_CHARACTERS_MAX = 64 * 1024  # of a text format; a bank's longest line is a few hundred characters
+HEAD_BYTES = 64 * 1024  # what `detect` is shown of a file
+
+NAME_CHARACTERS_MAX = 140  # ISO 20022 Max140Text; finAPI keeps 80
+PURPOSE_CHARACTERS_MAX = 2000
+KEY_CHARACTERS_MAX = 140  # references, mandates, ids
+AMOUNT_DIGITS_MAX = 15
+
+XML_ENTRY_BYTES_MAX = 64 * 1024 * 1024  # between two finished entries; libxml2 holds this much as a tree
+XML_ENTRY_MARKS_MAX = 2_000_000  # "<" between two finished entries: about 60,000 details of one batch
+
+ZIP_MEMBERS_MAX = 100
+ZIP_MEMBER_BYTES_MAX = 64 * 1024 * 1024
+ZIP_TOTAL_BYTES_MAX = FILE_BYTES_MAX
+ZIP_RATIO_MAX = 200  # 200 MB of zeros make a ZIP of 190 KB: 1,028
+ZIP_RATIO_FREE_BYTES = 1024 * 1024  # a member this small may have any ratio

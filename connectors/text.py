@@ -1,0 +1,164 @@
+"""Texts, amounts, dates and keys as banks write them, turned into what may be stored; shared by all readers."""
+
+import re
+import unicodedata
+from datetime import date, timedelta
+from decimal import Decimal
+from functools import lru_cache
+from typing import Literal
+
+import schwifty
+
+from connectors.limits import AMOUNT_DIGITS_MAX, KEY_CHARACTERS_MAX, NAME_CHARACTERS_MAX, PURPOSE_CHARACTERS_MAX
+
+# C0, C1, bidi marks, embeddings, overrides and isolates, zero-width characters, BOM, surrogates: nothing a bank means.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff]"
+)
+_PLACEHOLDERS = frozenset(
+    {
+        "NONREF", "NOREF", "NOTPROVIDED", "NOTAVAILABLE", "NOTSPECIFIED", "UNKNOWN", "KEINE", "KEINEREFERENZ",
+        "NONE", "NULL", "NIL", "NA", "REF", "STARTUMS", "UNBEKANNT", "EREF", "KREF",
+    }
+)  # fmt: skip
+_CREDITOR_ID = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{3}[A-Z0-9]{1,28}")
+_IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}")
+_BIC = re.compile(r"[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}(?:[A-Z0-9]{3})?")
+_DIGITS = re.compile(r"[0-9]*")
+
+# Countries whose accounts are not in euro unless the bank says so (ISO 3166 -> ISO 4217).
+_CURRENCIES = {
+    "CH": "CHF", "LI": "CHF", "GB": "GBP", "DK": "DKK", "SE": "SEK", "NO": "NOK", "IS": "ISK", "PL": "PLN", "CZ": "CZK",
+    "HU": "HUF", "RO": "RON", "RS": "RSD", "MK": "MKD", "AL": "ALL", "BA": "BAM", "UA": "UAH", "TR": "TRY", "MD": "MDL",
+    "GE": "GEL", "KZ": "KZT", "IL": "ILS", "AE": "AED", "SA": "SAR", "QA": "QAR", "KW": "KWD", "BH": "BHD", "JO": "JOD",
+    "EG": "EGP", "TN": "TND", "PK": "PKR", "BR": "BRL", "BY": "BYN", "AZ": "AZN",
+}  # fmt: skip
+CURRENCY_UNSTATED = "EUR"  # the home currency of decision 19, for a source that names none
+
+
+def clean(text: str | None, characters: int = NAME_CHARACTERS_MAX) -> str | None:
+    """One line of visible text in NFC, runs of white space as one space, cut at `characters`; None when empty."""
+    if not text:
+        return None
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", _INVISIBLE.sub("", text))
+    elif not text.isprintable():
+        text = _INVISIBLE.sub("", text)
+    text = " ".join(text.split())
+    return text[:characters].rstrip() or None
+
+
+def clean_purpose(*parts: str | None) -> str | None:
+    """The parts of a remittance text as one line; repeated parts once."""
+    if len(parts) == 1:
+        return clean(parts[0], PURPOSE_CHARACTERS_MAX)
+    lines = dict.fromkeys(line for line in (clean(part, PURPOSE_CHARACTERS_MAX) for part in parts) if line)
+    return " ".join(lines)[:PURPOSE_CHARACTERS_MAX].rstrip() or None
+
+
+def clean_key(text: str | None) -> str | None:
+    """A reference, mandate or id; None for the placeholders that banks write instead (sources 4.3)."""
+    key = clean(text, KEY_CHARACTERS_MAX)
+    return None if key is None or is_placeholder(key) else key
+
+
+def is_placeholder(key: str) -> bool:
+    """NONREF, NOT PROVIDED, KEINE, "-", zeros and their like: text that stands for "no reference"."""
+    letters = "".join(character for character in key.upper() if character.isalnum())
+    return letters in _PLACEHOLDERS or not letters.strip("0X")
+
+
+def parse_amount(text: str, decimal_mark: Literal[",", "."] = ".") -> Decimal:
+    """An exact amount; `ValueError` for NaN, infinity, exponents, doubtful grouping and more than 15 digits.
+
+    Spaces, apostrophes and the mark that is not the decimal one may group thousands.
+    """
+    compact = text.strip().replace("\u2212", "-").replace("\u2019", "'")
+    sign = ""
+    if compact[:1] in ("+", "-"):
+        sign, compact = compact[0], compact[1:].lstrip()
+    whole, mark, fraction = compact.partition(decimal_mark)
+    if not whole.isascii() or not whole.isdigit():
+        whole = _ungrouped(whole, "." if decimal_mark == "," else ",")
+    if not _is_number(whole, fraction) or (not mark and not whole):
+        raise ValueError("not an amount")
+    if len(whole.lstrip("0")) + len(fraction.rstrip("0")) > AMOUNT_DIGITS_MAX:
+        raise ValueError("an amount of too many digits")
+    return Decimal(f"{sign}{whole or '0'}.{fraction or '0'}") if fraction else Decimal(f"{sign}{whole}")
+
+
+def _ungrouped(whole: str, thousands_mark: str) -> str:
+    for mark in (thousands_mark, "'", " ", "\u00a0", "\u202f"):
+        first, *groups = whole.split(mark)
+        if groups and 1 <= len(first) <= 3 and all(len(group) == 3 for group in groups):
+            return "".join((first, *groups))
+    return whole
+
+
+def _is_number(whole: str, fraction: str) -> bool:
+    return bool(_DIGITS.fullmatch(whole) and _DIGITS.fullmatch(fraction) and (whole or fraction))
+
+
+@lru_cache(maxsize=4096)
+def parse_date(text: str) -> date:
+    """The calendar day of an ISO date or date-time; its zone is not applied (decision 10). `ValueError` otherwise."""
+    day = date.fromisoformat(text.strip()[:10])
+    if not 1900 <= day.year <= 2199:
+        raise ValueError("a year no booking has")
+    return day
+
+
+def day_or_month_end(year: int, month: int, day: int) -> date:
+    """That day; 29 to 31 become the month's last day where it is shorter (interest bookings of 30 February)."""
+    try:
+        return date(year, month, day)
+    except ValueError:
+        if not 28 < day < 32:
+            raise
+        return date(year + month // 12, month % 12 + 1, 1) - timedelta(days=1)
+
+
+@lru_cache(maxsize=65536)
+def parse_iban(text: str | None) -> str | None:
+    """The compact IBAN when length, shape and check digits are right, else None."""
+    compact = compact_iban(text)
+    return compact if compact and schwifty.IBAN(compact, allow_invalid=True).is_valid else None
+
+
+def compact_iban(text: str | None) -> str | None:
+    """What has the shape of an IBAN, compact; for fields that the bank itself calls IBAN."""
+    if not text:
+        return None
+    compact = text if text.isalnum() else "".join(text.split())
+    compact = compact.upper()
+    return compact if _IBAN.fullmatch(compact) else None
+
+
+@lru_cache(maxsize=65536)
+def parse_bic(text: str | None) -> str | None:
+    """What has the shape of a BIC (ISO 9362), else None."""
+    bic = (text or "").strip().upper()
+    return bic if _BIC.fullmatch(bic) else None
+
+
+@lru_cache(maxsize=65536)
+def parse_creditor_id(text: str | None) -> str | None:
+    """A SEPA creditor identifier whose check digits are right (EPC262-08: without the business code), else None."""
+    compact = "".join((text or "").split()).upper()
+    if not _CREDITOR_ID.fullmatch(compact):
+        return None
+    digits = "".join(str(int(character, 36)) for character in compact[7:] + compact[:4])
+    return compact if int(digits) % 97 == 1 else None
+
+
+def reference(kind: str, text: str | None) -> str | None:
+    """A weak key with its kind, such as "servicer:20260131-17"; None for placeholders."""
+    key = clean_key(text)
+    return f"{kind}:{key}" if key else None
+
+
+def currency_of(iban: str | None, bic: str | None = None) -> str:
+    """The currency of the account's country, for sources that state none at all."""
+    country = iban[:2] if iban else bic[4:6] if bic else ""
+    return _CURRENCIES.get(country, CURRENCY_UNSTATED)
