@@ -50,7 +50,8 @@ def add(
     if known is not None:
         return known
     session.execute(
-        "INSERT INTO connections VALUES ($1, $2, $3, $4, 'ACTIVE', $5, NULL, NULL, 0, $6)",
+        "INSERT INTO connections (id, user_id, connector, bank_name, status, settings, failures_in_row, created_at)"
+        " VALUES ($1, $2, $3, $4, 'ACTIVE', $5, 0, $6)",
         connection_id,
         user_id,
         connector,

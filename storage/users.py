@@ -115,6 +115,7 @@ def remove(session: Session, user_id: str) -> None:
         "jobs",
         "pending_transactions",
         "transactions",
+        "statements",
         "account_sources",
         "accounts",
         "connections",

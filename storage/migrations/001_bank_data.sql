@@ -22,6 +22,8 @@ CREATE TABLE connections (
     cursor TEXT,                        -- JSON, where the next fetch goes on
     consent_expires_at TIMESTAMP,
     failures_in_row INTEGER NOT NULL,
+    running_job_id TEXT,                -- the one job of this connection that is not final
+    next_sync_at TIMESTAMP,             -- before this a sync is skipped
     created_at TIMESTAMP NOT NULL
 );
 
@@ -120,6 +122,21 @@ CREATE TABLE journal (
     change TEXT NOT NULL,               -- added, modified, removed
     job_id TEXT NOT NULL,
     recorded_at TIMESTAMP NOT NULL
+);
+
+CREATE TABLE statements (               -- what files and banks said of an account as a whole
+    user_id TEXT NOT NULL,
+    account_id TEXT NOT NULL,
+    batch_id TEXT NOT NULL,
+    position INTEGER NOT NULL,          -- of the statement within its batch
+    sequence TEXT,
+    opening DECIMAL(20, 5),
+    opening_date DATE,
+    closing DECIMAL(20, 5),
+    closing_date DATE,
+    is_authoritative BOOLEAN NOT NULL,
+    connection_id TEXT NOT NULL,
+    received_at TIMESTAMP NOT NULL
 );
 
 CREATE TABLE settings (                 -- what the store remembers of itself: the demo clock's offset, for one

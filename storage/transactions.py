@@ -1,0 +1,112 @@
+"""Booked transactions: a page, a count, one row, and the frames that the analyses read.
+
+Every query carries the user's id: the table is sorted by it, and that is also what keeps users apart.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+import polars as pl
+
+from analytics.frames import BOOKINGS, CHARGES
+from analytics.text import fold, plain
+from storage.database import Row, Session
+
+LIST_COLUMNS = (
+    "id, account_id, amount, currency, booking_date, value_date, merchant_name, counterpart_name,"
+    " counterpart_iban, mandate_reference, type, category, purpose"
+)
+DETAIL_COLUMNS = LIST_COLUMNS + (
+    ", counterpart_bic, counterpart_bank_name, creditor_id, debitor_id, bank_transaction_code, purpose_code,"
+    " is_potential_duplicate, is_adjusting_entry, created_at"
+)
+RULE_COLUMNS = ", type_rule, category_rule, merchant_rule, transfer_rule, transfer_id, transfer_account_id"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which booked transactions of a user are meant; both ends of the date range are inclusive."""
+
+    account_ids: Sequence[str]
+    category: str | None = None
+    date_from: date | None = None
+    date_to: date | None = None
+    search: str | None = None
+
+    def condition(self, user_id: str) -> tuple[str, list[object]]:
+        """The WHERE clause of this selection and its parameters, $1 onwards."""
+        parts = ["user_id = $1", "account_id = ANY($2::TEXT[])"]
+        values: list[object] = [user_id, list(self.account_ids)]
+        for column, operator, value in (
+            ("category", "=", self.category),
+            ("booking_date", ">=", self.date_from),
+            ("booking_date", "<=", self.date_to),
+        ):
+            if value is not None:
+                values.append(value)
+                parts.append(f"{column} {operator} ${len(values)}")
+        for word in dict.fromkeys((self.search or "").split()):
+            values += [fold(word), plain(word)]
+            parts.append(f"(strpos(search_text, ${len(values) - 1}) > 0 OR strpos(search_text, ${len(values)}) > 0)")
+        return " AND ".join(parts), values
+
+
+def count(session: Session, user_id: str, selection: Selection) -> int:
+    """How many booked transactions the selection holds."""
+    condition, values = selection.condition(user_id)
+    return int(session.rows(f"SELECT count(*) AS n FROM transactions WHERE {condition}", *values)[0]["n"])
+
+
+def page(session: Session, user_id: str, selection: Selection, *, limit: int, offset: int) -> list[Row]:
+    """One page, newest first, then by id descending: a total order (decision 1)."""
+    condition, values = selection.condition(user_id)
+    return session.rows(
+        f"SELECT {LIST_COLUMNS} FROM transactions WHERE {condition}"
+        f" ORDER BY booking_date DESC, id DESC LIMIT {int(limit)} OFFSET {int(offset)}",
+        *values,
+    )
+
+
+def find(session: Session, user_id: str, transaction_id: str) -> Row | None:
+    """One booked transaction of the user with all its details and the rules that derived them."""
+    rows = session.rows(
+        f"SELECT {DETAIL_COLUMNS}{RULE_COLUMNS} FROM transactions WHERE user_id = $1 AND id = $2",
+        user_id,
+        transaction_id,
+    )
+    return rows[0] if rows else None
+
+
+def bookings(
+    session: Session, user_id: str, account_ids: Sequence[str], *, since: date | None, until: date | None = None
+) -> pl.DataFrame:
+    """The selection's rows from `since` to `until`, both included, as analytics.frames.BOOKINGS."""
+    condition, values = Selection(account_ids=account_ids, date_from=since, date_to=until).condition(user_id)
+    return session.frame(f"SELECT {', '.join(BOOKINGS)} FROM transactions WHERE {condition}", *values, schema=BOOKINGS)
+
+
+def charges(
+    session: Session, user_ids: Sequence[str], *, since: date, account_ids: Sequence[str] | None = None
+) -> pl.DataFrame:
+    """The evidence for recurring payments of these users, as analytics.frames.CHARGES."""
+    columns = ", ".join(name for name in CHARGES if name != "is_own_transfer")
+    return session.frame(
+        f"SELECT {columns}, transfer_account_id IS NOT NULL AS is_own_transfer FROM transactions"
+        " WHERE user_id = ANY($1::TEXT[]) AND booking_date >= $2 AND ($3::TEXT[] IS NULL OR account_id = ANY($3))",
+        list(user_ids),
+        since,
+        list(account_ids) if account_ids is not None else None,
+        schema=CHARGES,
+    )
+
+
+def first_booking_date(session: Session, user_id: str, account_ids: Sequence[str]) -> date | None:
+    """The day of the oldest booked transaction of these accounts."""
+    rows = session.rows(
+        "SELECT min(booking_date) AS day FROM transactions WHERE user_id = $1 AND account_id = ANY($2::TEXT[])",
+        user_id,
+        list(account_ids),
+    )
+    day = rows[0]["day"]
+    return day if isinstance(day, date) else None
