@@ -1,0 +1,9 @@
+"""Card numbers as they may be kept."""
+
+
+def hidden_card_number(number: str) -> str:
+    """A card number with its middle hidden (PCI DSS 3.4: at most the first six and last four digits are kept)."""
+    digits = "".join(number.split())
+    if not (digits.isascii() and digits.isdigit() and 13 <= len(digits) <= 19):
+        return number
+    return f"{digits[:6]}{'*' * (len(digits) - 10)}{digits[-4:]}"

@@ -1,0 +1,133 @@
+"""The tags of an OFX file, SGML or XML, as a stream of flat tokens in bounded memory and linear time."""
+
+import codecs
+import re
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+from connectors.connector import LimitExceeded, MalformedFile
+
+CHUNK_BYTES = 1 << 16
+VALUE_BYTES_MAX = 1 << 18  # one value, tag or comment; the longest real memo met has some 2,000 characters
+
+# A stray "<" in an unescaped SGML value ("A < B") matches nothing here and stays part of the value.
+_TAG = re.compile(
+    rb"<(?:(/?)([A-Za-z][A-Za-z0-9._-]{0,79})(?:\s[^<>]{0,512}|/)?>|(!--)|(!\[CDATA\[)|(\?)|(!(?:DOCTYPE|ENTITY)))",
+    re.IGNORECASE,
+)
+_ENTITY = re.compile(r"&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|(amp|lt|gt|quot|apos|nbsp));")
+_NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'", "nbsp": " "}
+_CODEC = re.compile(r"(?:cp|windows-?)?(125\d|437|850|932|936|949|950)|(iso-?)?8859-(\d\d?)", re.IGNORECASE)
+
+
+class Token(NamedTuple):
+    """One tag and the bytes up to the next one."""
+
+    name: str  # upper case
+    is_closing: bool
+    text: bytes
+    line: int
+
+
+def tokens(stream: BinaryIO, head: bytes = b"") -> Iterator[Token]:
+    """Every tag of `head` and the rest of `stream` in order, comments and processing instructions left out.
+
+    Raises MalformedFile for a DOCTYPE (entities are never expanded) and LimitExceeded for an endless value.
+    """
+    buffer, line = b"", 1
+    waiting: tuple[str, bool, int] | None = None  # the tag whose text is still being collected, and its line
+    parts: list[bytes] = []
+    size = 0  # of the parts
+    chunks = _as_ascii_superset(stream, head)
+    is_last = False
+    while not is_last:
+        chunk = next(chunks, b"")
+        is_last = not chunk
+        buffer += chunk
+        position = 0  # everything before it is consumed
+        while match := _TAG.search(buffer, position):
+            closing, name, comment, cdata, _, declaration = match.groups()
+            if declaration:
+                raise MalformedFile(f"Line {line}: a document type declaration is not allowed.")
+            end = match.end()
+            if not name:
+                mark = b"-->" if comment else b"]]>" if cdata else b">"
+                end = buffer.find(mark, match.end())
+                if end < 0:
+                    break  # wait for the rest of it
+            piece = buffer[position : match.start()]
+            if cdata:
+                piece += _escaped(buffer[match.end() : end])
+            if piece:
+                parts.append(piece)
+                size += len(piece)
+            if size > VALUE_BYTES_MAX:
+                raise LimitExceeded(f"Line {line}: a value is longer than {VALUE_BYTES_MAX} bytes.")
+            if name:
+                if waiting:
+                    yield Token(waiting[0], waiting[1], b"".join(parts), waiting[2])
+                parts.clear()
+                size = 0
+                line += buffer.count(b"\n", position, match.start())
+                waiting = (name.decode("ascii").upper(), bool(closing), line)
+                line += buffer.count(b"\n", match.start(), end)
+            else:
+                line += buffer.count(b"\n", position, end)
+                end += len(mark)
+            position = end
+        buffer = buffer[position:]
+        if len(buffer) > VALUE_BYTES_MAX:
+            raise LimitExceeded(f"Line {line}: a value is longer than {VALUE_BYTES_MAX} bytes.")
+    if waiting:
+        parts.append(buffer)
+        yield Token(waiting[0], waiting[1], b"".join(parts), waiting[2])
+
+
+def decoded(value: bytes, charset: str) -> str:
+    """The text of a value: UTF-8 where it is valid UTF-8 (many files declare 1252 and are not), else `charset`."""
+    try:
+        text = value.decode("utf-8")
+    except UnicodeDecodeError:
+        text = value.decode(charset, "replace")
+    return _ENTITY.sub(_character, text) if "&" in text else text
+
+
+def declared_charset(head: bytes) -> str:
+    """The single-byte (or East Asian) charset an OFX header names, as a Python codec; cp1252 when it says nothing."""
+    text = head.partition(b"<OFX>")[0].decode("ascii", "replace")
+    found = re.search(r"(?:CHARSET\s*[:=]|encoding=)\s*[\"']?([\w-]+)", text, re.IGNORECASE)
+    codec = _CODEC.fullmatch(found[1]) if found else None
+    if codec is None or codec[3] == "1":
+        return "cp1252"  # ISO 8859-1 as every browser reads it
+    name = f"cp{codec[1]}" if codec[1] else f"iso8859-{codec[3]}"
+    try:
+        return codecs.lookup(name).name
+    except LookupError:
+        return "cp1252"
+
+
+def _as_ascii_superset(stream: BinaryIO, head: bytes) -> Iterator[bytes]:
+    chunk = head or stream.read(CHUNK_BYTES)
+    if chunk[:2] not in (b"\xff\xfe", b"\xfe\xff"):
+        while chunk:
+            yield chunk
+            chunk = stream.read(CHUNK_BYTES)
+        return
+    decoder = codecs.getincrementaldecoder("utf-16")("replace")
+    while chunk:
+        # never an empty piece, which would read as the end: half a character stays inside the decoder
+        if piece := decoder.decode(chunk).encode("utf-8", "replace"):
+            yield piece
+        chunk = stream.read(CHUNK_BYTES)
+
+
+def _escaped(raw: bytes) -> bytes:
+    return raw.replace(b"&", b"&amp;").replace(b"<", b"&lt;")
+
+
+def _character(match: re.Match[str]) -> str:
+    decimal, hexadecimal, name = match.groups()
+    if name:
+        return _NAMED[name]
+    code = int(decimal) if decimal else int(hexadecimal, 16)
+    return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else "�"
