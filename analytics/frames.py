@@ -45,6 +45,7 @@ CHARGES: dict[str, pl.DataType] = {
 
 SUBSCRIPTIONS: dict[str, pl.DataType] = {
     "user_id": pl.String(),
+    "id": pl.String(),  # "sub_...": the same stream keeps it through further charges and price changes
     "merchant_name": pl.String(),
     "amount": MONEY,  # the latest charge, positive
     "currency": pl.String(),
@@ -76,3 +77,53 @@ CLASSIFIABLE: dict[str, pl.DataType] = {
     "is_return": pl.Boolean(),
 }
 """One row per booking whose type, category and merchant are to be derived; other columns pass through."""
+
+FIGURE = pl.Decimal(38, 5)
+"""Sums and converted amounts: wide enough for any sum of MONEY."""
+
+RATES: dict[str, pl.DataType] = {
+    "currency": pl.String(),
+    "day": pl.Date(),
+    "rate": pl.Decimal(14, 6),  # units of the currency for one euro; null: no longer quoted from this day on
+}
+"""Reference rates of the European Central Bank, one row per currency and day of publication, in that order."""
+
+BALANCES: dict[str, pl.DataType] = {
+    "id": pl.String(),
+    "name": pl.String(),
+    "iban": pl.String(),
+    "kind": pl.String(),
+    "bank_name": pl.String(),
+    "currency": pl.String(),
+    "balance": MONEY,  # booked, null when no source said it
+}
+"""One row per selected account, in the order in which they are listed (snapshot)."""
+
+OWN_ACCOUNTS: dict[str, pl.DataType] = {"id": pl.String(), "iban": pl.String()}
+"""One row per account of one user, whatever is selected (pairing of transfers)."""
+
+LEGS: dict[str, pl.DataType] = {
+    "id": pl.String(),
+    "account_id": pl.String(),
+    "booking_date": pl.Date(),
+    "amount": MONEY,
+    "currency": pl.String(),
+    "counterpart_iban": pl.String(),
+    "is_adjusting_entry": pl.Boolean(),
+}
+"""One row per booked transaction of one user (pairing of transfers)."""
+
+LOOKALIKES: dict[str, pl.DataType] = {
+    "id": pl.String(),
+    "account_id": pl.String(),
+    "booking_date": pl.Date(),
+    "amount": MONEY,
+    "currency": pl.String(),
+    "counterpart_name": pl.String(),
+    "counterpart_iban": pl.String(),
+    "purpose": pl.String(),
+    "is_adjusting_entry": pl.Boolean(),
+    "connection_id": pl.String(),
+    "batch_id": pl.String(),
+}
+"""One row per booked transaction, new or stored (potential duplicates)."""

@@ -1,0 +1,62 @@
+"""Calendar spans that analyses are asked for: months, the last 30 days, the six months of subscriptions."""
+
+import re
+from datetime import date, timedelta
+
+LAST_DAYS = 30  # interface 4.6; today and the 29 days before it (decision 10)
+SUBSCRIPTION_MONTHS = 6  # interface 4.7
+HISTORY_MONTHS_MIN = 120  # decision 3: rows up to here are always listed
+
+_MONTH = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])")
+
+
+class InvalidMonth(ValueError):
+    """month: must be a calendar month written YYYY-MM."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__class__.__doc__)
+
+
+def month_of(text: str) -> date:
+    """The first day of the month that `text` ("2026-01") names; raises InvalidMonth."""
+    match = _MONTH.fullmatch(text)
+    if match is None or match[1] == "0000":
+        raise InvalidMonth
+    return date(int(match[1]), int(match[2]), 1)
+
+
+def months_back(today: date, count: int) -> list[date]:
+    """The first days of `count` months, oldest first, the month of `today` last."""
+    current = _index(today)
+    return [_month(index) for index in range(current - count + 1, current + 1)]
+
+
+def shown_months(today: date, count: int, *, first_booking: date | None) -> list[date]:
+    """The months a cashflow of `count` months lists, oldest first: exactly `count` of them, but beyond 120 those
+    before the first booked transaction are left out, never fewer than 120 (decision 3)."""
+    since_first = 0 if first_booking is None else _index(today) - _index(first_booking) + 1
+    return months_back(today, min(count, max(HISTORY_MONTHS_MIN, since_first)))
+
+
+def last_day(month: date) -> date:
+    """The last day of the month that begins on `month`."""
+    return _month(_index(month) + 1) - timedelta(days=1)
+
+
+def last_30_days(today: date) -> tuple[date, date]:
+    """First and last day, both inside: today and the 29 days before it (decision 10)."""
+    return today - timedelta(days=LAST_DAYS - 1), today
+
+
+def six_months_before(today: date) -> date:
+    """The same day of the month six months earlier, or that month's last day (decision 10)."""
+    month = _month(_index(today) - SUBSCRIPTION_MONTHS)
+    return month.replace(day=min(today.day, last_day(month).day))
+
+
+def _index(day: date) -> int:
+    return day.year * 12 + day.month - 1
+
+
+def _month(index: int) -> date:
+    return date(index // 12, index % 12 + 1, 1)

@@ -1,0 +1,189 @@
+"""The financial snapshot: what the selected accounts hold, and what the last 30 days cost by category."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+
+import polars as pl
+
+from analytics.cashflow import left_out
+from analytics.currencies import NO_RATES, convert
+from analytics.frames import FIGURE
+from analytics.periods import last_30_days
+
+TOP_CATEGORIES_MAX = 5  # decision 17
+NO_CATEGORY = "OTHER"  # decision 17
+NEVER_REFUNDED = ("SALARY", "TRANSFER")  # decision 16
+NAMELESS = "Account"  # decision 20
+
+_ZERO = pl.lit(0, dtype=FIGURE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """All amounts but those of `accounts` are in `currency`."""
+
+    currency: str
+    total_balance: Decimal
+    accounts: pl.DataFrame  # name, bank, balance, currency: in the account's own currency, those with a balance
+    total_expenses: Decimal
+    top_categories: pl.DataFrame  # category, amount (FIGURE), percentage (whole number)
+
+
+def snapshot(
+    accounts: pl.DataFrame,
+    bookings: pl.DataFrame,
+    *,
+    today: date,
+    currency: str,
+    rates: pl.DataFrame = NO_RATES,
+) -> Snapshot:
+    """The snapshot of the accounts given (BALANCES; they are the selection) and all their bookings (BOOKINGS: a refund
+    of today may belong to a payment of last year). Balances are converted by the rate of `today`; raises MissingRate."""
+    listed = accounts.filter(pl.col("balance").is_not_null())
+    balances = convert(
+        listed.select("currency", "balance", pl.lit(today).alias("day")),
+        currency=currency,
+        rates=rates,
+        amount="balance",
+        day="day",
+    )
+    categories = _categories(bookings, selection=accounts["id"].to_list(), today=today, currency=currency, rates=rates)
+    total = _sum(categories["amount"])
+    top = categories.sort("amount", "category", descending=[True, False]).head(TOP_CATEGORIES_MAX)
+    return Snapshot(
+        currency=currency,
+        total_balance=_sum(balances["home_amount"]),
+        accounts=listed.select(_name(), pl.col("bank_name").alias("bank"), "balance", "currency"),
+        total_expenses=total,
+        top_categories=top.with_columns(
+            pl.Series("percentage", [percentage(amount, total) for amount in top["amount"]], dtype=pl.Int64)
+        ),
+    )
+
+
+def category_transactions(
+    bookings: pl.DataFrame,
+    *,
+    selection: Collection[str],
+    category: str,
+    today: date,
+    currency: str,
+    rates: pl.DataFrame = NO_RATES,
+    pending: pl.DataFrame | None = None,
+) -> pl.DataFrame:
+    """The rows of the last 30 days behind one category, booking date and id descending, with three columns more:
+    counted_as (expenses, refund, null), left_out (transfer, adjusting_entry, income, pending, null) and counted_amount
+    (FIGURE, signed, in `currency`; 0 when left out). The counted amounts add up to minus the category's amount,
+    always: a refund counts only as far as there are expenses left to reduce, the oldest first (decision 16)."""
+    rows = _explained(bookings, selection=selection, today=today, currency=currency, rates=rates)
+    if pending is not None:
+        waiting = _last_30_days(pending, selection=selection, today=today)
+        rows = pl.concat(
+            [rows, waiting.with_columns(pl.lit("pending").alias("left_out"), _ZERO.alias("counted_amount"))],
+            how="diagonal",
+        )
+    return rows.filter(_category() == category).sort("booking_date", "id", descending=True)
+
+
+def percentage(part: Decimal, whole: Decimal) -> int:
+    """part / whole * 100, halves up; 0 when the whole is 0 (decision 17)."""
+    return int((200 * part + whole) // (2 * whole)) if whole else 0
+
+
+def _categories(
+    bookings: pl.DataFrame, *, selection: Collection[str], today: date, currency: str, rates: pl.DataFrame
+) -> pl.DataFrame:
+    """Columns category, amount (FIGURE, positive): what each category cost in the last 30 days, without free ones."""
+    return (
+        _explained(bookings, selection=selection, today=today, currency=currency, rates=rates)
+        .group_by(_category())
+        .agg(amount=-pl.col("counted_amount").sum())
+        .filter(pl.col("amount") > 0)
+    )
+
+
+def _explained(
+    bookings: pl.DataFrame, *, selection: Collection[str], today: date, currency: str, rates: pl.DataFrame
+) -> pl.DataFrame:
+    """The selection's rows of the last 30 days with counted_as, left_out and counted_amount."""
+    selected = bookings.filter(pl.col("account_id").is_in(list(selection)))
+    judged = _last_30_days(
+        selected.with_columns(left_out(selection).alias("left_out")).with_columns(
+            pl.when(_is_expense())
+            .then(pl.lit("expenses"))
+            .when(_is_refund())
+            .then(pl.lit("refund"))
+            .alias("counted_as")
+        ),
+        selection=selection,
+        today=today,
+    ).with_columns(
+        pl.when(pl.col("counted_as").is_null()).then(pl.col("left_out").fill_null("income")).alias("left_out")
+    )
+    counted = convert(judged.filter(pl.col("counted_as").is_not_null()), currency=currency, rates=rates)
+    others = judged.filter(pl.col("counted_as").is_null()).with_columns(_ZERO.alias("counted_amount"))
+    return pl.concat(
+        [counted.with_columns(_counted_amount().alias("counted_amount")).drop("home_amount"), others], how="diagonal"
+    )
+
+
+def _last_30_days(rows: pl.DataFrame, *, selection: Collection[str], today: date) -> pl.DataFrame:
+    return rows.filter(
+        pl.col("account_id").is_in(list(selection)), pl.col("booking_date").is_between(*last_30_days(today))
+    )
+
+
+def _is_expense() -> pl.Expr:
+    return pl.col("left_out").is_null() & (pl.col("amount") < 0)
+
+
+def _is_refund() -> pl.Expr:
+    """A credit whose counterpart was paid before, or on the same day: bookings carry no time (decision 16)."""
+    return (
+        pl.col("left_out").is_null()
+        & (pl.col("amount") > 0)
+        & ~_category().is_in(NEVER_REFUNDED)
+        & pl.any_horizontal(
+            _was_paid_before(pl.col("counterpart_iban")),
+            _was_paid_before(_folded("counterpart_name")),
+            _was_paid_before(_folded("merchant_name")),
+        )
+    )
+
+
+def _was_paid_before(counterpart: pl.Expr) -> pl.Expr:
+    first_paid = pl.when(_is_expense()).then(pl.col("booking_date")).min().over(counterpart)
+    return counterpart.is_not_null() & (first_paid <= pl.col("booking_date")).fill_null(value=False)
+
+
+def _folded(name: str) -> pl.Expr:
+    """The name in lower case without surrounding or doubled white space; null when nothing is left."""
+    folded = pl.col(name).str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
+    return pl.when(folded != "").then(folded)
+
+
+def _category() -> pl.Expr:
+    return pl.col("category").fill_null(NO_CATEGORY)
+
+
+def _counted_amount() -> pl.Expr:
+    """An expense counts whole; refunds count, oldest first, until their category's expenses are used up."""
+    expenses = -pl.col("home_amount").filter(pl.col("counted_as") == "expenses").sum().over(_category())
+    refund = pl.when(pl.col("counted_as") == "refund").then(pl.col("home_amount")).otherwise(_ZERO)
+    refunded_before = refund.cum_sum().over(_category(), order_by=["booking_date", "id"]) - refund
+    left = pl.max_horizontal(expenses - refunded_before, _ZERO)
+    return (
+        pl.when(pl.col("counted_as") == "refund").then(pl.min_horizontal(refund, left)).otherwise(pl.col("home_amount"))
+    )
+
+
+def _name() -> pl.Expr:
+    """The account's name, else its IBAN, else its type (decision 20)."""
+    said = [pl.when(pl.col(column).str.strip_chars() != "").then(pl.col(column)) for column in ("name", "iban", "kind")]
+    return pl.coalesce(*said, pl.lit(NAMELESS)).alias("name")
+
+
+def _sum(amounts: pl.Series) -> Decimal:
+    return sum(amounts, Decimal(0))
