@@ -1,0 +1,307 @@
+"""Who is paid: one key per payee of a user, whatever the bank, the card terminal or an intermediary wrote."""
+
+import polars as pl
+
+KEY_WORDS = 2  # the first two words that mean something; later ones are branches, products, numbers
+PREFIX_LETTERS = 9  # "spiegelplus" and "spiegel plus 0481" are one payee
+STEM_LETTERS = 4  # with an equal amount beside it, four letters are enough
+
+INTERMEDIARIES = (
+    r"^(?:paypal|pay pal|pp\b|klarna|sumup|sum up|i?zettle|stripe|paddle|adyen|mollie|lsp|sq\b|square\b|amazon pay\b|"
+    r"google pay\b|apple pay\b|giropay|sofort\b|worldpay|checkout com|gocardless|fastspring|digital ?river|payu|gopay|comgate|"
+    r"payone|unzer|nexi|concardis|ideal\b|tikkie|buckaroo|multisafepay|cleverbridge|2checkout|dlocal|ppro|trustly|toast\b|tst\b)"
+)
+BEHIND_INTERMEDIARY = (
+    r"(?:einkauf bei|ihre zahlung an|zahlung an|purchase (?:from|at)|(?:your )?payment to|aankoop bij|betaling aan|"
+    r"nakup u|platba pro|pp ?/? ?\. )\s*([^,]+?)\s*(?:,| eref\b|$)"
+)
+LEGAL_FORMS = [
+    "gmbh",
+    "ag",
+    "se",
+    "kg",
+    "kgaa",
+    "ohg",
+    "ug",
+    "eg",
+    "ev",
+    "mbh",
+    "co",
+    "cie",
+    "sarl",
+    "sca",
+    "sa",
+    "nv",
+    "bv",
+    "ab",
+    "as",
+    "oy",
+    "oyj",
+    "plc",
+    "ltd",
+    "limited",
+    "llc",
+    "inc",
+    "corp",
+    "spa",
+    "srl",
+    "sro",
+    "spol",
+    "aoer",
+    "aoeur",
+    "gbr",
+    "kdoer",
+    "inh",
+    "fa",
+    "firma",
+    "company",
+    "gmbhco",
+    "europe",
+    "deutschland",
+    "germany",
+    "international",
+    "holding",
+    "group",
+    "services",
+    "service",
+]
+CITIES = [
+    "berlin",
+    "hamburg",
+    "muenchen",
+    "munich",
+    "koeln",
+    "cologne",
+    "frankfurt",
+    "stuttgart",
+    "duesseldorf",
+    "leipzig",
+    "dortmund",
+    "essen",
+    "bremen",
+    "dresden",
+    "hannover",
+    "nuernberg",
+    "duisburg",
+    "bochum",
+    "wuppertal",
+    "bielefeld",
+    "bonn",
+    "muenster",
+    "mannheim",
+    "karlsruhe",
+    "augsburg",
+    "wiesbaden",
+    "mainz",
+    "kiel",
+    "aachen",
+    "freiburg",
+    "luebeck",
+    "erfurt",
+    "rostock",
+    "kassel",
+    "potsdam",
+    "wien",
+    "vienna",
+    "zuerich",
+    "zurich",
+    "basel",
+    "bern",
+    "luxembourg",
+    "luxemburg",
+    "london",
+    "dublin",
+    "paris",
+    "amsterdam",
+    "rotterdam",
+    "utrecht",
+    "eindhoven",
+    "haag",
+    "stockholm",
+    "praha",
+    "prague",
+    "brno",
+    "ostrava",
+    "plzen",
+    "warszawa",
+    "new",
+    "york",
+    "seattle",
+    "chicago",
+    "boston",
+    "austin",
+    "cupertino",
+]
+CARD_WORDS = [
+    "visa",
+    "mastercard",
+    "maestro",
+    "girocard",
+    "karte",
+    "kartenzahlung",
+    "card",
+    "payment",
+    "purchase",
+    "pos",
+    "debit",
+    "debitkarte",
+    "kreditkarte",
+    "lastschrift",
+    "basislastschrift",
+    "sepa",
+    "dauerauftrag",
+    "ueberweisung",
+    "gutschrift",
+    "betaalautomaat",
+    "pas",
+    "platba",
+    "kartou",
+    "inkasso",
+    "incasso",
+    "sagt",
+    "danke",
+    "www",
+    "com",
+    "http",
+    "https",
+    "de",
+    "eu",
+    "nl",
+    "cz",
+    "uk",
+    "us",
+    "net",
+    "org",
+    "bill",
+    "help",
+    "the",
+    "and",
+    "und",
+    "der",
+    "die",
+    "das",
+    "fuer",
+    "von",
+    "ihr",
+    "ihre",
+]
+DROPPED_WORDS = sorted({*LEGAL_FORMS, *CITIES, *CARD_WORDS})
+
+
+def folded(text: pl.Expr) -> pl.Expr:
+    """Lower case, umlauts written out, accents dropped, blanks trimmed; empty becomes null."""
+    plain = (
+        text.str.to_lowercase()
+        .str.replace_many(["ä", "ö", "ü", "ß", "ø", "å", "æ", "ł"], ["ae", "oe", "ue", "ss", "o", "a", "ae", "l"])
+        .str.normalize("NFKD")
+        .str.replace_all(r"\p{M}+", "")
+        .str.strip_chars()
+    )
+    return pl.when(plain != "").then(plain)
+
+
+def is_intermediary(text: pl.Expr) -> pl.Expr:
+    """Starts with the name of someone who collects for others."""
+    return text.str.contains(INTERMEDIARIES)
+
+
+def key_of(text: pl.Expr) -> pl.Expr:
+    """The first words that mean something, squeezed to letters and single digits."""
+    words = (
+        text.str.replace(r"//.*$", "")
+        .str.replace_all(r"\b[a-z]*\d[a-z]*\d[a-z0-9]*\b", " ")
+        .str.extract_all(r"[a-z0-9]{2,}")
+    )
+    kept = words.list.eval(pl.element().filter(~pl.element().is_in(DROPPED_WORDS)))
+    chosen = kept.list.head(KEY_WORDS).list.join("")
+    squeezed = text.str.replace_all(r"[^a-z0-9]", "").str.head(24)
+    return pl.when(chosen != "").then(chosen).when(squeezed != "").then(squeezed)
+
+
+def behind_intermediary(text: pl.Expr, note: pl.Expr) -> pl.Expr:
+    """Who was paid through an intermediary: after its star, else in the purpose, else the intermediary itself."""
+    starred = text.str.extract(r"^[^*]*\*\s*([^*]{2,})")
+    return pl.coalesce(
+        pl.when(is_intermediary(text)).then(
+            pl.coalesce(starred, note.str.extract(BEHIND_INTERMEDIARY), text.str.extract(BEHIND_INTERMEDIARY))
+        ),
+        text.str.extract(r"^([^*]{2,})"),
+        text,
+    )
+
+
+def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
+    """Adds `payee` (the key), `via` (collected by an intermediary), `contract_key` and `iban_key` (null when via)."""
+    text = pl.coalesce("name", "brand", "note")
+    texts = (
+        charges.lazy()
+        .select("name", "brand", "note")
+        .unique()
+        .with_columns(
+            via=is_intermediary(text).fill_null(False),
+            raw_key=key_of(behind_intermediary(text, pl.col("note"))),
+            label=behind_intermediary(text, pl.col("note")),
+            brand_key=pl.when(~is_intermediary(pl.col("brand"))).then(key_of(pl.col("brand"))),
+        )
+        .collect()
+    )
+    mandate = pl.when(~pl.col("via")).then(pl.col("mandate_reference"))
+    iban = pl.when(~pl.col("via")).then(pl.col("counterpart_iban"))
+    keyed = charges.join(texts, on=["name", "brand", "note"], how="left", nulls_equal=True, maintain_order="left")
+    keyed = keyed.with_columns(
+        contract_key=mandate,
+        iban_key=iban,
+        payee=pl.coalesce("raw_key", "counterpart_iban", "mandate_reference", pl.lit("?")),
+    )
+    keyed = voted(keyed, "payee", "brand_key")
+    keyed = voted(keyed, "iban_key", "payee")
+    keyed = voted(keyed, "contract_key", "payee")
+    return united(keyed)
+
+
+def united(charges: pl.DataFrame) -> pl.DataFrame:
+    """Two keys of a user are one payee when nine letters agree, or four letters and an amount; the commoner key wins."""
+    keyed = charges.with_columns(
+        prefix=pl.col("payee").str.head(PREFIX_LETTERS), stem=pl.col("payee").str.head(STEM_LETTERS)
+    )
+    for alike in (["prefix"], ["stem", "price"]):
+        keyed = keyed.with_columns(size=pl.len().over("user_id", "currency", "payee"))
+        winners = (
+            keyed.lazy()
+            .select("user_id", "currency", "payee", "size", *alike)
+            .unique()
+            .with_columns(
+                elected=pl.col("payee")
+                .sort_by("size", "payee", descending=[True, False])
+                .first()
+                .over("user_id", "currency", *alike)
+            )
+            .filter(pl.col("elected") != pl.col("payee"))
+            .select("user_id", "currency", "payee", "elected")
+            .sort("elected")
+            .unique(["user_id", "currency", "payee"], keep="first", maintain_order=True)
+            .collect()
+        )
+        keyed = keyed.join(winners, on=["user_id", "currency", "payee"], how="left", maintain_order="left")
+        keyed = keyed.with_columns(payee=pl.coalesce("elected", "payee")).drop("elected")
+    return keyed.drop("prefix", "stem", "size")
+
+
+def voted(charges: pl.DataFrame, by: str, ballot: str) -> pl.DataFrame:
+    """Every row with the same `by` of a user takes the `ballot` most of them carry as its payee."""
+    keys = ["user_id", "currency", by]
+    winners = (
+        charges.lazy()
+        .filter(pl.col(by).is_not_null(), pl.col(ballot).is_not_null())
+        .group_by(*keys, ballot)
+        .len()
+        .sort("len", ballot, descending=[True, False])
+        .unique(keys, keep="first", maintain_order=True)
+        .select(*keys, elected=pl.col(ballot))
+        .collect()
+    )
+    return (
+        charges.join(winners, on=keys, how="left", maintain_order="left")
+        .with_columns(payee=pl.coalesce("elected", "payee"))
+        .drop("elected")
+    )
