@@ -15,6 +15,7 @@ AMOUNT_DIGITS_MAX = 15
 
 XML_ENTRY_BYTES_MAX = 64 * 1024 * 1024  # between two finished entries; libxml2 holds this much as a tree
 XML_ENTRY_MARKS_MAX = 2_000_000  # "<" between two finished entries: about 60,000 details of one batch
+XML_BALANCES_MAX = 10_000  # of one statement
 
 ZIP_MEMBERS_MAX = 100
 ZIP_MEMBER_BYTES_MAX = 64 * 1024 * 1024
