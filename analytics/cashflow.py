@@ -70,19 +70,16 @@ def month_transactions(
     selected = bookings.filter(_is_selected(selection))
     if month not in shown_months(today, 10**6, first_booking=_first_booking(selected)):
         raise MonthOutsideHistory
-    reasoned = _of_month(selected, month).with_columns(left_out(selection).alias("left_out"))
+    rows = _of_month(selected, month).with_columns(left_out(selection).alias("left_out"))
     if pending is not None:
         waiting = _of_month(pending.filter(_is_selected(selection)), month)
-        reasoned = pl.concat([reasoned, waiting.with_columns(pl.lit("pending").alias("left_out"))])
-    counted = convert(reasoned.filter(pl.col("left_out").is_null()), currency=currency, rates=rates).with_columns(
-        pl.when(pl.col("amount") < 0).then(pl.lit("expenses")).otherwise(pl.lit("income")).alias("counted_as")
-    )
-    others = reasoned.filter(pl.col("left_out").is_not_null()).with_columns(
-        _ZERO.alias("home_amount"), pl.lit(None, dtype=pl.String).alias("counted_as")
-    )
+        rows = pl.concat([rows, waiting.with_columns(pl.lit("pending").alias("left_out"))])
+    is_counted = pl.col("left_out").is_null()
+    sign = pl.when(pl.col("amount") < 0).then(pl.lit("expenses")).otherwise(pl.lit("income"))
     return (
-        pl.concat([counted, others], how="diagonal")
+        convert(rows, currency=currency, rates=rates, where=is_counted)
         .rename({"home_amount": "counted_amount"})
+        .with_columns(pl.when(is_counted).then(sign).alias("counted_as"))
         .sort("booking_date", "id", descending=True)
     )
 

@@ -23,6 +23,7 @@ MINOR_DIGITS = {  # ISO 4217 list one: the currencies whose minor unit is not a 
     **{"CLF": 4, "UYW": 4},
 }
 
+_ALWAYS = pl.lit(value=True)
 _MONEY_SCALE = 5  # digits after the point in MONEY and FIGURE
 _EURO_RATE = 10**6  # one euro for one euro, in the unit of RATES
 
@@ -54,54 +55,46 @@ def convert(
     rates: pl.DataFrame = NO_RATES,
     amount: str = "amount",
     day: str = "booking_date",
+    where: pl.Expr = _ALWAYS,
 ) -> pl.DataFrame:
     """The frame and `home_amount` (FIGURE): each row's `amount` in `currency` by the rate of its `day` or the last
-    one before it, rounded half to even to the currency's digits; rows that are in `currency` already stay as they
-    are. Raises MissingRate (decision 19)."""
-    is_home = pl.col("currency") == currency
-    if frame.select(is_home.all()).item():
-        return frame.with_columns(pl.col(amount).cast(FIGURE).alias("home_amount"))
-    pairs = _dated_rates(frame.filter(~is_home), currency=currency, rates=rates, day=day)
-    converted = _rounded_quotient(
-        pl.col(amount).to_physical() * pl.col("rate_to"),
-        pl.col("rate_from") * 10 ** (_MONEY_SCALE - minor_digits(currency)),
-    ) * 10 ** (_MONEY_SCALE - minor_digits(currency))
+    one before it, rounded half to even to the currency's digits. Rows in `currency` stay exactly as they are; rows
+    outside `where` need no rate and get 0. Raises MissingRate (decision 19)."""
+    is_foreign = where & (pl.col("currency") != currency)
+    foreign = frame.filter(is_foreign)
+    as_it_is = pl.when(where).then(pl.col(amount)).otherwise(0).cast(FIGURE)
+    if foreign.is_empty():
+        return frame.with_columns(as_it_is.alias("home_amount"))
+    unit = 10 ** (_MONEY_SCALE - minor_digits(currency))
+    units = _rounded_quotient(pl.col(amount).to_physical() * pl.col("rate_to"), pl.col("rate_from") * unit)
     return (
-        frame.join(pairs, on=["currency", day], how="left", maintain_order="left")
-        .with_columns(pl.when(is_home).then(pl.col(amount)).otherwise(_money(converted)).alias("home_amount"))
+        frame.join(
+            _dated_rates(foreign, currency=currency, rates=rates, day=day),
+            on=["currency", day],
+            how="left",
+            maintain_order="left",
+        )
+        .with_columns(pl.when(is_foreign).then(_money(units * unit)).otherwise(as_it_is).alias("home_amount"))
         .drop("rate_from", "rate_to")
     )
 
 
 def _dated_rates(foreign: pl.DataFrame, *, currency: str, rates: pl.DataFrame, day: str) -> pl.DataFrame:
-    """One row per currency and day of `foreign` with both rates as integers (millionths)."""
-    pairs = foreign.select("currency", day).unique().sort(day)
+    """One row per currency and day of `foreign`, with both rates as whole millionths."""
+    pairs = foreign.select("currency", day).unique().sort(day).with_columns(pl.lit(currency).alias("to"))
     needed = rates.filter(pl.col("currency").is_in([*pairs["currency"].unique(), currency])).sort("day")
-    dated = (
-        pairs.with_columns(pl.lit(currency).alias("to"))
-        .join_asof(
-            needed.rename({"rate": "rate_from"}), left_on=day, right_on="day", by="currency", check_sortedness=False
+    for side, named in (("currency", "rate_from"), ("to", "rate_to")):
+        quoted = needed.select(pl.col("currency").alias(side), pl.col("day").alias(day), pl.col("rate").alias(named))
+        pairs = pairs.join_asof(quoted, on=day, by=side, check_sortedness=False).with_columns(
+            pl.when(pl.col(side) == EURO)
+            .then(pl.lit(_EURO_RATE, dtype=pl.Int128))
+            .otherwise(pl.col(named).to_physical())
+            .alias(named)
         )
-        .join_asof(
-            needed.rename({"rate": "rate_to", "currency": "to"}),
-            left_on=day,
-            right_on="day",
-            by="to",
-            check_sortedness=False,
-        )
-        .select("currency", day, _as_integer("rate_from", "currency"), _as_integer("rate_to", "to"))
-    )
-    for source, side in (("currency", "rate_from"), ("to", "rate_to")):
-        missing = dated.with_columns(pl.lit(currency).alias("to")).filter(pl.col(side).is_null())
+        missing = pairs.filter(pl.col(named).is_null())
         if not missing.is_empty():
-            name, first_day = missing.sort(source, day).select(source, day).row(0)
-            raise MissingRate(name, first_day)
-    return dated
-
-
-def _as_integer(rate: str, currency: str) -> pl.Expr:
-    integer = pl.col(rate).to_physical().cast(pl.Int128)
-    return pl.when(pl.col(currency) == EURO).then(pl.lit(_EURO_RATE, dtype=pl.Int128)).otherwise(integer).alias(rate)
+            raise MissingRate(*missing.sort(side, day).select(side, day).row(0))
+    return pairs.drop("to")
 
 
 def _rounded_quotient(numerator: pl.Expr, denominator: pl.Expr) -> pl.Expr:
