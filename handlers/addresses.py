@@ -1,0 +1,70 @@
+"""Whose request it is: the address that limits count by, with forwarded addresses believed from proxies only."""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+from starlette.types import Scope
+
+Network = IPv4Network | IPv6Network
+Address = IPv4Address | IPv6Address
+
+IPV6_PREFIX_BITS = 64  # decision 32: one customer has a whole /64
+UNNAMED = "local"  # a Unix socket has no address
+
+
+class Addresses:
+    """Finds the address of a client behind the configured proxies (networks such as 10.0.0.0/8, or addresses)."""
+
+    def __init__(self, trusted_proxies: Iterable[str | Network] = ()) -> None:
+        self._trusted: tuple[Network, ...] = tuple(ip_network(text, strict=False) for text in trusted_proxies)
+
+    def client(self, scope: Scope) -> str:
+        """The key of the client: an IPv4 address, or an IPv6 /64."""
+        peer = scope.get("client")
+        if peer is None:
+            return UNNAMED
+        host: str = peer[0]
+        if self._trusted:
+            host = self._forwarded(host, scope["headers"])
+        return address_key(host)
+
+    def _forwarded(self, peer: str, headers: list[tuple[bytes, bytes]]) -> str:
+        """The last address that a trusted proxy vouches for; everything left of it anybody may have written."""
+        sent = b",".join(value for name, value in headers if name == b"x-forwarded-for").decode("latin-1")
+        host = peer
+        for text in reversed([part.strip() for part in sent.split(",") if part.strip()]):
+            if not self._is_trusted(host):
+                break
+            stated = _without_port(text)
+            if _parsed(stated) is None:
+                break
+            host = stated
+        return host
+
+    def _is_trusted(self, host: str) -> bool:
+        address = _parsed(host)
+        return address is not None and any(address in network for network in self._trusted)
+
+
+@lru_cache(maxsize=4096)
+def address_key(host: str) -> str:
+    """One spelling per client; what is no address stays as it is (the in-process test client has names)."""
+    address = _parsed(host)
+    if isinstance(address, IPv6Address):
+        return str(IPv6Network((address, IPV6_PREFIX_BITS), strict=False))
+    return host if address is None else str(address)
+
+
+def _parsed(host: str) -> Address | None:
+    try:
+        address = ip_address(host.partition("%")[0])
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def _without_port(text: str) -> str:
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    return text.partition(":")[0] if text.count(":") == 1 else text

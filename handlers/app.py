@@ -1,0 +1,153 @@
+"""The application: Connexion reads, routes and resolves the contract; the layers below hold requests against it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import orjson
+from connexion import ConnexionMiddleware
+from connexion.middleware.lifespan import LifespanMiddleware
+from connexion.middleware.response_validation import ResponseValidationMiddleware
+from connexion.operations import AbstractOperation
+from connexion.resolver import Resolver
+from starlette.routing import BaseRoute, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from handlers import call
+from handlers.addresses import Addresses, Network
+from handlers.dispatch import dispatch
+from handlers.documentation import documentation
+from handlers.edge import Edge
+from handlers.guard import Authenticate, guard
+from handlers.limits import Limiter, Rate, limits
+from handlers.request import Answer, Operation
+from handlers.routing import Layer, Make, Routing
+from handlers.validation import validation
+
+CONTRACT_FILE = Path(__file__).resolve().parents[1] / "openapi.json"
+BASE_PATH = "/api/v1"
+SHARED_PATHS = ("/api/", "/.well-known/")
+DEFAULT_RATE = Rate(requests=60, seconds=60)  # interface section 8
+
+Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]
+METHODS = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Api:
+    """A description besides the main contract, with its own operations (the OAuth endpoints).
+
+    `refused` turns a failure under these paths into an answer in their own words; None leaves it to the default.
+    """
+
+    description: Mapping[str, Any]
+    operations: Mapping[str, Operation]
+    base_path: str = ""
+    refused: Callable[[Exception], Answer | None] = field(default=lambda _error: None)
+
+
+def create_app(
+    *,
+    contract: bytes,
+    operations: Mapping[str, Operation],
+    authenticate: Authenticate,
+    public_url: str,
+    billing_url: str,
+    limiter: Limiter,
+    rate: Rate | None = DEFAULT_RATE,
+    trusted_proxies: Sequence[str | Network] = (),
+    extra_apis: Sequence[Api] = (),
+    routes: Sequence[BaseRoute] = (),
+    shared_paths: Sequence[str] = (),
+    lifespan: Lifespan | None = None,
+    validate_responses: bool = False,
+) -> ASGIApp:
+    """The whole HTTP loop over the bytes of openapi.json; it knows no store.
+
+    `rate` None switches the limit off. `routes` are HTML pages and documents that are no operations. `shared_paths`
+    are beginnings of paths, besides the contract's own, that scripts of other origins may read (oauth.md 2.11).
+    """
+    main = Api(description=orjson.loads(contract), operations=operations, base_path=BASE_PATH)
+    apis = [main, *extra_apis]
+    by_id = {name: function for api in apis for name, function in api.operations.items()}
+    for api in apis:
+        _check_operations(api)
+    assert len(by_id) == sum(len(api.operations) for api in apis), "operationIds repeat: security would mix them up"
+
+    layers: list[Any] = [Routing]  # typed by Connexion as applications, taken as classes
+    # The order of checks is decision 29: 429, 401, 403, 400, 404
+    for make in (
+        _own_words(apis),
+        _only(operations, limits(limiter, rate)),
+        guard(authenticate, public_url=public_url, billing_url=billing_url),
+        validation,
+    ):
+        layers.append(partial(Layer, make=make))
+    if validate_responses:
+        layers.append(ResponseValidationMiddleware)
+    layers.append(LifespanMiddleware)
+    application = ConnexionMiddleware(
+        Layer(Router([*documentation(contract), *routes], redirect_slashes=False), make=dispatch),
+        import_name="handlers",
+        lifespan=lifespan,
+        middlewares=layers,
+        resolver=Resolver(partial(_function, by_id)),
+        validate_responses=validate_responses,
+    )
+    for api in apis:
+        application.add_api(dict(api.description), base_path=api.base_path)
+    return Edge(application, addresses=Addresses(trusted_proxies), shared_paths=(*SHARED_PATHS, *shared_paths))
+
+
+def _function(operations: Mapping[str, Operation], operation_id: str) -> Operation:
+    try:
+        return operations[operation_id]
+    except KeyError:
+        raise AttributeError(operation_id) from None  # what Connexion takes for "not found"
+
+
+def _check_operations(api: Api) -> None:
+    """Contract and code name the same operations, or the service does not start."""
+    described = {
+        operation["operationId"]
+        for methods in api.description["paths"].values()
+        for method, operation in methods.items()
+        if method in METHODS
+    }
+    if described != api.operations.keys():
+        raise ValueError(f"operations of contract and code differ: {sorted(described ^ api.operations.keys())}")
+
+
+def _only(operations: Mapping[str, Operation], make: Make) -> Make:
+    """A layer for the operations of the main contract; other APIs count in their own way."""
+
+    def made(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
+        return make(operation, next_app) if operation.operation_id in operations else next_app
+
+    return made
+
+
+def _own_words(apis: Sequence[Api]) -> Make:
+    """Lets an API answer failures in the words of its own protocol (RFC 6749 5.2)."""
+    refusals = {name: api.refused for api in apis[1:] for name in api.operations}
+
+    def made(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
+        refused = refusals.get(operation.operation_id)
+        if refused is None:
+            return next_app
+
+        async def worded(scope: Scope, receive: Receive, send: Send) -> None:
+            try:
+                await next_app(scope, receive, send)
+            except Exception as error:
+                answer = refused(error)
+                if answer is None:
+                    raise
+                await call.send_answer(send, answer, head=scope["method"] == "HEAD")
+
+        return worded
+
+    return made

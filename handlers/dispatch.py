@@ -1,0 +1,36 @@
+"""The innermost layer: calls the operation with its arguments and sends its answer."""
+
+import inspect
+
+from connexion.operations import AbstractOperation
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from handlers import call
+from handlers.request import Answer, Request
+
+
+def dispatch(operation: AbstractOperation, _next_app: ASGIApp) -> ASGIApp:
+    """The call of one operation; a plain function may take its time with the store, so it runs in a thread."""
+    function = operation.function
+    is_async = inspect.iscoroutinefunction(function)
+
+    async def dispatched(scope: Scope, _receive: Receive, send: Send) -> None:
+        asked = call.current(scope)
+        request = Request(
+            caller=asked.caller,
+            method=scope["method"],
+            path=scope["path"],
+            query=scope["query_string"].decode("latin-1"),
+            headers=Headers(scope=scope),
+            client_address=asked.client_address,
+        )
+        if is_async:
+            result = await function(request, **asked.arguments)
+        else:
+            result = await run_in_threadpool(function, request, **asked.arguments)
+        answer = result if isinstance(result, Answer) else Answer(body=result)
+        await call.send_answer(send, answer, head=scope["method"] == "HEAD")
+
+    return dispatched
