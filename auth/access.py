@@ -1,0 +1,93 @@
+"""Whether a request's access token still counts: signature once, then what was revoked, from memory (oauth.md 3.8)."""
+
+import threading
+from datetime import datetime, timedelta
+
+from auth.errors import InvalidToken
+from auth.principal import Principal
+from auth.tokens import AccessTokens, Claims
+from storage import oauth
+from storage.database import Database
+from storage.oauth import Standing
+
+CACHED_TOKENS_MAX = 4096
+CACHED_GRANTS_MAX = 4096
+
+
+class AccessCheck:
+    """The check of every request. Costs no query but for the first request of a grant.
+
+    `recheck` is how long another process's revocation may stay unseen; None says that there is no other process, as
+    on the embedded store, whose only process hears of every revocation through `forget`.
+    """
+
+    def __init__(self, database: Database, tokens: AccessTokens, *, recheck: timedelta | None) -> None:
+        self._database = database
+        self._tokens = tokens
+        self._recheck = recheck
+        self._lock = threading.Lock()
+        self._generation = 0
+        self._claims: dict[str, Claims] = {}
+        self._standing: dict[str, tuple[Standing, datetime]] = {}
+        self._revoked: tuple[frozenset[str], datetime] | None = None
+
+    def principal(self, token: str, now: datetime) -> Principal:
+        """Who a token speaks for; raises InvalidToken. A failing store raises its own error: it is no 401."""
+        claims = self._claims.get(token)
+        if claims is None:
+            claims = self._tokens.verify(token, now)
+            if len(self._claims) >= CACHED_TOKENS_MAX:
+                self._claims.clear()
+            self._claims[token] = claims
+        elif now >= claims.expires_at:
+            self._claims.pop(token, None)
+            raise InvalidToken("expired")
+        if claims.token_id in self._revoked_tokens(now):
+            raise InvalidToken("revoked")
+        standing = self._grant(claims.grant_id, now)
+        if standing is None or not standing.is_live or standing.user_id != claims.user_id:
+            raise InvalidToken("grant revoked or user removed")
+        if now >= standing.expires_at:
+            raise InvalidToken("grant expired")
+        return Principal(
+            user_id=claims.user_id,
+            client_id=claims.client_id,
+            scopes=claims.scopes,
+            grant_id=claims.grant_id,
+            has_subscription=standing.has_subscription,
+        )
+
+    def forget(self) -> None:
+        """Something was revoked, removed or changed: what is remembered of grants and users counts no more."""
+        with self._lock:
+            self._generation += 1
+            self._standing.clear()
+            self._revoked = None
+
+    def _grant(self, grant_id: str, now: datetime) -> Standing | None:
+        known = self._standing.get(grant_id)
+        if known is not None and not self._is_stale(known[1], now):
+            return known[0]
+        generation = self._generation
+        standing = oauth.standing(self._database, grant_id)
+        with self._lock:
+            # A revocation between query and here has the last word: what was read before it is not kept
+            if standing is not None and generation == self._generation:
+                if len(self._standing) >= CACHED_GRANTS_MAX:
+                    self._standing.clear()
+                self._standing[grant_id] = (standing, now)
+        return standing
+
+    def _revoked_tokens(self, now: datetime) -> frozenset[str]:
+        known = self._revoked
+        if known is not None and not self._is_stale(known[1], now):
+            return known[0]
+        generation = self._generation
+        revoked = oauth.revoked_access_tokens(self._database, now=now)
+        with self._lock:
+            if generation == self._generation:
+                self._revoked = (revoked, now)
+        return revoked
+
+    def _is_stale(self, read_at: datetime, now: datetime) -> bool:
+        return self._recheck is not None and not timedelta() <= now - read_at < self._recheck

@@ -1,0 +1,196 @@
+"""The authorization request (RFC 6749 section 4.1.1): an ordered tuple of checks, one rule each.
+
+Before client and redirect URI are known to be good nothing may be sent anywhere: the first group of checks raises
+`Untrusted`, which becomes a page. The second group raises the errors that travel back to the client.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from auth import pkce, redirects
+from auth.errors import InvalidRequest, InvalidScope, InvalidTarget, OAuthError, UnsupportedResponseType
+from auth.scopes import SCOPES, scope_set, scope_text
+from storage.oauth import Client
+
+STATE_LENGTH_MAX = 4096
+
+
+class Untrusted(InvalidRequest):
+    """The request must not be answered with a redirect; `mistake` names the page."""
+
+    def __init__(self, mistake: str, description: str) -> None:
+        super().__init__(description)
+        self.mistake = mistake
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """An authorization request as it came in; empty parameters are already dropped.
+
+    "Parameters sent without a value MUST be treated as if they were omitted from the request. The authorization
+    server MUST ignore unrecognized request parameters." RFC 6749 section 3.1
+    """
+
+    parameters: Mapping[str, tuple[str, ...]]
+    client: Client | None
+    resource: str
+
+    def get(self, name: str) -> str | None:
+        """The first value of a parameter."""
+        values = self.parameters.get(name)
+        return values[0] if values else None
+
+    def is_repeated(self, name: str) -> bool:
+        """Whether a parameter came more than once."""
+        return len(self.parameters.get(name, ())) > 1
+
+
+Check = Callable[[Asked], None]
+
+
+def client_is_named_once(asked: Asked) -> None:
+    """ "client_id: REQUIRED." RFC 6749 section 4.1.1"""
+    if asked.is_repeated("client_id") or not asked.get("client_id"):
+        raise Untrusted("client", "The link does not say once which app asks.")
+
+
+def client_is_known(asked: Asked) -> None:
+    """ "If the request fails due to ... the client identifier is missing or invalid, the authorization server SHOULD
+    inform the resource owner of the error and MUST NOT automatically redirect." RFC 6749 section 4.1.2.1"""
+    if asked.client is None:
+        raise Untrusted("client", "The app is not registered here, or its registration has expired.")
+
+
+def redirect_uri_is_sent_once(asked: Asked) -> None:
+    """ "Request and response parameters MUST NOT be included more than once." RFC 6749 section 3.1"""
+    if asked.is_repeated("redirect_uri") or not asked.get("redirect_uri"):
+        raise Untrusted("redirect_uri", "The link does not say once where to go back to.")
+
+
+def redirect_uri_is_registered(asked: Asked) -> None:
+    """ "The authorization server MUST compare the two URIs using simple string comparison." RFC 6749 section 3.1.2.3"""
+    assert asked.client is not None
+    if not redirects.is_registered(asked.get("redirect_uri") or "", asked.client.redirect_uris):
+        raise Untrusted("redirect_uri", "The address to go back to is not one that the app registered.")
+
+
+def nothing_is_repeated(asked: Asked) -> None:
+    """ "Request and response parameters MUST NOT be included more than once." RFC 6749 section 3.1; only `resource`
+    may be ("Multiple resource parameters MAY be used", RFC 8707 section 2)."""
+    for name in ("response_type", "scope", "state", "code_challenge", "code_challenge_method", "response_mode"):
+        if asked.is_repeated(name):
+            raise InvalidRequest(f"{name} must not be sent more than once.")
+
+
+def state_can_be_kept(asked: Asked) -> None:
+    """ "state: the exact value received from the client" RFC 6749 section 4.1.2; what cannot be stored is refused."""
+    state = asked.get("state") or ""
+    if len(state) > STATE_LENGTH_MAX or "\0" in state:
+        raise InvalidRequest(f"state must have at most {STATE_LENGTH_MAX} characters and no NUL.")
+
+
+def response_type_is_sent(asked: Asked) -> None:
+    """ "If an authorization request is missing the response_type parameter ... the authorization server MUST return an
+    error response." RFC 6749 section 3.1.1"""
+    if not asked.get("response_type"):
+        raise InvalidRequest("response_type is missing.")
+
+
+def response_type_is_code(asked: Asked) -> None:
+    """ "unsupported_response_type: The authorization server does not support obtaining an authorization code using this
+    method." RFC 6749 section 4.1.2.1"""
+    if asked.get("response_type") != "code":
+        raise UnsupportedResponseType()
+
+
+def response_mode_is_query(asked: Asked) -> None:
+    """The only mode that the metadata announce (response_modes_supported, RFC 8414 section 2)."""
+    if asked.get("response_mode") not in (None, "query"):
+        raise InvalidRequest("response_mode must be query.")
+
+
+def challenge_is_sent(asked: Asked) -> None:
+    """ "If the server requires PKCE ... and the client does not send the code challenge in the request, the
+    authorization endpoint MUST return the authorization error response with the error value set to invalid_request."
+    RFC 7636 section 4.4.1"""
+    if not asked.get("code_challenge"):
+        raise InvalidRequest("code_challenge is missing: PKCE with S256 is needed.")
+
+
+def challenge_method_is_s256(asked: Asked) -> None:
+    """ "code_challenge_method: OPTIONAL, defaults to plain if not present" RFC 7636 section 4.3; plain is not served
+    (interface 5), so the method must be sent."""
+    if asked.get("code_challenge_method") != "S256":
+        raise InvalidRequest("code_challenge_method must be S256.")
+
+
+def challenge_is_well_formed(asked: Asked) -> None:
+    """ "code_challenge = BASE64URL-ENCODE(SHA256(ASCII(code_verifier)))" RFC 7636 section 4.2: 43 characters."""
+    if not pkce.is_challenge(asked.get("code_challenge") or ""):
+        raise InvalidRequest("code_challenge must be 43 characters of base64url.")
+
+
+def scope_is_known(asked: Asked) -> None:
+    """ "invalid_scope: The requested scope is invalid, unknown, or malformed." RFC 6749 section 4.1.2.1"""
+    scope = asked.get("scope")
+    if scope is not None and scope_set(scope) is None:
+        raise InvalidScope()
+
+
+def resource_is_ours(asked: Asked) -> None:
+    """ "invalid_target: The requested resource is invalid, missing, unknown, or malformed." RFC 8707 section 2"""
+    if not is_own_resource(asked.parameters.get("resource", ()), asked.resource):
+        raise InvalidTarget()
+
+
+TRUST_CHECKS: tuple[Check, ...] = (
+    client_is_named_once,
+    client_is_known,
+    redirect_uri_is_sent_once,
+    redirect_uri_is_registered,
+)
+REQUEST_CHECKS: tuple[Check, ...] = (
+    state_can_be_kept,
+    nothing_is_repeated,
+    response_type_is_sent,
+    response_type_is_code,
+    response_mode_is_query,
+    challenge_is_sent,
+    challenge_method_is_s256,
+    challenge_is_well_formed,
+    scope_is_known,
+    resource_is_ours,
+)
+
+
+def trusted_redirect(asked: Asked) -> str:
+    """The redirect URI, once it is known to be good; raises Untrusted."""
+    for check in TRUST_CHECKS:
+        check(asked)
+    return asked.get("redirect_uri") or ""
+
+
+def first_fault(asked: Asked) -> OAuthError | None:
+    """The first rule that a request from a known client breaks."""
+    for check in REQUEST_CHECKS:
+        try:
+            check(asked)
+        except OAuthError as error:
+            return error
+    return None
+
+
+def requested_scope(asked: Asked) -> str:
+    """The scope in canonical order; an omitted one means all (oauth.md 2.4), which the consent page shows."""
+    return scope_text(scope_set(asked.get("scope") or "") or SCOPES)
+
+
+def returned_state(asked: Asked) -> dict[str, str]:
+    """`state` as it goes back: byte for byte, absent if absent, and never one of several."""
+    state = asked.get("state")
+    return {"state": state} if state is not None and not asked.is_repeated("state") else {}
+
+
+def is_own_resource(values: tuple[str, ...], resource: str) -> bool:
+    """Whether every resource indicator names this service's data interface; none is fine too."""
+    return all(value in (resource, resource + "/") for value in values)

@@ -1,0 +1,68 @@
+"""The two discovery documents: authorization server (RFC 8414) and protected resource (RFC 9728)."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from auth.scopes import SCOPES
+from auth.settings import AuthSettings
+
+SERVER_PATH = "/.well-known/oauth-authorization-server"
+RESOURCE_PATH = "/.well-known/oauth-protected-resource"
+RESOURCE_NAME = "Banking Data Service"
+
+
+def server_metadata(settings: AuthSettings) -> dict[str, Any]:
+    """What a client needs to know of the authorization server; every address named here exists."""
+    issuer = settings.issuer
+    document: dict[str, Any] = {
+        "issuer": issuer,
+        "authorization_endpoint": f"{issuer}/oauth/authorize",
+        "token_endpoint": f"{issuer}/oauth/token",
+        "registration_endpoint": f"{issuer}/oauth/register",
+        "revocation_endpoint": f"{issuer}/oauth/revoke",
+        "jwks_uri": f"{issuer}/oauth/jwks.json",
+        "scopes_supported": list(SCOPES),
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": ["authorization_code", "refresh_token"],
+        "token_endpoint_auth_methods_supported": ["none"],
+        "revocation_endpoint_auth_methods_supported": ["none"],
+        "code_challenge_methods_supported": ["S256"],
+        "authorization_response_iss_parameter_supported": True,
+        "service_documentation": f"{settings.public_url}/docs",
+        "protected_resources": [settings.resource],
+    }
+    if settings.registration == "off":
+        del document["registration_endpoint"]
+    return document
+
+
+def resource_metadata(settings: AuthSettings) -> dict[str, Any]:
+    """What a client needs to know of the data interface; `resource` is exactly its base address."""
+    return {
+        "resource": settings.resource,
+        "authorization_servers": [settings.issuer],
+        "scopes_supported": list(SCOPES),
+        "bearer_methods_supported": ["header"],
+        "resource_name": RESOURCE_NAME,
+        "resource_documentation": f"{settings.public_url}/docs",
+    }
+
+
+def server_metadata_paths(settings: AuthSettings) -> tuple[str, ...]:
+    """The origin's root (interface 5.3), and "between the host component and the path component" of an issuer with a
+    path (RFC 8414 section 3)."""
+    inserted = SERVER_PATH + urlsplit(settings.issuer).path
+    return tuple(dict.fromkeys((SERVER_PATH, inserted)))
+
+
+def resource_metadata_paths(settings: AuthSettings) -> tuple[str, ...]:
+    """The origin's root (interface 5.3) and the path-inserted address (RFC 9728 section 3.1)."""
+    inserted = RESOURCE_PATH + urlsplit(settings.resource).path
+    return tuple(dict.fromkeys((RESOURCE_PATH, inserted)))
+
+
+def resource_metadata_url(settings: AuthSettings) -> str:
+    """The address that challenges name (RFC 9728 section 5.1): the path-inserted one."""
+    parts = urlsplit(settings.resource)
+    return f"{parts.scheme}://{parts.netloc}{RESOURCE_PATH}{parts.path}"

@@ -1,0 +1,83 @@
+"""Passwords: argon2id, a bounded number at a time, and the rules for new ones (oauth.md 3.3)."""
+
+import threading
+from typing import Literal
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError, VerifyMismatchError
+
+from auth.common_passwords import is_common
+
+LENGTH_MIN = 12
+BYTES_MAX = 1024  # longer ones are refused, never cut
+MEMORY_KIB, TIME_COST, LANES = 19 * 1024, 2, 1  # OWASP's first choice; 64 MiB and 4 lanes cost six times as long
+AT_ONCE = 2  # 19 MiB each: sign-ins must not be able to take the machine
+WAIT_SECONDS = 10.0
+
+Weakness = Literal["short", "long", "common", "name"]
+
+
+class Busy(Exception):
+    """Too many sign-ins at once; try again in a moment."""
+
+
+class Passwords:
+    """Hashes and verifies; unknown users cost as much as known ones."""
+
+    def __init__(self, *, memory_kib: int = MEMORY_KIB, time_cost: int = TIME_COST, lanes: int = LANES) -> None:
+        self._hasher = PasswordHasher(time_cost=time_cost, memory_cost=memory_kib, parallelism=lanes)
+        self._slots = threading.BoundedSemaphore(AT_ONCE)
+        self._dummy = self._hasher.hash("nobody has this password")
+
+    def hash(self, password: str) -> str:
+        """The text to store; raises Busy."""
+        with _Slot(self._slots):
+            return self._hasher.hash(password)
+
+    def is_right(self, password: str, stored: str | None) -> bool:
+        """Whether the password fits; takes the same time when there is nothing to compare with. Raises Busy."""
+        if not is_usable(password):
+            return False
+        with _Slot(self._slots):
+            try:
+                self._hasher.verify(stored or self._dummy, password)
+            except (VerifyMismatchError, VerificationError, InvalidHashError):
+                return False
+        return stored is not None
+
+    def is_outdated(self, stored: str) -> bool:
+        """Whether the hash was made with other parameters and should be made again at the next sign-in."""
+        return self._hasher.check_needs_rehash(stored)
+
+
+class _Slot:
+    """One of the few places for hashing, or Busy."""
+
+    def __init__(self, slots: threading.BoundedSemaphore) -> None:
+        self._slots = slots
+
+    def __enter__(self) -> None:
+        if not self._slots.acquire(timeout=WAIT_SECONDS):
+            raise Busy(Busy.__doc__)
+
+    def __exit__(self, *_: object) -> None:
+        self._slots.release()
+
+
+def is_usable(password: str) -> bool:
+    """Whether a text can be a password at all: not empty, not endless, real Unicode."""
+    try:
+        return 0 < len(password.encode("utf-8")) <= BYTES_MAX
+    except UnicodeEncodeError:
+        return False
+
+
+def weakness(password: str, *, user_name: str) -> Weakness | None:
+    """Why a new password is refused; there are no composition rules (ASVS 5.0 6.2.5)."""
+    if len(password) < LENGTH_MIN:
+        return "short"
+    if not is_usable(password):
+        return "long"
+    if len(user_name) >= 3 and password.casefold().replace(user_name.casefold(), "").strip("0123456789!?.-_ ") == "":
+        return "name"
+    return "common" if is_common(password) else None

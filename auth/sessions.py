@@ -1,0 +1,99 @@
+"""Browser sessions: a random id in a cookie, its hash in the store, a new id at sign-in (oauth.md 3.2)."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from auth.secret_text import derived, is_same, new_secret, stored_hash
+from storage import oauth
+from storage.database import Database, Session
+from storage.oauth import BrowserSession
+
+IDLE = timedelta(hours=12)
+LIFETIME = timedelta(days=7)
+SEEN_EVERY = timedelta(minutes=5)  # the store is not written for every page
+KNOWN_BROWSER_LIFETIME = timedelta(days=180)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Browser:
+    """A browser with a session; `secret` is what its cookie holds."""
+
+    secret: str
+    id_hash: str
+    user_id: str | None
+
+
+class Sessions:
+    """Starts, finds, renews and ends sessions, and makes the form tokens that only a session's own pages carry."""
+
+    def __init__(self, database: Database, key: bytes) -> None:
+        self._database = database
+        self._key = key
+
+    def find(self, secret: str | None, *, now: datetime) -> Browser | None:
+        """The live session of a cookie."""
+        if not secret or len(secret) > 100:
+            return None
+        row = oauth.find_session(self._database, stored_hash(secret))
+        if row is None or now - row.seen_at >= IDLE or now - row.created_at >= LIFETIME:
+            return None
+        if now - row.seen_at >= SEEN_EVERY:
+            self._database.atomically(lambda session: oauth.see_session(session, row.id_hash, now=now))
+        return Browser(secret=secret, id_hash=row.id_hash, user_id=row.user_id)
+
+    def start(self, *, now: datetime) -> Browser:
+        """A session before sign-in: it holds the authorization request and makes the sign-in form safe."""
+        return self._database.atomically(lambda session: self._add(session, None, now))
+
+    def sign_in(self, before: Browser | None, user_id: str, *, now: datetime) -> Browser:
+        """A new session id (against fixation); the open requests of the old one come along."""
+
+        def work(session: Session) -> Browser:
+            browser = self._add(session, user_id, now)
+            if before is not None:
+                oauth.move_requests(session, from_session=before.id_hash, to_session=browser.id_hash)
+                oauth.remove_session(session, before.id_hash)
+            return browser
+
+        return self._database.atomically(work)
+
+    def end(self, browser: Browser) -> None:
+        """Sign out."""
+        self._database.atomically(lambda session: oauth.remove_session(session, browser.id_hash))
+
+    def end_others(self, user_id: str, *, but: Browser | None) -> None:
+        """Sign a user out of all other browsers."""
+        kept = but.id_hash if but else ""
+        self._database.atomically(lambda session: oauth.remove_sessions(session, user_id, but=kept))
+
+    def form_token(self, browser: Browser, purpose: str) -> str:
+        """What a form must carry: HMAC of session and purpose."""
+        return derived(self._key, f"form:{purpose}:{browser.secret}")
+
+    def is_form_token(self, browser: Browser, purpose: str, token: str) -> bool:
+        """Whether a form was made for this session and this purpose."""
+        return is_same(self.form_token(browser, purpose), token)
+
+    def known_browser(self, user_id: str, *, now: datetime) -> str:
+        """A cookie that says: this browser has signed this user in before. It opens nothing; it only keeps the door
+        from being blocked by strangers' guesses (oauth.md 3.4)."""
+        nonce, day = new_secret()[:16], int(now.timestamp()) // 86400
+        return f"{nonce}.{day}.{derived(self._key, f'known:{user_id}:{nonce}.{day}')}"
+
+    def knows(self, cookie: str | None, user_id: str | None, *, now: datetime) -> str | None:
+        """The cookie's own name for throttling, if it was made for this user and is not too old."""
+        parts = (cookie or "").split(".")
+        if user_id is None or len(parts) != 3 or len(cookie or "") > 200 or not parts[1].isascii():
+            return None
+        nonce, day, seal = parts
+        if not is_same(seal, derived(self._key, f"known:{user_id}:{nonce}.{day}")):
+            return None
+        return nonce if int(now.timestamp()) // 86400 - int(day) < KNOWN_BROWSER_LIFETIME.days else None
+
+    def _add(self, session: Session, user_id: str | None, now: datetime) -> Browser:
+        secret = new_secret()
+        browser = Browser(secret=secret, id_hash=stored_hash(secret), user_id=user_id)
+        oauth.add_session(
+            session, BrowserSession(id_hash=browser.id_hash, user_id=user_id, created_at=now, seen_at=now)
+        )
+        return browser

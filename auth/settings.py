@@ -1,0 +1,83 @@
+"""What the operator decides about the authorization server; every value is checked here once."""
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal
+from urllib.parse import urlsplit
+
+Registration = Literal["open", "token", "off"]
+
+REFRESH_REUSE_SECONDS_MAX = 60  # oauth.md 2.6
+_LIMIT = re.compile(r"([1-9][0-9]{0,5})/(second|minute|hour|day)")
+_SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
+
+
+class SettingWrong(ValueError):
+    """A setting of the authorization server cannot be used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthSettings:
+    """Addresses and limits. No address is ever derived from a request (oauth.md 2.2)."""
+
+    public_url: str = "http://127.0.0.1:8000"
+    auth_url: str = ""  # default: the public address
+    registration: Registration = "open"
+    registration_limit: str = "20/hour"  # unused clients of one network address
+    refresh_reuse_seconds: int = 0
+    access_lifetime: timedelta = timedelta(hours=1)
+    refresh_lifetime: timedelta = timedelta(days=30)
+    grant_lifetime: timedelta = timedelta(days=365)
+
+    def __post_init__(self) -> None:
+        for name in ("public_url", "auth_url"):
+            object.__setattr__(self, name, _address(name, getattr(self, name) or self.public_url))
+        if self.registration not in ("open", "token", "off"):
+            raise SettingWrong("registration must be open, token or off")
+        if not 0 <= self.refresh_reuse_seconds <= REFRESH_REUSE_SECONDS_MAX:
+            raise SettingWrong(f"refresh_reuse_seconds must lie between 0 and {REFRESH_REUSE_SECONDS_MAX}")
+        if self.registrations_allowed is None and self.registration_limit != "off":
+            raise SettingWrong("registration_limit must look like 20/hour, or be off")
+        if not timedelta() < self.access_lifetime <= self.refresh_lifetime <= self.grant_lifetime:
+            raise SettingWrong("lifetimes must be positive, and access <= refresh <= grant")
+
+    @property
+    def issuer(self) -> str:
+        """The issuer identifier (RFC 8414 section 2)."""
+        return self.auth_url
+
+    @property
+    def resource(self) -> str:
+        """The data interface as RFC 8707 and 9728 name it: exactly the base address."""
+        return self.public_url + "/api/v1"
+
+    @property
+    def origin(self) -> str:
+        """Scheme and authority of the pages, as browsers write it into Origin."""
+        parts = urlsplit(self.auth_url)
+        return f"{parts.scheme}://{parts.netloc}".lower()
+
+    @property
+    def auth_path(self) -> str:
+        """The path under which the endpoints live, without a trailing slash; usually empty."""
+        return urlsplit(self.auth_url).path
+
+    @property
+    def is_https(self) -> bool:
+        """Whether browsers reach the pages over TLS."""
+        return self.auth_url.startswith("https://")
+
+    @property
+    def registrations_allowed(self) -> tuple[int, timedelta] | None:
+        """How many unused clients one address may register within which time; None is no limit."""
+        match = _LIMIT.fullmatch(self.registration_limit)
+        return (int(match[1]), timedelta(seconds=_SECONDS[match[2]])) if match else None
+
+
+def _address(name: str, value: str) -> str:
+    parts = urlsplit(value)
+    plain = re.fullmatch(r"https?://[A-Za-z0-9.\-:\[\]]+(/[A-Za-z0-9._~\-/]*)?", value)
+    if not plain or not parts.hostname:
+        raise SettingWrong(f"{name} must be an http or https address without query and fragment")
+    return value.rstrip("/")
