@@ -1,0 +1,85 @@
+"""Bookings that look like one the store holds already, and the entry that makes a history meet its balance."""
+
+from datetime import date, timedelta
+from decimal import Decimal
+
+import polars as pl
+
+DAYS_APART_MAX = 3  # a booking that comes by file and by API differs by a weekend at most
+NEAR_EQUAL_CHARACTERS_MIN = 12  # a shorter text inside another proves nothing ("Miete" is in many purposes)
+PAIRED_AT_ONCE_MAX = 1_000  # new rows compared in one go: bounds memory, changes no result
+
+_UMLAUTS = {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"}  # banks write either
+
+
+def flag(new: pl.DataFrame, stored: pl.DataFrame) -> set[str]:
+    """Ids of the new rows that are potential duplicates: another row of the account, stored before or further up in
+    `new`, has the same amount and currency, was booked at most 3 days apart, has an equal counterpart (IBAN or name)
+    or a near-equal purpose, and came in another batch or by another connection: equal rows of one batch are real.
+    Both frames are LOOKALIKES; rows of `stored` that are in `new` too are ignored. Nothing is ever dropped."""
+    position = pl.int_range(pl.len(), dtype=pl.Int64)
+    earlier = stored.join(new, on="id", how="anti").select(*_compared(), pl.lit(-1, dtype=pl.Int64).alias("position"))
+    arrived = new.select(*_compared(), position.alias("position")).filter(~pl.col("is_adjusting_entry"))
+    others = pl.concat([earlier.filter(~pl.col("is_adjusting_entry")), arrived])
+    flagged: set[str] = set()
+    for piece in arrived.iter_slices(PAIRED_AT_ONCE_MAX):
+        flagged.update(_lookalikes(piece, others))
+    return flagged
+
+
+def adjusting_amount(*, balance: Decimal, booked: Decimal) -> Decimal | None:
+    """What has to be booked so that the history meets the bank's balance; None when it meets it already.
+
+    `booked` is the sum of the account's booked rows without adjusting entries, `balance` the closing balance of an
+    authoritative source. Computed anew after each import, so that older files shrink the entry and remove it."""
+    return (balance - booked) or None
+
+
+def adjusting_date(first_booking: date) -> date:
+    """The day of the adjusting entry: the one before the first booking of the account."""
+    return first_booking - timedelta(days=1)
+
+
+def _compared() -> list[pl.Expr]:
+    return [
+        *(pl.col(name) for name in ("id", "account_id", "booking_date", "amount", "currency", "is_adjusting_entry")),
+        *(pl.col(name) for name in ("connection_id", "batch_id")),
+        *(_folded(name) for name in ("counterpart_iban", "counterpart_name", "purpose")),
+    ]
+
+
+def _folded(text: str) -> pl.Expr:
+    """Letters and digits only, in lower case: banks break and case one text in many ways. Null when none is left."""
+    folded = pl.col(text).str.to_lowercase().str.replace_many(_UMLAUTS).str.replace_all(r"[^\p{L}\p{N}]", "")
+    return pl.when(folded != "").then(folded).alias(text)
+
+
+def _lookalikes(arrived: pl.DataFrame, others: pl.DataFrame) -> list[str]:
+    days = pl.DataFrame({"days": range(-DAYS_APART_MAX, DAYS_APART_MAX + 1)})
+    pairs = (
+        arrived.join(days, how="cross")
+        .with_columns((pl.col("booking_date") + pl.duration(days="days")).alias("day"))
+        .join(
+            others.rename({"booking_date": "day"}), on=["account_id", "amount", "currency", "day"], suffix="_of_other"
+        )
+        .filter(
+            pl.col("position_of_other") < pl.col("position"),
+            (pl.col("batch_id") != pl.col("batch_id_of_other"))
+            | (pl.col("connection_id") != pl.col("connection_id_of_other")),
+        )
+    )
+    is_alike = pl.any_horizontal(
+        pl.col("counterpart_iban") == pl.col("counterpart_iban_of_other"),
+        pl.col("counterpart_name") == pl.col("counterpart_name_of_other"),
+        pl.col("purpose") == pl.col("purpose_of_other"),
+        _is_inside("purpose", "purpose_of_other"),
+        _is_inside("purpose_of_other", "purpose"),
+    )
+    return pairs.filter(is_alike)["id"].unique().to_list()
+
+
+def _is_inside(short: str, long: str) -> pl.Expr:
+    """One text is a piece of the other: cut off at the end, or with the bank's own words around it."""
+    return (pl.col(short).str.len_chars() >= NEAR_EQUAL_CHARACTERS_MIN) & pl.col(long).str.contains(
+        pl.col(short), literal=True
+    )

@@ -1,0 +1,159 @@
+"""Which bookings are transfers between accounts of one user, and which two of them are one transfer (decision 14)."""
+
+from collections.abc import Sequence
+from itertools import product
+
+import polars as pl
+
+DAYS_APART_MAX = 4  # decision 14
+DAYS_APART = sorted(range(-DAYS_APART_MAX, DAYS_APART_MAX + 1), key=lambda days: (abs(days), -days))
+"""From leaving to arriving, the nearest first; of two equally near days the later: money arrives after it left."""
+
+BY_IBAN = "counterpart_iban_is_own_account"
+BY_OTHER_LEG = "counterpart_iban_of_other_leg"
+BY_AMOUNT = "only_opposite_amount_within_4_days"
+
+EVIDENCE = (  # columns of the leaving leg and of the arriving one that have to be equal, the best evidence first
+    (("account_id", "target"), ("target", "account_id")),
+    (("target",), ("account_id",)),
+    (("account_id",), ("target",)),
+)
+
+_PAIRS: dict[str, pl.DataType] = {
+    "out_id": pl.String(),
+    "in_id": pl.String(),
+    "out_account": pl.String(),
+    "in_account": pl.String(),
+}
+
+
+def pair(legs: pl.DataFrame, accounts: pl.DataFrame) -> pl.DataFrame:
+    """One row per booking that is an own transfer: id, transfer_account_id (the own account on the other side),
+    transfer_id (the other leg, null while it has not arrived), transfer_rule; by id. Takes LEGS and OWN_ACCOUNTS.
+
+    A row whose counterpart IBAN is another own account is one, whether its other leg is there or not. Two legs are one
+    transfer when their amounts are opposite, their currency is the same and at most 4 days lie between them: first
+    those whose IBANs say so, one to one, then those without any that are each other's only candidate. A row whose
+    counterpart IBAN is foreign is never a leg. Pure: after an import it runs again over all rows of the user."""
+    rows = _candidates(legs, accounts)
+    said = _said_by_iban(rows)
+    is_said = pl.col("id").is_in(pl.concat([said["out_id"], said["in_id"]]).implode())
+    pairs = pl.concat([said, _only_opposites(rows.filter(~is_said, pl.col("target").is_null()))])
+    rule = (
+        pl.when(pl.col("target").is_not_null())
+        .then(pl.lit(BY_IBAN))
+        .otherwise(pl.when(is_said).then(pl.lit(BY_OTHER_LEG)).otherwise(pl.lit(BY_AMOUNT)))
+    )
+    return (
+        rows.join(_both_legs(pairs), on="id", how="left", maintain_order="left")
+        .with_columns(pl.coalesce("target", "other_account_id").alias("transfer_account_id"))
+        .filter(pl.col("transfer_account_id").is_not_null())
+        .select("id", "transfer_account_id", "transfer_id", rule.alias("transfer_rule"))
+    )
+
+
+def _candidates(legs: pl.DataFrame, accounts: pl.DataFrame) -> pl.DataFrame:
+    """The rows that may be a leg, by id, with `target`: the own account that the counterpart IBAN names, null when
+    there is no IBAN. The account's own IBAN, which some banks write beside fees and interest, counts as none."""
+    own = accounts.select(pl.col("id").alias("target"), _compact("iban")).drop_nulls().unique("iban", keep="first")
+    is_elsewhere = pl.col("target") != pl.col("account_id")
+    return (
+        legs.filter(~pl.col("is_adjusting_entry"), pl.col("amount") != 0)
+        .select("id", "account_id", "booking_date", "amount", "currency", _compact("counterpart_iban"))
+        .join(own, left_on="counterpart_iban", right_on="iban", how="left")
+        .filter(pl.col("counterpart_iban").is_null() | pl.col("target").is_not_null())
+        .with_columns(pl.when(is_elsewhere).then(pl.col("target")), pl.col("amount").abs().alias("size"))
+        .sort("id")
+    )
+
+
+def _compact(iban: str) -> pl.Expr:
+    compact = pl.col(iban).str.replace_all(" ", "", literal=True).str.to_uppercase()
+    return pl.when(compact != "").then(compact).alias(iban)
+
+
+def _sides(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The legs that leave an account and those that arrive on one."""
+    return rows.filter(pl.col("amount") < 0), rows.filter(pl.col("amount") > 0)
+
+
+def _said_by_iban(rows: pl.DataFrame) -> pl.DataFrame:
+    """Pairs, one to one, the best evidence first, then the nearest day."""
+    sizes = rows.filter(pl.col("target").is_not_null())["size"].unique()
+    out, into = _sides(rows.filter(pl.col("size").is_in(sizes.implode())))
+    pairs = [pl.DataFrame(schema=_PAIRS)]
+    for (out_keys, in_keys), days in product(EVIDENCE, DAYS_APART):
+        speaking_out, speaking_in = out.filter(_speaks(out_keys)), into.filter(_speaks(in_keys))
+        if speaking_out.is_empty() or speaking_in.is_empty():
+            continue
+        found = _in_order(speaking_out, speaking_in, out_keys, in_keys, days=days)
+        out = out.filter(~pl.col("id").is_in(found["out_id"].implode()))
+        into = into.filter(~pl.col("id").is_in(found["in_id"].implode()))
+        pairs.append(found)
+    return pl.concat(pairs)
+
+
+def _speaks(keys: Sequence[str]) -> pl.Expr:
+    return pl.col("target").is_not_null() if "target" in keys else pl.col("target").is_null()
+
+
+def _in_order(
+    out: pl.DataFrame, into: pl.DataFrame, out_keys: Sequence[str], in_keys: Sequence[str], *, days: int
+) -> pl.DataFrame:
+    """Pairs of legs that lie `days` apart: equal transfers of one day pair up in the order of their ids."""
+    same = ["currency", "size", "day", "number"]
+    arriving = _numbered(into, in_keys, days=0).select(
+        pl.col("id").alias("in_id"),
+        pl.col("account_id").alias("in_account"),
+        *same,
+        *(pl.col(in_key).alias(f"same_{out_key}") for out_key, in_key in zip(out_keys, in_keys, strict=True)),
+    )
+    return (
+        _numbered(out, out_keys, days=days)
+        .join(arriving, left_on=[*out_keys, *same], right_on=[*(f"same_{key}" for key in out_keys), *same])
+        .select(pl.col("id").alias("out_id"), "in_id", pl.col("account_id").alias("out_account"), "in_account")
+    )
+
+
+def _numbered(side: pl.DataFrame, keys: Sequence[str], *, days: int) -> pl.DataFrame:
+    return side.with_columns((pl.col("booking_date") + pl.duration(days=days)).alias("day")).with_columns(
+        pl.int_range(pl.len()).over(*keys, "currency", "size", "day").alias("number")
+    )
+
+
+def _only_opposites(silent: pl.DataFrame) -> pl.DataFrame:
+    """Pairs of rows that are each other's only opposite on another account; no pair where there is a choice."""
+    out, into = _sides(silent)
+    leaving, arriving = _only_opposite(out, into), _only_opposite(into, out)
+    return leaving.join(arriving, left_on=["id", "other_id"], right_on=["other_id", "id"]).select(
+        pl.col("id").alias("out_id"),
+        pl.col("other_id").alias("in_id"),
+        pl.col("account_id").alias("out_account"),
+        pl.col("other_account_id").alias("in_account"),
+    )
+
+
+def _only_opposite(side: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
+    """The rows of a side that have exactly one opposite within 4 days, with that one's id and account. Opposites are
+    counted by account and day first: a thousand equal amounts never become a million pairs."""
+    counted = others.group_by("currency", "size", "account_id", "booking_date").agg(
+        pl.len().alias("opposites"), pl.col("id").first().alias("other_id")
+    )
+    return (
+        side.filter(pl.col("size").is_in(counted["size"].unique().implode()))
+        .join(pl.DataFrame({"days": DAYS_APART}), how="cross")
+        .with_columns((pl.col("booking_date") + pl.duration(days="days")).alias("day"))
+        .join(counted.rename({"account_id": "other_account_id", "booking_date": "day"}), on=["currency", "size", "day"])
+        .filter(pl.col("account_id") != pl.col("other_account_id"))
+        .group_by("id", "account_id")
+        .agg(pl.col("opposites").sum(), pl.col("other_id", "other_account_id").first())
+        .filter(pl.col("opposites") == 1)
+    )
+
+
+def _both_legs(pairs: pl.DataFrame) -> pl.DataFrame:
+    """One row per leg: its id, and id and account of the other one."""
+    columns = ["id", "transfer_id", "other_account_id"]
+    leaving = pairs.select("out_id", "in_id", "in_account")
+    arriving = pairs.select("in_id", "out_id", "out_account")
+    return pl.concat(legs.rename(dict(zip(legs.columns, columns, strict=True))) for legs in (leaving, arriving))
