@@ -3,7 +3,7 @@
 import polars as pl
 
 from analytics.recurring.charges import eligible
-from analytics.recurring.choice import absorbed, chosen
+from analytics.recurring.choice import chosen, completed
 from analytics.recurring.evidence import accepted
 from analytics.recurring.groups import candidate_groups, with_group_keys
 from analytics.recurring.payees import with_payee
@@ -44,5 +44,5 @@ def one_round(rows: pl.DataFrame) -> pl.DataFrame:
     groups = described(counted, members, groups)
     candidates = accepted(fits(counted, members, groups), groups)
     streams = chosen(members, candidates)
-    streams = pl.concat([streams, absorbed(counted, streams, candidates)])
+    streams = completed(counted, streams, candidates)
     return streams.join(candidates.select("group", "frequency", "score", "contract", "lattice"), on="group")

@@ -10,8 +10,8 @@ FEW = 4
 # what a contract (one mandate, or a standing order) may vary in amount; what a free payment needs in charges
 RULES = pl.DataFrame(
     [
-        ("weekly", 0.15, 5, 4, 1.1),
-        ("biweekly", 0.30, 4, 3, 1.8),
+        ("weekly", 0.15, 5, 4, 0.85),
+        ("biweekly", 0.30, 4, 3, 1.4),
         ("monthly", 0.60, 3, 3, 2.5),
         ("quarterly", 0.45, 3, 3, 8.0),
         ("yearly", 0.50, 2, 2, 18.0),
@@ -66,7 +66,7 @@ def has_steady_gaps() -> pl.Expr:
         .then("gaps_quarterly")
     )
     enough = pl.when(pl.col("n") >= 6).then(0.74).otherwise(0.79)
-    return pl.col("constant") & (pl.col("n") >= 4) & (gaps >= enough)
+    return pl.col("constant") & (pl.col("n") >= 4) & (gaps >= enough) & (pl.col("gap_wobble") <= 1.5)
 
 
 def has_contract_evidence() -> pl.Expr:
@@ -80,15 +80,28 @@ def has_contract_evidence() -> pl.Expr:
 
 
 def has_free_evidence(fast: pl.Expr) -> pl.Expr:
-    equal = pl.col("constant") | pl.col("narrow")
-    p0 = 2 * pl.col("tolerance_days") / (pl.col("period") * pl.col("unit_days"))
-    luck = p0 + 2.2 * (p0 * (1 - p0) / pl.col("n")).sqrt()
+    equal = (
+        pl.col("constant")
+        | pl.col("narrow")
+        | (
+            fast
+            & (pl.col("variation") <= 0.2)
+            & (pl.col("share") >= 0.9)
+            & (pl.col("n") >= 6)
+            & (pl.col("part") >= 0.95)
+        )
+    )
     exact = pl.col("worst_days") <= 0.51
+    part = pl.col("part") < 0.8
     needed = (
         pl.when(exact).then("free_charges_exact").otherwise("free_charges")
-        + (pl.col("part") < 0.8).cast(pl.Int8)
-        + 2 * ((pl.col("part") < 0.8) & ~pl.col("constant")).cast(pl.Int8)
+        + part.cast(pl.Int8)
+        + 2 * (part & ~pl.col("constant")).cast(pl.Int8)
+        + ((pl.col("whole") == 1) & (pl.col("spread_days") > 1)).cast(pl.Int8)
+        + 2 * (pl.col("lattice") == "business20").cast(pl.Int8)
     )
+    once = pl.col("n") - pl.col("filled") <= 1 + 0.06 * pl.col("n")
+    habit = fast & ~(once & (pl.col("spread_days") <= pl.col("free_spread_days")) & (pl.col("share") >= 0.8))
     yearly = (
         (pl.col("frequency") == "yearly")
         & (pl.col("part") >= 0.99)
@@ -99,14 +112,14 @@ def has_free_evidence(fast: pl.Expr) -> pl.Expr:
         (pl.col("frequency") != "yearly")
         & equal
         & (pl.col("n") >= needed)
-        & (pl.col("spread_days") <= pl.col("free_spread_days"))
-        & (~fast | (pl.col("share") >= pl.min_horizontal(luck, pl.lit(1.0))))
+        & ((pl.col("spread_days") <= pl.col("free_spread_days")) | (has_steady_gaps() & (pl.col("n") >= 6) & ~fast))
+        & ~habit
     )
     free = (
         (pl.col("n") >= 6)
         & (pl.col("share") >= 0.9)
         & (pl.col("coverage") >= 0.9)
-        & (pl.col("spread_days") <= 2.4)
+        & (pl.col("spread_days") <= pl.when(pl.col("n") < 9).then(1.4).otherwise(2.4))
         & (pl.col("part") >= 0.99)
         & (pl.col("frequency") == "monthly")
     )
@@ -120,5 +133,6 @@ def is_early_pair() -> pl.Expr:
         & (pl.col("payee_n") == 2)
         & (pl.col("prices") == 1)
         & (pl.col("whole") == 0)
-        & pl.col("frequency").is_in(["monthly", "quarterly"])
+        & pl.col("lattice").is_in(["month", "quarter"])
+        & (pl.col("worst_days") <= 1.6)
     )

@@ -30,7 +30,7 @@ def with_group_keys(charges: pl.DataFrame) -> pl.DataFrame:
         .with_columns(
             stem=pl.col("payee").str.head(5),
             recent=pl.when(pl.col("booking_date") > pl.col("today").dt.offset_by(f"-{RECENT_MONTHS}mo")).then(True),
-            month_day=pl.col("booking_date").dt.day(),
+            month_day=pl.col("booking_date").dt.day().cast(pl.Int32),
         )
         .sort(*whose, "payee", "price", "row")
         .with_columns(
@@ -41,8 +41,18 @@ def with_group_keys(charges: pl.DataFrame) -> pl.DataFrame:
         )
         .sort(*whose, "contract_key", "month_day", "row")
         .with_columns(
+            step=(pl.col("month_day") - pl.col("month_day").shift(1).over(*whose, "contract_key")).fill_null(
+                31
+                + pl.col("month_day").first().over(*whose, "contract_key")
+                - pl.col("month_day").last().over(*whose, "contract_key")
+            )
+        )
+        .with_columns(start=pl.col("month_day").sort_by("step").last().over(*whose, "contract_key"))
+        .with_columns(turned=(pl.col("month_day") - pl.col("start")) % 31)
+        .sort(*whose, "contract_key", "turned", "row")
+        .with_columns(
             day_band=pl.when(pl.col("contract_key").is_not_null()).then(
-                (pl.col("month_day") - pl.col("month_day").shift(1) > DAY_OF_MONTH_STEP)
+                (pl.col("turned") - pl.col("turned").shift(1) > DAY_OF_MONTH_STEP)
                 .fill_null(False)
                 .cum_sum()
                 .over(*whose, "contract_key")

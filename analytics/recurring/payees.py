@@ -220,7 +220,7 @@ def key_of(text: pl.Expr) -> pl.Expr:
 
 def behind_intermediary(text: pl.Expr, note: pl.Expr) -> pl.Expr:
     """Who was paid through an intermediary: after its star, else in the purpose, else the intermediary itself."""
-    starred = text.str.extract(r"^[^*]*\*\s*([^*]{2,})")
+    starred = text.str.extract(r"^[^*]{2,20}\*\s*([^*]{2,})")
     return pl.coalesce(
         pl.when(is_intermediary(text)).then(
             pl.coalesce(starred, note.str.extract(BEHIND_INTERMEDIARY), text.str.extract(BEHIND_INTERMEDIARY))

@@ -36,6 +36,7 @@ def described(charges: pl.DataFrame, members: pl.DataFrame, groups: pl.DataFrame
             contract_n=pl.col("contract_n").max(),
             ordered=(pl.col("type") == "standing_order").fill_null(False).mean(),
             payee_n=pl.col("payee_n").max(),
+            gap_wobble=(gap - gap.median()).abs().median(),
             **{f"gaps_{name}": gap.is_between(low, high).mean() for name, (low, high) in GAP_BANDS.items()},
         )
         .join(groups.lazy(), on="group")
@@ -44,7 +45,9 @@ def described(charges: pl.DataFrame, members: pl.DataFrame, groups: pl.DataFrame
             narrow=pl.col("variation") <= NARROW_VARIATION,
             part=pl.col("n") / pl.col("payee_n"),
             contract=(
-                (pl.col("contracts") == 1) & (pl.col("contracted") >= 0.8) & (pl.col("n") >= 0.6 * pl.col("contract_n"))
+                (pl.col("contracts") == 1)
+                & (pl.col("contracted") >= 0.8)
+                & (pl.col("n") >= pl.when(pl.col("rank") == 1).then(0.3).otherwise(0.6) * pl.col("contract_n"))
             )
             | (pl.col("ordered") >= 0.6),
         )

@@ -1,5 +1,7 @@
 """Do the charges of a group keep to a calendar: the lattices and how well a group fits each of them."""
 
+import math
+
 import polars as pl
 
 DAYS_PER_MONTH = 365.2425 / 12
@@ -68,9 +70,17 @@ def fits(charges: pl.DataFrame, members: pl.DataFrame, groups: pl.DataFrame) -> 
             at=pl.when(axis="days").then("days").when(axis="business").then("business").otherwise("months")
             / pl.col("period")
         )
-        .with_columns(offset=(pl.col("at") - pl.col("at").last()).over("fit"))
-        .with_columns(phase=(pl.col("offset") - pl.col("offset").round()).median().over("fit"))
-        .with_columns(offset=pl.col("offset") - pl.col("phase"))
+        .with_columns(turn=pl.col("at") * math.tau)
+        .with_columns(
+            phase=pl.arctan2(pl.col("turn").sin().sum().over("fit"), pl.col("turn").cos().sum().over("fit")) / math.tau
+        )
+        .with_columns(offset=pl.col("at") - pl.col("phase"))
+        .with_columns(wrapped=pl.col("offset") - pl.col("offset").round())
+        .with_columns(
+            phase=pl.col("phase")
+            + pl.col("wrapped").filter(pl.col("wrapped").abs() <= 0.25).median().over("fit").fill_null(0.0)
+        )
+        .with_columns(offset=pl.col("at") - pl.col("phase"))
         .with_columns(slot=pl.col("offset").round())
         .with_columns(late_days=(pl.col("offset") - pl.col("slot")) * pl.col("period") * pl.col("unit_days"))
         .group_by("fit")
