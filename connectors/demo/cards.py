@@ -77,7 +77,7 @@ def foreign_card(shop: Shop, currency: str, rate: str) -> What:
             record=replace(
                 record,
                 purpose=f"{record.purpose} {-original} {currency} Kurs {exchange}",
-                original_amount=original,
+                original_amount=-original,
                 original_currency=currency,
             ),
             pending=_announced(shop, amount, day, shop.mcc),

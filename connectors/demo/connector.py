@@ -1,6 +1,6 @@
 """The demo bank as a connector like any other: it makes one wait, fails on request, and hands over its ledgers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -120,7 +120,7 @@ class DemoBank:
         """The day up to which everything was handed over."""
         return {"day": today.isoformat()}
 
-    def finish(self, connection: Connection, handle: Json, *, error: str | None) -> None:
+    def finish(self, connection: Connection, handle: Json, *, outcomes: Mapping[str, str | None]) -> None:
         """Nothing to tidy up: the demo bank keeps nothing."""
 
 
@@ -146,6 +146,7 @@ def _records(accounts: tuple[Account, ...], first: date, today: date) -> Iterato
             closing=opening + total if account.says_balance else None,
             closing_date=today if account.says_balance else None,
             is_pending_complete=True,
+            is_authoritative=account.says_balance,
         )
 
 

@@ -108,12 +108,12 @@ def contracts() -> tuple[Habit, ...]:
 def everyday() -> tuple[Habit, ...]:
     """Groceries, chemist, fuel and cash, with a debit card."""
     return (
-        Habit("groceries", some_days(14), debit_card(*at.SUPERMARKETS)),
+        Habit("groceries", some_days(13), debit_card(*at.SUPERMARKETS)),
         Habit("bakery", every(28, offset=5), debit_card(at.BAKERY, times=2, has_id=False)),
-        Habit("drugstore", some_days(4), debit_card(*at.DRUGSTORES)),
-        Habit("pharmacy", some_days(3), debit_card(at.PHARMACY)),
+        Habit("drugstore", some_days(3), debit_card(*at.DRUGSTORES)),
+        Habit("pharmacy", some_days(2), debit_card(at.PHARMACY)),
         Habit("fuel", some_days(3), debit_card(at.FUEL)),
-        Habit("cash", some_days(4), cash_machine((50, 50, 100, 20))),
+        Habit("cash", some_days(3), cash_machine((50, 50, 100, 20))),
     )
 
 

@@ -71,7 +71,7 @@ def _family(seed: str, first: Bank, second: Bank) -> tuple[Account, ...]:
         wording="Sparrate Notgroschen", days_later=0,
     )  # fmt: skip
     supply_out, supply_in = habits.own_transfer(
-        "supply", sender=giro, receiver=second_giro, price=rising("480.00", by="15.00"), day=1,
+        "supply", sender=giro, receiver=second_giro, price=rising("340.00", by="15.00"), day=1,
         wording="Übertrag auf Zweitkonto", days_later=1,
     )  # fmt: skip
     card = _account(seed, second, "card", "credit_card", "Visa Karte", "0.00", habits.card_spending(), has_iban=False)
