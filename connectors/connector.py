@@ -60,8 +60,8 @@ class Connector(Protocol):
         """Where the next fetch goes on, once everything of this one is stored."""
         ...
 
-    def finish(self, connection: Connection, handle: Json, *, error: str | None) -> None:
-        """Called after the import is committed (error None) or has failed: a folder moves its files here."""
+    def finish(self, connection: Connection, handle: Json, *, outcomes: Mapping[str, str | None]) -> None:
+        """Called once the import is committed: for every batch id None, or why it was refused (a folder moves files)."""
         ...
 
 

@@ -8,7 +8,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -62,6 +62,14 @@ class Session(Protocol):
         ...
 
 
+class Transaction(Session, Protocol):
+    """A session whose statements succeed or fail together."""
+
+    def staged(self, name: str, frame: pl.DataFrame) -> AbstractContextManager[None]:
+        """Make the frame's rows readable as a table of this name for a while."""
+        ...
+
+
 class _Cursor:
     """A session on one DuckDB cursor."""
 
@@ -88,12 +96,17 @@ class _Cursor:
         if frame.is_empty():
             return
         columns = ", ".join(frame.columns)
+        with self.staged("appended_rows", frame):
+            self.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM appended_rows")
+
+    @contextmanager
+    def staged(self, name: str, frame: pl.DataFrame) -> Iterator[None]:
         with _translated():
-            self._cursor.register("appended_frame", _ArrowStream(frame))
-            try:
-                self._cursor.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM appended_frame")
-            finally:
-                self._cursor.unregister("appended_frame")
+            self._cursor.register(name, _ArrowStream(frame))
+        try:
+            yield
+        finally:
+            self._cursor.unregister(name)
 
 
 class _ArrowStream:
@@ -139,7 +152,7 @@ class Database:
             session.append(table, frame)
 
     @contextmanager
-    def transaction(self) -> Iterator[Session]:
+    def transaction(self) -> Iterator[Transaction]:
         """All or nothing; raises Conflict when another transaction was first."""
         cursor = self._root.cursor()
         try:
@@ -156,7 +169,7 @@ class Database:
         finally:
             cursor.close()
 
-    def atomically(self, work: Callable[[Session], T]) -> T:
+    def atomically(self, work: Callable[[Transaction], T]) -> T:
         """The result of `work` inside a transaction, tried again when another one was first."""
         for attempt in range(CONFLICT_TRIES):
             try:

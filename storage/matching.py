@@ -9,7 +9,7 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 
 from storage.identity import base_keys, fingerprint, squeezed
@@ -34,6 +34,7 @@ class StoredRow:
     counterpart_iban: str | None
     counterpart_name: str | None
     purpose: str | None
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

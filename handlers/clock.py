@@ -1,0 +1,28 @@
+"""The one place that reads the clock; everything below receives `now` and `today` as arguments."""
+
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+
+class Clock:
+    """Instants in UTC (without zone, as the store keeps them) and calendar days in the configured zone.
+
+    `offset` is how far a demo server lives in the future; a real one lives in the present.
+    """
+
+    def __init__(self, zone: ZoneInfo, *, offset: timedelta = timedelta(0)) -> None:
+        self.zone = zone
+        self.offset = offset
+
+    def now(self) -> datetime:
+        """The present instant in UTC, milliseconds at most: what is stored is what is sent."""
+        moment = datetime.now(UTC) + self.offset
+        return moment.replace(microsecond=moment.microsecond // 1000 * 1000, tzinfo=None)
+
+    def today(self) -> date:
+        """The calendar day in the configured zone (decision 10)."""
+        return self.day_of(self.now())
+
+    def day_of(self, moment: datetime) -> date:
+        """The calendar day on which an instant of the store falls."""
+        return moment.replace(tzinfo=UTC).astimezone(self.zone).date()

@@ -1,0 +1,72 @@
+"""What the edges work with, opened once per process: store, clock, keys, connectors, sync engine."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from connectors.connector import Connector
+from connectors.demo.connector import DemoBank
+from connectors.ecb import current_rates
+from handlers.clock import Clock
+from handlers.detection import detect_after_import
+from handlers.refresh import Refresher
+from handlers.settings import Settings
+from storage import jobs, memory, schema
+from storage.database import Database
+
+CLOCK_OFFSET = "clock offset, seconds"
+
+
+@dataclass(slots=True)
+class Services:
+    """One open service. `close` it."""
+
+    settings: Settings
+    database: Database
+    clock: Clock
+    refresher: Refresher
+    _rates: pl.DataFrame | None = None
+
+    @property
+    def rates(self) -> pl.DataFrame:
+        """The reference rates of the European Central Bank, read when a selection first mixes currencies."""
+        if self._rates is None:
+            self._rates = current_rates(self.settings.data_dir)
+        return self._rates
+
+    def forget_rates(self) -> None:
+        """Newer rates have been installed."""
+        self._rates = None
+
+    def close(self) -> None:
+        """Finish running imports and let go of the store."""
+        self.refresher.close()
+        self.database.close()
+
+
+def connectors() -> Mapping[str, Connector]:
+    """Every kind of bank connection by name."""
+    return {each.name: each for each in (DemoBank(),)}
+
+
+def open_services(settings: Settings) -> Services:
+    """Open the store of these settings, made or brought up to date where needed; raises StoreError."""
+    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    settings.store_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    database = Database(settings.store_path)
+    clock = Clock(settings.time_zone)
+    try:
+        schema.migrate(database, now=clock.now())
+        clock.offset = timedelta(seconds=float(memory.recall(database, CLOCK_OFFSET) or 0))
+        jobs.release_all(database)
+    except BaseException:
+        database.close()
+        raise
+    refresher = Refresher(
+        database,
+        connectors(),
+        clock,
+        cooldown=settings.sync_cooldown_seconds,
+        after_import=lambda user_id: detect_after_import(database, [user_id], today=clock.today()),
+    )
+    return Services(settings=settings, database=database, clock=clock, refresher=refresher)

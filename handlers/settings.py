@@ -1,0 +1,172 @@
+"""Settings from the environment: each with its unit, its default and its check; a wrong one stops the start."""
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from datetime import timedelta
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+PREFIX = "BANKDATA_"
+T = TypeVar("T")
+
+
+class SettingError(ValueError):
+    """A setting has a value that cannot be used."""
+
+
+def _setting(default: Any, parse: Callable[[str], Any], help_: str) -> Any:
+    return field(default=default, metadata={"parse": parse, "help": help_})
+
+
+def _url(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username:
+        raise ValueError("an absolute http or https address without query, such as https://bank.example.org")
+    return text.rstrip("/")
+
+
+def _zone(text: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ValueError("a time zone name such as Europe/Berlin") from error
+
+
+def _rate_limit(text: str) -> tuple[int, int] | None:
+    if text == "off":
+        return None
+    match = re.fullmatch(r"([1-9][0-9]{0,6})/([1-9][0-9]{0,5})s", text)
+    if match is None:
+        raise ValueError("requests per seconds such as 60/60s, or off")
+    return int(match[1]), int(match[2])
+
+
+def _whole(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,9}", text) or not low <= int(text) <= high:
+            raise ValueError(f"a whole number from {low} to {high}")
+        return int(text)
+
+    return parse
+
+
+def _seconds(low: int, high: int) -> Callable[[str], timedelta]:
+    whole = _whole(low, high)
+    return lambda text: timedelta(seconds=whole(text))
+
+
+def _networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    try:
+        return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
+    except ValueError as error:
+        raise ValueError("addresses or networks separated by commas, such as 10.0.0.0/8,::1") from error
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in words:
+            raise ValueError("one of " + ", ".join(words))
+        return text
+
+    return parse
+
+
+def _currency(text: str) -> str:
+    if not re.fullmatch(r"[A-Z]{3}", text):
+        raise ValueError("a currency code of three capital letters")
+    return text
+
+
+def _quota(text: str) -> str:
+    if not re.fullmatch(r"[1-9][0-9]{0,5}/(second|minute|hour|day)", text):
+        raise ValueError("a number per time such as 20/hour")
+    return text
+
+
+def _database_url(text: str) -> str:
+    if text.startswith(("postgres://", "postgresql://")):
+        raise ValueError("duckdb:///PATH; this version has no PostgreSQL adapter yet")
+    if not text.startswith("duckdb:///") or text == "duckdb:///":
+        raise ValueError("duckdb:///PATH, such as duckdb:////var/lib/bankdata/bankdata.duckdb")
+    return text
+
+
+def _limits_url(text: str) -> str:
+    if text != "memory://" and not text.startswith(("redis://", "rediss://")):
+        raise ValueError("memory:// or redis://HOST:PORT")
+    return text
+
+
+def _data_home() -> Path:
+    base = os.environ.get("XDG_DATA_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "share") / "bankdata"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that can be set; the names here are those of the environment in lower case."""
+
+    data_dir: Path = _setting(None, Path, "folder of store, keys and control socket; default ~/.local/share/bankdata")
+    database_url: str = _setting("", _database_url, "where the store is; default duckdb:/// in the data folder")
+    public_url: str = _setting("http://127.0.0.1:8000", _url, "address under which clients reach the service")
+    auth_url: str = _setting("", _url, "address of the OAuth endpoints, may carry a path; default the public one")
+    billing_url: str = _setting("", _url, "where a subscription can be had; default PUBLIC_URL/billing")
+    time_zone: ZoneInfo = _setting(ZoneInfo("Europe/Berlin"), _zone, "zone whose calendar day is today")
+    home_currency: str = _setting("EUR", _currency, "currency of new users for sums over several currencies")
+    rate_limit: tuple[int, int] | None = _setting((60, 60), _rate_limit, "requests per seconds and address, or off")
+    rate_limit_url: str = _setting("memory://", _limits_url, "where counters live; Redis when processes share them")
+    sync_cooldown_seconds: timedelta = _setting(
+        timedelta(minutes=30), _seconds(0, 86_400), "seconds between two syncs of one connection"
+    )
+    trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = _setting(
+        (), _networks, "proxies whose X-Forwarded-For is believed"
+    )
+    registration: str = _setting("open", _one_of("open", "token", "off"), "who may register OAuth clients")
+    registration_limit: str = _setting("20/hour", _quota, "client registrations per address")
+    refresh_reuse_seconds: timedelta = _setting(
+        timedelta(0), _seconds(0, 60), "grace in which a used refresh token yields its successor again"
+    )
+    log_level: str = _setting("info", _one_of("debug", "info", "warning", "error"), "how much is logged")
+
+    @property
+    def store_path(self) -> Path:
+        """The DuckDB file."""
+        return Path(self.database_url.removeprefix("duckdb:///"))
+
+    @property
+    def base_url(self) -> str:
+        """The address of the data interface; it is also the audience of access tokens."""
+        return f"{self.public_url}/api/v1"
+
+
+def load(environment: Mapping[str, str], **overrides: Any) -> Settings:
+    """The settings of an environment; `overrides` are parsed values from the command line that win over it.
+
+    Raises SettingError with one sentence, also for a BANKDATA_ name that does not exist: a typing error must not
+    silently leave a default in place.
+    """
+    known = {PREFIX + item.name.upper(): item for item in fields(Settings)}
+    unknown = sorted(name for name in environment if name.startswith(PREFIX) and name not in known)
+    if unknown:
+        raise SettingError(f"{unknown[0]}: there is no such setting. docs/operations.md lists all of them.")
+    values: dict[str, Any] = {}
+    for name, item in known.items():
+        text = environment.get(name, "").strip()
+        if text:
+            try:
+                values[item.name] = item.metadata["parse"](text)
+            except ValueError as error:
+                raise SettingError(f"{name}: {text!r} cannot be used, expected {error}.") from error
+    values.update({name: value for name, value in overrides.items() if value is not None})
+    data_dir = values.setdefault("data_dir", _data_home()).expanduser().absolute()
+    values["data_dir"] = data_dir
+    values.setdefault("database_url", f"duckdb:///{data_dir / 'bankdata.duckdb'}")
+    public_url = values.get("public_url", "http://127.0.0.1:8000")
+    values.setdefault("auth_url", public_url)
+    values.setdefault("billing_url", f"{public_url}/billing")
+    return Settings(**values)

@@ -1,0 +1,158 @@
+"""Rows and frames become the JSON shapes of the interface: decimals become numbers here, and dates strings."""
+
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import Any
+
+import orjson
+
+from analytics.currencies import minor_digits
+from analytics.snapshot import Snapshot
+from storage.accounts import StoredAccount
+from storage.jobs import Job
+
+Json = dict[str, Any]
+
+
+def money(amount: Decimal, currency: str) -> orjson.Fragment:
+    """An exact JSON number with the currency's decimals; never by way of binary floating point."""
+    exact = amount.quantize(Decimal(1).scaleb(-minor_digits(currency)), rounding=ROUND_HALF_EVEN)
+    return orjson.Fragment(f"{exact + 0:f}")  # adding zero turns -0.00 into 0.00
+
+
+def day(value: date | None) -> str | None:
+    """A bank's calendar day as date-time, never shifted by a zone (decision 10)."""
+    return f"{value.isoformat()}T00:00:00.000Z" if value is not None else None
+
+
+def instant(value: datetime | None) -> str | None:
+    """An instant of the store (UTC) with milliseconds."""
+    return f"{value.isoformat(timespec='milliseconds')}Z" if value is not None else None
+
+
+def account(value: StoredAccount) -> Json:
+    """Account (interface 2.1)."""
+    return {
+        "id": value.id,
+        "accountName": value.name,
+        "iban": value.iban,
+        "accountType": value.kind,
+        "balance": money(value.balance, value.currency) if value.balance is not None else None,
+        "currency": value.currency,
+        "lastSyncedAt": instant(value.last_synced_at),
+        "bankConnection": {"bankName": value.bank_name, "status": value.connection_status},
+    }
+
+
+def transaction(row: Mapping[str, Any], accounts: Mapping[str, StoredAccount]) -> Json:
+    """Transaction (interface 2.4)."""
+    owner = accounts[row["account_id"]]
+    return {
+        "id": row["id"],
+        "amount": money(row["amount"], row["currency"]),
+        "currency": row["currency"],
+        "bookingDate": day(row["booking_date"]),
+        "valueDate": day(row["value_date"]),
+        "merchantName": row["merchant_name"],
+        "counterpartName": row["counterpart_name"],
+        "counterpartIban": row["counterpart_iban"],
+        "counterpartMandateReference": row["mandate_reference"],
+        "type": row["type"],
+        "category": row["category"],
+        "purpose": row["purpose"],
+        "bankAccount": {
+            "id": owner.id,
+            "iban": owner.iban,
+            "accountName": owner.name,
+            "bankConnection": {"bankName": owner.bank_name},
+        },
+    }
+
+
+def transaction_detail(row: Mapping[str, Any], accounts: Mapping[str, StoredAccount]) -> Json:
+    """TransactionDetail (interface 2.5)."""
+    return {
+        **transaction(row, accounts),
+        "counterpartBic": row["counterpart_bic"],
+        "counterpartBankName": row["counterpart_bank_name"],
+        "counterpartCreditorId": row["creditor_id"],
+        "counterpartDebitorId": row["debitor_id"],
+        "bankTransactionCode": row["bank_transaction_code"],
+        "sepaPurposeCode": row["purpose_code"],
+        "isPotentialDuplicate": row["is_potential_duplicate"],
+        "isAdjustingEntry": row["is_adjusting_entry"],
+        "createdAt": instant(row["created_at"]),
+    }
+
+
+def month(row: Mapping[str, Any], currency: str) -> Json:
+    """MonthlyCashflow (interface 2.7)."""
+    return {
+        "month": row["month"].strftime("%Y-%m"),
+        **{name: money(row[name], currency) for name in ("income", "expenses", "net")},
+    }
+
+
+def snapshot(value: Snapshot) -> Json:
+    """The body of GET /snapshot (interface 4.6)."""
+    currency = value.currency
+    return {
+        "totalBalance": money(value.total_balance, currency),
+        "accountCount": value.accounts.height,
+        "accounts": [
+            {**row, "balance": money(row["balance"], row["currency"])} for row in value.accounts.iter_rows(named=True)
+        ],
+        "last30Days": {
+            "totalExpenses": money(value.total_expenses, currency),
+            "topCategories": [
+                {**row, "amount": money(row["amount"], currency)} for row in value.top_categories.iter_rows(named=True)
+            ],
+        },
+    }
+
+
+def subscription(row: Mapping[str, Any]) -> Json:
+    """DetectedSubscription (interface 2.10)."""
+    return {
+        "merchantName": row["merchant_name"],
+        "amount": money(row["amount"], row["currency"]),
+        "currency": row["currency"],
+        "frequency": row["frequency"],
+        "lastCharged": day(row["last_charged"]),
+        "occurrences": row["occurrences"],
+    }
+
+
+def job(value: Job) -> Json:
+    """SyncJobStatus (interface 2.12); newTransactions is absent until completed (decision 12)."""
+    shown: Json = {
+        "syncId": value.id,
+        "status": value.status,
+        "error": value.error,
+        "createdAt": instant(value.created_at),
+        "updatedAt": instant(value.updated_at),
+    }
+    if value.status == "completed":
+        shown["newTransactions"] = value.new_transactions
+    return shown
+
+
+def job_summary(*, sync_id: str | None, status: str, error: str | None) -> Json:
+    """SyncJobSummary (interface 2.11), all three keys always."""
+    return {"syncId": sync_id, "status": status, "error": error}
+
+
+def pagination(*, page: int, per_page: int, total: int) -> Json:
+    """Pagination (interface 2.6, decision 2)."""
+    return {"page": page, "perPage": per_page, "total": total, "pageCount": page_count(per_page=per_page, total=total)}
+
+
+def page_count(*, per_page: int, total: int) -> int:
+    """How many pages there are; none for no rows."""
+    return -(-total // per_page)
+
+
+def by_id(accounts: Iterable[StoredAccount]) -> dict[str, StoredAccount]:
+    """Accounts by id."""
+    return {value.id: value for value in accounts}

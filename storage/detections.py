@@ -1,0 +1,69 @@
+"""Detected recurring payments, kept with what they were computed from: accounts, data version, day."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from datetime import date
+from decimal import Decimal
+
+import polars as pl
+
+from analytics.frames import SUBSCRIPTIONS
+from storage.database import Session, as_json
+
+
+def stored(session: Session, user_id: str, account_ids: Iterable[str], *, day: date) -> tuple[int, pl.DataFrame | None]:
+    """The user's present data version, and the streams of this selection if they were computed from it for `day`."""
+    rows = session.rows(
+        "SELECT u.data_version, d.found FROM users u LEFT JOIN detections d ON d.user_id = u.id AND d.selection = $2"
+        " AND d.data_version = u.data_version AND d.day = $3 WHERE u.id = $1",
+        user_id,
+        selection_key(account_ids),
+        day,
+    )
+    found = rows[0]["found"]
+    return int(rows[0]["data_version"]), _frame(found) if found is not None else None
+
+
+def keep(
+    session: Session, user_id: str, account_ids: Iterable[str], *, data_version: int, day: date, found: pl.DataFrame
+) -> None:
+    """Replace what is stored for this selection."""
+    session.execute(
+        "INSERT INTO detections VALUES ($1, $2, $3, $4, $5) ON CONFLICT (user_id, selection) DO UPDATE SET"
+        " data_version = excluded.data_version, day = excluded.day, found = excluded.found",
+        user_id,
+        selection_key(account_ids),
+        data_version,
+        day,
+        _text(found),
+    )
+
+
+def selection_key(account_ids: Iterable[str]) -> str:
+    """One name for a set of accounts, in whatever order it is given."""
+    return hashlib.sha256("\n".join(sorted(set(account_ids))).encode()).hexdigest()[:32]
+
+
+def _text(found: pl.DataFrame) -> str:
+    return as_json(
+        [
+            {name: str(value) if isinstance(value, Decimal | date) else value for name, value in row.items()}
+            for row in found.iter_rows(named=True)
+        ]
+    )
+
+
+def _frame(text: str) -> pl.DataFrame:
+    parsers = {
+        name: Decimal if dtype == pl.Decimal else date.fromisoformat if dtype == pl.Date else None
+        for name, dtype in SUBSCRIPTIONS.items()
+    }
+    rows = [
+        {
+            name: parse(row[name]) if (parse := parsers[name]) and row[name] is not None else row[name]
+            for name in SUBSCRIPTIONS
+        }
+        for row in json.loads(text)
+    ]
+    return pl.DataFrame(rows, schema=SUBSCRIPTIONS)
