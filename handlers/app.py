@@ -1,4 +1,4 @@
-"""The application: Connexion reads, routes and resolves the contract; the layers below hold requests against it."""
+"""The application: Connexion reads, routes and resolves the contract; our steps hold each request against it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 from connexion import ConnexionMiddleware
+from connexion.http_facts import METHODS
 from connexion.middleware.lifespan import LifespanMiddleware
 from connexion.middleware.response_validation import ResponseValidationMiddleware
 from connexion.operations import AbstractOperation
@@ -24,7 +25,7 @@ from handlers.edge import Edge
 from handlers.guard import Authenticate, guard
 from handlers.limits import Limiter, Rate, limits
 from handlers.request import Answer, Operation
-from handlers.routing import Layer, Make, Routing
+from handlers.routing import Make, Operations, Routing
 from handlers.validation import validation
 
 CONTRACT_FILE = Path(__file__).resolve().parents[1] / "openapi.json"
@@ -33,7 +34,6 @@ SHARED_PATHS = ("/api/", "/.well-known/")
 DEFAULT_RATE = Rate(requests=60, seconds=60)  # interface section 8
 
 Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]
-METHODS = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,23 +77,22 @@ def create_app(
         _check_operations(api)
     assert len(by_id) == sum(len(api.operations) for api in apis), "operationIds repeat: security would mix them up"
 
-    layers: list[Any] = [Routing]  # typed by Connexion as applications, taken as classes
-    # The order of checks is decision 29: 429, 401, 403, 400, 404
-    for make in (
+    # The order of checks is decision 29: 429, then 401, 403, 400, 404
+    steps = [
         _own_words(apis),
         _only(operations, limits(limiter, rate)),
         guard(authenticate, public_url=public_url, billing_url=billing_url),
         validation,
-    ):
-        layers.append(partial(Layer, make=make))
+        dispatch,
+    ]
+    middlewares: list[Any] = [Routing, LifespanMiddleware]  # typed by Connexion as applications, taken as classes
     if validate_responses:
-        layers.append(ResponseValidationMiddleware)
-    layers.append(LifespanMiddleware)
+        middlewares.insert(1, ResponseValidationMiddleware)
     application = ConnexionMiddleware(
-        Layer(Router([*documentation(contract), *routes], redirect_slashes=False), make=dispatch),
+        Operations(Router([*documentation(contract), *routes], redirect_slashes=False), steps=steps),
         import_name="handlers",
         lifespan=lifespan,
-        middlewares=layers,
+        middlewares=middlewares,
         resolver=Resolver(partial(_function, by_id)),
         validate_responses=validate_responses,
     )
@@ -122,7 +121,7 @@ def _check_operations(api: Api) -> None:
 
 
 def _only(operations: Mapping[str, Operation], make: Make) -> Make:
-    """A layer for the operations of the main contract; other APIs count in their own way."""
+    """A step for the operations of the main contract; other APIs count in their own way."""
 
     def made(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
         return make(operation, next_app) if operation.operation_id in operations else next_app
@@ -146,7 +145,7 @@ def _own_words(apis: Sequence[Api]) -> Make:
                 answer = refused(error)
                 if answer is None:
                     raise
-                await call.send_answer(send, answer, head=scope["method"] == "HEAD")
+                await call.send_answer(send, answer)
 
         return worded
 

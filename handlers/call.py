@@ -1,4 +1,4 @@
-"""What the layers of the loop tell each other about one request, and how an answer is put on the wire."""
+"""What the steps of the loop tell each other about one request, and how an answer is put on the wire."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +20,7 @@ JSON_HEADERS: tuple[Header, ...] = (
 
 @dataclass(slots=True)
 class Call:
-    """One request on its way in: each layer adds what it found out, the last one calls the operation."""
+    """One request on its way in: each step adds what it found out, the last one calls the operation."""
 
     client_address: str
     caller: Principal | None = None
@@ -37,18 +37,18 @@ def begin(scope: Scope, client_address: str) -> Call:
 
 
 def current(scope: Scope) -> Call:
-    """The call that a layer further out has begun."""
+    """The call that the edge has begun."""
     call: Call = scope[_KEY]
     return call
 
 
-async def send_answer(send: Send, answer: Answer, *, head: bool) -> None:
-    """The answer as JSON; HEAD gets the headers of the GET alone (RFC 9110 9.3.2)."""
+async def send_answer(send: Send, answer: Answer) -> None:
+    """The answer as JSON."""
     content = answer.body if isinstance(answer.body, bytes) else orjson.dumps(answer.body)
     headers = [*JSON_HEADERS] if not answer.headers else _merged(answer)
     headers.append((b"content-length", b"%d" % len(content)))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if head else content})
+    await send({"type": "http.response.body", "body": content})
 
 
 def _merged(answer: Answer) -> list[Header]:

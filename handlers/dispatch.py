@@ -1,4 +1,4 @@
-"""The innermost layer: calls the operation with its arguments and sends its answer."""
+"""The last step: calls the operation with its arguments and sends its answer."""
 
 import inspect
 
@@ -31,6 +31,6 @@ def dispatch(operation: AbstractOperation, _next_app: ASGIApp) -> ASGIApp:
         else:
             result = await run_in_threadpool(function, request, **asked.arguments)
         answer = result if isinstance(result, Answer) else Answer(body=result)
-        await call.send_answer(send, answer, head=scope["method"] == "HEAD")
+        await call.send_answer(send, answer)
 
     return dispatched

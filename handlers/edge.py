@@ -48,6 +48,7 @@ class Edge:
             return
         asked = call.begin(scope, self._addresses.client(scope))
         is_shared = scope["path"].startswith(self._shared_paths)
+        is_head = scope["method"] == "HEAD"
         has_started = False
 
         async def send_with_headers(message: Message) -> None:
@@ -55,6 +56,9 @@ class Edge:
             if message["type"] == "http.response.start":
                 has_started = True
                 message["headers"] = [*message["headers"], *asked.headers, *(_SHARED if is_shared else (_NOSNIFF,))]
+            elif is_head:
+                # "The server MUST NOT send content in the response" RFC 9110 9.3.2; its headers are those of the GET
+                message["body"] = b""
             await send(message)
 
         if is_shared and _is_preflight(scope):
@@ -70,7 +74,7 @@ class Edge:
             if has_started:
                 raise
             answer = error_answer(_refusal(error, asked))
-            await call.send_answer(send_with_headers, answer, head=scope["method"] == "HEAD")
+            await call.send_answer(send_with_headers, answer)
 
 
 def _refusal(error: Exception, asked: call.Call) -> Refusal:

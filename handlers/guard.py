@@ -1,4 +1,4 @@
-"""The layer that lets in whoever the contract admits: bearer token, scope, active subscription (decision 29)."""
+"""The step that lets in whoever the contract admits: bearer token, scope, active subscription (decision 29)."""
 
 import logging
 import re
@@ -38,13 +38,9 @@ def guard(authenticate: Authenticate, *, public_url: str, billing_url: str) -> M
 
         async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
             sent = [value for name, value in scope["headers"] if name == b"authorization"]
-            if not sent or (len(sent) == 1 and _is_other_scheme(sent[0])):
-                # "If the request lacks any authentication information (e.g. ... attempted using an unsupported
-                # authentication method), the resource server SHOULD NOT include an error code" RFC 6750 section 3.1
-                raise Unauthorized(headers=unasked)
             credentials = _BEARER.fullmatch(sent[0]) if len(sent) == 1 else None
             if credentials is None:
-                raise Unauthorized(headers=refused)
+                raise Unauthorized(headers=unasked if _lacks_credentials(sent) else refused)
             try:
                 caller = authenticate(credentials[1].decode("ascii"))
             except InvalidToken as error:
@@ -79,6 +75,11 @@ def metadata_url(public_url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}/.well-known/oauth-protected-resource{parts.path.rstrip('/')}/api/v1"
 
 
-def _is_other_scheme(header: bytes) -> bool:
-    scheme = header.strip().partition(b" ")[0].lower()
-    return scheme not in (b"", b"bearer") and b"," not in scheme
+def _lacks_credentials(sent: list[bytes]) -> bool:
+    """Whether there is nothing that could have been meant as a token.
+
+    "If the request lacks any authentication information (e.g., the client ... attempted using an unsupported
+    authentication method), the resource server SHOULD NOT include an error code." RFC 6750 section 3.1
+    """
+    schemes = {header.strip().partition(b" ")[0].lower() for header in sent}
+    return not sent or (len(sent) == 1 and not schemes & {b"", b"bearer"})

@@ -1,4 +1,4 @@
-"""How often a client may ask: sliding windows on the `limits` library, and the layer that holds them (decision 32)."""
+"""How often a client may ask: sliding windows on the `limits` library, and the step that holds them (decision 32)."""
 
 import logging
 import math

@@ -1,4 +1,4 @@
-"""The layer that holds requests against the contract and leaves typed arguments behind."""
+"""The step that holds requests against the contract and leaves typed arguments behind."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
