@@ -124,7 +124,7 @@ def oddities() -> tuple[Habit, ...]:
         Habit("paypal", some_days(3), varying_debit(at.PAYPAL, "13.50", "34.00", paypal)),
         Habit("reversal", twice_a_year(4, 14), reversed_card(at.SUPERMARKETS[0])),
         Habit(
-            "returned debit", twice_a_year(2, 20), returned_debit(at.GYM, steady("19.00"), "Aufnahmegebühr {number}")
+            "returned debit", twice_a_year(4, 24), returned_debit(at.GYM, steady("19.00"), "Aufnahmegebühr {number}")
         ),
         Habit(
             "shared gift",
