@@ -1,0 +1,168 @@
+"""The type of a booking: what the codes say, then the bank's words, then its shape (sources: ISO 20022, DK, SWIFT)."""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from analytics.facts import spread, table
+from analytics.phrases import Phrases, words_of
+
+
+class Verdict(NamedTuple):
+    """A derived value and the lasting name of the rule that gave it; value None when the rule knows nothing."""
+
+    value: str | None
+    rule: str
+
+
+class Codes(NamedTuple):
+    """What the source says of the kind of a booking, besides free text."""
+
+    is_credit: bool
+    bank_transaction_code: str | None
+    gvc: str | None
+    swift_code: str | None
+    purpose_code: str | None
+    mcc: str | None
+    bank_text: str | None
+
+
+UNDECIDED = "?"
+HEAD_WORDS_MAX = 8  # banks without a field for the kind of booking write it into the first words of the purpose
+CASH_MCCS = {"6010", "6011"}
+WEAK_SWIFT = {"NTRF", "XFER", "FTRF", "STRF"}  # says "some transfer"; the bank's own words know better
+CARD_MARKS = re.compile(  # card slips as Austrian, German and Dutch banks print them
+    r"\bk\d \d\d \d\d \d\d \d\d\b|\bpas ?\d{3}\b|\bkarte ?\d|\bdebitk\b|\bkfn \d|\bfolgenr \d|"
+    r"\bsagt danke\b|\bdankt \d{3,}|\bvisa debit\b|\bgirocard\b|\b\d\d \d\d(?: \d{2,4})? \d\d \d\d .*\bkaart"
+)
+
+
+def booking_type(
+    codes: Codes,
+    *,
+    name: str | None,
+    purpose_words: Sequence[str],
+    has_iban: bool,
+    has_mandate: bool,
+) -> Verdict:
+    """One of the ten types of interface 2.4 with its rule; "other" where nothing is known."""
+    verdict = _from_codes(codes)
+    if verdict is None:
+        verdict = _from_words(codes, name, purpose_words, has_iban=has_iban)
+    if verdict is None and has_mandate:
+        verdict = Verdict("direct_debit", "mandate") if not codes.is_credit else Verdict("direct_debit", "mandate-back")
+    if verdict is None and (codes.swift_code or "").upper() in WEAK_SWIFT:
+        verdict = Verdict("transfer", f"swift:{codes.swift_code}")
+    if verdict is None and has_iban:
+        verdict = Verdict("transfer", "counterpart-iban")
+    if verdict is None:
+        verdict = Verdict("other", "default:other")
+    if codes.is_credit and verdict.value in ("transfer", "other"):
+        # Many banks book wages as an ordinary credit transfer: the code says how, the word says what.
+        payroll = PAYROLL.best(purpose_words)
+        if payroll is not None:
+            return Verdict("salary", f"word:{payroll.phrase}")
+    return verdict
+
+
+@lru_cache(maxsize=65_536)
+def _from_codes(codes: Codes) -> Verdict | None:
+    """Rules 1 to 5 and the text of the bank for codes that leave a choice."""
+    sign = "+" if codes.is_credit else "-"
+    iso = (codes.bank_transaction_code or "").upper()
+    for value, rule in (
+        (_iso_type(iso, sign), f"iso-code:{'-'.join(iso.split('-')[:2])}"),
+        (_table_type(GVCS, codes.gvc, sign), f"gvc:{codes.gvc}"),
+        (_table_type(SWIFTS, _swift_key(codes.swift_code), sign), f"swift:{_swift_key(codes.swift_code)}"),
+        (_table_type(PURPOSES, codes.purpose_code, sign), f"purpose-code:{codes.purpose_code}"),
+    ):
+        if value is not None:
+            return Verdict(value, rule)
+    if codes.mcc:
+        return Verdict("cash_withdrawal" if codes.mcc in CASH_MCCS else "card_payment", f"mcc:{codes.mcc}")
+    return None
+
+
+def _iso_type(code: str, sign: str) -> str | None:
+    parts = (*code.split("-"), "", "")[:3]
+    if not parts[0]:
+        return None
+    for pattern, wanted_sign, value in ISO:
+        if wanted_sign in ("*", sign) and all(p in ("*", part) for p, part in zip(pattern, parts, strict=True)):
+            return None if value == UNDECIDED else value
+    return None
+
+
+def _table_type(entries: Mapping[tuple[str, str], str], code: str | None, sign: str) -> str | None:
+    if not code:
+        return None
+    key = code.strip().upper()
+    return entries.get((key, sign)) or entries.get((key, "*"))
+
+
+def _swift_key(code: str | None) -> str | None:
+    """FTRF and STRF mean what NTRF means (MT940: S own message, N other message, F first advice)."""
+    if not code:
+        return None
+    key = code.strip().upper()
+    return f"N{key[1:]}" if len(key) == 4 and key[0] in "SF" and f"N{key[1:]}" in SWIFT_KEYS else key
+
+
+def _from_words(codes: Codes, name: str | None, purpose_words: Sequence[str], *, has_iban: bool) -> Verdict | None:
+    """Rule 6: the bank's text; else the head of the purpose, where many banks print it."""
+    head = purpose_words[:HEAD_WORDS_MAX]
+    bank = _bank_word(codes.bank_text or "")
+    spoken = TYPE_WORDS.best(head[:3])
+    is_card = (spoken is not None and spoken.meaning == "card_payment") or (
+        bool(head) and CARD_MARKS.search(" ".join(purpose_words)) is not None
+    )
+    if bank is not None:
+        value, phrase = bank
+        if value in ("direct_debit", "transfer", "other") and is_card:
+            return Verdict("card_payment", "word:card")  # "Lastschrift" over a card slip
+        if value == "fee" and "abschlu" in phrase and _says_interest(purpose_words):
+            return Verdict("interest", "word:zinsen")
+        return Verdict(value, f"word:{phrase}")
+    if is_card or (name is not None and "//" in name):  # EDEKA//MUENCHEN/DE: how girocard writes a shop
+        return Verdict("card_payment", "word:card")
+    found = TYPE_WORDS.best(head)
+    if found is not None and len(found.phrase) > 2:
+        if found.meaning == "fee" and _says_interest(purpose_words):
+            return Verdict("interest", "word:zinsen")
+        if not has_iban or found.meaning in ("cash_withdrawal", "cash_deposit", "standing_order", "direct_debit"):
+            return Verdict(found.meaning, f"word:{found.phrase}")
+    if name:
+        called = _bank_word(name)
+        if called is not None and called[0] in ("cash_withdrawal", "fee", "interest"):
+            return Verdict(called[0], f"word:{called[1]}")
+    iso = codes.bank_transaction_code or ""
+    if iso.startswith("ACMT-") or codes.gvc == "805":
+        return Verdict("interest" if _says_interest(purpose_words) else "fee", f"iso-code:{iso}" if iso else "gvc:805")
+    return None
+
+
+@lru_cache(maxsize=16_384)
+def _bank_word(text: str) -> tuple[str, str] | None:
+    words = words_of(text)
+    whole = " ".join(words)
+    hits = [hit for hit in TYPE_WORDS.all(words) if len(hit.phrase) > 2 or hit.phrase == whole]
+    best = max(hits, key=lambda hit: (hit.length, -hit.position), default=None)
+    return (best.meaning, best.phrase) if best else None
+
+
+def _says_interest(words: Sequence[str]) -> bool:
+    return any("zins" in word or word == "interest" for word in words)
+
+
+def _ranges(name: str) -> dict[tuple[str, str], str]:
+    return {(f"{code:03}", sign): value for codes, sign, value in table(name) for code in spread(codes)}
+
+
+ISO = [(tuple(pattern.split("-")), sign, value) for pattern, sign, value in table("iso_types.tsv")]
+GVCS = _ranges("gvc_types.tsv")
+SWIFTS = {(code, sign): value for code, sign, value in table("swift_types.tsv")}
+SWIFT_KEYS = {code for code, _ in SWIFTS}
+PURPOSES = {(code, sign): value for code, sign, value in table("purpose_types.tsv")}
+TYPE_WORDS = Phrases((phrase, value) for value, phrases in table("type_words.tsv") for phrase in phrases.split(", "))
+PAYROLL = Phrases((phrase, "salary") for [phrase] in table("payroll_words.txt"))

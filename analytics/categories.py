@@ -1,0 +1,136 @@
+"""The category of a booking: the first of a chain of rules that answers, and the name of that rule."""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from analytics.booking_types import Verdict
+from analytics.facts import CATEGORIES, spread, table
+from analytics.merchants import Merchant
+from analytics.phrases import Found, Phrases
+
+SAVINGS_KINDS = {"savings", "securities", "building_savings"}
+OF_THE_BANK = {"cash_withdrawal", "cash_deposit", "interest", "fee"}
+PAYMENT_TYPES = {"transfer", "standing_order"}
+LAST_RESORT_CODES = {"GDDS", "POPE"}  # goods and point of sale: SHOPPING only when nothing else speaks
+
+
+class Keyword(NamedTuple):
+    """What a word tells, and where it counts: in the name, in any text, or in any text of a company."""
+
+    category: str
+    scope: str
+
+
+class Evidence(NamedTuple):
+    """What the chain may look at, for one booking."""
+
+    kind: str
+    is_credit: bool
+    is_own: bool
+    account_kind: str | None
+    other_kind: str | None  # of the own account on the other side
+    purpose_code: str | None
+    mcc: str | None
+    purpose_words: Sequence[str]
+    merchant: Merchant
+
+
+def category(evidence: Evidence) -> Verdict:
+    """One of the thirteen values of interface 4.2 with its rule; rules and corrections of the user come before."""
+    merchant = evidence.merchant
+    if evidence.is_own:
+        kinds = {evidence.account_kind, evidence.other_kind}
+        return Verdict("SAVINGS" if kinds & SAVINGS_KINDS else "TRANSFER", "own-account")
+    if evidence.kind == "salary":
+        return Verdict("SALARY", "type:salary")
+    if evidence.kind in OF_THE_BANK:
+        return Verdict("OTHER", f"type:{evidence.kind}")
+    coded = _coded(evidence)
+    if coded is not None:
+        return coded
+    word = _best_word(evidence)
+    if merchant.brand is not None and not (word is not None and _outweighs(word, merchant)):
+        return Verdict(merchant.brand.category, merchant.brand.rule)
+    if word is not None:
+        return Verdict(word.meaning.category, f"keyword:{word.phrase}")
+    if merchant.intermediary is not None and merchant.intermediary.category != "OTHER":
+        return Verdict(merchant.intermediary.category, f"intermediary:{merchant.intermediary.name.lower()}")
+    if evidence.purpose_code in LAST_RESORT_CODES and not evidence.is_credit:
+        return Verdict("SHOPPING", f"purpose-code:{evidence.purpose_code}")
+    if evidence.kind in PAYMENT_TYPES and _may_be_private(merchant):
+        return Verdict("TRANSFER", f"default:{evidence.kind}")
+    return Verdict("OTHER", f"default:{evidence.kind}")
+
+
+def _coded(evidence: Evidence) -> Verdict | None:
+    code = (evidence.purpose_code or "").upper()
+    sign = "+" if evidence.is_credit else "-"
+    by_purpose = PURPOSES.get((code, sign)) or PURPOSES.get((code, "*"))
+    if by_purpose is not None:
+        return Verdict(by_purpose, f"purpose-code:{code}")
+    by_mcc = MCCS.get(evidence.mcc or "")
+    return Verdict(by_mcc, f"mcc:{evidence.mcc}") if by_mcc else None
+
+
+def _best_word(evidence: Evidence) -> Found[Keyword] | None:
+    """The name speaks before the purpose; in each the longest word."""
+    merchant = evidence.merchant
+    is_private = merchant.is_person is True
+    in_name = _longest(_keywords(merchant.label_words), {"text"} if is_private else {"name", "company", "text"})
+    if in_name is not None:
+        return in_name
+    scopes = {"text"} if is_private else {"company", "text"}
+    return _longest(KEYWORDS.all(evidence.purpose_words), scopes)
+
+
+def _outweighs(word: Found[Keyword], merchant: Merchant) -> bool:
+    """A word about saving, rent or card settlement says more than the company that carries the money out."""
+    assert merchant.brand is not None
+    if word.meaning.scope != "text":
+        return False
+    if word.meaning.category == "OTHER":
+        return merchant.brand.category == "SUBSCRIPTION" and word.phrase.startswith("strom")
+    return word.meaning.category == "SAVINGS" or merchant.brand.category == "OTHER"
+
+
+def _longest(hits: Iterable[Found[Keyword]], scopes: set[str]) -> Found[Keyword] | None:
+    best: Found[Keyword] | None = None
+    for hit in hits:
+        if hit.meaning.scope in scopes and (best is None or hit.length > best.length):
+            best = hit
+    return best
+
+
+@lru_cache(maxsize=65_536)
+def _keywords(words: tuple[str, ...]) -> tuple[Found[Keyword], ...]:
+    return tuple(KEYWORDS.all(words))
+
+
+def _may_be_private(merchant: Merchant) -> bool:
+    """A person, or two to four plain words that no company word marks as a firm."""
+    if merchant.intermediary is not None or merchant.brand is not None:
+        return False
+    if merchant.is_person is not None:
+        return merchant.is_person
+    return 2 <= len(merchant.label_words) <= 4 and merchant.rule != "purpose"
+
+
+def _codes() -> dict[tuple[str, str], str]:
+    return {(code, sign): value for codes, sign, value in table("purpose_categories.tsv") for code in codes.split()}
+
+
+def _mccs() -> dict[str, str]:
+    known: dict[str, str] = {}
+    for codes, value in table("mcc_categories.tsv"):
+        for code in spread(codes):
+            known.setdefault(f"{code:04}", value)
+    return known
+
+
+PURPOSES = _codes()
+MCCS = _mccs()
+KEYWORDS = Phrases(
+    (phrase, Keyword(value, scope)) for value, scope, phrases in table("keywords.tsv") for phrase in phrases.split(", ")
+)
+assert {keyword_category for keyword_category, _, _ in table("keywords.tsv")} <= set(CATEGORIES)

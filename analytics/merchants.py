@@ -1,0 +1,232 @@
+"""The name a person would recognise: the shop behind intermediaries, slips and store numbers; none for people."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from analytics.facts import table
+from analytics.persons import is_person
+from analytics.phrases import Phrases, words_of
+from analytics.shop_names import before_number, slip_text, tidy, without_words
+
+
+class Brand(NamedTuple):
+    """A known company or service and what people buy there."""
+
+    name: str
+    category: str
+    rule: str
+
+
+class Intermediary(NamedTuple):
+    """Who only carries a payment; `category` is what is behind it mostly."""
+
+    name: str
+    category: str
+
+
+class Merchant(NamedTuple):
+    """Who is behind a booking, as far as the texts tell."""
+
+    name: str | None
+    rule: str
+    brand: Brand | None
+    intermediary: Intermediary | None
+    label_words: tuple[str, ...]  # the folded words of the shop's name, what keywords look at
+    is_person: bool | None  # None: cannot be told
+
+
+SHOPPING_TYPES = {"card_payment", "direct_debit"}
+PAYMENT_TYPES = {"transfer", "standing_order"}
+OF_THE_BANK = {"interest", "fee", "cash_withdrawal", "cash_deposit"}
+GLUED_LENGTH_MIN = 6  # DISNEYPLUS, SPOTIFYP2B6A1: shorter stems begin too many other words
+NO_NAME = {"issuer", "unknown", "na", "unbekannt", "notprovided", "verschiedene", "nicht", "empfanger"}
+BEHIND_PATTERNS = (  # where PayPal, Klarna and their like name the shop in the purpose
+    re.compile(r"[Ee]inkauf bei\s+([^,;]{2,60})"),
+    re.compile(r"\bPP\s{0,3}\.\s{0,3}\d{2,6}\s{0,3}\.\s{0,3}PP\s{0,3}[/.]{0,3}\s{0,3}\.?\s{0,3}([^,;]{2,60})"),
+    re.compile(r"\b(?:purchase at|achat chez|aankoop bij|acquisto presso)\s+([^,;]{2,60})", re.IGNORECASE),
+)
+LEGAL_WORDS = {
+    "europe",
+    "europa",
+    "s",
+    "a",
+    "r",
+    "l",
+    "sarl",
+    "et",
+    "cie",
+    "sca",
+    "c",
+    "bank",
+    "ab",
+    "publ",
+    "gmbh",
+    "ag",
+    "nv",
+}
+LEGAL_WORDS |= {
+    "n",
+    "v",
+    "ltd",
+    "limited",
+    "luxembourg",
+    "inst",
+    "xfer",
+    "payments",
+    "payment",
+    "services",
+    "llc",
+    "inc",
+    "bv",
+    "b",
+}
+
+
+def merchant(name: str | None, purpose: str | None, purpose_words: Sequence[str], kind: str) -> Merchant:
+    """Who is behind a booking of type `kind` with this counterpart name and purpose."""
+    if name is None:
+        return _from_purpose(purpose or "", purpose_words, kind)
+    known = _from_label(name, kind)
+    if known.intermediary is not None and known.brand is None and known.name == known.intermediary.name:
+        return _behind(known, purpose or "", purpose_words)
+    if known.brand is None and kind in SHOPPING_TYPES:
+        brand = _brand(tuple(purpose_words), is_shop=False)
+        if brand is not None and known.is_person is not True and kind == "card_payment":
+            return known._replace(name=brand.name, rule=brand.rule, brand=brand)
+    return known
+
+
+def is_intermediary(name: str | None) -> bool:
+    """Whether a counterpart only carries payments for others; its ids and IBANs say nothing of a merchant."""
+    return name is not None and _intermediary(words_of(name)) is not None
+
+
+@lru_cache(maxsize=65_536)
+def _from_label(label: str, kind: str) -> Merchant:
+    label = label.split("//")[0].strip()
+    label_words = words_of(label)
+    carrier = _intermediary(label_words)
+    person: bool | None
+    intermediary: Intermediary | None
+    if carrier is not None:
+        intermediary, used = carrier
+        rest = [word for word in label_words[used:] if word not in LEGAL_WORDS]
+        if not rest:
+            return Merchant(intermediary.name, "intermediary", None, intermediary, (), False)
+        label = without_words(label, used)
+        label_words = words_of(label)
+        is_shop, person = True, False
+    else:
+        intermediary = None
+        person = is_person(label, label_words)
+        is_shop = kind in SHOPPING_TYPES
+        if kind in PAYMENT_TYPES | {"salary", "other"} and person:
+            return Merchant(None, "person", None, None, label_words, True)
+    brand = _brand(label_words, is_shop=is_shop)
+    if brand is not None:
+        return Merchant(brand.name, brand.rule, brand, intermediary, label_words, False)
+    if kind in OF_THE_BANK or not label_words or set(label_words) <= NO_NAME:
+        return Merchant(None, "none", None, intermediary, label_words, person)
+    if not is_shop and person is None:
+        return Merchant(None, "none", None, None, label_words, None)
+    if person and kind != "card_payment":
+        return Merchant(None, "person", None, None, label_words, True)
+    return Merchant(
+        tidy(label), "counterpart", None, intermediary, label_words, person if kind != "card_payment" else False
+    )
+
+
+def _from_purpose(purpose: str, purpose_words: Sequence[str], kind: str) -> Merchant:
+    """A line without counterpart: the name, if any, stands in the purpose."""
+    all_words = tuple(purpose_words)
+    slip = slip_text(purpose) if kind in (*SHOPPING_TYPES, "other") else ""
+    slip_words = words_of(slip)
+    carrier = _intermediary(slip_words or all_words)
+    if carrier is not None:
+        intermediary, used = carrier
+        known = Merchant(intermediary.name, "intermediary", None, intermediary, (), False)
+        if slip_words[used:]:
+            shop = _from_label(without_words(slip, used), "card_payment")
+            if shop.brand is not None:
+                return shop._replace(intermediary=intermediary)
+        return _behind(known, purpose, purpose_words)
+    person = is_person(purpose, all_words) if kind in PAYMENT_TYPES else None
+    if person:
+        return Merchant(None, "person", None, None, all_words, True)
+    brand = _brand(slip_words, is_shop=True) if slip_words else None
+    brand = brand or _brand(all_words, is_shop=False)
+    if brand is not None:
+        return Merchant(brand.name, brand.rule, brand, None, all_words, False)
+    if kind != "card_payment":
+        return Merchant(None, "none", None, None, all_words, None)
+    head = before_number(slip)
+    return Merchant(tidy(head) if head else None, "purpose" if head else "none", None, None, all_words, False)
+
+
+def _behind(known: Merchant, purpose: str, purpose_words: Sequence[str]) -> Merchant:
+    """The shop behind an intermediary, from the purpose."""
+    for pattern in BEHIND_PATTERNS:
+        match = pattern.search(purpose)
+        shop_words = words_of(match[1]) if match else ()
+        if match and shop_words and _intermediary(shop_words) is None:
+            brand = _brand(shop_words, is_shop=True)
+            if brand is not None:
+                return known._replace(name=brand.name, rule=brand.rule, brand=brand, label_words=shop_words)
+            return known._replace(name=tidy(match[1]), rule="behind-intermediary", label_words=shop_words)
+    brand = _brand(tuple(purpose_words), is_shop=False)
+    if brand is not None and brand.name != known.name:
+        return known._replace(name=brand.name, rule=brand.rule, brand=brand)
+    return known
+
+
+def _intermediary(label_words: Sequence[str]) -> tuple[Intermediary, int] | None:
+    """The intermediary whose words begin the label, and how many words they are."""
+    for size in range(min(4, len(label_words)), 0, -1):
+        found = INTERMEDIARIES.get(tuple(label_words[:size]))
+        if found is not None:
+            return (found, size) if size < len(label_words) or len(label_words[0]) > 3 else None
+    return None
+
+
+@lru_cache(maxsize=65_536)
+def _brand(label_words: tuple[str, ...], *, is_shop: bool) -> Brand | None:
+    """The longest brand of the words, the earliest of equals; ambiguous names only as the first word of a shop."""
+    best: tuple[int, Brand] | None = None
+    for hit in BRANDS.all(label_words):
+        brand, is_ambiguous = hit.meaning
+        if is_ambiguous and not (is_shop and hit.position == 0):
+            continue
+        if best is None or hit.length > best[0]:
+            best = (hit.length, brand)
+    if best is None and is_shop and label_words:
+        glued = label_words[0]
+        for length in range(len(glued), GLUED_LENGTH_MIN - 1, -1):
+            if (brand_found := GLUED.get(glued[:length])) is not None:
+                return brand_found
+    return best[1] if best else None
+
+
+def _brands() -> list[tuple[str, tuple[Brand, bool]]]:
+    entries: list[tuple[str, tuple[Brand, bool]]] = []
+    for category, name, *aliases in table("brands.tsv"):
+        slug = "-".join(words_of(name))
+        brand = Brand(name, category, f"brand:{slug}")
+        for alias in aliases[0].split(", ") if aliases else [name]:
+            entries.append((alias.removeprefix("?"), (brand, alias.startswith("?"))))
+    return entries
+
+
+INTERMEDIARIES = {
+    words_of(alias): Intermediary(name, category)
+    for name, category, aliases in table("intermediaries.tsv")
+    for alias in aliases.split(", ")
+}
+_ENTRIES = _brands()
+BRANDS = Phrases(_ENTRIES)
+GLUED = {
+    "".join(words_of(alias)): brand
+    for alias, (brand, is_ambiguous) in _ENTRIES
+    if not is_ambiguous and len("".join(words_of(alias))) >= GLUED_LENGTH_MIN
+}

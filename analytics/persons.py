@@ -1,0 +1,31 @@
+"""Telling private people from companies by their names, so that no person is ever shown as a merchant."""
+
+from collections.abc import Sequence
+
+from analytics.facts import words
+from analytics.phrases import Phrases
+from analytics.text import fold
+
+PERSON_WORDS_MAX = 6
+
+
+def is_person(label: str, label_words: Sequence[str]) -> bool | None:
+    """True for what looks like a private person's name, False for a company's, None when it could be either."""
+    if not label_words or any(any(c.isdigit() for c in word) for word in label_words):
+        return False if label_words else None
+    if any(word in TITLES for word in label_words):
+        return True
+    if COMPANY.best(label_words) is not None or any(sign in label for sign in "*/@&") or ".com" in label.lower():
+        return False
+    if len(label_words) > PERSON_WORDS_MAX:
+        return None
+    if len(label_words) > 1 and any(word in FIRST_NAMES for word in label_words):
+        return True
+    if 2 <= len(label_words) <= 4 and len(label_words[0]) == 1 and len(label_words[-1]) > 2:
+        return True  # W. KOELEWIJN: Dutch and British statements abbreviate first names
+    return None
+
+
+COMPANY = Phrases((word, True) for word in words("company_words.txt"))
+TITLES = frozenset(fold(word) for word in words("titles.txt"))
+FIRST_NAMES = frozenset(fold(word) for word in words("first_names.txt"))

@@ -1,0 +1,103 @@
+"""Finding known phrases in a text of words: by whole words, or by a part of one word where the phrase says so."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from analytics.text import fold
+
+T = TypeVar("T")
+REMEMBERED_WORDS_MAX = 200_000  # words whose parts have been looked up; beyond, they are looked up again
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[T]):
+    """A phrase that occurs in a text, beginning at word `position`; `length` counts its letters."""
+
+    phrase: str
+    meaning: T
+    position: int
+    length: int
+
+
+class Phrases(Generic[T]):
+    """An index of phrases: "miete" is that word, "*miete" its end, "miete*" its beginning, "*miete*" any part of it.
+
+    Cost grows with the words of the text, not with the phrases. Several words are matched as they stand.
+    """
+
+    def __init__(self, entries: Iterable[tuple[str, T]]) -> None:
+        self._by_first_word: dict[str, list[tuple[tuple[str, ...], str, T]]] = {}
+        self._beginnings: dict[str, tuple[str, T]] = {}
+        self._ends: dict[str, tuple[str, T]] = {}
+        self._parts: list[tuple[str, str, T]] = []
+        self._remembered: dict[str, tuple[str, T, int] | None] = {}
+        for phrase, meaning in entries:
+            self._add(phrase, meaning)
+        for candidates in self._by_first_word.values():
+            candidates.sort(key=lambda candidate: -len(candidate[0]))
+        self._stem_lengths = sorted({len(stem) for stem in (*self._beginnings, *self._ends)}, reverse=True)
+
+    def _add(self, phrase: str, meaning: T) -> None:
+        stem = words_of(phrase.replace("*", ""))
+        if "*" not in phrase:
+            self._by_first_word.setdefault(stem[0], []).append((stem, phrase, meaning))
+            return
+        assert len(stem) == 1, f"a star stands in single words only: {phrase}"
+        if phrase.startswith("*") and phrase.endswith("*"):
+            self._parts.append((stem[0], phrase, meaning))
+        elif phrase.startswith("*"):
+            self._ends.setdefault(stem[0], (phrase, meaning))
+        else:
+            self._beginnings.setdefault(stem[0], (phrase, meaning))
+
+    def best(self, words: Sequence[str]) -> Found[T] | None:
+        """The longest phrase of the text, the earliest of equals."""
+        best: Found[T] | None = None
+        for found in self.all(words):
+            if best is None or found.length > best.length:
+                best = found
+        return best
+
+    def all(self, words: Sequence[str]) -> list[Found[T]]:
+        """Every phrase of the text, at most one for each word that one can begin with and one for its parts."""
+        hits: list[Found[T]] = []
+        for position, word in enumerate(words):
+            for stem, phrase, meaning in self._by_first_word.get(word, ()):
+                size = len(stem)
+                if size == 1 or tuple(words[position : position + size]) == stem:
+                    hits.append(Found(phrase, meaning, position, sum(map(len, stem))))
+                    break
+            part = self._part(word)
+            if part is not None:
+                hits.append(Found(part[0], part[1], position, part[2]))
+        return hits
+
+    def _part(self, word: str) -> tuple[str, T, int] | None:
+        try:
+            return self._remembered[word]
+        except KeyError:
+            if len(self._remembered) >= REMEMBERED_WORDS_MAX:
+                self._remembered.clear()
+            return self._remembered.setdefault(word, self._look_up(word))
+
+    def _look_up(self, word: str) -> tuple[str, T, int] | None:
+        for length in self._stem_lengths:
+            if length <= len(word):
+                entry = self._beginnings.get(word[:length]) or self._ends.get(word[-length:])
+                if entry is not None:
+                    return (*entry, length)
+        for stem, phrase, meaning in self._parts:
+            if stem in word:
+                return phrase, meaning, len(stem)
+        return None
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """The folded words of a text; an apostrophe parts no word ("McDonald's" is one)."""
+    return tuple(split_words(fold(text)))
+
+
+def split_words(folded_text: str) -> list[str]:
+    """Letters and digits stay together, everything else parts."""
+    return "".join(c if c.isalnum() else " " for c in folded_text if c not in "'’`´").split()

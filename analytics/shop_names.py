@@ -1,0 +1,82 @@
+"""Writing a shop's name as a person would: without slip noise, store numbers, legal form and shouting."""
+
+import re
+
+from analytics.phrases import split_words
+from analytics.text import fold
+
+NAME_LENGTH_MAX = 60
+SLIP_NOISE = re.compile(  # what surrounds the shop's name on card slips
+    r"\b(?:kartenzahlung|karteneinsatz|girocard|visa debit|visa|mastercard|maestro|debitkarte|debit card|"
+    r"card payment(?: to)?|"
+    r"card purchase|checkcard|purchase authorized on|pos purchase|pos debit|pos|bea|betaalpas|debit|purchase|apple pay|"
+    r"google pay|contactless|bancontact|paiement(?: par)? carte|carte|achat cb|ec|lastschrift|debitk|nr:?\S*)\b[:,.]?|"
+    r"\b\d{1,4}[./-]\d{1,2}[./-]\d{0,4}\S*|\b\d{1,2}[:.]\d{2}(?:[:.]\d{2})?\b|\b\d+,\d\d\b|\bk\d\b",
+    re.IGNORECASE,
+)
+LEGAL_TAIL = re.compile(
+    r"[\s,]+(?:gmbh\s*(?:&|und|\+)\s*co\.?\s*kg(?:aa)?|gmbh|mbh|ag|kg|kgaa|se|ohg|ug(?:\s*\(haftungsbeschränkt\))?|e\.?\s?v\.?|eg|"
+    r"b\.?v\.?|n\.?v\.?|ltd\.?|limited|plc|inc\.?|llc|s\.?a\.?r\.?l\.?|s\.?a\.?s\.?|s\.?a\.?|s\.?r\.?l\.?|s\.?p\.?a\.?|oy|ab)\.?$",
+    re.IGNORECASE,
+)
+SMALL_WORDS = {
+    "am",
+    "an",
+    "and",
+    "auf",
+    "bei",
+    "beim",
+    "das",
+    "de",
+    "den",
+    "der",
+    "des",
+    "die",
+    "du",
+    "et",
+    "for",
+    "im",
+    "in",
+}
+SMALL_WORDS |= {"la", "le", "les", "of", "the", "to", "und", "van", "vom", "von", "zu", "zum", "zur", "&"}
+
+
+def slip_text(purpose: str) -> str:
+    """What is left of a card slip when card, terminal, dates, times and amounts are taken out."""
+    return " ".join(SLIP_NOISE.sub(" ", purpose.split("//")[0]).split())
+
+
+def tidy(label: str) -> str:
+    """A shop's name without store numbers and legal form, in mixed case, of bounded length."""
+    text = re.sub(r"[*_|]+", " ", label).strip(" .,;:-/")
+    text = re.sub(r"\s+(?=\S*\d\S*\d)\S{4,}.*$", "", text)  # 65705220764, 11O0XTUL and all after it
+    text = LEGAL_TAIL.sub("", " ".join(text.split())).strip(" .,;:-/")
+    if text.isupper() or text.islower():
+        text = " ".join(_cased(word, index) for index, word in enumerate(text.lower().split()))
+    return text[:NAME_LENGTH_MAX].strip()
+
+
+def _cased(word: str, index: int) -> str:
+    if index and word in SMALL_WORDS:
+        return word
+    return "-".join(part[:1].upper() + part[1:] for part in word.split("-"))
+
+
+def before_number(text: str) -> str:
+    """The words before the first one with a digit: a slip's shop stands before terminal, date and card numbers."""
+    kept: list[str] = []
+    for word in text.replace(",", " ").split():
+        if any(c.isdigit() for c in word):
+            if kept:
+                break
+            continue
+        kept.append(word)
+    return " ".join(kept[:5])
+
+
+def without_words(label: str, count: int) -> str:
+    """The label after its first `count` folded words."""
+    for cut in range(1, len(label) + 1):
+        if len(split_words(fold(label[:cut]))) >= count and (cut == len(label) or not label[cut].isalnum()):
+            return label[cut:].lstrip(" *_.-:/")
+    return label
