@@ -4,6 +4,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from fractions import Fraction
+from math import floor
 
 import polars as pl
 
@@ -89,7 +91,7 @@ def category_transactions(
 
 def percentage(part: Decimal, whole: Decimal) -> int:
     """part / whole * 100, halves up; 0 when the whole is 0 (decision 17)."""
-    return int((200 * part + whole) // (2 * whole)) if whole else 0
+    return floor(100 * Fraction(part) / Fraction(whole) + Fraction(1, 2)) if whole else 0
 
 
 def _categories(
@@ -179,4 +181,6 @@ def _name() -> pl.Expr:
 
 
 def _sum(amounts: pl.Series) -> Decimal:
-    return sum(amounts, Decimal(0))
+    total = amounts.sum()
+    assert isinstance(total, Decimal)
+    return total

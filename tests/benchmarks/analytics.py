@@ -1,0 +1,108 @@
+"""How long the analyses take: .venv/bin/python tests/benchmarks/analytics.py."""
+
+import random
+import statistics
+import sys
+from collections.abc import Callable
+from datetime import date, timedelta
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+
+import polars as pl
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from analytics.cashflow import month_transactions, monthly_cashflow
+from analytics.frames import BALANCES, BOOKINGS, LEGS, OWN_ACCOUNTS
+from analytics.snapshot import category_transactions, snapshot
+from analytics.transfers import pair
+from connectors.ecb import bundled_rates
+
+TODAY = date(2026, 3, 31)
+ACCOUNTS = ["checking", "savings", "card"]
+CATEGORIES = ["GROCERIES", "RENT", "SALARY", "TRANSPORT", "DINING", "SHOPPING", "OTHER", None]
+ROUNDS = 50
+
+
+def bookings(count: int, *, currencies: list[str]) -> pl.DataFrame:
+    """`count` bookings over a year, a tenth of them credits, a tenth own transfers."""
+    dice = random.Random(1)
+    return pl.DataFrame(
+        [
+            {
+                "id": f"{number:08}",
+                "account_id": dice.choice(ACCOUNTS),
+                "booking_date": TODAY - timedelta(days=dice.randrange(365)),
+                "amount": Decimal(dice.choice([-1] * 9 + [1]) * dice.randrange(1, 300000)).scaleb(-2),
+                "currency": dice.choice(currencies),
+                "category": dice.choice(CATEGORIES),
+                "counterpart_name": f"Shop {dice.randrange(80)}",
+                "counterpart_iban": f"IBAN {dice.randrange(60)}" if dice.random() < 0.5 else None,
+                "merchant_name": f"Merchant {dice.randrange(50)}",
+                "is_adjusting_entry": False,
+                "transfer_account_id": "savings" if dice.random() < 0.1 else None,
+            }
+            for number in range(count)
+        ],
+        schema=BOOKINGS,
+    )
+
+
+def milliseconds(work: Callable[[], object]) -> float:
+    """The median of many runs."""
+    work()
+    runs = []
+    for _ in range(ROUNDS):
+        start = perf_counter()
+        work()
+        runs.append((perf_counter() - start) * 1000)
+    return statistics.median(runs)
+
+
+def main() -> None:
+    """Print one line per analysis."""
+    rates = bundled_rates()
+    accounts = pl.DataFrame(
+        {"id": ACCOUNTS, "currency": ["EUR"] * 3, "balance": [Decimal(1000)] * 3, "bank_name": ["Bank"] * 3}
+    )
+    accounts = accounts.select(
+        accounts[name].cast(dtype) if name in accounts.columns else pl.lit(None, dtype=dtype).alias(name)
+        for name, dtype in BALANCES.items()
+    )
+    own = pl.DataFrame({"id": ACCOUNTS, "iban": [f"IBAN {number}" for number in range(3)]}, schema=OWN_ACCOUNTS)
+    for count in (1_000, 10_000, 100_000):
+        for currencies in (["EUR"], ["EUR", "USD", "JPY"]):
+            rows = bookings(count, currencies=currencies)
+            works: dict[str, Callable[[], object]] = {
+                "cashflow": partial(
+                    monthly_cashflow, rows, selection=ACCOUNTS, months=6, today=TODAY, currency="EUR", rates=rates
+                ),
+                "month_transactions": partial(
+                    month_transactions,
+                    rows,
+                    selection=ACCOUNTS,
+                    month=TODAY.replace(day=1),
+                    today=TODAY,
+                    currency="EUR",
+                    rates=rates,
+                ),
+                "snapshot": partial(snapshot, accounts, rows, today=TODAY, currency="EUR", rates=rates),
+                "category_transactions": partial(
+                    category_transactions,
+                    rows,
+                    selection=ACCOUNTS,
+                    category="OTHER",
+                    today=TODAY,
+                    currency="EUR",
+                    rates=rates,
+                ),
+                "pair": partial(pair, rows.select(*LEGS), own),
+            }
+            for name, work in works.items():
+                print(f"{count:>7} bookings  {'/'.join(currencies):<12} {name:<22} {milliseconds(work):8.2f} ms")
+
+
+if __name__ == "__main__":
+    main()
