@@ -4,12 +4,11 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
-import httpx
 import pytest
 import uvicorn
+from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
 from auth.errors import InvalidToken
@@ -108,12 +107,12 @@ def authenticate(token: str) -> Principal:
     scopes = ALL_SCOPES if token in ("good", "lapsed") else frozenset(f"read:{name}" for name in token.split("+"))
     if not scopes <= ALL_SCOPES:
         raise InvalidToken("unknown")
-    return Principal(
-        user_id="u1", client_id="c1", scopes=scopes, grant_id=None, has_subscription=token != "lapsed"
-    )
+    return Principal(user_id="u1", client_id="c1", scopes=scopes, grant_id=None, has_subscription=token != "lapsed")
 
 
 MakeApp = Callable[..., ASGIApp]
+Connect = Callable[..., TestClient]
+Live = Callable[[bytes], bytes]
 
 
 @pytest.fixture
@@ -136,4 +135,43 @@ def make_app() -> MakeApp:
     return make
 
 
-Client = Callable[..., httpx.AsyncClient]
+@pytest.fixture
+def client(make_app: MakeApp) -> TestClient:
+    """A client in the process, with a token that may do everything."""
+    return client_of(make_app())
+
+
+def client_of(app: ASGIApp, *, token: str | None = "good") -> TestClient:
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    return TestClient(app, headers=headers, follow_redirects=False, raise_server_exceptions=False)
+
+
+@pytest.fixture
+def connect() -> Connect:
+    """A client of an application that a test made itself; `token` None sends none."""
+    return client_of
+
+
+@pytest.fixture
+def live(make_app: MakeApp) -> Iterator[Live]:
+    """The application under a real uvicorn on loopback: bytes in, bytes out."""
+    server = uvicorn.Server(
+        uvicorn.Config(make_app(), port=0, log_level="critical", access_log=False, proxy_headers=False, lifespan="off")
+    )
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    port = server.servers[0].sockets[0].getsockname()[1]
+
+    def send(request: bytes) -> bytes:
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+            connection.sendall(request)
+            answer = b""
+            while chunk := connection.recv(65536):
+                answer += chunk
+            return answer
+
+    yield send
+    server.should_exit = True
+    thread.join(10)
