@@ -26,7 +26,8 @@ def detect(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
     for _ in range(ROUNDS):
         found = one_round(left)
         streams.append(found)
-        left = left.join(found, on="row", how="anti")
+        touched = left.join(found, on="row", how="semi").select("user_id", "currency", "payee").unique()
+        left = left.join(found, on="row", how="anti").join(touched, on=["user_id", "currency", "payee"], how="semi")
     return reported(rows, pl.concat(streams), users)
 
 

@@ -2,10 +2,13 @@
 
 import polars as pl
 
+from analytics.recurring.rhythm import DAYS_PER_MONTH, NEAR_DAYS
+
 SHARE_MIN = 0.74  # of the charges lie on the lattice; all of them when there are four or fewer
 COVERAGE_MIN, COVERAGE_MIN_FAST, COVERAGE_MIN_FEW = 0.70, 0.66, 0.74
 REPEATS_MAX = 1.35  # charges per filled slot
 FEW = 4
+CHANCE_MAX = 0.001
 
 # what a contract (one mandate, or a standing order) may vary in amount; what a free payment needs in charges
 RULES = pl.DataFrame(
@@ -29,7 +32,11 @@ def accepted(fits: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
         .join(groups.lazy(), on="group")
         .join(RULES.lazy(), on="frequency")
         .filter(
-            is_regular(fast) | has_steady_gaps(), has_contract_evidence() | has_free_evidence(fast) | is_early_pair()
+            (
+                (is_regular(fast) | has_steady_gaps())
+                & (has_contract_evidence() | has_free_evidence(fast) | is_early_pair())
+            )
+            | stands_out()
         )
         .with_columns(
             score=pl.col("share") * pl.col("coverage") / pl.col("repeats")
@@ -66,7 +73,7 @@ def has_steady_gaps() -> pl.Expr:
         .then("gaps_quarterly")
     )
     enough = pl.when(pl.col("n") >= 6).then(0.74).otherwise(0.79)
-    return pl.col("constant") & (pl.col("n") >= 4) & (gaps >= enough) & (pl.col("gap_wobble") <= 1.5)
+    return (pl.col("constant") | pl.col("narrow")) & (pl.col("n") >= 4) & (gaps >= enough) & (pl.col("gap_wobble") <= 1.5)
 
 
 def has_contract_evidence() -> pl.Expr:
@@ -86,6 +93,7 @@ def has_free_evidence(fast: pl.Expr) -> pl.Expr:
         | (
             fast
             & (pl.col("variation") <= 0.2)
+        & (pl.col("prices") <= 0.7 * pl.col("n"))
             & (pl.col("share") >= 0.9)
             & (pl.col("n") >= 6)
             & (pl.col("part") >= 0.95)
@@ -97,10 +105,12 @@ def has_free_evidence(fast: pl.Expr) -> pl.Expr:
         pl.when(exact).then("free_charges_exact").otherwise("free_charges")
         + part.cast(pl.Int8)
         + 2 * (part & ~pl.col("constant")).cast(pl.Int8)
-        + ((pl.col("whole") == 1) & (pl.col("spread_days") > 1)).cast(pl.Int8)
+        + ((pl.col("whole") == 1) & (pl.col("spread_days") > 1.5)).cast(pl.Int8)
         + 2 * (pl.col("lattice") == "business20").cast(pl.Int8)
+        + (pl.col("lattice").is_in(["days28", "days30"]) & ~exact).cast(pl.Int8)
     )
     once = pl.col("n") - pl.col("filled") <= 1 + 0.06 * pl.col("n")
+    one_price = pl.col("prices") == 1
     habit = fast & ~(once & (pl.col("spread_days") <= pl.col("free_spread_days")) & (pl.col("share") >= 0.8))
     yearly = (
         (pl.col("frequency") == "yearly")
@@ -111,6 +121,7 @@ def has_free_evidence(fast: pl.Expr) -> pl.Expr:
     steady = (
         (pl.col("frequency") != "yearly")
         & equal
+        & (one_price | once)
         & (pl.col("n") >= needed)
         & ((pl.col("spread_days") <= pl.col("free_spread_days")) | (has_steady_gaps() & (pl.col("n") >= 6) & ~fast))
         & ~habit
@@ -135,4 +146,18 @@ def is_early_pair() -> pl.Expr:
         & (pl.col("whole") == 0)
         & pl.col("lattice").is_in(["month", "quarter"])
         & (pl.col("worst_days") <= 1.6)
+    )
+
+
+def stands_out() -> pl.Expr:
+    """One price at a payee with a monthly core so complete that bookings by chance would not fill it."""
+    near = 2 * NEAR_DAYS / DAYS_PER_MONTH
+    by_chance = (1 - (1 - near) ** (pl.col("n") / pl.col("near_slots"))) ** pl.col("near_filled")
+    return (
+        (pl.col("lattice") == "month")
+        & (pl.col("prices") == 1)
+        & (pl.col("near_filled") >= 6)
+        & (pl.col("near_filled") >= 0.85 * pl.col("near_slots"))
+        & (pl.col("near_n") <= 1.15 * pl.col("near_filled"))
+        & (by_chance * DAYS_PER_MONTH <= CHANCE_MAX)
     )

@@ -11,6 +11,7 @@ LEVELS = (
     (0, "mandate", ("contract_key",)),
     (0, "payee", ("payee",)),
     (0, "iban", ("iban_key",)),
+    (1, "channel", ("payee", "via")),
     (1, "mandate_day", ("contract_key", "day_band")),
     (1, "mandate_amount", ("contract_key", "price")),
     (1, "band", ("payee", "band")),

@@ -49,7 +49,7 @@ def described(charges: pl.DataFrame, members: pl.DataFrame, groups: pl.DataFrame
                 & (pl.col("contracted") >= 0.8)
                 & (pl.col("n") >= pl.when(pl.col("rank") == 1).then(0.3).otherwise(0.6) * pl.col("contract_n"))
             )
-            | (pl.col("ordered") >= 0.6),
+            | (pl.col("ordered") >= 0.5),
         )
         .collect()
     )

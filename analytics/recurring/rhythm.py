@@ -32,7 +32,8 @@ PERIOD_DAYS = {
     "yearly": 365.2425,
 }
 
-DENSITY_MIN, DENSITY_MAX = 0.5, 1.7  # charges per slot; outside, neither coverage nor repeats could pass
+NEAR_DAYS = 2.6
+DENSITY_MIN, DENSITY_MAX = 0.5, 2.2  # charges per slot; outside, neither coverage nor repeats could pass
 
 
 def with_axes(charges: pl.DataFrame) -> pl.DataFrame:
@@ -93,6 +94,9 @@ def fits(charges: pl.DataFrame, members: pl.DataFrame, groups: pl.DataFrame) -> 
             .head((pl.len() * 0.9).ceil().cast(pl.UInt32))
             .std()
             .fill_null(0.0),
+            near_n=(pl.col("late_days").abs() <= NEAR_DAYS).sum(),
+            near_filled=pl.col("slot").filter(pl.col("late_days").abs() <= NEAR_DAYS).n_unique(),
+            near_slots=pl.col("slot").max() - pl.col("slot").min() + 1,
             worst_days=pl.col("late_days").abs().max(),
             phase=pl.col("phase").first(),
         )
