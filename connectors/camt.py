@@ -5,7 +5,7 @@ decides 8). What one entry means is told in `connectors.camt_entry`.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from lxml import etree
 
-from connectors.camt_entry import Own, Tree, first, read_amount, read_day, read_entry, text
+from connectors.camt_entry import Own, Texts, read_amount, read_day, read_entry, text
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.limits import ENTRIES_MAX, FILE_BYTES_MAX, XML_BALANCES_MAX, XML_ENTRY_BYTES_MAX, XML_ENTRY_MARKS_MAX
 from connectors.text import clean, clean_key, compact_iban, currency_of, parse_bic
@@ -22,7 +22,8 @@ from storage.records import AccountKind, AccountRecord, Record, StatementRecord,
 _MESSAGE = re.compile(r"BkToCstmr(?:Stmt|AcctRpt|DbtCdtNtfctn)|:camt\.05[234]\.001\.\d\d")
 _STATEMENTS = {"Stmt": "053", "Rpt": "052", "Ntfctn": "054"}
 _PAGINATION = ("StmtPgntn", "RptPgntn", "NtfctnPgntn")
-_HEADER = frozenset({"Id", "ElctrncSeqNb", "LglSeqNb", "CreDtTm", "FrToDt", "Acct", "Bal", *_PAGINATION})
+_HEADER = frozenset({"ElctrncSeqNb", "LglSeqNb", "CreDtTm", "FrToDt", "Acct", *_PAGINATION})
+_ACCOUNT_IDS = ("PrtryAcct/Id", "BBAN", "UPIC", "Prtry/Id")  # camt.052.001.01 and local dialects
 _KINDS: dict[str, AccountKind] = {
     "CACC": "checking", "CASH": "checking", "TRAN": "checking", "ODFT": "checking", "SVGS": "savings",
     "MOMA": "savings", "CARD": "credit_card", "LOAN": "loan",
@@ -54,7 +55,9 @@ class _Statement:
     """What has been read of the statement that is open."""
 
     message: str
-    header: Tree = field(default_factory=dict)
+    element: etree._Element
+    header: Texts = field(default_factory=Texts)
+    balances: list[Texts] = field(default_factory=list)
     own: Own | None = None
     booked: Decimal = Decimal(0)
     pending: int = 0
@@ -64,79 +67,110 @@ def _records(source: "_Window") -> Iterator[Record]:
     statement: _Statement | None = None
     entries = 0
     events = etree.iterparse(
-        source, events=("start", "end"), tag=[f"{{*}}{name}" for name in (*_STATEMENTS, "Ntry")],
+        source, events=("end",), tag=[f"{{*}}{name}" for name in (*_STATEMENTS, "Ntry")],
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, collect_ids=False,
         remove_comments=True, remove_pis=True,
     )  # fmt: skip
-    for event, element in events:
-        name = etree.QName(element).localname
-        if name != "Ntry":
-            if event == "start":
-                _refuse_doctype(element)
-                statement = _Statement(_STATEMENTS[name])
-            elif statement:
-                _absorb(element, statement)
-                if statement.own is None:
-                    statement.own = _own(statement, None)
-                    yield _account(statement)
-                yield _closed(statement)
-                statement = None
-                _forget(element)
-                source.begin_window()
-        elif event == "end":
+    for _, element in events:
+        is_entry = _local_name(element.tag) == "Ntry"
+        holder = element.getparent() if is_entry else element
+        if statement is None:
+            _refuse_doctype(element)
+            message = _STATEMENTS.get(_local_name(holder.tag)) if holder is not None else None
+            if message is None:
+                raise MalformedFile(f"entry {entries + 1}: stands outside a statement.")
+            statement = _Statement(message, holder)
+        if holder is not statement.element:
+            raise MalformedFile(f"entry {entries + 1}: stands outside its statement.")
+        _absorb(statement, before=element)
+        if is_entry:
             entries += 1
-            parent = element.getparent()
-            if statement is None or parent is None or etree.QName(parent).localname not in _STATEMENTS:
-                raise MalformedFile(f"entry {entries}: stands outside a statement.")
-            _absorb(parent, statement, before=element)
-            entry = tree(element)
+            entry, details = Texts(), list[Texts]()
+            flatten(element, entry, details)
             if statement.own is None:
                 statement.own = _own(statement, entry)
                 yield _account(statement)
-            for transaction in _transactions(entry, statement, entries):
-                source.count += 1
-                yield transaction
-            _forget(element)
-            source.begin_window()
+            transactions = _transactions(entry, details, statement, entries)
+            source.count += len(transactions)
+            yield from transactions
+        else:
+            if statement.own is None:
+                statement.own = _own(statement, Texts())
+                yield _account(statement)
+            yield _closed(statement)
+            statement = None
+        element.clear()
+        source.begin_window()
     if events.root is not None:
         _refuse_doctype(events.root)
 
 
-def tree(element: etree._Element) -> Tree:
-    """An element as nested lists by local name; an amount's currency stands under "@Ccy", a text under ""."""
-    branches: Tree = {}
+def flatten(element: etree._Element, texts: Texts, details: list[Texts], below: "_Place | None" = None) -> None:
+    """Collect the texts below an element by path (local names); those of each TxDtls apart, as a detail."""
+    places = _ROOT if below is None else below
     for child in element:
-        name = _local_name(child.tag)
-        branch: Tree | str
-        if len(child):
-            branch = tree(child)
-        else:
-            branch = child.text or ""
-            if child.attrib and (currency := child.get("Ccy")):
-                branch = {"": [branch], "@Ccy": [currency]}
-        if name in branches:
-            branches[name].append(branch)
-        else:
-            branches[name] = [branch]
-    return branches
+        place = places[child.tag]
+        if not len(child):
+            written = child.text
+            if written:
+                path = place.path
+                if path in texts:
+                    texts.repeated.setdefault(path, []).append(written)
+                else:
+                    texts[path] = written
+                    if place.is_amount:
+                        texts[place.currency_path] = child.get("Ccy", "")
+        elif not place.is_special:
+            flatten(child, texts, details, place)
+        elif place.is_detail:
+            detail = Texts()
+            flatten(child, detail, details)
+            details.append(detail)
+        elif place.is_telling:
+            texts[place.path] = "present"
+            flatten(child, texts, details, place)
 
 
-_LOCAL_NAMES: dict[object, str] = {}
+class _Place(dict[object, "_Place"]):
+    """A path and, by tag, the places below it: saves a million times joining the same names."""
+
+    __slots__ = ("currency_path", "is_amount", "is_detail", "is_special", "is_telling", "path")
+    known = 0
+
+    def __init__(self, path: str, name: str) -> None:
+        super().__init__()
+        self.path = path
+        self.currency_path = f"{path}/@Ccy"
+        self.is_amount = name == "Amt"
+        self.is_detail = name == "TxDtls"
+        self.is_telling = name in _TELLING
+        self.is_special = self.is_detail or self.is_telling or name in _SKIPPED
+
+    def __missing__(self, tag: object) -> "_Place":
+        name = tag.rpartition("}")[2] if isinstance(tag, str) else "&"  # an entity reference that was not resolved
+        place = _Place(f"{self.path}/{name}" if self.path else name, name)
+        if _Place.known < _PLACES_MAX:
+            _Place.known += 1
+            self[tag] = place
+        return place
+
+
+_PLACES_MAX = 20_000  # ISO 20022 has some thousands; a hostile file gets no more of our memory
+_TELLING = frozenset(
+    {"RtrInf", "CardTx", "AmtDtls", "BkTxCd"}
+)  # being there says something, and nothing need be looked up else
+_SKIPPED = frozenset({"PstlAdr", "CtctDtls", "Tax", "TaxRmt", "GrnshmtRmt", "RltdRmtInf", "SplmtryData"})
+_ROOT = _Place("", "")
 
 
 def _local_name(tag: object) -> str:
-    name = _LOCAL_NAMES.get(tag)
-    if name is None:
-        name = tag.rpartition("}")[2] if isinstance(tag, str) else "&"  # an entity reference that was not resolved
-        if len(_LOCAL_NAMES) < 10_000:
-            _LOCAL_NAMES[tag] = name
-    return name
+    return _ROOT[tag].path
 
 
-def _transactions(entry: Tree, statement: _Statement, number: int) -> Iterable[TransactionRecord]:
+def _transactions(entry: Texts, details: list[Texts], statement: _Statement, number: int) -> list[TransactionRecord]:
     assert statement.own is not None
     try:
-        transactions = read_entry(entry, statement.own)
+        transactions = read_entry(entry, details, statement.own)
     except ValueError as error:
         raise MalformedFile(f"entry {number}: {error}.") from None
     for transaction in transactions:
@@ -147,50 +181,39 @@ def _transactions(entry: Tree, statement: _Statement, number: int) -> Iterable[T
     return transactions
 
 
-def _own(statement: _Statement, entry: Tree | None) -> Own:
+def _own(statement: _Statement, entry: Texts) -> Own:
     """The account the statement is about; its currency from the account, a balance, or the first entry."""
     header = statement.header
-    account = first(header, "Acct") or {}
-    written = text(account, "Id", "IBAN") or _account_id(first(account, "Id"))
+    written = text(header, "Acct/Id/IBAN", "Acct/Id/Othr/Id", *(f"Acct/Id/{kind}" for kind in _ACCOUNT_IDS))
     iban = compact_iban(written)
-    bic = parse_bic(text(account, "Svcr", "FinInstnId", "BICFI") or text(account, "Svcr", "FinInstnId", "BIC"))
-    currencies = [text(account, "Ccy"), *(text(bal, "Amt", "@Ccy") for bal in _balances(header))]
-    currencies.append(text(entry, "Amt", "@Ccy") if entry else None)
-    stated = [currency.strip().upper() for currency in currencies if currency]
-    fallback = _day(header, "FrToDt", "ToDtTm") or _day(header, "FrToDt", "ToDt") or _day(header, "CreDtTm")
+    bic = parse_bic(text(header, "Acct/Svcr/FinInstnId/BICFI", "Acct/Svcr/FinInstnId/BIC"))
+    balance_currencies = (text(balance, "Amt/@Ccy") for balance in statement.balances)
+    currency = text(header, "Acct/Ccy") or next(filter(None, balance_currencies), None) or text(entry, "Amt/@Ccy")
+    try:
+        last_day = read_day(header, "FrToDt/ToDtTm", "FrToDt/ToDt", "CreDtTm")
+    except ValueError as error:
+        raise MalformedFile(f"a statement: {error}.") from None
     return Own(
-        key=iban or clean_key("".join((written or "").split())) or text(account, "Nm") or "unnamed",
+        key=iban or clean_key("".join((written or "").split())) or clean(text(header, "Acct/Nm")) or "unnamed",
         iban=iban,
         bic=bic,
-        currency=stated[0] if stated else currency_of(iban, bic),
-        last_day=_closing(statement)[1] or fallback,
+        currency=currency.upper() if currency else currency_of(iban, bic),
+        last_day=_closing(statement)[1] or last_day,
     )
-
-
-def _account_id(identification: Tree | None) -> str | None:
-    """The text of Othr/Id, or of whatever older versions and local dialects have instead (PrtryAcct/Id, BBAN, UPIC)."""
-    for branches in (identification or {}).values():
-        for branch in branches:
-            found = branch if isinstance(branch, str) else text(branch, "Id")
-            if found and found.strip():
-                return found
-    return None
 
 
 def _account(statement: _Statement) -> AccountRecord:
     own = statement.own
     assert own is not None
-    account = first(statement.header, "Acct") or {}
-    servicer = first(account, "Svcr", "FinInstnId") or {}
+    header = statement.header
+    servicer = "Acct/Svcr/FinInstnId"
     return AccountRecord(
         stable_key=own.key,
         currency=own.currency,
         iban=own.iban,
-        name=clean(text(account, "Nm"))
-        or clean(text(account, "Ownr", "Nm"))
-        or clean(text(account, "Ownr", "Pty", "Nm")),
-        kind=_KINDS.get((text(account, "Tp", "Cd") or "").strip()),
-        bank_name=clean(text(servicer, "Nm")) or clean(text(servicer, "NmAndAdr", "Nm")),
+        name=clean(text(header, "Acct/Nm", "Acct/Ownr/Nm", "Acct/Ownr/Pty/Nm")),
+        kind=_KINDS.get(text(header, "Acct/Tp/Cd") or ""),
+        bank_name=clean(text(header, f"{servicer}/Nm", f"{servicer}/NmAndAdr/Nm", f"{servicer}/CmbndId/Nm")),
         bic=own.bic,
     )
 
@@ -199,16 +222,16 @@ def _closed(statement: _Statement) -> StatementRecord:
     opening, opening_date = _opening(statement)
     closing, closing_date = _closing(statement)
     header = statement.header
-    page = next((found for name in _PAGINATION if (found := first(header, name))), None)
     sequence = clean_key(text(header, "ElctrncSeqNb")) or clean_key(text(header, "LglSeqNb"))
-    number = clean_key(text(page, "PgNb")) if page else None
-    is_paged = number is not None and (number != "1" or text(page or {}, "LastPgInd") == "false")
+    page = text(header, *(f"{name}/PgNb" for name in _PAGINATION))
+    is_last = text(header, *(f"{name}/LastPgInd" for name in _PAGINATION)) != "false"
+    is_paged = page is not None and not (page == "1" and is_last)
     return StatementRecord(
         opening=opening,
         opening_date=opening_date,
         closing=closing,
         closing_date=closing_date,
-        sequence=f"{sequence}/{number}" if sequence and is_paged else sequence,
+        sequence=f"{sequence}/{page}" if sequence and is_paged else sequence,
         is_pending_complete=statement.message == "052" and statement.pending > 0 and not is_paged,
         is_authoritative=opening is not None and closing is not None and opening + statement.booked == closing,
     )
@@ -234,52 +257,45 @@ def _closing(statement: _Statement) -> Balance:
 
 
 def _of_kind(statement: _Statement, kind: str) -> list[Balance]:
-    currency = statement.own.currency if statement.own else None
-    balances = [
-        bal for bal in _balances(statement.header) if (text(bal, "Tp", "CdOrPrtry", "Cd") or "").strip() == kind
-    ]
-    in_currency = [bal for bal in balances if currency and text(bal, "Amt", "@Ccy") == currency]
-    return [_balance(bal) for bal in in_currency or balances]
+    currency = statement.own.currency if statement.own else text(statement.header, "Acct/Ccy")
+    balances = [balance for balance in statement.balances if text(balance, "Tp/CdOrPrtry/Cd", "Tp/Cd") == kind]
+    in_currency = [balance for balance in balances if currency and text(balance, "Amt/@Ccy") == currency]
+    return [_balance(balance) for balance in in_currency or balances]
 
 
-def _balance(balance: Tree) -> Balance:
+def _balance(balance: Texts) -> Balance:
     try:
         amount = read_amount(balance)
+        is_debit = text(balance, "CdtDbtInd") == "DBIT"  # may be missing: a credit
+        return -amount if is_debit else amount, read_day(balance, "Dt/Dt", "Dt/DtTm", "Dt")
     except ValueError as error:
         raise MalformedFile(f"a balance: {error}.") from None
-    is_debit = (text(balance, "CdtDbtInd") or "").strip() == "DBIT"  # may be missing: a credit
-    return -amount if is_debit else amount, _day(balance, "Dt", "Dt") or _day(balance, "Dt", "DtTm")
 
 
-def _day(branches: Tree, *path: str) -> date | None:
-    try:
-        return read_day(text(branches, *path))
-    except ValueError:
-        raise MalformedFile(f"{path[-1]}: not a date.") from None
-
-
-def _balances(header: Tree) -> list[Tree]:
-    return [branch for branch in header.get("Bal", ()) if isinstance(branch, dict)]
-
-
-def _absorb(parent: etree._Element, statement: _Statement, before: etree._Element | None = None) -> None:
-    """Keep what the statement says about itself, and drop everything before the entry from memory."""
-    while len(parent) and (child := parent[0]) is not before:
+def _absorb(statement: _Statement, before: etree._Element) -> None:
+    """Keep what the statement says about itself, and drop what stands before the entry from memory."""
+    parent = statement.element
+    if before is parent:
+        children = list(parent)
+    elif (previous := before.getprevious()) is None:
+        return
+    elif previous.getprevious() is None and _local_name(previous.tag) == "Ntry":  # nearly always: the entry before
+        parent.remove(previous)
+        return
+    else:
+        children = list(before.itersiblings(preceding=True))[::-1]
+    for child in children:
         name = _local_name(child.tag)
-        if name in _HEADER:
-            branches = statement.header.setdefault(name, [])
-            branches.append(tree(child) if len(child) else child.text or "")
-            if len(branches) > XML_BALANCES_MAX:
+        if name == "Bal":
+            balance = Texts()
+            flatten(child, balance, [])
+            statement.balances.append(balance)
+            if len(statement.balances) > XML_BALANCES_MAX:
                 raise LimitExceeded(f"more than {XML_BALANCES_MAX} balances in one statement.")
-        del parent[0]
-
-
-def _forget(element: etree._Element) -> None:
-    parent = element.getparent()
-    element.clear()
-    if parent is not None:
-        while element.getprevious() is not None:
-            del parent[0]
+        elif name in _HEADER and name not in statement.header:
+            statement.header[name] = child.text or ""
+            flatten(child, statement.header, [], _ROOT[child.tag])
+        parent.remove(child)
 
 
 def _refuse_doctype(element: etree._Element) -> None:

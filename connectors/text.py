@@ -25,6 +25,8 @@ _PLACEHOLDERS = frozenset(
 _CREDITOR_ID = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{3}[A-Z0-9]{1,28}")
 _IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}")
 _BIC = re.compile(r"[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}(?:[A-Z0-9]{3})?")
+_NONZERO = re.compile("[1-9]")
+_PLAIN_AMOUNT = {mark: re.compile(f"-?[0-9]{{1,11}}(?:[{mark}][0-9]{{1,4}})?") for mark in ".,"}
 _DIGITS = re.compile(r"[0-9]*")
 
 # Countries whose accounts are not in euro unless the bank says so (ISO 3166 -> ISO 4217).
@@ -43,7 +45,9 @@ def clean(text: str | None, characters: int = NAME_CHARACTERS_MAX) -> str | None
         return None
     if not text.isascii():
         text = unicodedata.normalize("NFC", _INVISIBLE.sub("", text))
-    elif not text.isprintable():
+    elif text.isprintable() and "  " not in text and len(text) <= characters:
+        return text.strip() or None  # nearly all texts, and three times as fast
+    else:
         text = _INVISIBLE.sub("", text)
     text = " ".join(text.split())
     return text[:characters].rstrip() or None
@@ -65,6 +69,8 @@ def clean_key(text: str | None) -> str | None:
 
 def is_placeholder(key: str) -> bool:
     """NONREF, NOT PROVIDED, KEINE, "-", zeros and their like: text that stands for "no reference"."""
+    if _NONZERO.search(key):
+        return False
     letters = "".join(character for character in key.upper() if character.isalnum())
     return letters in _PLACEHOLDERS or not letters.strip("0X")
 
@@ -74,6 +80,8 @@ def parse_amount(text: str, decimal_mark: Literal[",", "."] = ".") -> Decimal:
 
     Spaces, apostrophes and the mark that is not the decimal one may group thousands.
     """
+    if _PLAIN_AMOUNT[decimal_mark].fullmatch(text):
+        return Decimal(text if decimal_mark == "." else text.replace(",", "."))
     compact = text.strip().replace("\u2212", "-").replace("\u2019", "'")
     sign = ""
     if compact[:1] in ("+", "-"):
