@@ -102,6 +102,7 @@ def refunded(shop: Shop, share: str) -> What:
                 booking_date=booked,
                 value_date=booked,
                 purpose=f"Gutschrift {back.purpose}",
+                gvc="106",
                 bank_transaction_code="PMNT-CCRD-RIMB",
             ),
         )
@@ -122,6 +123,7 @@ def reversed_card(shop: Shop) -> What:
             booking_date=booked,
             value_date=booking.record.value_date,
             purpose=f"STORNO {booking.record.purpose}",
+            bank_transaction_code="PMNT-CCRD-RIMB",
             bank_text="STORNO",
             is_reversal=True,
         )
@@ -144,7 +146,7 @@ def cash_machine(amounts: tuple[int, ...]) -> What:
                 counterpart_name=f"GA NR0000{dice.number(4)} BLZ99910000 0",
                 purpose=f"{day:%d.%m}/{9 + dice.below(10)}.{dice.number(1)}5UHR Innenstadt",
                 gvc="083",
-                bank_transaction_code="PMNT-CCRD-CWDL",
+                bank_transaction_code="PMNT-CNTR-CWDL",
                 bank_text="BARGELDAUSZAHLUNG",
             ),
         )
@@ -161,6 +163,7 @@ def _card(shop: Shop, amount: Decimal, day: date, *, text: str) -> TransactionRe
         value_date=day,
         counterpart_name=text,
         purpose=f"Kauf vom {day:%d.%m.%Y}",
+        gvc="006",
         bank_transaction_code="PMNT-CCRD-POSC",
         mcc=shop.mcc,
         bank_text="KREDITKARTENUMSATZ",

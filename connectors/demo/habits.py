@@ -193,9 +193,19 @@ def card_spending() -> tuple[Habit, ...]:
     )
 
 
-def interest(amount: Price, wording: str = "Zinsen {day:%m/%Y}") -> tuple[Habit, ...]:
-    """Interest at the end of each quarter, on the day itself; negative for a loan."""
-    row = bank_row(amount, gvc="814", iso="ACMT-MCOP-INTR", bank_text="ABSCHLUSS", purpose=wording)
+def interest(amount: str, *, by: str) -> tuple[Habit, ...]:
+    """Interest paid to the owner at the end of each quarter, on the day itself."""
+    row = bank_row(
+        rising(amount, by=by), gvc="814", iso="ACMT-MCOP-INTR", bank_text="ABSCHLUSS", purpose="Zinsen {day:%m/%Y}"
+    )
+    return (Habit("interest", quarterly(31, first_month=3), row),)
+
+
+def loan_interest(amount: str) -> tuple[Habit, ...]:
+    """Interest that the owner of a loan pays at the end of each quarter."""
+    row = bank_row(
+        steady(f"-{amount}"), gvc="814", iso="ACMT-MDOP-INTR", bank_text="ABSCHLUSS", purpose="Sollzinsen {day:%m/%Y}"
+    )
     return (Habit("interest", quarterly(31, first_month=3), row),)
 
 

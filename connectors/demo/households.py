@@ -89,7 +89,7 @@ def _family(seed: str, first: Bank, second: Bank) -> tuple[Account, ...]:
         _account(seed, first, "giro", "checking", "Girokonto", "2343.27", giro_habits),
         _account(
             seed, first, "reserve", "savings", "Tagesgeld", "5200.00",
-            (saving_in, *habits.interest(rising("21.15", by="3.40"))),
+            (saving_in, *habits.interest("21.15", by="3.40")),
         ),
         _account(seed, second, "second giro", "checking", None, "640.10", (supply_in, collected)),
         replace(card, opening=habits.unsettled(card), habits=(*card.habits, credited)),
@@ -134,7 +134,7 @@ def _globe(seed: str) -> tuple[Account, ...]:
         Habit("books", some_days(9), debit_card(LONDON_SHOP)),
         Habit("gift", yearly(12, 24), transfer_out(FRIEND, steady("75.00"), "Merry Christmas")),
     )
-    dividend = bank_row(steady("36.00"), gvc="814", iso="SECU-CUST-DVCA", bank_text="DIVIDENDE", purpose="Dividende")
+    dividend = bank_row(steady("36.00"), gvc="302", iso="SECU-CUST-DVCA", bank_text="DIVIDENDE", purpose="Dividende")
     fee = direct_debit(LENDER, steady("60.00"), "Kontoführung Darlehen {day:%Y}")
     return (
         _account(seed, GLOBUS_BANK, "giro", "checking", "Privatkonto", "2750.80", giro_habits),
@@ -142,11 +142,11 @@ def _globe(seed: str) -> tuple[Account, ...]:
         _account(seed, GLOBUS_BANK, "pounds", "checking", "Pfund-Konto", "415.25", pounds, currency="GBP"),
         _account(
             seed, GLOBUS_BANK, "francs", "savings", "Franken-Sparkonto", "9600.00",
-            habits.interest(rising("12.35", by="1.10")), currency="CHF",
+            habits.interest("12.35", by="1.10"), currency="CHF",
         ),
         _account(
             seed, GLOBUS_BANK, "loan", "loan", "Wohnbaudarlehen", "-84000.00",
-            (received, Habit("fee", twice_a_year(6, 30), fee), *habits.interest(steady("-315.00"), "Sollzinsen")),
+            (received, Habit("fee", twice_a_year(6, 30), fee), *habits.loan_interest("315.00")),
         ),
         _account(
             seed, GLOBUS_BANK, "shares", "membership", "Genossenschaftsanteile", "0.00",
