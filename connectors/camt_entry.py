@@ -30,7 +30,10 @@ _STRUCTURED = (
     "RmtInf/Strd/CdtrRefInf/Ref", "RmtInf/Strd/CdtrRefInf/CdtrRef", "RmtInf/Strd/RfrdDocInf/Nb",
     "RmtInf/Strd/AddtlRmtInf",
 )  # fmt: skip
-_MERCHANT_CATEGORY = tuple(f"CardTx/{holder}MrchntCtgyCd" for holder in ("Tx/Indv/", "Tx/", "POI/", ""))
+_MERCHANT_CATEGORY = (
+    *(f"CardTx/{holder}MrchntCtgyCd" for holder in ("Tx/Indv/", "Tx/", "POI/", "")),
+    "CardTx/Tx/Indv/TxCtgy",  # since version 04 the schema's own place for a category code of ISO 18245
+)
 _PENDING = frozenset({"PDNG", "FUTR"})  # INFO is served: decision in docs/decisions/readers.md
 
 
