@@ -16,8 +16,12 @@ class Clock:
 
     def now(self) -> datetime:
         """The present instant in UTC, milliseconds at most: what is stored is what is sent."""
+        return self.now_in_utc().replace(tzinfo=None)
+
+    def now_in_utc(self) -> datetime:
+        """The same instant with its zone said."""
         moment = datetime.now(UTC) + self.offset
-        return moment.replace(microsecond=moment.microsecond // 1000 * 1000, tzinfo=None)
+        return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
     def today(self) -> date:
         """The calendar day in the configured zone (decision 10)."""

@@ -4,6 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+import polars as pl
+
+from auth.server import AuthorizationServer
+from auth.settings import AuthSettings
 from connectors.connector import Connector
 from connectors.demo.connector import DemoBank
 from connectors.ecb import current_rates
@@ -15,6 +19,7 @@ from storage import jobs, memory, schema
 from storage.database import Database
 
 CLOCK_OFFSET = "clock offset, seconds"
+IS_DEMO = "made by bankdata demo"
 
 
 @dataclass(slots=True)
@@ -25,6 +30,7 @@ class Services:
     database: Database
     clock: Clock
     refresher: Refresher
+    authorization: AuthorizationServer
     _rates: pl.DataFrame | None = None
 
     @property
@@ -69,4 +75,25 @@ def open_services(settings: Settings) -> Services:
         cooldown=settings.sync_cooldown_seconds,
         after_import=lambda user_id: detect_after_import(database, [user_id], today=clock.today()),
     )
-    return Services(settings=settings, database=database, clock=clock, refresher=refresher)
+    return Services(
+        settings=settings,
+        database=database,
+        clock=clock,
+        refresher=refresher,
+        authorization=_authorization(settings, database, clock),
+    )
+
+
+def _authorization(settings: Settings, database: Database, clock: Clock) -> AuthorizationServer:
+    return AuthorizationServer(
+        database,
+        settings.data_dir,
+        AuthSettings(
+            public_url=settings.public_url,
+            auth_url=settings.auth_url,
+            registration=settings.registration,
+            registration_limit=settings.registration_limit,
+            refresh_reuse_seconds=int(settings.refresh_reuse_seconds.total_seconds()),
+        ),
+        clock.now_in_utc,
+    )

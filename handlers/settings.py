@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from auth.settings import Registration
+
 PREFIX = "BANKDATA_"
 T = TypeVar("T")
 
@@ -126,7 +128,7 @@ class Settings:
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = _setting(
         (), _networks, "proxies whose X-Forwarded-For is believed"
     )
-    registration: str = _setting("open", _one_of("open", "token", "off"), "who may register OAuth clients")
+    registration: Registration = _setting("open", _one_of("open", "token", "off"), "who may register OAuth clients")
     registration_limit: str = _setting("20/hour", _quota, "client registrations per address")
     refresh_reuse_seconds: timedelta = _setting(
         timedelta(0), _seconds(0, 60), "grace in which a used refresh token yields its successor again"
@@ -144,8 +146,11 @@ class Settings:
         return f"{self.public_url}/api/v1"
 
 
-def load(environment: Mapping[str, str], **overrides: Any) -> Settings:
-    """The settings of an environment; `overrides` are parsed values from the command line that win over it.
+def load(
+    environment: Mapping[str, str], *, data_dir: Path | None = None, address: str = "http://127.0.0.1:8000"
+) -> Settings:
+    """The settings of an environment. `data_dir` comes from the command line and wins over it; `address` is where the
+    server listens, under which it is known unless the environment says otherwise.
 
     Raises SettingError with one sentence, also for a BANKDATA_ name that does not exist: a typing error must not
     silently leave a default in place.
@@ -162,11 +167,10 @@ def load(environment: Mapping[str, str], **overrides: Any) -> Settings:
                 values[item.name] = item.metadata["parse"](text)
             except ValueError as error:
                 raise SettingError(f"{name}: {text!r} cannot be used, expected {error}.") from error
-    values.update({name: value for name, value in overrides.items() if value is not None})
-    data_dir = values.setdefault("data_dir", _data_home()).expanduser().absolute()
+    data_dir = (data_dir or values.get("data_dir") or _data_home()).expanduser().absolute()
     values["data_dir"] = data_dir
     values.setdefault("database_url", f"duckdb:///{data_dir / 'bankdata.duckdb'}")
-    public_url = values.get("public_url", "http://127.0.0.1:8000")
+    public_url = values.setdefault("public_url", address)
     values.setdefault("auth_url", public_url)
     values.setdefault("billing_url", f"{public_url}/billing")
     return Settings(**values)

@@ -95,6 +95,11 @@ def set_status(session: Session, connection_id: str, status: Status) -> None:
     session.execute("UPDATE connections SET status = $2 WHERE id = $1", connection_id, status)
 
 
+def set_settings(session: Session, connection_id: str, settings: dict[str, Any]) -> None:
+    """Replace what the connector reads."""
+    session.execute("UPDATE connections SET settings = $2 WHERE id = $1", connection_id, as_json(settings))
+
+
 def record_success(session: Session, connection_id: str, *, cursor: dict[str, Any]) -> None:
     """A completed sync cures every state but DISCONNECTED (decision 23)."""
     session.execute(

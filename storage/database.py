@@ -180,6 +180,17 @@ class Database:
                     raise
         raise AssertionError
 
+    def copy_to(self, path: Path) -> None:
+        """A consistent copy in a new file below the export folder, while reading and writing go on."""
+        name = str(path).replace("'", "''")
+        with self._session() as session:
+            session.execute(f"ATTACH '{name}' AS copy (STORAGE_VERSION 'v1.2.0')")
+            try:
+                source = session.rows("SELECT current_database() AS name")[0]["name"]
+                session.execute(f'COPY FROM DATABASE "{source}" TO copy')
+            finally:
+                session.execute("DETACH copy")
+
     @contextmanager
     def _session(self) -> Iterator[_Cursor]:
         cursor = self._root.cursor()

@@ -15,11 +15,13 @@ from storage.database import Session, Transaction
 DERIVED = ("type", "type_rule", "category", "category_rule", "merchant_name", "merchant_rule")
 OWN_ACCOUNT_RULE = "own-account"
 SAVINGS_KINDS = ("savings", "securities", "building_savings")
-STORED_INPUT = ", ".join(
-    "source_merchant_name AS merchant_name" if name == "merchant_name" else name
-    for name in CLASSIFIABLE
-    if name != "account_kind"
-)
+SAID: dict[str, pl.DataType] = {
+    "id": pl.String(),
+    "account_id": pl.String(),
+    "source_merchant_name": pl.String(),
+    **{name: dtype for name, dtype in CLASSIFIABLE.items() if name not in ("account_kind", "merchant_name")},
+}
+"""What a stored row keeps of its source's words: all that a derivation needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +45,14 @@ class Derivation:
         )
 
     def derive(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The rows with the columns DERIVED and `search_text`; takes CLASSIFIABLE but for the account's kind."""
+        """The rows with the columns DERIVED and `search_text`; takes SAID, other columns pass through."""
         kinds = pl.DataFrame(
             {"account_id": list(self.kinds), "account_kind": list(self.kinds.values())},
             schema={"account_id": pl.String, "account_kind": pl.String},
         )
-        with_kind = rows.join(kinds, on="account_id", how="left", maintain_order="left")
+        with_kind = rows.with_columns(merchant_name=pl.col("source_merchant_name")).join(
+            kinds, on="account_id", how="left", maintain_order="left"
+        )
         classified = classify(with_kind, own_ibans=self.own_ibans, rules=self.rules, corrections=self.corrections).drop(
             "account_kind"
         )
@@ -67,16 +71,12 @@ def derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[s
     Own transfers keep their category unless a rule of the user says otherwise.
     """
     stored = session.frame(
-        f"SELECT id, account_id, {STORED_INPUT}, transfer_account_id,"
-        " type AS old_type, category AS old_category, merchant_name AS old_merchant_name,"
-        " type_rule AS old_type_rule, category_rule AS old_category_rule, merchant_rule AS old_merchant_rule"
+        f"SELECT {', '.join(SAID)}, transfer_account_id, {', '.join(f'{name} AS old_{name}' for name in DERIVED)}"
         " FROM transactions WHERE user_id = $1 AND NOT is_adjusting_entry AND ($2::TEXT[] IS NULL OR id = ANY($2))",
         user_id,
         list(transaction_ids) if transaction_ids is not None else None,
         schema={
-            "id": pl.String(),
-            "account_id": pl.String(),
-            **{name: dtype for name, dtype in CLASSIFIABLE.items() if name != "account_kind"},
+            **SAID,
             "transfer_account_id": pl.String(),
             **{f"old_{name}": pl.String() for name in DERIVED},
         },

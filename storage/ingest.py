@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import polars as pl
 
-from storage import accounts, journal, statements, transfers
+from storage import accounts, duplicates, journal, statements, transfers
 from storage.connections import StoredConnection
 from storage.database import Transaction
 from storage.derivation import Derivation
@@ -111,6 +111,7 @@ def store(
     """Merge the batches into the user's accounts; runs inside the transaction that also completes the job."""
     run = _Import(session, user, connection, now)
     reports = {batch.id: run.add(batch) for batch in batches}
+    duplicates.flag_new(session, user.id, [id_ for id_, change in run.changes if change != "removed"])
     if run.changes:
         run.changes += [(id_, "modified") for id_ in transfers.pair_again(session, user.id)]
     changes = _each_once(run.changes)
@@ -215,6 +216,8 @@ class _Import:
                 account_id=pl.lit(account),
                 connection_id=pl.lit(self.connection.id),
                 batch_id=pl.lit(batch_id),
+                is_potential_duplicate=False,
+                is_adjusting_entry=False,
             )
         )
         self.session.append(table, rows.sort("booking_date", "id", descending=[True, False]))

@@ -82,6 +82,12 @@ def find(session: Session, user_id: str, job_id: str) -> Job | None:
     return _job(rows[0]) if rows else None
 
 
+def running(session: Session, connection_id: str) -> Job | None:
+    """The one job of the connection that is not final."""
+    rows = session.rows(f"SELECT {COLUMNS} FROM jobs WHERE connection_id = $1 AND {UNFINISHED}", connection_id)
+    return _job(rows[0]) if rows else None
+
+
 def unfinished(session: Session, *, untouched_since: datetime) -> list[Job]:
     """Jobs that nobody has advanced since, oldest first."""
     rows = session.rows(

@@ -3,11 +3,11 @@
 import polars as pl
 
 from analytics.frames import LEGS, OWN_ACCOUNTS
-from analytics.transfers import TRANSFERS, pair
+from analytics.transfers import pair
 from storage.database import Transaction
 from storage.derivation import derive_again, write
 
-PAIRING = [name for name in TRANSFERS if name != "id"]
+PAIRING = ("transfer_account_id", "transfer_id", "transfer_rule")
 
 
 def pair_again(session: Transaction, user_id: str) -> list[str]:

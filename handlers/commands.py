@@ -1,0 +1,311 @@
+"""What the command line can do, as functions over an open service: in this process or inside the running server."""
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+from auth.errors import OAuthError
+from auth.passwords import LENGTH_MIN, Weakness, weakness
+from auth.scopes import SCOPES
+from auth.server import ClientUnknown
+from handlers.control import CommandError, Report
+from handlers.refresh import Started
+from handlers.services import CLOCK_OFFSET, IS_DEMO, Services
+from storage import connections, jobs, maintenance, memory, schema, users
+from storage.connections import StoredConnection
+from storage.database import StoreError
+from storage.jobs import Job
+from storage.users import User
+
+NAME_CHARACTERS_MAX = 64
+STEPS_PAUSE_MAX = 600  # a sync that a person watches gives up waiting after ten minutes
+
+
+Command = Callable[..., None]
+"""`def name(services, report, *, ...)`; raises CommandError."""
+
+WEAK: Mapping[Weakness, str] = {
+    "short": f"The password is too short: use {LENGTH_MIN} characters or more.",
+    "long": "The password is too long.",
+    "common": "The password is one of the common ones that are tried first. Use another.",
+    "name": "The password contains the user's name. Use another.",
+}
+
+
+def users_add(
+    services: Services, report: Report, *, name: str, password: str, is_generated: bool, has_subscription: bool
+) -> None:
+    """A person who may sign in."""
+    if not name.strip() or len(name) > NAME_CHARACTERS_MAX or not name.isprintable() or name != name.strip():
+        raise CommandError(f"A name has 1 to {NAME_CHARACTERS_MAX} printable characters and no blanks around it.")
+    fault = weakness(password, user_name=name)
+    if fault:
+        raise CommandError(WEAK[fault])
+    users.add(
+        services.database,
+        name=name,
+        password_hash=services.authorization.passwords.hash(password),
+        has_subscription=has_subscription,
+        home_currency=services.settings.home_currency,
+        now=services.clock.now(),
+    )
+    report.note(f"Added user {name}. Connect a bank with `bankdata connect demo --user {name}`.")
+    if is_generated:
+        report.line(password)
+
+
+def users_list(services: Services, report: Report) -> None:
+    """Who there is."""
+    everyone = users.everyone(services.database)
+    for user in everyone:
+        count = len(connections.of_user(services.database, user.id))
+        state = "active subscription" if user.has_subscription else "no subscription"
+        report.line(f"{user.name}\t{state}\t{count} bank connection{'' if count == 1 else 's'}")
+    if not everyone:
+        report.note("There are no users yet. Add one with `bankdata users add NAME`.")
+
+
+def users_passwd(services: Services, report: Report, *, name: str, password: str, is_generated: bool) -> None:
+    """Another password; signs the user's browsers out."""
+    user = _user(services, name)
+    fault = weakness(password, user_name=user.name)
+    if fault:
+        raise CommandError(WEAK[fault])
+    users.set_password_hash(services.database, user.id, services.authorization.passwords.hash(password))
+    services.authorization.password_was_set(user.id)
+    report.note(f"Changed the password of {user.name}.")
+    if is_generated:
+        report.line(password)
+
+
+def users_subscription(services: Services, report: Report, *, name: str, active: bool) -> None:
+    """Whether the data endpoints answer or send the user to the billing page."""
+    user = _user(services, name)
+    users.set_subscription(services.database, user.id, active=active)
+    services.authorization.user_changed()
+    report.note(f"{user.name} has {'an active' if active else 'no'} subscription now.")
+
+
+def users_remove(services: Services, report: Report, *, name: str) -> None:
+    """Delete a user with accounts, transactions and grants."""
+    user = _user(services, name)
+    services.authorization.remove_user(user.id)
+    services.database.atomically(lambda session: users.remove(session, user.id))
+    report.note(f"Removed user {user.name} with all data.")
+
+
+def token(services: Services, report: Report, *, user: str, scope: str, seconds: int) -> None:
+    """An access token, alone on standard output."""
+    scopes = frozenset(scope.split())
+    if not scopes or not scopes <= frozenset(SCOPES):
+        raise CommandError(f"--scope takes one or more of {', '.join(SCOPES)}, separated by blanks.")
+    try:
+        issued = services.authorization.issue_token(_user(services, user).id, scopes, timedelta(seconds=seconds))
+    except OAuthError as error:
+        raise CommandError(error.description) from error
+    report.line(issued)
+
+
+def connect(
+    services: Services,
+    report: Report,
+    *,
+    connector: str,
+    user: str,
+    bank: str | None,
+    settings: Mapping[str, Any],
+    fault: str | None,
+) -> None:
+    """A bank connection with its first sync; a fault shows from the next sync on."""
+    owner = _user(services, user)
+    bank_name = bank or "Musterbank"
+    stored = services.database.atomically(
+        lambda session: connections.add(
+            session,
+            user_id=owner.id,
+            user_name=owner.name,
+            connector=connector,
+            bank_name=bank_name,
+            settings={**settings, "bank_name": bank_name},
+            now=services.clock.now(),
+        )
+    )
+    first_sync(services, report, stored)
+    if fault:
+        connections.set_settings(services.database, stored.id, {**stored.settings, "fault": fault})
+        report.note(f"The next sync of {bank_name} will show: {fault}.")
+
+
+def first_sync(services: Services, report: Report, connection: StoredConnection, job_id: str | None = None) -> Job:
+    """The sync that belongs to connecting: it takes nobody's turn (decision 25). One that was cut off goes on."""
+    started = services.refresher.start(connection, cooldown=timedelta(0), job_id=job_id)
+    if started.job is None and started.error is None:
+        started = Started(job=jobs.running(services.database, connection.id))
+    return _watch(services, report, connection, started)
+
+
+def sync(services: Services, report: Report, *, user: str | None) -> None:
+    """Sync the connections of one user or of everybody, under the same rate rule as POST /sync."""
+    who = [_user(services, user)] if user else users.everyone(services.database)
+    failed = 0
+    for each in who:
+        for connection in connections.of_user(services.database, each.id):
+            started = services.refresher.start(connection)
+            if started.job is None and started.error is None:
+                report.line(f"{each.name}\t{connection.bank_name}\tskipped: synced recently")
+                continue
+            try:
+                job = _watch(services, report, connection, started)
+                report.line(f"{each.name}\t{connection.bank_name}\t{job.new_transactions} new transactions")
+            except CommandError as error:
+                failed += 1
+                report.line(f"{each.name}\t{connection.bank_name}\tfailed: {error}")
+    if failed:
+        raise CommandError(f"{failed} of the syncs failed.")
+
+
+def clock_advance(services: Services, report: Report, *, seconds: int) -> None:
+    """Move the clock of a demo server: tokens expire, cool-downs end, the bank grows new days."""
+    if memory.recall(services.database, IS_DEMO) is None:
+        raise CommandError("The clock moves in a store made by `bankdata demo` only; this one is real.")
+    offset = services.clock.offset + timedelta(seconds=seconds)
+    memory.remember(services.database, CLOCK_OFFSET, str(int(offset.total_seconds())))
+    services.clock.offset = offset
+    report.line(f"It is now {services.clock.now().isoformat(sep=' ', timespec='seconds')} UTC in the demo.")
+
+
+def clients_list(services: Services, report: Report) -> None:
+    """The OAuth clients that are registered."""
+    for client in services.authorization.clients():
+        report.line(f"{client.id}\t{client.name}\t{client.registered_by}\t{' '.join(client.redirect_uris)}")
+
+
+def clients_add(services: Services, report: Report, *, name: str, redirect_uris: list[str]) -> None:
+    """A client that the operator vouches for; its id."""
+    try:
+        report.line(services.authorization.add_client(name, tuple(redirect_uris)).id)
+    except OAuthError as error:
+        raise CommandError(error.description) from error
+
+
+def clients_remove(services: Services, report: Report, *, client_id: str) -> None:
+    """Delete a client and end its grants."""
+    try:
+        ended = services.authorization.remove_client(client_id)
+    except ClientUnknown as error:
+        raise CommandError("There is no client of this id. `bankdata clients list` shows them.") from error
+    report.note(f"Removed the client and ended {ended} grant{'' if ended == 1 else 's'}.")
+
+
+def grants_list(services: Services, report: Report, *, user: str | None) -> None:
+    """Which apps are connected to whom."""
+    wanted = _user(services, user).id if user else None
+    for each in services.authorization.connections(wanted):
+        report.line(f"{each.grant.id}\t{each.user_name}\t{each.client_name}\t{each.grant.scope}")
+
+
+def grants_revoke(services: Services, report: Report, *, grant_id: str) -> None:
+    """End a grant: its tokens stop working at once."""
+    if not services.authorization.revoke_grant(grant_id):
+        raise CommandError("There is no live grant of this id. `bankdata grants list` shows them.")
+    report.note("Revoked.")
+
+
+def keys_rotate(services: Services, report: Report) -> None:
+    """A new signing key; tokens of the old one live out their hour."""
+    report.line(services.authorization.rotate_keys())
+
+
+def registration_token(services: Services, report: Report) -> None:
+    """The initial access token that BANKDATA_REGISTRATION=token asks for."""
+    report.line(services.authorization.registration_token())
+
+
+def check(services: Services, report: Report) -> None:
+    """Whether settings, store and keys are as they should be, and how to mend what is not."""
+    settings, faults = services.settings, []
+    mode = settings.data_dir.stat().st_mode & 0o777
+    if mode & 0o077:
+        faults.append(f"The data folder is open to others (mode {mode:o}): chmod 700 {settings.data_dir}")
+    free = shutil.disk_usage(settings.store_path.parent).free
+    if free < maintenance.FREE_BYTES_MIN:
+        faults.append(f"Only {free // 2**20} MB are free on the disk of the store; keep 500 MB.")
+    if not os.access(settings.store_path, os.W_OK):
+        faults.append(f"The store cannot be written: {settings.store_path}")
+    found = len(users.everyone(services.database))
+    report.line(f"settings   ok, public address {settings.public_url}, today is {services.clock.today()}")
+    report.line(f"store      schema version {schema.current_version(services.database)}, {settings.store_path}")
+    report.line(f"keys       signing key {services.authorization.keys.active().kid}")
+    report.line(f"users      {found}" + ("" if found else ": add one with `bankdata users add NAME`"))
+    if settings.public_url.startswith("http://") and "127.0.0.1" not in settings.public_url:
+        faults.append("BANKDATA_PUBLIC_URL is http: tokens would travel in clear. Put TLS in front and say https.")
+    for fault in faults:
+        report.line(f"WRONG      {fault}")
+    if faults:
+        raise CommandError(f"{len(faults)} thing{'' if len(faults) == 1 else 's'} to mend.")
+
+
+def backup(services: Services, report: Report) -> None:
+    """A consistent copy of store and keys, also while the server runs; the folder it stands in."""
+    folder = services.settings.data_dir / "backups"
+    name = services.clock.now().strftime("%Y%m%d-%H%M%S")
+    report.line(str(maintenance.backup(services.database, folder / name, also=[services.authorization.keys.path])))
+
+
+def compact(services: Services, report: Report) -> None:
+    """Put the transactions back into their order, which reads rely on for speed."""
+    report.line(f"Sorted {maintenance.compact(services.database)} transactions.")
+
+
+def _user(services: Services, name: str) -> User:
+    return users.named(services.database, name)
+
+
+def _watch(services: Services, report: Report, connection: StoredConnection, started: Started) -> Job:
+    """Follow a sync to its end; raises CommandError when it fails."""
+    job = started.job
+    if job is None:
+        raise CommandError(started.error or f"{connection.bank_name} was synced recently. Try again later.")
+    steps = {"pending": 0, "syncing": 1, "importing": 2, "completed": 3, "failed": 3}
+    while not job.is_final:
+        report.progress(f"{connection.bank_name}: {job.status}", steps[job.status], 3)
+        read = services.refresher.read(job.user_id, job.id)
+        assert read is not None, "a job vanished"
+        job = read
+    report.progress(f"{connection.bank_name}: {job.status}", 3, 3)
+    if job.status == "failed":
+        raise CommandError(f"{connection.bank_name}: {job.error}")
+    return job
+
+
+COMMANDS: Mapping[str, Command] = {
+    "users add": users_add,
+    "users list": users_list,
+    "users passwd": users_passwd,
+    "users subscription": users_subscription,
+    "users remove": users_remove,
+    "token": token,
+    "connect": connect,
+    "sync": sync,
+    "clock advance": clock_advance,
+    "clients list": clients_list,
+    "clients add": clients_add,
+    "clients remove": clients_remove,
+    "grants list": grants_list,
+    "grants revoke": grants_revoke,
+    "keys rotate": keys_rotate,
+    "registration-token": registration_token,
+    "check": check,
+    "backup": backup,
+    "compact": compact,
+}
+
+
+def perform(services: Services, name: str, arguments: Mapping[str, Any], report: Report) -> None:
+    """Carry out a command by name; every expected failure becomes a CommandError."""
+    try:
+        COMMANDS[name](services, report, **arguments)
+    except StoreError as error:
+        raise CommandError(str(error)) from error

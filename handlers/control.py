@@ -1,0 +1,156 @@
+"""How commands reach a running server: one process holds the store, so others ask it through a socket in its folder.
+
+One request per connection: a line of JSON with the command and its arguments; the answer is a line of JSON for every
+line of output, step of progress, and at last the end. The socket has mode 0600: who may read the store may ask.
+"""
+
+import json
+import logging
+import os
+import socket
+import socketserver
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+FILE_NAME = "control.sock"
+REQUEST_BYTES_MAX = 1 << 20
+UNIX_PATH_BYTES_MAX = 100  # the kernel's limit is 108 on Linux and 104 on macOS
+
+log = logging.getLogger("bankdata.control")
+
+
+class CommandError(Exception):
+    """The command cannot do what it was asked to; the message says why and what helps."""
+
+
+class NoServer(Exception):
+    """No server listens in this folder."""
+
+
+class Report(Protocol):
+    """Where a command says what it does."""
+
+    def line(self, text: str) -> None:
+        """A line of the result, for standard output."""
+        ...
+
+    def note(self, text: str) -> None:
+        """A line for the person, for standard error."""
+        ...
+
+    def progress(self, label: str, done: int, total: int) -> None:
+        """How far a longer piece of work is."""
+        ...
+
+
+Perform = Callable[[str, Mapping[str, Any], Report], None]
+"""Carry out a command by name; raises CommandError."""
+
+
+class ControlServer:
+    """Listens while the server runs."""
+
+    def __init__(self, folder: Path, perform: Perform) -> None:
+        """Bind the socket; one that a killed server left behind is replaced, for the store's lock was free."""
+        self._path = folder / FILE_NAME
+        self._path.unlink(missing_ok=True)
+
+        class Handler(socketserver.StreamRequestHandler):
+            def handle(self) -> None:
+                _answer(self, perform)
+
+        before = os.umask(0o177)
+        try:
+            with _short(self._path) as address:
+                self._server = socketserver.ThreadingUnixStreamServer(address, Handler)
+        finally:
+            os.umask(before)
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, name="control", daemon=True).start()
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._path.unlink(missing_ok=True)
+
+
+def ask(folder: Path, command: str, arguments: Mapping[str, Any], report: Report) -> None:
+    """Have the server of this folder carry out a command; raises NoServer and CommandError."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            with _short(folder / FILE_NAME) as address:
+                connection.connect(address)
+        except OSError as error:
+            raise NoServer from error
+        connection.sendall(json.dumps({"command": command, "arguments": arguments}).encode() + b"\n")
+        with connection.makefile("r", encoding="utf-8") as answers:
+            for answer in answers:
+                message = json.loads(answer)
+                match message.pop("kind"):
+                    case "line":
+                        report.line(message["text"])
+                    case "note":
+                        report.note(message["text"])
+                    case "progress":
+                        report.progress(**message)
+                    case "error":
+                        raise CommandError(message["text"])
+                    case "end":
+                        return
+    raise CommandError("The server stopped before it had answered. Try again.")
+
+
+class _Sender:
+    """A report that goes to the other side."""
+
+    def __init__(self, handler: socketserver.StreamRequestHandler) -> None:
+        self._file = handler.wfile
+
+    def send(self, **message: Any) -> None:
+        self._file.write(json.dumps(message).encode() + b"\n")
+        self._file.flush()
+
+    def line(self, text: str) -> None:
+        self.send(kind="line", text=text)
+
+    def note(self, text: str) -> None:
+        self.send(kind="note", text=text)
+
+    def progress(self, label: str, done: int, total: int) -> None:
+        self.send(kind="progress", label=label, done=done, total=total)
+
+
+def _answer(handler: socketserver.StreamRequestHandler, perform: Perform) -> None:
+    sender = _Sender(handler)
+    try:
+        request = json.loads(handler.rfile.readline(REQUEST_BYTES_MAX))
+        perform(request["command"], request["arguments"], sender)
+        sender.send(kind="end")
+    except CommandError as error:
+        sender.send(kind="error", text=str(error))
+    except (BrokenPipeError, ConnectionResetError):
+        log.info("the other side of a command went away")
+    except Exception:
+        log.exception("a command failed")
+        sender.send(kind="error", text="The command failed because of an internal error; the server's log has more.")
+
+
+class _short:
+    """An address for a socket path of any length: the kernel takes about a hundred bytes, folders may be deeper."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    def __enter__(self) -> str:
+        if len(os.fsencode(self._path)) <= UNIX_PATH_BYTES_MAX:
+            return str(self._path)
+        self._descriptor = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        return f"/proc/self/fd/{self._descriptor}/{self._path.name}"
+
+    def __exit__(self, *_: object) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)

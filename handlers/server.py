@@ -1,0 +1,90 @@
+"""The running server: the application over one open service, its background worker, and its control socket."""
+
+import logging
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from handlers import commands, control
+from handlers.app import CONTRACT_FILE, create_app
+from handlers.limits import Limiter, Rate
+from handlers.oauth import oauth_api, oauth_routes, oauth_shared_paths
+from handlers.operations import operations
+from handlers.services import Services
+
+SHUTDOWN_SECONDS = 10  # requests that still run get so long to end
+
+log = logging.getLogger("bankdata")
+
+
+def application(
+    services: Services, *, ready: Callable[[], None] = lambda: None, validate_responses: bool = False
+) -> ASGIApp:
+    """The whole service as one ASGI application; it closes `services` when it ends."""
+    settings = services.settings
+    limiter = Limiter(settings.rate_limit_url)
+
+    @asynccontextmanager
+    async def lifespan(_app: Any) -> AsyncIterator[None]:
+        worker = threading.Thread(target=services.refresher.work, name="sync worker", daemon=True)
+        worker.start()
+        listener = control.ControlServer(
+            settings.data_dir, lambda name, arguments, report: commands.perform(services, name, arguments, report)
+        )
+        ready()
+        try:
+            yield
+        finally:
+            listener.close()
+            services.close()
+            log.info("stopped; everything is stored")
+
+    limit = settings.rate_limit
+    return create_app(
+        contract=CONTRACT_FILE.read_bytes(),
+        operations=operations(services),
+        authenticate=services.authorization.principal,
+        public_url=settings.public_url,
+        billing_url=settings.billing_url,
+        limiter=limiter,
+        rate=Rate(requests=limit[0], seconds=limit[1]) if limit else None,
+        trusted_proxies=[str(network) for network in settings.trusted_proxies],
+        extra_apis=[oauth_api(services.authorization, limiter=limiter)],
+        routes=oauth_routes(services.authorization, limiter=limiter),
+        shared_paths=oauth_shared_paths(services.authorization),
+        lifespan=lifespan,
+        validate_responses=validate_responses,
+    )
+
+
+def run(services: Services, *, host: str, port: int, ready: Callable[[], None]) -> None:
+    """Serve until SIGINT or SIGTERM, in this one process: DuckDB lets one process open the store."""
+    uvicorn.run(
+        application(services, ready=ready),
+        host=host,
+        port=port,
+        workers=1,
+        lifespan="on",
+        access_log=False,  # request lines hold search texts
+        log_level=services.settings.log_level,
+        proxy_headers=False,  # uvicorn believes X-Forwarded-For from 127.0.0.1; handlers.addresses decides that
+        server_header=False,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        log_config=_logging(services.settings.log_level),
+    )
+
+
+def _logging(level: str) -> dict[str, Any]:
+    """One line per event on standard error."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+        "root": {"level": "WARNING", "handlers": ["stderr"]},
+        "loggers": {"bankdata": {"level": level.upper()}, "uvicorn": {"level": "WARNING"}},
+    }

@@ -1,0 +1,49 @@
+"""Looking after the store: consistent copies, and the order of the big table."""
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from storage.database import Database, StoreError
+
+FREE_BYTES_MIN = 500 * 2**20
+STORE_NAME = "bankdata.duckdb"
+
+
+class BackupFailed(StoreError):
+    """The copy could not be written."""
+
+
+def backup(database: Database, folder: Path, *, also: Iterable[Path] = ()) -> Path:
+    """Copy the store as it is now, and these files, into a new folder under the export folder; that folder.
+
+    Readers and writers go on meanwhile. Copying the live file instead would not be a backup.
+    """
+    try:
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700)
+        database.copy_to(folder / STORE_NAME)
+        (folder / STORE_NAME).chmod(0o600)
+        for path in also:
+            shutil.copy2(path, folder / path.name)
+    except FileExistsError as error:
+        raise BackupFailed(f"{folder} exists already. Try again in a second.") from error
+    except OSError as error:
+        raise BackupFailed(f"The backup could not be written to {folder}: {error.strerror or error}") from error
+    return folder
+
+
+def compact(database: Database) -> int:
+    """Sort the transactions by user, day and id again; concurrent imports survive it; how many rows there are.
+
+    Rows imported since the last time lie unsorted at the end and are scanned by every query: about 1.5 ms for a
+    million of them. Not `CREATE TABLE AS ... ORDER BY` and rename: that loses imports committed meanwhile.
+    """
+    with database.transaction() as session:
+        session.execute(
+            "CREATE TEMP TABLE sorted AS SELECT * FROM transactions ORDER BY user_id, booking_date DESC, id"
+        )
+        session.execute("DELETE FROM transactions")
+        session.execute("INSERT INTO transactions SELECT * FROM sorted")
+        session.execute("DROP TABLE sorted")
+        return int(session.rows("SELECT count(*) AS n FROM transactions")[0]["n"])
