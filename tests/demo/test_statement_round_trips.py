@@ -1,0 +1,223 @@
+"""What is written comes back: render, read, equal on every field that the format carries."""
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import BinaryIO
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lxml import etree
+
+from connectors import camt, ofx
+from connectors.demo.identifiers import creditor_id, german_iban
+from connectors.gvc import bank_transaction_code_of
+from connectors.writers import camt053, csv_statement
+from connectors.writers import ofx as ofx_statement
+from storage.records import AccountRecord, Record, StatementRecord, TransactionRecord
+
+MADE = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+USER_NAMES = ["demo", "solo", "lapsed", "globe"]
+Fetch = Callable[..., list[Record]]
+bounded = settings(max_examples=60, deadline=None, derandomize=True)
+
+
+WORDS = st.text("abcXYZäÖß019%_'&<>\"=+@-.,/*;|{}\\", min_size=1, max_size=12)
+
+
+def _sentences(characters: int) -> st.SearchStrategy[str]:
+    return st.lists(WORDS, min_size=1, max_size=30).map(lambda words: " ".join(words)[:characters].strip())
+
+
+@st.composite
+def transaction_records(draw: st.DrawFn) -> TransactionRecord:
+    """Bookings as banks word them: one line of text each, keys that are no placeholders, codes that agree."""
+    cents = draw(st.integers(1, 10**9)) * draw(st.sampled_from([1, -1]))
+    day = draw(st.dates(date(2024, 1, 1), date(2026, 12, 31)))
+    is_debit = cents < 0
+    has_party = draw(st.booleans())
+    is_foreign = draw(st.booleans())
+    gvc = draw(st.sampled_from([None, "105", "116"])) if is_debit else draw(st.sampled_from([None, "166"]))
+    number = draw(st.integers(0, 10**9))
+    return TransactionRecord(
+        amount=Decimal(cents).scaleb(-2),
+        currency="EUR",
+        booking_date=day,
+        value_date=day + timedelta(days=draw(st.integers(-20, 20))),
+        provider_id=draw(st.sampled_from([None, f"P{number:010d}"])),
+        counterpart_name=f"N{draw(_sentences(53))}" if has_party else None,
+        counterpart_iban=german_iban("99920000", str(number)) if has_party else None,
+        counterpart_bic="BEISDEDAXXX" if has_party else None,
+        creditor_id=creditor_id(f"{number:011d}") if is_debit and has_party and gvc else None,
+        mandate_reference=f"M{number}" if is_debit and gvc else None,
+        end_to_end_id=draw(st.sampled_from([None, f"E{number}"])) if gvc else None,
+        purpose=draw(_sentences(190)),
+        bank_transaction_code=bank_transaction_code_of(gvc, is_credit=not is_debit),
+        gvc=gvc,
+        mcc=draw(st.sampled_from([None, "5411", "0742"])),
+        bank_text=draw(st.sampled_from(["LASTSCHRIFT", "ÜBERTRAG"])) if gvc else None,
+        original_amount=Decimal("12.34") if is_foreign else None,
+        original_currency="USD" if is_foreign else None,
+        is_reversal=draw(st.booleans()),
+    )
+
+
+@st.composite
+def record_streams(draw: st.DrawFn) -> list[Record]:
+    """One to three accounts, each with its rows and a statement that adds up."""
+    records: list[Record] = []
+    for number in range(draw(st.integers(1, 3))):
+        iban = german_iban("99910000", str(number))
+        rows = draw(st.lists(transaction_records(), max_size=6))
+        opening = Decimal(draw(st.integers(-(10**8), 10**8))).scaleb(-2)
+        records += [
+            AccountRecord(stable_key=iban, iban=iban, currency="EUR", name=f"Konto {number}", kind="checking"),
+            *rows,
+            StatementRecord(
+                opening=opening,
+                opening_date=date(2023, 12, 31),
+                closing=opening + sum((row.amount for row in rows), Decimal(0)),
+                closing_date=date(2027, 2, 1),
+                is_authoritative=True,
+            ),
+        ]
+    return records
+
+
+def rendered(write: Callable[[Iterator[Record], BinaryIO], None], records: Sequence[Record]) -> io.BytesIO:
+    """The file, ready to be read."""
+    stream = io.BytesIO()
+    write(iter(records), stream)
+    stream.seek(0)
+    return stream
+
+
+def as_camt(records: Sequence[Record]) -> io.BytesIO:
+    """A camt.053 file."""
+    return rendered(lambda found, stream: camt053.write(found, stream, created=MADE), records)
+
+
+def as_ofx(records: Sequence[Record]) -> io.BytesIO:
+    """An OFX file."""
+    return rendered(lambda found, stream: ofx_statement.write(found, stream, created=MADE), records)
+
+
+def carried(records: Sequence[Record], *, lost: Sequence[str]) -> list[Record]:
+    """The records without the fields that the format has no place for."""
+    defaults = {
+        field.name: field.default
+        for kind in (AccountRecord, TransactionRecord, StatementRecord)
+        for field in fields(kind)
+    }
+    return [
+        replace(record, **{name: defaults[name] for name in lost if hasattr(record, name)})  # type: ignore[arg-type]
+        for record in records
+    ]
+
+
+@cache
+def schema() -> etree.XMLSchema:
+    """The schema of camt.053.001.08 as ISO 20022 publishes it."""
+    return etree.XMLSchema(etree.parse(Path(__file__).parent / "camt.053.001.08.xsd"))
+
+
+CSV_LOST = ("is_pending_complete",)
+
+
+@pytest.mark.requirement("export.csv")
+@bounded
+@given(record_streams())
+def test_csv_gives_everything_back(records: list[Record]) -> None:
+    assert list(csv_statement.read(rendered(csv_statement.write, records))) == records
+
+
+@pytest.mark.requirement("export.csv")
+@pytest.mark.parametrize("user", USER_NAMES)
+def test_csv_gives_the_demo_histories_back(user: str, fetched: Fetch) -> None:
+    records = fetched(user)
+    back = list(csv_statement.read(rendered(csv_statement.write, records)))
+    assert back == carried(records, lost=CSV_LOST)
+
+
+CAMT_LOST = ("is_pending_complete", "provider_id", "references")
+
+
+def with_servicer_reference(records: Sequence[Record]) -> list[Record]:
+    """As camt says it: the bank's id of a booking is a reference, which the format does not promise to be unique."""
+    return [
+        replace(record, provider_id=None, references=(f"servicer:{record.provider_id}",))
+        if isinstance(record, TransactionRecord) and record.provider_id
+        else record
+        for record in records
+    ]
+
+
+@pytest.mark.requirement("export.camt053")
+@bounded
+@given(record_streams())
+def test_camt_gives_everything_back_and_is_valid(records: list[Record]) -> None:
+    stream = as_camt(records)
+    schema().assertValid(etree.fromstring(stream.getvalue()))
+    assert list(camt.read(stream)) == with_servicer_reference(records)
+
+
+@pytest.mark.requirement("export.camt053")
+@pytest.mark.parametrize("user", USER_NAMES)
+def test_camt_gives_the_demo_histories_back_and_is_valid(user: str, fetched: Fetch) -> None:
+    records = with_servicer_reference(fetched(user))
+    stream = as_camt(fetched(user))
+    schema().assertValid(etree.fromstring(stream.getvalue()))
+    back = list(camt.read(stream))
+    assert back == [
+        replace(record, kind=None) if isinstance(record, AccountRecord) and record.kind == "membership" else record
+        for record in carried(records, lost=("is_pending_complete",))
+    ]
+
+
+OFX_LOST = (
+    "name", "bank_name", "provider_id", "references", "bank_transaction_code", "gvc", "swift_code", "bank_text",
+    "counterpart_bank_name", "creditor_id", "mandate_reference", "end_to_end_id", "purpose_code", "is_return",
+    "is_reversal", "original_amount", "original_currency", "opening", "opening_date", "is_pending_complete",
+    "is_authoritative",
+)  # fmt: skip
+
+
+def by_account(records: Sequence[Record]) -> list[list[Record]]:
+    """Blocks in the order of their keys: OFX writes cards after bank accounts."""
+    blocks: list[list[Record]] = []
+    for record in records:
+        if isinstance(record, AccountRecord):
+            blocks.append([])
+        blocks[-1].append(record)
+    return sorted(blocks, key=lambda block: getattr(block[0], "stable_key", ""))
+
+
+@pytest.mark.requirement("export.ofx")
+@bounded
+@given(record_streams())
+def test_ofx_gives_back_what_it_carries(records: list[Record]) -> None:
+    back = list(ofx.read(as_ofx(records))) if records else []
+    assert by_account(carried(back, lost=OFX_LOST)) == by_account(carried(records, lost=OFX_LOST))
+
+
+@pytest.mark.requirement("export.ofx")
+@pytest.mark.parametrize("user", USER_NAMES)
+def test_ofx_gives_the_booked_demo_histories_back(user: str, fetched: Fetch) -> None:
+    booked = [record for record in fetched(user) if getattr(record, "status", "booked") == "booked"]
+    back = list(ofx.read(as_ofx(fetched(user))))
+    lost = (*OFX_LOST, "kind", "bic")  # a card has no BIC there, and a membership is an account like others
+    assert by_account(carried(back, lost=lost)) == by_account(carried(booked, lost=lost))
+
+
+@pytest.mark.requirement("export.ofx")
+def test_ofx_ids_are_those_of_the_bank_and_stay_apart_for_twins(fetched: Fetch) -> None:
+    back = [record for record in ofx.read(as_ofx(fetched("solo"))) if isinstance(record, TransactionRecord)]
+    ids = [record.provider_id for record in back]
+    assert len(set(ids)) == len(ids)
+    wanted = [record.provider_id for record in fetched("solo") if isinstance(record, TransactionRecord)]
+    assert all((id_ or "").startswith(want) for id_, want in zip(ids, wanted, strict=False) if want)
