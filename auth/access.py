@@ -39,7 +39,7 @@ class AccessCheck:
             if len(self._claims) >= CACHED_TOKENS_MAX:
                 self._claims.clear()
             self._claims[token] = claims
-        elif now >= claims.expires_at:
+        elif not self._tokens.still_holds(claims, now):
             self._claims.pop(token, None)
             raise InvalidToken("expired")
         if claims.token_id in self._revoked_tokens(now):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from auth import clients, metadata
@@ -64,9 +64,9 @@ class AuthorizationServer:
         """Make the keys at the first start; raises KeysUnusable. `has_other_processes`: several servers, one store."""
         self.database = database
         self.settings = settings
-        self.now = now
+        self._clock = now
         leeway = timedelta(seconds=LEEWAY_SECONDS)
-        self.keys = KeyRing(keys_folder, now=now(), retired_for=settings.access_lifetime + leeway)
+        self.keys = KeyRing(keys_folder, now=self.now(), retired_for=settings.access_lifetime + leeway)
         self.tokens = AccessTokens(
             self.keys, issuer=settings.issuer, audience=settings.resource, lifetime=settings.access_lifetime
         )
@@ -78,6 +78,11 @@ class AuthorizationServer:
         self.passwords = passwords or Passwords()
         self._addresses_key = self.keys.secret("addresses")
         self._swept_at: datetime | None = None
+
+    def now(self) -> datetime:
+        """The present instant. The store and the service's clock keep UTC without a zone; rules compare with one."""
+        moment = self._clock()
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
     # The data interface
 
@@ -91,14 +96,14 @@ class AuthorizationServer:
 
     # Registration
 
-    def register(self, body: bytes, *, address: str, bearer: str | None) -> Client:
+    def register(self, document: object, *, address: str, bearer: str | None) -> Client:
         """A new client (RFC 7591 section 3); raises OAuthError."""
         now = self.now()
         if self.settings.registration == "off":
             raise RegistrationClosed()
         if self.settings.registration == "token" and not is_same(bearer or "", self.registration_token()):
             raise RegistrationTokenWrong(headers={"WWW-Authenticate": 'Bearer error="invalid_token"'})
-        asked = clients.read_registration(body)
+        asked = clients.read_registration(document)
         self.sweep()
         address_hash = derived(self._addresses_key, address)
         self._refuse_floods(address_hash, now)

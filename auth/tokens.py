@@ -35,6 +35,7 @@ class Claims:
     issued_at: datetime
     expires_at: datetime
     token_id: str
+    key_id: str
 
 
 class AccessTokens:
@@ -93,9 +94,13 @@ class AccessTokens:
             jwt.decode(token, key, algorithms=["RS256"], options=_SIGNATURE_ONLY)
         except jwt.PyJWTError as error:
             raise InvalidToken("signature is wrong") from error
-        return self._claims(payload, int(_utc(now).timestamp()))
+        return self._claims(payload, int(_utc(now).timestamp()), key_id=str(kid))
 
-    def _claims(self, payload: dict[str, object], now: int) -> Claims:
+    def still_holds(self, claims: Claims, now: datetime) -> bool:
+        """Whether a token that was good once is still in its time and its key still in use."""
+        return now < claims.expires_at and self._ring.public_key(claims.key_id, now=now) is not None
+
+    def _claims(self, payload: dict[str, object], now: int, *, key_id: str) -> Claims:
         missing = CLAIMS - payload.keys()
         if missing:
             raise InvalidToken("claims are missing: " + ", ".join(sorted(missing)))
@@ -123,6 +128,7 @@ class AccessTokens:
             issued_at=datetime.fromtimestamp(issued_at, UTC),
             expires_at=datetime.fromtimestamp(expires_at, UTC),
             token_id=_text(payload, "jti"),
+            key_id=key_id,
         )
 
 
