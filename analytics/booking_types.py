@@ -29,13 +29,17 @@ class Codes(NamedTuple):
 
 
 UNDECIDED = "?"
+NAMED_TYPES = {"cash_withdrawal", "cash_deposit", "standing_order", "direct_debit", "card_payment", "fee", "interest"}
+CODE_LENGTH_MAX = 2  # "DD", "SO", "tb": a code, and then the whole text of the bank
 HEAD_WORDS_MAX = 8  # banks without a field for the kind of booking write it into the first words of the purpose
 CASH_MCCS = {"6010", "6011"}
 WEAK_SWIFT = {"NTRF", "XFER", "FTRF", "STRF"}  # says "some transfer"; the bank's own words know better
 CARD_MARKS = re.compile(  # card slips as Austrian, German and Dutch banks print them
-    r"\bk\d \d\d \d\d \d\d \d\d\b|\bpas ?\d{3}\b|\bkarte ?\d|\bdebitk\b|\bkfn \d|\bfolgenr \d|"
-    r"\bsagt danke\b|\bdankt \d{3,}|\bvisa debit\b|\bgirocard\b|\b\d\d \d\d(?: \d{2,4})? \d\d \d\d .*\bkaart"
+    r"\bk\d \d\d \d\d \d\d \d\d\b|\bpas ?\d{3}\b|\bkarte ?\d|\bdebitk\b|\bkfn \d|\bfolgenr \d|\bpasvolgnr\b|"
+    r"\bdankt \d{3,}|\bvisa debit\b|\bgirocard\b"
 )
+CASH_MARKS = re.compile(r"\bga nr ?\d|\bgaa\b|\bgeldautomat")
+SHOP_DESCRIPTOR = re.compile(r"//|\w ?\*")  # EDEKA//MUENCHEN/DE, SUMUP *CAFE: how card schemes write a shop
 
 
 def booking_type(
@@ -51,7 +55,7 @@ def booking_type(
     if verdict is None:
         verdict = _from_words(codes, name, purpose_words, has_iban=has_iban)
     if verdict is None and has_mandate:
-        verdict = Verdict("direct_debit", "mandate") if not codes.is_credit else Verdict("direct_debit", "mandate-back")
+        verdict = Verdict("direct_debit", "mandate")  # a credit is money back
     if verdict is None and (codes.swift_code or "").upper() in WEAK_SWIFT:
         verdict = Verdict("transfer", f"swift:{codes.swift_code}")
     if verdict is None and has_iban:
@@ -110,35 +114,45 @@ def _swift_key(code: str | None) -> str | None:
 
 
 def _from_words(codes: Codes, name: str | None, purpose_words: Sequence[str], *, has_iban: bool) -> Verdict | None:
-    """Rule 6: the bank's text; else the head of the purpose, where many banks print it."""
+    """Rule 6: the bank's text; else the head of the purpose or of the name, where many banks print it."""
     head = purpose_words[:HEAD_WORDS_MAX]
     bank = _bank_word(codes.bank_text or "")
-    spoken = TYPE_WORDS.best(head[:3])
-    is_card = (spoken is not None and spoken.meaning == "card_payment") or (
-        bool(head) and CARD_MARKS.search(" ".join(purpose_words)) is not None
-    )
+    slip = _slip(purpose_words)
     if bank is not None:
         value, phrase = bank
-        if value in ("direct_debit", "transfer", "other") and is_card:
-            return Verdict("card_payment", "word:card")  # "Lastschrift" over a card slip
+        if slip is not None and value in ("direct_debit", "transfer", "other"):
+            return slip  # "Lastschrift" over a card slip
         if value == "fee" and "abschlu" in phrase and _says_interest(purpose_words):
             return Verdict("interest", "word:zinsen")
         return Verdict(value, f"word:{phrase}")
-    if is_card or (name is not None and "//" in name):  # EDEKA//MUENCHEN/DE: how girocard writes a shop
-        return Verdict("card_payment", "word:card")
+    if slip is not None:
+        return slip
+    if name is not None and not has_iban:
+        called = _bank_word(name)
+        if called is not None and called[0] in NAMED_TYPES:
+            return Verdict(called[0], f"word:{called[1]}")
+        if SHOP_DESCRIPTOR.search(name) or "sagt danke" in name.lower():
+            return Verdict("card_payment", "word:card")
     found = TYPE_WORDS.best(head)
-    if found is not None and len(found.phrase) > 2:
+    if found is not None and len(found.phrase) > CODE_LENGTH_MAX:
         if found.meaning == "fee" and _says_interest(purpose_words):
             return Verdict("interest", "word:zinsen")
-        if not has_iban or found.meaning in ("cash_withdrawal", "cash_deposit", "standing_order", "direct_debit"):
+        if not has_iban or found.meaning in NAMED_TYPES - {"fee", "interest"}:
             return Verdict(found.meaning, f"word:{found.phrase}")
-    if name:
-        called = _bank_word(name)
-        if called is not None and called[0] in ("cash_withdrawal", "fee", "interest"):
-            return Verdict(called[0], f"word:{called[1]}")
     iso = codes.bank_transaction_code or ""
     if iso.startswith("ACMT-") or codes.gvc == "805":
         return Verdict("interest" if _says_interest(purpose_words) else "fee", f"iso-code:{iso}" if iso else "gvc:805")
+    return None
+
+
+def _slip(purpose_words: Sequence[str]) -> Verdict | None:
+    """A card or cash slip in the purpose, whatever the bank calls the booking."""
+    spoken = TYPE_WORDS.best(purpose_words[:3])
+    text = " ".join(purpose_words)
+    if (spoken is not None and spoken.meaning == "cash_withdrawal") or CASH_MARKS.search(text):
+        return Verdict("cash_withdrawal", "word:cash")
+    if (spoken is not None and spoken.meaning == "card_payment") or CARD_MARKS.search(text):
+        return Verdict("card_payment", "word:card")
     return None
 
 
@@ -146,7 +160,7 @@ def _from_words(codes: Codes, name: str | None, purpose_words: Sequence[str], *,
 def _bank_word(text: str) -> tuple[str, str] | None:
     words = words_of(text)
     whole = " ".join(words)
-    hits = [hit for hit in TYPE_WORDS.all(words) if len(hit.phrase) > 2 or hit.phrase == whole]
+    hits = [hit for hit in TYPE_WORDS.all(words) if len(hit.phrase) > CODE_LENGTH_MAX or hit.phrase == whole]
     best = max(hits, key=lambda hit: (hit.length, -hit.position), default=None)
     return (best.meaning, best.phrase) if best else None
 

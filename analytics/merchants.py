@@ -8,7 +8,7 @@ from typing import NamedTuple
 from analytics.facts import table
 from analytics.persons import is_person
 from analytics.phrases import Phrases, words_of
-from analytics.shop_names import before_number, slip_text, tidy, without_words
+from analytics.shop_names import before_number, is_slip, slip_text, tidy, without_words
 
 
 class Brand(NamedTuple):
@@ -40,6 +40,7 @@ class Merchant(NamedTuple):
 SHOPPING_TYPES = {"card_payment", "direct_debit"}
 PAYMENT_TYPES = {"transfer", "standing_order"}
 OF_THE_BANK = {"interest", "fee", "cash_withdrawal", "cash_deposit"}
+GLUED_BEHIND_LENGTH_MIN = 4
 GLUED_LENGTH_MIN = 6  # DISNEYPLUS, SPOTIFYP2B6A1: shorter stems begin too many other words
 NO_NAME = {"issuer", "unknown", "na", "unbekannt", "notprovided", "verschiedene", "nicht", "empfanger"}
 BEHIND_PATTERNS = (  # where PayPal, Klarna and their like name the shop in the purpose
@@ -106,6 +107,8 @@ def is_intermediary(name: str | None) -> bool:
 @lru_cache(maxsize=65_536)
 def _from_label(label: str, kind: str) -> Merchant:
     label = label.split("//")[0].strip()
+    if is_slip(label):
+        label = slip_text(label)
     label_words = words_of(label)
     carrier = _intermediary(label_words)
     person: bool | None
@@ -124,7 +127,7 @@ def _from_label(label: str, kind: str) -> Merchant:
         is_shop = kind in SHOPPING_TYPES
         if kind in PAYMENT_TYPES | {"salary", "other"} and person:
             return Merchant(None, "person", None, None, label_words, True)
-    brand = _brand(label_words, is_shop=is_shop)
+    brand = _brand(label_words, is_shop=is_shop) or (_glued(label_words) if intermediary is not None else None)
     if brand is not None:
         return Merchant(brand.name, brand.rule, brand, intermediary, label_words, False)
     if kind in OF_THE_BANK or not label_words or set(label_words) <= NO_NAME:
@@ -200,12 +203,16 @@ def _brand(label_words: tuple[str, ...], *, is_shop: bool) -> Brand | None:
             continue
         if best is None or hit.length > best[0]:
             best = (hit.length, brand)
-    if best is None and is_shop and label_words:
-        glued = label_words[0]
-        for length in range(len(glued), GLUED_LENGTH_MIN - 1, -1):
-            if (brand_found := GLUED.get(glued[:length])) is not None:
-                return brand_found
+    if best is None and is_shop:
+        return _glued(label_words, length_min=GLUED_LENGTH_MIN)
     return best[1] if best else None
+
+
+def _glued(label_words: Sequence[str], *, length_min: int = 0) -> Brand | None:
+    """A brand that runs into other letters (EBAYO, IKEADEUTSCHLAN): only after an intermediary if it is short."""
+    word = label_words[0] if label_words else ""
+    lengths = range(len(word), max(length_min, GLUED_BEHIND_LENGTH_MIN) - 1, -1)
+    return next((GLUED[word[:length]] for length in lengths if word[:length] in GLUED), None)
 
 
 def _brands() -> list[tuple[str, tuple[Brand, bool]]]:
@@ -228,5 +235,5 @@ BRANDS = Phrases(_ENTRIES)
 GLUED = {
     "".join(words_of(alias)): brand
     for alias, (brand, is_ambiguous) in _ENTRIES
-    if not is_ambiguous and len("".join(words_of(alias))) >= GLUED_LENGTH_MIN
+    if not is_ambiguous and len("".join(words_of(alias))) >= GLUED_BEHIND_LENGTH_MIN
 }

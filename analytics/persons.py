@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from analytics.facts import words
+from analytics.facts import table, words
 from analytics.phrases import Phrases
 from analytics.text import fold
 
 PERSON_WORDS_MAX = 6
+SURE_LENGTH_MIN = 7
 
 
 def is_person(label: str, label_words: Sequence[str]) -> bool | None:
@@ -17,15 +18,25 @@ def is_person(label: str, label_words: Sequence[str]) -> bool | None:
         return True
     if COMPANY.best(label_words) is not None or any(sign in label for sign in "*/@&") or ".com" in label.lower():
         return False
+    if SURE_TRADES.best(label_words) is not None:
+        return False
     if len(label_words) > PERSON_WORDS_MAX:
         return None
     if len(label_words) > 1 and any(word in FIRST_NAMES for word in label_words):
         return True
     if 2 <= len(label_words) <= 4 and len(label_words[0]) == 1 and len(label_words[-1]) > 2:
         return True  # W. KOELEWIJN: Dutch and British statements abbreviate first names
-    return None
+    return False if OTHER_TRADES.best(label_words) is not None else None
+
+
+def _trades(*, is_sure: bool) -> Phrases[bool]:
+    """The words of shops and trades; short ones are surnames, too (Burger, Bucher, Grill) and speak last."""
+    phrases = (phrase for _, scope, listed in table("keywords.tsv") if scope == "name" for phrase in listed.split(", "))
+    return Phrases((phrase, True) for phrase in phrases if (len(phrase.strip("*")) >= SURE_LENGTH_MIN) is is_sure)
 
 
 COMPANY = Phrases((word, True) for word in words("company_words.txt"))
 TITLES = frozenset(fold(word) for word in words("titles.txt"))
 FIRST_NAMES = frozenset(fold(word) for word in words("first_names.txt"))
+SURE_TRADES = _trades(is_sure=True)
+OTHER_TRADES = _trades(is_sure=False)

@@ -7,11 +7,19 @@ from analytics.text import fold
 
 NAME_LENGTH_MAX = 60
 SLIP_NOISE = re.compile(  # what surrounds the shop's name on card slips
+    r"\bp[oô]s\s+[\d.,]+\s+[a-z]{2}\b|"
     r"\b(?:kartenzahlung|karteneinsatz|girocard|visa debit|visa|mastercard|maestro|debitkarte|debit card|"
-    r"card payment(?: to)?|"
+    r"card payment(?: to)?|recurring payment authorized on|pos withdrawal|check card|"
     r"card purchase|checkcard|purchase authorized on|pos purchase|pos debit|pos|bea|betaalpas|debit|purchase|apple pay|"
     r"google pay|contactless|bancontact|paiement(?: par)? carte|carte|achat cb|ec|lastschrift|debitk|nr:?\S*)\b[:,.]?|"
     r"\b\d{1,4}[./-]\d{1,2}[./-]\d{0,4}\S*|\b\d{1,2}[:.]\d{2}(?:[:.]\d{2})?\b|\b\d+,\d\d\b|\bk\d\b",
+    re.IGNORECASE,
+)
+SLIP_HEAD = re.compile(
+    r"(?:kartenzahlung|karteneinsatz|girocard|visa (?:debit|purchase)|debit card|card (?:payment|purchase)|check ?card|"
+    r"(?:recurring )?(?:payment|purchase) authorized|pos(?: debit| purchase)?\s|debit purchase|purchase\s|bea\b|"
+    r"betaalpas|"
+    r"paiement|achat cb|carte\s|pagamento|pago|compra\s|contactless|point of sale)",
     re.IGNORECASE,
 )
 LEGAL_TAIL = re.compile(
@@ -39,6 +47,11 @@ SMALL_WORDS = {
     "in",
 }
 SMALL_WORDS |= {"la", "le", "les", "of", "the", "to", "und", "van", "vom", "von", "zu", "zum", "zur", "&"}
+
+
+def is_slip(label: str) -> bool:
+    """Whether a name is a whole card slip: "CHECKCARD 0105 SHELL OIL 57442", "CARD PAYMENT TO TESCO"."""
+    return SLIP_HEAD.match(label) is not None
 
 
 def slip_text(purpose: str) -> str:
