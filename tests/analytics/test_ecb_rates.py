@@ -1,0 +1,171 @@
+"""Files of the European Central Bank: exact decimals, strict checks, all or nothing."""
+
+import zipfile
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from analytics.currencies import MissingRate, convert
+from analytics.frames import RATES
+from connectors import ecb
+from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
+from connectors.ecb import FILE_NAME, bundled_rates, current_rates, update_rates
+from tests.analytics.ledgers import bookings
+
+BUNDLED = bundled_rates()
+LAST = BUNDLED["day"].sort()[-1]
+NEXT = LAST + timedelta(days=1)
+
+
+def statement(folder: Path, text: str, name: str = "rates.csv") -> Path:
+    """A file with that text."""
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def rate(rates: pl.DataFrame, currency: str, day: date) -> Decimal | None:
+    """The rate of exactly that day."""
+    (found,) = rates.filter(pl.col("currency") == currency, pl.col("day") == day)["rate"]
+    return found if isinstance(found, Decimal) else None
+
+
+@pytest.mark.requirement("decision 19")
+def test_the_bundled_history_begins_with_the_euro_and_is_exact() -> None:
+    assert dict(BUNDLED.schema) == RATES
+    assert rate(BUNDLED, "USD", date(1999, 1, 4)) == Decimal("1.1789")
+    assert rate(BUNDLED, "LVL", date(1999, 1, 4)) == Decimal("0.6668")
+    assert rate(BUNDLED, "TRL", date(1999, 1, 4)) == Decimal(372274)
+    assert BUNDLED["currency"].is_sorted()
+    assert BUNDLED.select(pl.col("day").is_sorted().over("currency").all()).item()
+
+
+@pytest.mark.requirement("decision 19")
+def test_a_currency_keeps_its_last_rate_for_a_week_and_no_longer() -> None:
+    """The rouble was last quoted on 2022-03-01, the Icelandic krona not between 2008-12-09 and 2018-02-01."""
+
+    def euros(currency: str, day: str) -> Decimal:
+        row = bookings(f"booking_date | amount | currency\n {day} | 1000 | {currency}")
+        (amount,) = convert(row, currency="EUR", rates=BUNDLED)["home_amount"]
+        assert isinstance(amount, Decimal)
+        return amount
+
+    assert euros("RUB", "2022-03-08") == euros("RUB", "2022-03-01")
+    for currency, day in (("RUB", "2022-03-09"), ("RUB", "2026-01-01"), ("ISK", "2012-06-01"), ("USD", "1999-01-03")):
+        with pytest.raises(MissingRate, match=currency):
+            euros(currency, day)
+    assert euros("ISK", "2018-02-01") > 0
+    assert euros("USD", f"{LAST + timedelta(days=400)}") == euros("USD", f"{LAST}")  # the file is old, not the currency
+
+
+@pytest.mark.requirement("rates.update")
+def test_a_newer_file_is_kept_above_the_bundled_history(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    source = statement(tmp_path, f"Date,USD,JPY,\n{NEXT},1.2345,160.5,\n{LAST},1.5,160,\n")
+    rates = update_rates(source, folder=folder)
+    assert rate(rates, "USD", NEXT) == Decimal("1.2345")
+    assert rate(rates, "USD", LAST) == Decimal("1.5")
+    assert rate(rates, "USD", date(1999, 1, 4)) == Decimal("1.1789")
+    assert current_rates(folder).equals(rates)
+    assert [path.name for path in folder.iterdir()] == [FILE_NAME]
+    assert update_rates(source, folder=folder).equals(rates)
+    assert current_rates(tmp_path / "none").equals(BUNDLED)
+
+
+@pytest.mark.requirement("rates.update")
+def test_the_zip_that_the_bank_offers_is_read_too(tmp_path: Path) -> None:
+    archive = tmp_path / "eurofxref-hist.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as writer:
+        writer.writestr("eurofxref-hist.csv", f"Date,USD\n{NEXT},1.2345\n")
+    assert rate(update_rates(archive, folder=tmp_path / "data"), "USD", NEXT) == Decimal("1.2345")
+
+
+@pytest.mark.requirement("rates.update")
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("", UnsupportedFile),
+        ("hello", UnsupportedFile),
+        ("Date", UnsupportedFile),
+        ("Date,usd\n{day},1", UnsupportedFile),
+        ("Day,USD\n{day},1", UnsupportedFile),
+        ("Date,USD\n", MalformedFile),
+        ("Date,USD,USD\n{day},1,1", MalformedFile),
+        ("Date,USD\n{day},1,2,3", MalformedFile),
+        ("Date,USD\n{day},1\n{day},1", MalformedFile),
+        ("Date,USD\n2026-02-30,1", MalformedFile),
+        ("Date,USD\n,1", MalformedFile),
+        ("Date,USD\n{day},-1", MalformedFile),
+        ("Date,USD\n{day},0.0", MalformedFile),
+        ("Date,USD\n{day},1e3", MalformedFile),
+        ("Date,USD\n{day},NaN", MalformedFile),
+        ("Date,USD\n{day},1.1234567", MalformedFile),
+        ("Date,USD\n{day},123456789", MalformedFile),
+        ("Date,USD\n1999-01-04,1", MalformedFile),  # ends before what is there
+        ("Date,USD\n{far},1", MalformedFile),  # leaves a gap
+    ],
+)
+def test_anything_else_is_refused_and_changes_nothing(tmp_path: Path, text: str, error: type[Exception]) -> None:
+    folder = tmp_path / "data"
+    kept = update_rates(statement(tmp_path, f"Date,USD\n{NEXT},1.2345\n"), folder=folder)
+    far = NEXT + timedelta(days=ecb.UNQUOTED_DAYS_MAX + 1)
+    source = statement(tmp_path, text.format(day=NEXT, far=far), "bad.csv")
+    with pytest.raises(error):
+        update_rates(source, folder=folder)
+    assert current_rates(folder).equals(kept)
+    assert [path.name for path in folder.iterdir()] == [FILE_NAME]
+
+
+def test_a_week_between_two_files_is_no_gap(tmp_path: Path) -> None:
+    day = LAST + timedelta(days=ecb.UNQUOTED_DAYS_MAX)
+    rates = update_rates(statement(tmp_path, f"Date,USD\n{day},1.2345\n"), folder=tmp_path / "data")
+    assert rate(rates, "USD", day) == Decimal("1.2345")
+
+
+@pytest.mark.requirement("rates.update")
+@pytest.mark.parametrize("content", [b"PK\x03\x04 no archive", b"PK"])
+def test_a_damaged_archive_is_refused(tmp_path: Path, content: bytes) -> None:
+    source = tmp_path / "rates.zip"
+    source.write_bytes(content)
+    with pytest.raises(MalformedFile):
+        update_rates(source, folder=tmp_path / "data")
+
+
+@pytest.mark.parametrize("names", [[], ["a.csv", "b.csv"], ["a.txt"]])
+def test_an_archive_holds_exactly_one_csv(tmp_path: Path, names: list[str]) -> None:
+    source = tmp_path / "rates.zip"
+    with zipfile.ZipFile(source, "w") as writer:
+        writer.writestr("readme", "x")
+        for name in names:
+            writer.writestr(name, "Date,USD\n")
+    with pytest.raises(UnsupportedFile):
+        update_rates(source, folder=tmp_path / "data")
+
+
+def test_a_file_has_at_most_twenty_megabytes_packed_or_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"Date,USD\n{NEXT},1.2345\n"
+    packed = tmp_path / "rates.zip"
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as writer:
+        writer.writestr("rates.csv", text + "\n" * 2_600_000)
+    plain = statement(tmp_path, text + "\n" * 2_600_000)
+    monkeypatch.setattr(ecb, "FILE_BYTES_MAX", 2_600_000)
+    for source in (packed, plain):
+        with pytest.raises(LimitExceeded):
+            update_rates(source, folder=tmp_path / "data")
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "data"
+    kept = update_rates(statement(tmp_path, f"Date,USD\n{NEXT},1.2345\n"), folder=folder)
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        update_rates(statement(tmp_path, f"Date,USD\n{NEXT},1.9\n"), folder=folder)
+    assert current_rates(folder).equals(kept)
+    assert [path.name for path in folder.iterdir()] == [FILE_NAME]

@@ -1,0 +1,222 @@
+"""Pairing of own transfers: by IBAN, one to one, and by amount where nothing speaks against it."""
+
+from datetime import date
+from decimal import Decimal
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytics.frames import LEGS, OWN_ACCOUNTS
+from analytics.transfers import BY_AMOUNT, BY_IBAN, BY_OTHER_LEG, pair
+from tests.analytics import reference
+from tests.analytics.ledgers import Row, days, frame, legs, own_accounts
+
+OWN = own_accounts("id | iban\n a | DE01\n b | DE02\n c |")
+
+
+def paired(text: str, accounts: pl.DataFrame = OWN) -> list[tuple[str, str, str | None, str]]:
+    """The rows of `pair`."""
+    return pair(legs(text), accounts).rows()
+
+
+@pytest.mark.requirement("decision 14")
+def test_a_counterpart_iban_of_an_own_account_makes_a_transfer_before_its_other_leg_arrives() -> None:
+    header = "account_id | booking_date | amount | counterpart_iban"
+    leaving, arriving = "a | 2026-03-02 | -50 | DE02", "b | 2026-03-03 | 50 | DE01"
+    assert paired(f"{header}\n{leaving}") == [("1", "b", None, BY_IBAN)]
+    assert paired(f"{header}\n{leaving}\n{arriving}") == [("1", "b", "2", BY_IBAN), ("2", "a", "1", BY_IBAN)]
+
+
+@pytest.mark.requirement("decision 14")
+def test_the_leg_without_iban_is_known_by_the_other_ones() -> None:
+    assert paired("""
+        account_id | booking_date | amount | counterpart_iban
+        a          | 2026-03-02   | -50    | de 02
+        b          | 2026-03-02   | 50     |
+    """) == [("1", "b", "2", BY_IBAN), ("2", "a", "1", BY_OTHER_LEG)]
+    assert paired("""
+        account_id | booking_date | amount | counterpart_iban
+        c          | 2026-03-02   | -50    |
+        b          | 2026-03-02   | 50     | DE 01
+        a          | 2026-03-02   | -50    |
+    """) == [("2", "a", "3", BY_IBAN), ("3", "b", "2", BY_OTHER_LEG)]
+
+
+@pytest.mark.requirement("decision 14")
+@pytest.mark.parametrize(("day", "is_paired"), [("05", False), ("06", True), ("14", True), ("15", False)])
+def test_legs_lie_at_most_four_days_apart(day: str, *, is_paired: bool) -> None:
+    by_iban = paired(f"""
+        account_id | booking_date | amount | counterpart_iban
+        a          | 2026-03-10   | -50    | DE02
+        b          | 2026-03-{day}| 50     |
+    """)
+    by_amount = paired(f"""
+        account_id | booking_date | amount
+        a          | 2026-03-10   | -50
+        b          | 2026-03-{day}| 50
+    """)
+    assert by_iban[0] == ("1", "b", "2" if is_paired else None, BY_IBAN)
+    assert by_amount == ([("1", "b", "2", BY_AMOUNT), ("2", "a", "1", BY_AMOUNT)] if is_paired else [])
+
+
+@pytest.mark.requirement("decision 14")
+def test_equal_transfers_of_one_day_pair_up_in_order() -> None:
+    assert paired("""
+        id | account_id | booking_date | amount | counterpart_iban
+        1  | a          | 2026-03-02   | -50    | DE02
+        2  | a          | 2026-03-02   | -50    | DE02
+        3  | a          | 2026-03-02   | -50    | DE02
+        8  | b          | 2026-03-02   | 50     |
+        9  | b          | 2026-03-02   | 50     |
+    """) == [
+        ("1", "b", "8", BY_IBAN),
+        ("2", "b", "9", BY_IBAN),
+        ("3", "b", None, BY_IBAN),
+        ("8", "a", "1", BY_OTHER_LEG),
+        ("9", "a", "2", BY_OTHER_LEG),
+    ]
+
+
+@pytest.mark.requirement("decision 14")
+def test_the_nearest_day_wins_and_of_two_the_later() -> None:
+    assert paired("""
+        id | account_id | booking_date | amount | counterpart_iban
+        1  | a          | 2026-03-02   | -50    | DE02
+        2  | a          | 2026-03-05   | -50    | DE02
+        3  | b          | 2026-03-04   | 50     |
+        4  | b          | 2026-03-06   | 50     |
+    """)[:2] == [("1", "b", "3", BY_IBAN), ("2", "b", "4", BY_IBAN)]
+
+
+@pytest.mark.requirement("decision 14")
+def test_opposite_amounts_pair_only_where_there_is_no_choice() -> None:
+    two_arrivals = """
+        account_id | booking_date | amount
+        a          | 2026-03-02   | -50
+        b          | 2026-03-02   | 50
+        c          | 2026-03-06   | 50
+    """
+    assert paired(two_arrivals) == []
+    assert len(paired(two_arrivals.replace("2026-03-06", "2026-03-07"))) == 2
+    two_departures = """
+        account_id | booking_date | amount
+        a          | 2026-03-02   | -50
+        a          | 2026-03-03   | -50
+        b          | 2026-03-05   | 50
+    """
+    assert paired(two_departures) == []
+
+
+@pytest.mark.requirement("decision 14")
+@pytest.mark.parametrize(
+    "other",
+    [
+        "b | 2026-03-02 | 50    | EUR | XX99 |    ",  # paid by somebody else
+        "b | 2026-03-02 | 50    | USD |      |    ",
+        "b | 2026-03-02 | 50.01 | EUR |      |    ",
+        "b | 2026-03-02 | -50   | EUR |      |    ",
+        "a | 2026-03-02 | 50    | EUR |      |    ",  # the same account
+        "b | 2026-03-02 | 50    | EUR |      | yes",  # an adjusting entry
+    ],
+)
+def test_what_is_not_the_opposite_is_no_transfer(other: str) -> None:
+    assert (
+        paired(f"""
+        account_id | booking_date | amount | currency | counterpart_iban | is_adjusting_entry
+        a          | 2026-03-02   | -50    | EUR      |                  |
+        {other}
+    """)
+        == []
+    )
+
+
+@pytest.mark.requirement("decision 14")
+def test_a_row_that_names_a_foreign_iban_is_no_leg_even_of_a_row_that_names_its_account() -> None:
+    assert paired("""
+        account_id | booking_date | amount | counterpart_iban
+        a          | 2026-03-02   | -50    | DE02
+        b          | 2026-03-02   | 50     | XX99
+    """) == [("1", "b", None, BY_IBAN)]
+
+
+def test_a_row_that_names_one_own_account_is_no_leg_of_another() -> None:
+    assert paired("""
+        account_id | booking_date | amount | counterpart_iban
+        a          | 2026-03-02   | -50    | DE02
+        c          | 2026-03-02   | 50     |
+    """) == [("1", "b", None, BY_IBAN)]
+
+
+def test_an_accounts_own_iban_beside_a_fee_says_nothing() -> None:
+    assert paired("account_id | booking_date | amount | counterpart_iban\n a | 2026-03-02 | -1 | DE01") == []
+
+
+def test_rows_without_an_amount_are_no_transfers() -> None:
+    assert paired("account_id | booking_date | amount | counterpart_iban\n a | 2026-03-02 | 0 | DE02") == []
+
+
+def test_accounts_in_two_currencies_are_known_by_their_ibans_without_being_linked() -> None:
+    assert paired("""
+        account_id | booking_date | amount | currency | counterpart_iban
+        a          | 2026-03-02   | -50    | EUR      | DE02
+        b          | 2026-03-02   | 54.20  | USD      | DE01
+    """) == [("1", "b", None, BY_IBAN), ("2", "a", None, BY_IBAN)]
+
+
+def test_ten_thousand_equal_amounts_are_judged_in_bounded_memory() -> None:
+    count = 5_000
+    rows: list[Row] = [
+        {
+            "id": f"{number:05}",
+            "account_id": "ab"[number % 2],
+            "booking_date": date(2026, 3, 2),
+            "amount": Decimal(50 if number % 2 else -50),
+            "currency": "EUR",
+            "is_adjusting_entry": False,
+        }
+        for number in range(2 * count)
+    ]
+    assert pair(frame(rows, LEGS), OWN).is_empty()
+
+
+@st.composite
+def leg_rows(draw: st.DrawFn) -> list[Row]:
+    """Many rows of few amounts on few days."""
+    count = draw(st.integers(0, 24))
+    return [
+        {
+            "id": f"{number:02}",
+            "account_id": draw(st.sampled_from(["a", "b", "c"])),
+            "booking_date": draw(days(date(2026, 3, 1), date(2026, 3, 9))),
+            "amount": Decimal(draw(st.sampled_from([-50, 50, -50, 50, 0, -9, 9]))),
+            "currency": draw(st.sampled_from(["EUR", "EUR", "EUR", "USD"])),
+            "counterpart_iban": draw(st.sampled_from([None, None, "DE01", "DE02", "XX99"])),
+            "is_adjusting_entry": draw(st.sampled_from([False] * 5 + [True])),
+        }
+        for number in draw(st.permutations(range(count)))
+    ]
+
+
+@given(leg_rows())
+@pytest.mark.requirement("decision 14")
+def test_pairing_agrees_with_the_reference_and_is_symmetric(rows: list[Row]) -> None:
+    computed = {key: tuple(rest) for key, *rest in pair(frame(rows, LEGS), OWN).rows()}
+    assert computed == reference.pair(rows, OWN.rows(named=True))
+    for key, (account, other, _rule) in computed.items():
+        if other is not None:
+            assert computed[other][1] == key
+            assert account == next(row["account_id"] for row in rows if row["id"] == other)
+
+
+@given(leg_rows(), st.integers(0, 24))
+@pytest.mark.requirement("decision 14")
+def test_it_makes_no_difference_in_which_order_rows_arrived(rows: list[Row], cut: int) -> None:
+    assert pair(frame(rows, LEGS), OWN).equals(pair(frame(rows[cut:] + rows[:cut], LEGS), OWN))
+
+
+def test_no_rows_and_no_accounts_make_no_transfers() -> None:
+    nothing = legs("amount")
+    assert pair(nothing, OWN).is_empty()
+    assert pair(nothing, frame([], OWN_ACCOUNTS)).is_empty()
