@@ -1,0 +1,246 @@
+"""An authorization server behind the real application, a clock that tests move, and a browser that fills forms."""
+
+import base64
+import hashlib
+import re
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from starlette.testclient import TestClient
+
+from auth.passwords import Passwords
+from auth.server import AuthorizationServer
+from auth.settings import AuthSettings
+from handlers.app import Api, create_app
+from handlers.limits import Limiter, Rate
+from handlers.oauth import oauth_api, oauth_routes, oauth_shared_paths
+from handlers.request import Answer, Request
+from storage import users
+from storage.database import Database
+from storage.schema import migrate
+from storage.users import User
+
+PASSWORD = "umbrella-kettle-violin"
+REDIRECT = "https://app.example/callback"
+ALL = "read:accounts read:transactions read:cashflow"
+FAST = Passwords(memory_kib=64, time_cost=1)
+
+MAIN: dict[str, Any] = {
+    "openapi": "3.0.3",
+    "info": {"title": "t", "version": "1"},
+    "components": {
+        "securitySchemes": {
+            "oauth2": {
+                "type": "oauth2",
+                "flows": {
+                    "authorizationCode": {
+                        "authorizationUrl": "/oauth/authorize",
+                        "tokenUrl": "/oauth/token",
+                        "scopes": {"read:accounts": "a", "read:transactions": "t", "read:cashflow": "c"},
+                    }
+                },
+            }
+        }
+    },
+    "paths": {
+        f"/{name}": {
+            "get": {
+                "operationId": name,
+                "security": [{"oauth2": [scope]}],
+                "responses": {"200": {"description": "who"}},
+            }
+        }
+        for name, scope in (("accounts", "read:accounts"), ("cashflow", "read:cashflow"))
+    },
+}
+
+
+def who(request: Request) -> Answer:
+    return Answer(body={"user": request.principal.user_id, "scopes": sorted(request.principal.scopes)})
+
+
+@dataclass
+class Clock:
+    moment: datetime = datetime(2026, 11, 20, 12, 0)
+
+    def __call__(self) -> datetime:
+        return self.moment
+
+    def forward(self, **parts: float) -> None:
+        self.moment += timedelta(**parts)
+
+
+@dataclass
+class World:
+    """Everything a test needs: `http` is a program, `browser` keeps cookies and never follows redirects."""
+
+    clock: Clock
+    database: Database
+    server: AuthorizationServer
+    app: Any
+    http: TestClient
+    user: User
+    other: User
+    browsers: list[TestClient] = field(default_factory=list)
+
+    def browser(self, **headers: str) -> "Browser":
+        client = TestClient(self.app, base_url=self.server.settings.public_url, follow_redirects=False, headers=headers)
+        self.browsers.append(client)
+        return Browser(self, client)
+
+    def register(self, *redirect_uris: str, **more: Any) -> str:
+        answer = self.http.post(
+            "/oauth/register", json={"client_name": "Budget", "redirect_uris": list(redirect_uris or (REDIRECT,)), **more}
+        )
+        assert answer.status_code == 201, answer.text
+        client_id: str = answer.json()["client_id"]
+        return client_id
+
+    def tokens(self, client_id: str | None = None, *, scope: str = ALL, name: str = "alice") -> dict[str, Any]:
+        """The token answer of one whole flow."""
+        client_id = client_id or self.register()
+        code, verifier = self.browser().code(client_id, scope=scope, name=name)
+        answer = self.redeem(code, verifier, client_id)
+        assert answer.status_code == 200, answer.text
+        return {**answer.json(), "client_id": client_id}
+
+    def redeem(self, code: str, verifier: str, client_id: str, **more: str) -> Any:
+        form = {"grant_type": "authorization_code", "code": code, "client_id": client_id, "code_verifier": verifier}
+        return self.http.post("/oauth/token", data={**form, "redirect_uri": REDIRECT, **more})
+
+    def refresh(self, token: str, client_id: str, **more: str) -> Any:
+        form = {"grant_type": "refresh_token", "refresh_token": token, "client_id": client_id}
+        return self.http.post("/oauth/token", data={**form, **more})
+
+    def api(self, access_token: str, path: str = "/api/v1/accounts") -> Any:
+        return self.http.get(path, headers={"Authorization": f"Bearer {access_token}"})
+
+
+class Browser:
+    """A person's browser."""
+
+    def __init__(self, world: World, client: TestClient) -> None:
+        self.world = world
+        self.client = client
+
+    def authorize(self, client_id: str, **more: str) -> Any:
+        parameters = {
+            "response_type": "code",
+            "client_id": client_id,
+            "redirect_uri": REDIRECT,
+            "scope": ALL,
+            "state": "st",
+            "code_challenge": challenge_of("v" * 43),
+            "code_challenge_method": "S256",
+            **more,
+        }
+        return self.client.get("/oauth/authorize", params={k: v for k, v in parameters.items() if v != "-"})
+
+    def sign_in(self, page: Any, name: str = "alice", password: str = PASSWORD) -> Any:
+        """Follow a redirect to the sign-in page, fill it, send it."""
+        form = fields(self.client.get(page.headers["location"]).text)
+        return self.client.post("/oauth/login", data={**form, "username": name, "password": password})
+
+    def consent(self, page: Any, decision: str = "allow") -> Any:
+        """Follow a redirect to the consent page and decide."""
+        form = fields(self.client.get(page.headers["location"]).text)
+        return self.client.post("/oauth/consent", data={**form, "decision": decision})
+
+    def code(self, client_id: str, *, scope: str = ALL, name: str = "alice", **more: str) -> tuple[str, str]:
+        """A code and its verifier, after sign-in and consent."""
+        verifier = secrets.token_urlsafe(48)
+        page = self.authorize(client_id, scope=scope, code_challenge=challenge_of(verifier), **more)
+        assert page.status_code == 303, page.text
+        if "/oauth/login" in page.headers["location"]:
+            page = self.sign_in(page, name)
+            assert page.status_code == 303, page.text
+        answer = self.consent(page)
+        return parameters(answer.headers["location"])["code"], verifier
+
+
+def challenge_of(verifier: str) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+
+
+def parameters(address: str) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlsplit(address).query, keep_blank_values=True).items()}
+
+
+def fields(html: str) -> dict[str, str]:
+    """The hidden fields of the page's first form."""
+    form = html.partition("<form")[2].partition("</form>")[0]
+    return dict(re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', form))
+
+
+@pytest.fixture(scope="session")
+def keys_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("keys") / "keys"
+
+
+@pytest.fixture
+def make_world(tmp_path: Path, keys_folder: Path) -> Iterator[Callable[..., World]]:
+    """Makes a world with the given settings; `rate` and `passwords` are the application's."""
+    opened: list[World] = []
+
+    def make(*, rate: Rate | None = None, passwords: Passwords = FAST, many: bool = False, **settings: Any) -> World:
+        clock = Clock()
+        database = Database(tmp_path / f"store{len(opened)}.duckdb")
+        migrate(database, now=clock())
+        server = AuthorizationServer(
+            database, keys_folder, AuthSettings(**settings), clock, passwords=passwords, has_other_processes=many
+        )
+        person = [
+            users.add(
+                database,
+                name=name,
+                password_hash=passwords.hash(PASSWORD),
+                has_subscription=True,
+                home_currency="EUR",
+                now=clock(),
+            )
+            for name in ("alice", "bob")
+        ]
+        app = application(server, rate=rate)
+        http = TestClient(app, base_url=server.settings.public_url, follow_redirects=False)
+        world = World(clock, database, server, app, http, person[0], person[1])
+        opened.append(world)
+        return world
+
+    yield make
+    for world in opened:
+        for client in [world.http, *world.browsers]:
+            client.close()
+        world.database.close()
+
+
+def application(server: AuthorizationServer, *, rate: Rate | None = None, extra: tuple[Api, ...] = ()) -> Any:
+    import orjson
+
+    limiter = Limiter()
+    return create_app(
+        contract=orjson.dumps(MAIN),
+        operations={"accounts": who, "cashflow": who},
+        authenticate=server.principal,
+        public_url=server.settings.public_url,
+        billing_url="https://billing.example/",
+        limiter=limiter,
+        rate=None,
+        extra_apis=[oauth_api(server, limiter=limiter, rate=rate), *extra],
+        routes=oauth_routes(server, limiter=limiter, rate=rate),
+        shared_paths=oauth_shared_paths(server),
+    )
+
+
+@pytest.fixture
+def world(make_world: Callable[..., World]) -> World:
+    return make_world()
+
+
+def utc(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=UTC)
