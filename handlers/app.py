@@ -77,6 +77,7 @@ def create_app(
         _check_operations(api)
     assert len(by_id) == sum(len(api.operations) for api in apis), "operationIds repeat: security would mix them up"
 
+    pages = [*documentation(contract), *routes]
     # The order of checks is decision 29: 429, then 401, 403, 400, 404
     steps = [
         _own_words(apis),
@@ -85,11 +86,14 @@ def create_app(
         validation,
         dispatch,
     ]
-    middlewares: list[Any] = [Routing, LifespanMiddleware]  # typed by Connexion as applications, taken as classes
+    middlewares: list[Any] = [
+        partial(Routing, pages=pages),
+        LifespanMiddleware,
+    ]  # typed by Connexion as applications, taken as classes
     if validate_responses:
         middlewares.insert(1, ResponseValidationMiddleware)
     application = ConnexionMiddleware(
-        Operations(Router([*documentation(contract), *routes], redirect_slashes=False), steps=steps),
+        Operations(Router(pages, redirect_slashes=False), steps=steps),
         import_name="handlers",
         lifespan=lifespan,
         middlewares=middlewares,

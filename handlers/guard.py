@@ -81,5 +81,5 @@ def _lacks_credentials(sent: list[bytes]) -> bool:
     "If the request lacks any authentication information (e.g., the client ... attempted using an unsupported
     authentication method), the resource server SHOULD NOT include an error code." RFC 6750 section 3.1
     """
-    schemes = {header.strip().partition(b" ")[0].lower() for header in sent}
-    return not sent or (len(sent) == 1 and not schemes & {b"", b"bearer"})
+    schemes = [header.lower().split(None, 1)[:1] for header in sent]
+    return not sent or (len(sent) == 1 and schemes[0] not in ([], [b"bearer"]))

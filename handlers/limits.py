@@ -9,7 +9,7 @@ from connexion.operations import AbstractOperation
 from limits import RateLimitItemPerSecond
 from limits.aio.storage import Storage
 from limits.aio.strategies import MovingWindowRateLimiter
-from limits.errors import StorageError
+from limits.errors import ConfigurationError, StorageError
 from limits.storage import storage_from_string
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -21,6 +21,10 @@ from handlers.windows import Clock, WindowMemory
 logger = logging.getLogger("bankdata.limits")
 
 IN_PROCESS = "memory://"
+
+
+class CountsUnusable(Exception):
+    """The address of the counts is wrong, or the client library for it is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,9 @@ def limits(limiter: Limiter, rate: Rate | None) -> Make:
 def _storage(url: str, clock: Clock) -> Storage:
     if url == IN_PROCESS:
         return WindowMemory(clock)
-    storage = storage_from_string(f"async+{url}", implementation="redispy", wrap_exceptions=True)
+    try:
+        storage = storage_from_string(f"async+{url}", implementation="redispy", wrap_exceptions=True)
+    except (ConfigurationError, ValueError) as error:
+        raise CountsUnusable(f"the store of the rate limit cannot be used: {error}") from error
     assert isinstance(storage, Storage)
     return storage

@@ -21,8 +21,10 @@ Make = Callable[[AbstractOperation, ASGIApp], ASGIApp]
 class Routing(RoutingMiddleware):
     """Connexion's router, without its redirects of trailing slashes (they repeat the Host header)."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, *, pages: Sequence[BaseRoute]) -> None:
+        """`pages` are the routes beside the contract, which the inner application serves."""
         super().__init__(app)
+        self._pages = pages
         self._literal: dict[tuple[str, str], dict[str, str]] = {}
 
     def add_api(self, specification: Specification, *positional: Any, **named: Any) -> None:
@@ -58,8 +60,7 @@ class Routing(RoutingMiddleware):
         except HTTPException as error:
             if error.status_code != 405:
                 raise
-            named = (error.headers or {}).get("Allow", "")
-            allowed = allowed_methods(self.router.routes, asked) | {name for name in named.split(", ") if name}
+            allowed = allowed_methods([*self.router.routes, *self._pages], asked)
             raise MethodNotAllowed(frozenset(allowed)) from None
 
 
