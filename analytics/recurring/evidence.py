@@ -1,16 +1,20 @@
-"""How much evidence makes a rhythm a recurring payment: with a contract little, without one a constant price."""
+"""How much evidence makes a rhythm a recurring payment: with a contract little, without one a steady price."""
 
 import polars as pl
 
+from analytics.recurring.groups import RECENT_RANK, WHOSE
 from analytics.recurring.rhythm import DAYS_PER_MONTH, NEAR_DAYS
 
-SHARE_MIN = 0.74  # of the charges lie on the lattice; all of them when there are four or fewer
+# The rhythm (docs/recurring.md, "Calendar test")
+FEW = 4  # with so few charges all must lie on the lattice
+SHARE_MIN = 0.74
 COVERAGE_MIN, COVERAGE_MIN_FAST, COVERAGE_MIN_FEW = 0.70, 0.66, 0.74
-REPEATS_MAX = 1.35  # charges per filled slot
-FEW = 4
-CHANCE_MAX = 0.001
+REPEATS_MAX = 1.35
+GAP_SHARE_MIN, GAP_SHARE_MIN_LONG, LONG = 0.79, 0.74, 6
+GAP_WOBBLE_DAYS_MAX = 1.5  # median distance of the gaps from their median
 
-# what a contract (one mandate, or a standing order) may vary in amount; what a free payment needs in charges
+# The evidence (docs/recurring.md, "How much evidence"): how much a contract may vary in amount, how many charges a
+# payment without contract needs (second figure: when it was never a day off), how far its typical charges may spread
 RULES = pl.DataFrame(
     [
         ("weekly", 0.15, 5, 4, 0.85),
@@ -22,25 +26,31 @@ RULES = pl.DataFrame(
     schema=["frequency", "contract_variation", "free_charges", "free_charges_exact", "free_spread_days"],
     orient="row",
 )
+EXACT_DAYS = 0.51  # two charges a day apart are each half a day from their middle
+VARIED_SHARE_MIN, VARIED_REPEATS_MAX = 0.8, 1.2
+PART_WHOLE, PART_MOST, TOGETHER_MIN = 0.99, 0.8, 0.85
+EARLY_WORST_DAYS = 1.6  # two charges: the gap is at most about three days off
+YEARLY_WORST_DAYS, YEARLY_STEP_MAX = 5.0, 0.11
+ONCE_SLACK = 0.06  # a subscription is charged once a period; a habit more often than now and then twice
+BASKET_VARIATION, BASKET_PRICES = 0.2, 0.7  # a weekly box has extras, but few different prices
+CHANCE_MAX = 0.001
 
 
 def accepted(fits: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
-    """The fits whose rhythm, amounts and number of charges are evidence enough, one (the best) per group."""
-    fast = pl.col("frequency").is_in(["weekly", "biweekly"])
+    """The fits that are evidence enough, the best one per group, with the group's facts and a `score`."""
+    facts = fits.lazy().join(groups.lazy(), on="group").join(RULES.lazy(), on="frequency")
+    known = with_claims(facts).collect()
+    judged = known.lazy().join(explained_together(known.lazy()), on=[*WHOSE, "payee"], how="left")
     return (
-        fits.lazy()
-        .join(groups.lazy(), on="group")
-        .join(RULES.lazy(), on="frequency")
+        judged.with_columns(together=pl.col("together").fill_null(0.0))
         .filter(
-            (
-                (is_regular(fast) | has_steady_gaps())
-                & (has_contract_evidence() | has_free_evidence(fast) | is_early_pair())
-            )
+            (pl.col("regular") & (has_contract_evidence() | has_free_evidence() | is_yearly() | is_free_amount()))
+            | (pl.col("regular") & is_early_pair())
             | stands_out()
         )
         .with_columns(
             score=pl.col("share") * pl.col("coverage") / pl.col("repeats")
-            - pl.col("spread_days") / (pl.col("period") * pl.when(axis="business").then(1.4).otherwise("unit_days"))
+            - pl.col("spread_days") / pl.col("period_days")
         )
         .sort("score", "fit", descending=[True, False])
         .unique("group", keep="first", maintain_order=True)
@@ -48,93 +58,149 @@ def accepted(fits: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def is_regular(fast: pl.Expr) -> pl.Expr:
-    coverage_min = (
-        pl.when(pl.col("slots") <= FEW)
-        .then(COVERAGE_MIN_FEW)
-        .when(fast)
-        .then(COVERAGE_MIN_FAST)
-        .otherwise(COVERAGE_MIN)
+def with_claims(facts: pl.LazyFrame) -> pl.LazyFrame:
+    """Adds what the rules speak of as claims: fast, exact, once, equal, steady_gaps, regular."""
+    fast = pl.col("frequency").is_in(["weekly", "biweekly"])
+    extra = pl.col("n") - pl.col("filled")
+    return (
+        facts.with_columns(
+            fast=fast,
+            exact=pl.col("worst_days") <= EXACT_DAYS,
+            once=extra <= 1 + ONCE_SLACK * pl.col("n"),
+            steady_gaps=has_steady_gaps(),
+        )
+        .with_columns(regular=is_on_lattice() | pl.col("steady_gaps"), equal=is_equal())
+        .filter(pl.col("regular") | (pl.col("prices") == 1))
     )
+
+
+def is_on_lattice() -> pl.Expr:
+    """Enough charges within tolerance, few slots missed, hardly a slot filled twice (one double charge is forgiven)."""
+    few = pl.col("slots") <= FEW
+    coverage_min = pl.when(few).then(COVERAGE_MIN_FEW).when("fast").then(COVERAGE_MIN_FAST).otherwise(COVERAGE_MIN)
     share_min = pl.when(pl.col("n") <= FEW).then(1.0).otherwise(SHARE_MIN)
-    return (pl.col("share") >= share_min) & (pl.col("coverage") >= coverage_min) & (pl.col("repeats") <= REPEATS_MAX)
+    doubled_once = (pl.col("prices") == 1) & (pl.col("n") == pl.col("filled") + 1) & (pl.col("filled") >= 2)
+    return (
+        (pl.col("share") >= share_min)
+        & (pl.col("coverage") >= coverage_min)
+        & ((pl.col("repeats") <= REPEATS_MAX) | doubled_once)
+    )
 
 
 def has_steady_gaps() -> pl.Expr:
-    """A constant price whose gaps are right although a moved billing day or a pause breaks the lattice."""
-    gaps = (
-        pl.when(pl.col("frequency") == "weekly")
-        .then("gaps_weekly")
-        .when(pl.col("frequency") == "biweekly")
-        .then("gaps_biweekly")
-        .when(pl.col("frequency") == "monthly")
-        .then("gaps_monthly")
-        .when(pl.col("frequency") == "quarterly")
-        .then("gaps_quarterly")
+    """A steady price whose gaps are right although a moved billing day or a pause breaks the lattice."""
+    gaps = pl.coalesce(
+        pl.when(pl.col("frequency") == name).then(f"gaps_{name}")
+        for name in ("weekly", "biweekly", "monthly", "quarterly")
     )
-    enough = pl.when(pl.col("n") >= 6).then(0.74).otherwise(0.79)
-    return (pl.col("constant") | pl.col("narrow")) & (pl.col("n") >= 4) & (gaps >= enough) & (pl.col("gap_wobble") <= 1.5)
+    enough = pl.when(pl.col("n") >= LONG).then(GAP_SHARE_MIN_LONG).otherwise(GAP_SHARE_MIN)
+    steady = (gaps >= enough) & (pl.col("gap_wobble") <= GAP_WOBBLE_DAYS_MAX)
+    return (
+        (pl.col("constant") | pl.col("narrow")) & (pl.col("n") >= FEW) & steady & (pl.col("rank") < RECENT_RANK)
+    ).fill_null(False)
+
+
+def is_equal() -> pl.Expr:
+    """The amount test: constant, narrow, or a box with extras that comes on its day."""
+    basket = (
+        pl.col("fast")
+        & (pl.col("variation") <= BASKET_VARIATION)
+        & (pl.col("prices") <= BASKET_PRICES * pl.col("n"))
+        & (pl.col("share") >= 0.9)
+        & (pl.col("n") >= LONG)
+        & (pl.col("part") >= 0.95)
+    )
+    swinging = pl.col("fast") & (pl.col("variation") > BASKET_VARIATION) & (pl.col("changes") > pl.col("prices"))
+    return (pl.col("constant") & ~swinging) | pl.col("narrow") | basket
 
 
 def has_contract_evidence() -> pl.Expr:
-    equal = pl.col("constant") | pl.col("narrow")
+    """A contract's amounts may vary; three charges, two when they are slow or equal, or begin with a part period."""
     slow = pl.col("frequency").is_in(["quarterly", "yearly"])
-    charges_min = pl.when(slow | (pl.col("prices") == 1)).then(2).otherwise(3)
+    charges_min = pl.when(slow | (pl.col("prices") == 1)).then(2).when(pl.col("rank") == 0).then(3).otherwise(4)
     varied = (
-        (pl.col("variation") <= pl.col("contract_variation")) & (pl.col("share") >= 0.8) & (pl.col("repeats") <= 1.2)
+        (pl.col("variation") <= pl.col("contract_variation"))
+        & (pl.col("share") >= VARIED_SHARE_MIN)
+        & (pl.col("repeats") <= VARIED_REPEATS_MAX)
     )
-    return pl.col("contract") & (pl.col("n") >= charges_min) & (equal | varied)
+    steady = pl.col("constant") | pl.col("narrow") | varied
+    begun = (
+        (pl.col("n") == 2)
+        & (pl.col("mandate_n") == 2)
+        & (pl.col("first_price") < pl.col("last_price"))
+        & (pl.col("worst_days") <= EARLY_WORST_DAYS)
+        & pl.col("lattice").is_in(["month", "quarter", "year"])
+    ).fill_null(False)
+    return pl.col("contract") & (((pl.col("n") >= charges_min) & steady) | begun)
 
 
-def has_free_evidence(fast: pl.Expr) -> pl.Expr:
-    equal = (
-        pl.col("constant")
-        | pl.col("narrow")
-        | (
-            fast
-            & (pl.col("variation") <= 0.2)
-        & (pl.col("prices") <= 0.7 * pl.col("n"))
-            & (pl.col("share") >= 0.9)
-            & (pl.col("n") >= 6)
-            & (pl.col("part") >= 0.95)
-        )
-    )
-    exact = pl.col("worst_days") <= 0.51
-    part = pl.col("part") < 0.8
-    needed = (
-        pl.when(exact).then("free_charges_exact").otherwise("free_charges")
-        + part.cast(pl.Int8)
-        + 2 * (part & ~pl.col("constant")).cast(pl.Int8)
-        + ((pl.col("whole") == 1) & (pl.col("spread_days") > 1.5)).cast(pl.Int8)
-        + 2 * (pl.col("lattice") == "business20").cast(pl.Int8)
-        + (pl.col("lattice").is_in(["days28", "days30"]) & ~exact).cast(pl.Int8)
-    )
-    once = pl.col("n") - pl.col("filled") <= 1 + 0.06 * pl.col("n")
+def has_free_evidence() -> pl.Expr:
+    """Without a contract: a steady price, once a period, on its day, and more charges the less that is clear."""
+    alone = (pl.col("part") >= PART_MOST) | (pl.col("together") >= TOGETHER_MIN)
     one_price = pl.col("prices") == 1
-    habit = fast & ~(once & (pl.col("spread_days") <= pl.col("free_spread_days")) & (pl.col("share") >= 0.8))
-    yearly = (
-        (pl.col("frequency") == "yearly")
-        & (pl.col("part") >= 0.99)
-        & (pl.col("last_step").abs() <= 0.11)
-        & (pl.col("worst_days") <= 5)
+    short = pl.col("lattice").is_in(["days28", "days30"]) & ~pl.col("exact")
+    needed = (
+        pl.when("exact").then("free_charges_exact").otherwise("free_charges")
+        + (~alone).cast(pl.Int8)
+        + 2 * (~alone & ~pl.col("constant")).cast(pl.Int8)
+        + (pl.col("whole") & (pl.col("spread_days") > 1.5)).cast(pl.Int8)
+        + (~one_price & pl.col("constant") & ~pl.col("narrow")).cast(pl.Int8)
+        + short.cast(pl.Int8)
+        + 2 * (pl.col("lattice") == "business20").cast(pl.Int8)
     )
-    steady = (
+    recent = pl.col("rank") >= RECENT_RANK
+    spread_max = pl.when(recent & ~pl.col("fast")).then(1.8).otherwise("free_spread_days")
+    on_its_day = pl.col("spread_days") <= spread_max
+    clocked = pl.col("once") & ((pl.col("share") >= 0.9) | (pl.col("coverage") >= 0.9))
+    return (
         (pl.col("frequency") != "yearly")
-        & equal
-        & (one_price | once)
+        & pl.col("equal")
+        & (one_price | pl.col("once"))
         & (pl.col("n") >= needed)
-        & ((pl.col("spread_days") <= pl.col("free_spread_days")) | (has_steady_gaps() & (pl.col("n") >= 6) & ~fast))
-        & ~habit
+        & pl.when("fast")
+        .then(on_its_day & clocked)
+        .otherwise(on_its_day | (pl.col("steady_gaps") & (pl.col("n") >= LONG)))
     )
-    free = (
-        (pl.col("n") >= 6)
+
+
+def explained_together(known: pl.LazyFrame) -> pl.LazyFrame:
+    """Per payee the share of its charges that lie in single prices with a rhythm of their own (`together`)."""
+    return (
+        known.filter(
+            (pl.col("level") == "price"),
+            "regular",
+            "once",
+            pl.col("n") >= 3,
+            pl.col("spread_days") <= pl.col("free_spread_days"),
+        )
+        .unique("group")
+        .group_by(*WHOSE, "payee")
+        .agg(together=pl.col("n").sum() / pl.col("payee_n").first())
+    )
+
+
+def is_yearly() -> pl.Expr:
+    """Two charges a year apart, nothing else at the payee, about the same amount."""
+    step = pl.col("last_price") / pl.col("first_price") - 1
+    return (
+        (pl.col("frequency") == "yearly")
+        & (pl.col("part") >= PART_WHOLE)
+        & (step.abs() <= YEARLY_STEP_MAX)
+        & (pl.col("worst_days") <= YEARLY_WORST_DAYS)
+    )
+
+
+def is_free_amount() -> pl.Expr:
+    """Amounts that vary without a contract: only on the day, every month, and nothing else at the payee."""
+    spread_max = pl.when(pl.col("n") < 6).then(1.0).when(pl.col("n") < 9).then(1.4).otherwise(2.4)
+    return (
+        (pl.col("lattice") == "month")
+        & (pl.col("n") >= 4)
         & (pl.col("share") >= 0.9)
-        & (pl.col("coverage") >= 0.9)
-        & (pl.col("spread_days") <= pl.when(pl.col("n") < 9).then(1.4).otherwise(2.4))
-        & (pl.col("part") >= 0.99)
-        & (pl.col("frequency") == "monthly")
+        & (pl.col("coverage") >= pl.when(pl.col("n") < 9).then(0.9).otherwise(0.85))
+        & (pl.col("spread_days") <= spread_max)
+        & (pl.col("part") >= PART_WHOLE)
     )
-    return yearly | steady | free
 
 
 def is_early_pair() -> pl.Expr:
@@ -143,21 +209,23 @@ def is_early_pair() -> pl.Expr:
         (pl.col("n") == 2)
         & (pl.col("payee_n") == 2)
         & (pl.col("prices") == 1)
-        & (pl.col("whole") == 0)
+        & ~pl.col("whole")
         & pl.col("lattice").is_in(["month", "quarter"])
-        & (pl.col("worst_days") <= 1.6)
+        & (pl.col("worst_days") <= EARLY_WORST_DAYS)
     )
 
 
 def stands_out() -> pl.Expr:
-    """One price at a payee with a monthly core so complete that bookings by chance would not fill it."""
+    """One price at a payee with a monthly core so complete that purchases by chance would not fill it."""
     near = 2 * NEAR_DAYS / DAYS_PER_MONTH
-    by_chance = (1 - (1 - near) ** (pl.col("n") / pl.col("near_slots"))) ** pl.col("near_filled")
+    a_slot = 1 - (1 - near) ** (pl.col("n") / pl.col("slots"))
+    by_chance = a_slot ** pl.col("near_filled") * DAYS_PER_MONTH
     return (
         (pl.col("lattice") == "month")
         & (pl.col("prices") == 1)
-        & (pl.col("near_filled") >= 6)
-        & (pl.col("near_filled") >= 0.85 * pl.col("near_slots"))
+        & (pl.col("near_filled") >= LONG)
+        & (pl.col("near_filled") >= 0.85 * pl.col("slots"))
         & (pl.col("near_n") <= 1.15 * pl.col("near_filled"))
-        & (by_chance * DAYS_PER_MONTH <= CHANCE_MAX)
+        & (pl.col("gaps_biweekly") < 0.5)
+        & (by_chance <= CHANCE_MAX)
     )

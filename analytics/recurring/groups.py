@@ -1,96 +1,120 @@
 """Which charges may be one stream: candidate groups from coarse to fine (docs/recurring.md, "Candidate groups")."""
 
+from typing import NamedTuple
+
 import polars as pl
 
 BAND_STEP = 1.07  # a new amount band begins where the next larger amount is more than 7 % higher
 RECENT_MONTHS = 8  # a contract that changed its price, its day or its name is found by its last charges
-DAY_OF_MONTH_STEP = 5  # two collections of one mandate are at least this many days of the month apart
+MONTH_DAY_STEP = 5  # two collections of one mandate are more than this many days of the month apart
+STEM_LETTERS = 5  # of a payee, beside an equal amount, for names that were cut or varied
+
+
+class Level(NamedTuple):
+    """A way to group charges: what a group of a lower rank explains, one of a higher rank cannot claim."""
+
+    name: str
+    rank: int
+    keys: tuple[str, ...]
+
 
 LEVELS = (
-    # rank, name, key columns; coarse before fine: what a coarse group explains a finer one cannot claim
-    (0, "mandate", ("contract_key",)),
-    (0, "payee", ("payee",)),
-    (0, "iban", ("iban_key",)),
-    (1, "channel", ("payee", "via")),
-    (1, "mandate_day", ("contract_key", "day_band")),
-    (1, "mandate_amount", ("contract_key", "price")),
-    (1, "band", ("payee", "band")),
-    (1, "amount", ("payee", "price")),
-    (2, "stem_amount", ("stem", "price")),
-    (3, "recent", ("payee", "recent")),
-    (3, "recent_band", ("payee", "band", "recent")),
-    (4, "recent_any", ("price", "recent")),
+    Level("mandate", 0, ("contract_key",)),
+    Level("payee", 0, ("payee",)),
+    Level("iban", 0, ("iban_key",)),
+    Level("channel", 1, ("payee", "via")),  # through an intermediary and directly are two arrangements
+    Level("mandate_day", 1, ("contract_key", "day_band")),
+    Level("mandate_price", 1, ("contract_key", "price")),
+    Level("band", 1, ("payee", "band")),
+    Level("price", 1, ("payee", "price")),
+    Level("stem_price", 2, ("stem", "price")),
+    Level("recent", 3, ("payee", "recent")),
+    Level("recent_band", 3, ("payee", "band", "recent")),
+    Level("recent_price", 4, ("price", "recent")),
 )
+RECENT_RANK = 3  # from here on only the last months were looked at, which is a second try and needs more evidence
+WHOSE = ("user_id", "currency")
 
 
 def with_group_keys(charges: pl.DataFrame) -> pl.DataFrame:
-    """Adds the columns that groups are made of: amount band, day-of-month band, five letters, recent or not."""
-    whose = ["user_id", "currency"]
+    """Adds what groups are made of: `stem`, `recent` (true or null), `band` of amounts, `day_band` of a mandate."""
+    month_day = pl.col("booking_date").dt.day().cast(pl.Int32)
+    recently = pl.col("booking_date") > pl.col("today").dt.offset_by(f"-{RECENT_MONTHS}mo")
+    rising = pl.col("price") > pl.col("price").shift(1) * BAND_STEP
+    bands = (
+        charges.lazy()
+        .select(*WHOSE, "payee", "price")
+        .unique()
+        .sort(*WHOSE, "payee", "price")
+        .with_columns(band=rising.fill_null(False).cum_sum().over(*WHOSE, "payee"))
+    )
+    days = (
+        charges.lazy()
+        .filter(pl.col("contract_key").is_not_null())
+        .select(*WHOSE, "contract_key", month_day=month_day)
+        .unique()
+        .sort(*WHOSE, "contract_key", "month_day")
+    )
     return (
         charges.lazy()
         .with_columns(
-            stem=pl.col("payee").str.head(5),
-            recent=pl.when(pl.col("booking_date") > pl.col("today").dt.offset_by(f"-{RECENT_MONTHS}mo")).then(True),
-            month_day=pl.col("booking_date").dt.day().cast(pl.Int32),
+            stem=pl.col("payee").str.head(STEM_LETTERS), recent=pl.when(recently).then(True), month_day=month_day
         )
-        .sort(*whose, "payee", "price", "row")
-        .with_columns(
-            band=(pl.col("price") > pl.col("price").shift(1) * BAND_STEP)
-            .fill_null(False)
-            .cum_sum()
-            .over(*whose, "payee")
-        )
-        .sort(*whose, "contract_key", "month_day", "row")
-        .with_columns(
-            step=(pl.col("month_day") - pl.col("month_day").shift(1).over(*whose, "contract_key")).fill_null(
-                31
-                + pl.col("month_day").first().over(*whose, "contract_key")
-                - pl.col("month_day").last().over(*whose, "contract_key")
-            )
-        )
-        .with_columns(start=pl.col("month_day").sort_by("step").last().over(*whose, "contract_key"))
-        .with_columns(turned=(pl.col("month_day") - pl.col("start")) % 31)
-        .sort(*whose, "contract_key", "turned", "row")
-        .with_columns(
-            day_band=pl.when(pl.col("contract_key").is_not_null()).then(
-                (pl.col("turned") - pl.col("turned").shift(1) > DAY_OF_MONTH_STEP)
-                .fill_null(False)
-                .cum_sum()
-                .over(*whose, "contract_key")
-            )
-        )
-        .sort("row")
+        .join(bands, on=[*WHOSE, "payee", "price"], how="left", maintain_order="left")
+        .join(day_bands(days), on=[*WHOSE, "contract_key", "month_day"], how="left", maintain_order="left")
         .collect()
     )
 
 
+def day_bands(days: pl.LazyFrame) -> pl.LazyFrame:
+    """Splits the days of the month on which a mandate was used where they are far apart; the month is a circle that
+    is cut open at its widest gap, so that the 30th and the 1st stay together."""
+    mandate = [*WHOSE, "contract_key"]
+    day = pl.col("month_day")
+    around = 31 + day.first() - day.last()
+    return (
+        days.with_columns(gap=pl.coalesce(day - day.shift(1), around).over(mandate))
+        .with_columns(start=day.sort_by("gap").last().over(mandate))
+        .with_columns(turned=(day - pl.col("start")) % 31)
+        .sort(*mandate, "turned")
+        .with_columns(day_band=(pl.col("turned").diff() > MONTH_DAY_STEP).fill_null(False).cum_sum().over(mandate))
+        .select(*mandate, "month_day", "day_band")
+    )
+
+
 def candidate_groups(charges: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """(members: group, row), (groups: group, rank, n, first, last ...); groups with the same rows appear once."""
+    """(members: group, row) and (groups: group, level, rank, n, first_day, last_day); of groups with the same rows
+    only the coarsest is kept."""
     members = pl.concat(
         [
             charges.lazy()
-            .filter(pl.all_horizontal(pl.col(key).is_not_null() for key in keys))
+            .filter(pl.all_horizontal(pl.col(key).is_not_null() for key in level.keys))
             .select(
-                "row",
-                group=pl.struct("user_id", "currency", *keys).hash(seed=number),
-                level=pl.lit(number, pl.UInt8),
+                "row", "days", group=pl.struct(*WHOSE, *level.keys).hash(seed=number), level=pl.lit(number, pl.UInt8)
             )
-            for number, (_, _, keys) in enumerate(LEVELS)
+            for number, level in enumerate(LEVELS)
         ]
+    ).collect()
+    names = pl.DataFrame(
+        {"level": range(len(LEVELS)), "name": [x.name for x in LEVELS], "rank": [x.rank for x in LEVELS]},
+        schema_overrides={"level": pl.UInt8},
     )
     groups = (
-        members.with_columns(weight=pl.col("row").hash())
+        members.lazy()
         .group_by("group")
-        .agg(pl.col("level").first(), n=pl.len(), rows=pl.col("weight").sum())
+        .agg(
+            pl.col("level").first(),
+            n=pl.len(),
+            same=pl.col("row").hash().sum(),
+            first_day=pl.col("days").first(),
+            last_day=pl.col("days").last(),
+        )
         .filter(pl.col("n") >= 2)
         .sort("level")
-        .unique(["rows", "n"], keep="first", maintain_order=True)
-        .select(
-            "group",
-            "n",
-            rank=pl.col("level").replace_strict({i: r for i, (r, _, _) in enumerate(LEVELS)}, return_dtype=pl.UInt8),
-        )
+        .unique(["same", "n"], keep="first", maintain_order=True)
+        .drop("same")
+        .join(names.lazy(), on="level", maintain_order="left")
+        .drop("level")
+        .collect()
     )
-    chosen = groups.collect()
-    kept = members.select("group", "row").join(chosen.lazy().select("group"), on="group", how="semi").collect()
-    return kept, chosen
+    return members.select("group", "row"), groups.rename({"name": "level"})

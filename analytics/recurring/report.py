@@ -5,15 +5,15 @@ import hashlib
 import polars as pl
 
 from analytics.frames import SUBSCRIPTIONS
-from analytics.recurring.choice import TRUE_UP
 
 WINDOW_MONTHS = 6
+TRUE_UP = 1.9
 YEARLY_CHARGES = {"weekly": 52, "biweekly": 26, "monthly": 12, "quarterly": 4, "yearly": 1}
 PERIOD = {"weekly": "1w", "biweekly": "2w", "monthly": "1mo", "quarterly": "3mo", "yearly": "1y"}
 LIVE = {"weekly": "15d", "biweekly": "29d", "monthly": "2mo1d", "quarterly": "6mo1d", "yearly": "2y1d"}
 
 
-def reported(rows: pl.DataFrame, streams: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
+def reported(rows: pl.DataFrame, streams: pl.DataFrame) -> pl.DataFrame:
     whole = (
         streams.lazy()
         .join(

@@ -1,43 +1,41 @@
-"""Do the charges of a group keep to a calendar: the lattices and how well a group fits each of them."""
+"""Do the charges of a group keep to a calendar: the lattices, and how well a group lies on each of them."""
 
 import math
 
 import polars as pl
 
 DAYS_PER_MONTH = 365.2425 / 12
+DAYS_PER_BUSINESS_DAY = 7 / 5
 
-# name, frequency, axis, period on that axis, tolerance in days, days per unit of the axis. Month lattices measure
-# in months, so that the 31st, the 30th and the 28th coincide; business days absorb the posting after a weekend.
+# Months are measured as month number + (day - 1) / days of the month, so that the 31st, the 30th and the 28th
+# coincide. Business days absorb the posting after a weekend. 28 and 30 days are spoken of as monthly.
+# Tolerances: docs/recurring.md, "Calendar test".
 LATTICES = pl.DataFrame(
     [
-        ("week", "weekly", "days", 7.0, 2.1, 1.0),
-        ("fortnight", "biweekly", "days", 14.0, 3.1, 1.0),
-        ("days28", "monthly", "days", 28.0, 2.6, 1.0),
-        ("days30", "monthly", "days", 30.0, 2.6, 1.0),
-        ("business5", "weekly", "business", 5.0, 1.6, 1.0),
-        ("business10", "biweekly", "business", 10.0, 2.2, 1.0),
-        ("business20", "monthly", "business", 20.0, 2.2, 1.0),
-        ("month", "monthly", "months", 1.0, 4.6, DAYS_PER_MONTH),
-        ("quarter", "quarterly", "months", 3.0, 8.0, DAYS_PER_MONTH),
-        ("year", "yearly", "months", 12.0, 18.0, DAYS_PER_MONTH),
+        ("week", "weekly", "days", 7.0, 2.1, 1.0, 1.0),
+        ("fortnight", "biweekly", "days", 14.0, 3.1, 1.0, 1.0),
+        ("days28", "monthly", "days", 28.0, 2.6, 1.0, 1.0),
+        ("days30", "monthly", "days", 30.0, 2.6, 1.0, 1.0),
+        ("business5", "weekly", "business", 5.0, 1.6, 1.0, DAYS_PER_BUSINESS_DAY),
+        ("business10", "biweekly", "business", 10.0, 2.2, 1.0, DAYS_PER_BUSINESS_DAY),
+        ("business20", "monthly", "business", 20.0, 2.2, 1.0, DAYS_PER_BUSINESS_DAY),
+        ("month", "monthly", "months", 1.0, 4.6, DAYS_PER_MONTH, DAYS_PER_MONTH),
+        ("quarter", "quarterly", "months", 3.0, 8.0, DAYS_PER_MONTH, DAYS_PER_MONTH),
+        ("year", "yearly", "months", 12.0, 18.0, DAYS_PER_MONTH, DAYS_PER_MONTH),
     ],
-    schema=["lattice", "frequency", "axis", "period", "tolerance_days", "unit_days"],
+    # late charges are measured in units of the axis (business days stay business days), periods in calendar days
+    schema=["lattice", "frequency", "axis", "period", "tolerance_days", "unit_days", "calendar_days"],
     orient="row",
-)
-PERIOD_DAYS = {
-    "weekly": 7.0,
-    "biweekly": 14.0,
-    "monthly": DAYS_PER_MONTH,
-    "quarterly": 3 * DAYS_PER_MONTH,
-    "yearly": 365.2425,
-}
+).with_columns(period_days=pl.col("period") * pl.col("calendar_days"))
 
-NEAR_DAYS = 2.6
-DENSITY_MIN, DENSITY_MAX = 0.5, 2.2  # charges per slot; outside, neither coverage nor repeats could pass
+DENSITY_MIN, DENSITY_MAX = 0.5, 2.2  # charges per slot; outside, no rule of evidence could be met
+NEAR_DAYS = 2.6  # the core of a monthly rhythm: a posting after a long weekend still belongs to it
+WRAP = 0.25  # the phase is refined by the charges within a quarter of the period
+TYPICAL_SHARE = 0.9  # the spread is that of the nine tenths that lie best: one late collection is not a habit
 
 
 def with_axes(charges: pl.DataFrame) -> pl.DataFrame:
-    """Adds the three coordinates of a booking date: days, business days, months."""
+    """Adds the three coordinates of a booking date: `days`, `business` days, `months`."""
     date = pl.col("booking_date")
     return charges.with_columns(
         days=date.to_physical().cast(pl.Float64),
@@ -46,66 +44,72 @@ def with_axes(charges: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def fits(charges: pl.DataFrame, members: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
-    """One row per group and lattice it could follow: share, coverage, repeats, spread (days), worst (days), slots."""
-    lattices = LATTICES.lazy().with_columns(
-        period_days=pl.col("period") * pl.when(axis="business").then(1.4).otherwise("unit_days")
-    )
+def likely(groups: pl.DataFrame) -> pl.DataFrame:
+    """One row per group and lattice whose number of charges fits its span; numbered as `fit`."""
     slots = (pl.col("last_day") - pl.col("first_day")) / pl.col("period_days") + 1
-    likely = (
+    return (
         groups.lazy()
-        .select("group", "n", "first_day", "last_day")
-        .join(lattices, how="cross")
+        .join(LATTICES.lazy(), how="cross")
         .filter((pl.col("n") / slots).is_between(DENSITY_MIN, DENSITY_MAX))
+        .select("group", "n", *LATTICES.columns)
         .with_row_index("fit")
         .collect()
     )
-    points = charges.select("row", "days", "business", "months")
-    measured = (
-        likely.lazy()
+
+
+def fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+    """The likely pairs of group and lattice with their phase and how well they agree: share of charges within
+    tolerance, slots, filled slots, coverage, repeats, spread and worst lateness in days, and the near core."""
+    turn = axis_position() / pl.col("period") * math.tau
+    wrapped = pl.col("offset") - pl.col("offset").round()
+    late = pl.col("late_days")
+    near = late.abs() <= NEAR_DAYS
+    points = (
+        pairs.lazy()
         .select("fit", "group", "axis", "period", "tolerance_days", "unit_days")
         .join(members.lazy(), on="group")
-        .join(points.lazy(), on="row")
-        .sort("row")
-        .with_columns(
-            at=pl.when(axis="days").then("days").when(axis="business").then("business").otherwise("months")
-            / pl.col("period")
-        )
-        .with_columns(turn=pl.col("at") * math.tau)
-        .with_columns(
-            phase=pl.arctan2(pl.col("turn").sin().sum().over("fit"), pl.col("turn").cos().sum().over("fit")) / math.tau
-        )
-        .with_columns(offset=pl.col("at") - pl.col("phase"))
-        .with_columns(wrapped=pl.col("offset") - pl.col("offset").round())
-        .with_columns(
-            phase=pl.col("phase")
-            + pl.col("wrapped").filter(pl.col("wrapped").abs() <= 0.25).median().over("fit").fill_null(0.0)
-        )
-        .with_columns(offset=pl.col("at") - pl.col("phase"))
-        .with_columns(slot=pl.col("offset").round())
-        .with_columns(late_days=(pl.col("offset") - pl.col("slot")) * pl.col("period") * pl.col("unit_days"))
+        .join(charges.lazy().select("row", "days", "business", "months"), on="row")
+    )
+    rough = points.group_by("fit").agg(rough=pl.arctan2(turn.sin().sum(), turn.cos().sum()) / math.tau)
+    turned = points.join(rough, on="fit").with_columns(offset=axis_position() / pl.col("period") - pl.col("rough"))
+    refined = turned.group_by("fit").agg(
+        phase=pl.col("rough").first() + wrapped.filter(wrapped.abs() <= WRAP).median().fill_null(0.0)
+    )
+    measured = (
+        on_lattice(points.join(refined, on="fit"))
         .group_by("fit")
         .agg(
-            share=(pl.col("late_days").abs() <= pl.col("tolerance_days")).mean(),
-            filled=pl.col("slot").n_unique(),
+            pl.col("phase").first(),
+            share=(late.abs() <= pl.col("tolerance_days")).mean(),
             slots=pl.col("slot").max() - pl.col("slot").min() + 1,
-            spread_days=pl.col("late_days")
-            .sort_by(pl.col("late_days").abs())
-            .head((pl.len() * 0.9).ceil().cast(pl.UInt32))
+            filled=pl.col("slot").n_unique(),
+            spread_days=late.sort_by(late.abs())
+            .head((pl.len() * TYPICAL_SHARE).ceil().cast(pl.UInt32))
             .std()
             .fill_null(0.0),
-            near_n=(pl.col("late_days").abs() <= NEAR_DAYS).sum(),
-            near_filled=pl.col("slot").filter(pl.col("late_days").abs() <= NEAR_DAYS).n_unique(),
-            near_slots=pl.col("slot").max() - pl.col("slot").min() + 1,
-            worst_days=pl.col("late_days").abs().max(),
-            phase=pl.col("phase").first(),
+            worst_days=late.abs().max(),
+            near_n=near.sum(),
+            near_filled=pl.col("slot").filter(near).n_unique(),
         )
-        .with_columns(coverage=pl.col("filled") / pl.col("slots"))
     )
     return (
-        likely.lazy()
+        pairs.lazy()
         .join(measured, on="fit")
-        .with_columns(repeats=pl.col("n") / pl.col("filled"))
-        .drop("first_day", "last_day", "n")
+        .with_columns(coverage=pl.col("filled") / pl.col("slots"), repeats=pl.col("n") / pl.col("filled"))
+        .drop("n")
         .collect()
+    )
+
+
+def axis_position() -> pl.Expr:
+    """Where a charge lies on the axis of its lattice."""
+    return pl.when(axis="days").then("days").when(axis="business").then("business").otherwise("months")
+
+
+def on_lattice(points: pl.LazyFrame) -> pl.LazyFrame:
+    """Adds the `slot` of each charge on its lattice and how many days it is late (`late_days`, negative: early)."""
+    return (
+        points.with_columns(offset=axis_position() / pl.col("period") - pl.col("phase"))
+        .with_columns(slot=pl.col("offset").round())
+        .with_columns(late_days=(pl.col("offset") - pl.col("slot")) * pl.col("period") * pl.col("unit_days"))
     )
