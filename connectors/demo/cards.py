@@ -144,7 +144,7 @@ def cash_machine(amounts: tuple[int, ...]) -> What:
                 booking_date=working_day(day),
                 value_date=day,
                 counterpart_name=f"GA NR0000{dice.number(4)} BLZ99910000 0",
-                purpose=f"{day:%d.%m}/{9 + dice.below(10)}.{dice.number(1)}5UHR Innenstadt",
+                purpose=f"{day:%d.%m}/{9 + dice.below(10)}.{dice.below(6)}5UHR Innenstadt",
                 gvc="083",
                 bank_transaction_code="PMNT-CNTR-CWDL",
                 bank_text="BARGELDAUSZAHLUNG",

@@ -24,6 +24,7 @@ from connectors.demo.rhythms import (
     monthly,
     quarterly,
     rising,
+    scattered,
     some_days,
     steady,
     twice_a_year,
@@ -128,7 +129,7 @@ def oddities() -> tuple[Habit, ...]:
         ),
         Habit(
             "shared gift",
-            monthly(12, pause=(1, 7)),
+            monthly(12, pause=(1, 3, 6, 7, 9, 11)),
             transfer_out(at.FRIEND, steady("25.00"), "50% Geschenk für Oma's Fest"),
         ),
         Habit(
@@ -175,8 +176,8 @@ def oddities() -> tuple[Habit, ...]:
         ),
         Habit(
             "unexplained",
-            quarterly(11),
-            bank_row(steady("-7.35"), gvc=None, iso=None, bank_text=None, purpose="{number}/{day:%j}"),
+            every(53),
+            bank_row(scattered("-19.90", "-2.10"), gvc=None, iso=None, bank_text=None, purpose="{number}/{day:%j}"),
         ),
     )
 

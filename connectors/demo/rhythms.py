@@ -50,6 +50,13 @@ def steady(amount: str) -> Price:
     return lambda _: fixed
 
 
+def scattered(low: str, high: str) -> Price:
+    """Another price each day, both included; the same on the same day."""
+    first, last = Decimal(low), Decimal(high)
+    steps = int((last - first) * 100) + 1
+    return lambda day: first + Decimal(day.toordinal() * 7919 % steps).scaleb(-2)
+
+
 def rising(amount: str, *, by: str, month: int = 1) -> Price:
     """This price in 2024, a step dearer each year from the first of the month on."""
     first, step = Decimal(amount), Decimal(by)

@@ -4,18 +4,20 @@ Every field of the records has its column, so nothing is left out but whether th
 dates, decimal points, commas, UTF-8. `record` says what a line is: `booked` or `pending` bookings, `opening` or
 `closing` balances (`booking_date` is their day), or an `account` without any of these. A cell that a spreadsheet would
 take for a formula is prefixed with an apostrophe, and so is one that begins with an apostrophe; reading takes it off.
+`type` and `category` are for the eyes of people: they are derived anew from what is read.
 """
 
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date
-from decimal import Decimal
 from typing import BinaryIO, cast, get_args
 
 from connectors.connector import LimitExceeded, MalformedFile
+from connectors.csv_lines import Lines
 from connectors.limits import ENTRIES_MAX
+from connectors.text import clean, clean_purpose, compact_iban, parse_amount, parse_bic, parse_date
 from storage.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 
 ACCOUNT_COLUMNS = ("account", "iban", "account_name", "account_type", "account_currency", "bank_name", "bic")
@@ -41,20 +43,23 @@ TEXT_COLUMNS = (
 )
 COLUMNS = (
     "record", *ACCOUNT_COLUMNS, "booking_date", "value_date", "amount", "currency", *TEXT_COLUMNS, "original_amount",
-    "is_reversal", "is_return", "references", "sequence", "is_authoritative",
+    "is_reversal", "is_return", "references", "sequence", "is_authoritative", "type", "category",
 )  # fmt: skip
 NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 FORMULA = tuple("=+-@\t\r'")
 YES = "true"
 
+Line = dict[str, str | None]
+Derived = Callable[[TransactionRecord], tuple[str | None, str | None]]
 
-def write(records: Iterable[Record], stream: BinaryIO) -> None:
-    """The records as CSV, streaming; the stream stays open."""
-    text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
+
+def write(records: Iterable[Record], stream: BinaryIO, *, derived: Derived = lambda _: (None, None)) -> None:
+    """The records as CSV, streaming; `derived` names type and category of a row while that row is written."""
+    text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
     try:
         lines = csv.writer(text, lineterminator="\r\n")
         lines.writerow(COLUMNS)
-        for line in _lines(records):
+        for line in _lines(records, derived):
             lines.writerow([_guarded(line.get(column) or "") for column in COLUMNS])
     finally:
         text.detach()
@@ -67,8 +72,7 @@ def detect(head: bytes) -> bool:
 
 def read(stream: BinaryIO) -> Iterator[Record]:
     """The records of a file of this layout; raises MalformedFile naming the line."""
-    text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-    lines = csv.reader(text, strict=True)
+    lines = csv.reader(Lines(stream), strict=True)
     account: AccountRecord | None = None
     statement: StatementRecord | None = None
     try:
@@ -92,16 +96,11 @@ def read(stream: BinaryIO) -> Iterator[Record]:
                 statement = _statement(line, statement or StatementRecord())
     except (ValueError, ArithmeticError, KeyError, TypeError, csv.Error) as error:
         raise MalformedFile(f"Line {lines.line_num}: cannot be read.", detail=type(error).__name__) from error
-    finally:
-        text.detach()
     if account is not None:
         yield statement or StatementRecord()
 
 
-Line = dict[str, str | None]
-
-
-def _lines(records: Iterable[Record]) -> Iterator[Line]:
+def _lines(records: Iterable[Record], derived: Derived) -> Iterator[Line]:
     columns: Line = {}
     is_silent = False
     for record in records:
@@ -111,7 +110,8 @@ def _lines(records: Iterable[Record]) -> Iterator[Line]:
                     yield {"record": "account", **columns}
                 columns, is_silent = _account_line(record), True
             case TransactionRecord():
-                yield {**_booking_line(record), **columns}
+                type_, category = derived(record)
+                yield {**_booking_line(record), **columns, "type": type_, "category": category}
                 is_silent = False
             case StatementRecord():
                 for line in _balance_lines(record):
@@ -163,23 +163,23 @@ def _account(line: Line) -> AccountRecord:
     return AccountRecord(
         stable_key=_stated(line, "account"),
         currency=_stated(line, "account_currency"),
-        iban=line["iban"],
-        name=line["account_name"],
+        iban=compact_iban(line["iban"]),
+        name=clean(line["account_name"]),
         kind=cast(AccountKind | None, kind),
-        bank_name=line["bank_name"],
-        bic=line["bic"],
+        bank_name=clean(line["bank_name"]),
+        bic=parse_bic(line["bic"]),
     )
 
 
 def _transaction(line: Line) -> TransactionRecord:
-    texts = {name: line[name] for name in TEXT_COLUMNS}
+    texts = {name: clean(line[name]) for name in TEXT_COLUMNS} | {"purpose": clean_purpose(line["purpose"])}
     return TransactionRecord(
-        amount=_amount(_stated(line, "amount")),
+        amount=parse_amount(_stated(line, "amount")),
         currency=_stated(line, "currency"),
-        booking_date=date.fromisoformat(_stated(line, "booking_date")),
+        booking_date=parse_date(_stated(line, "booking_date")),
         value_date=_day(line["value_date"]),
         status="pending" if line["record"] == "pending" else "booked",
-        original_amount=_amount(line["original_amount"]) if line["original_amount"] else None,
+        original_amount=parse_amount(line["original_amount"]) if line["original_amount"] else None,
         is_reversal=line["is_reversal"] == YES,
         is_return=line["is_return"] == YES,
         references=tuple((line["references"] or "").split("\n")) if line["references"] else (),
@@ -192,7 +192,7 @@ def _statement(line: Line, known: StatementRecord) -> StatementRecord:
         return known
     if line["record"] not in ("opening", "closing"):
         raise ValueError("an unknown kind of line")
-    amount, day = _amount(_stated(line, "amount")), _day(line["booking_date"])
+    amount, day = parse_amount(_stated(line, "amount")), _day(line["booking_date"])
     is_closing = line["record"] == "closing"
     return StatementRecord(
         opening=known.opening if is_closing else amount,
@@ -211,14 +211,8 @@ def _stated(line: Line, column: str) -> str:
     return value
 
 
-def _amount(text: str) -> Decimal:
-    if not NUMBER.fullmatch(text):
-        raise ValueError("not an amount")
-    return Decimal(text)
-
-
 def _day(text: str | None) -> date | None:
-    return date.fromisoformat(text) if text else None
+    return parse_date(text) if text else None
 
 
 def _guarded(cell: str) -> str:
