@@ -4,6 +4,9 @@ import base64
 import hashlib
 import re
 import secrets
+import socket
+import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -12,6 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+import uvicorn
 from starlette.testclient import TestClient
 
 from auth.passwords import Passwords
@@ -96,7 +100,8 @@ class World:
 
     def register(self, *redirect_uris: str, **more: Any) -> str:
         answer = self.http.post(
-            "/oauth/register", json={"client_name": "Budget", "redirect_uris": list(redirect_uris or (REDIRECT,)), **more}
+            "/oauth/register",
+            json={"client_name": "Budget", "redirect_uris": list(redirect_uris or (REDIRECT,)), **more},
         )
         assert answer.status_code == 201, answer.text
         client_id: str = answer.json()["client_id"]
@@ -240,6 +245,25 @@ def application(server: AuthorizationServer, *, rate: Rate | None = None, extra:
 @pytest.fixture
 def world(make_world: Callable[..., World]) -> World:
     return make_world()
+
+
+@pytest.fixture
+def live(make_world: Callable[..., World]) -> Iterator[World]:
+    """The same behind a real socket, at `world.server.settings.public_url`, on the real clock's pace."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    world = make_world(public_url=f"http://127.0.0.1:{listener.getsockname()[1]}")
+    started = time.monotonic()
+    first = world.clock.moment
+    world.server._clock = lambda: first + timedelta(seconds=time.monotonic() - started)  # SDKs compare real instants
+    server = uvicorn.Server(uvicorn.Config(world.app, log_level="error", lifespan="off"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield world
+    server.should_exit = True
+    thread.join(10)
+    listener.close()
 
 
 def utc(moment: datetime) -> datetime:

@@ -1,0 +1,143 @@
+"""The pages in a real headless Chromium: by keyboard, Allow and Deny, light and dark, without one policy violation."""
+
+import http.server
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+
+SHOTS = os.environ.get("BANKDATA_TEST_SHOTS")  # a folder: screenshots for people to look at
+PASSWORD = "umbrella-kettle-violin"
+CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+ARGUMENTS = ["--no-sandbox", "--disable-quic", "--disable-background-networking"]
+
+
+class Callback(http.server.BaseHTTPRequestHandler):
+    """The app's own web server, on another port: another origin."""
+
+    def do_GET(self) -> None:
+        body = b"<!doctype html><title>app</title>back in the app"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def callback() -> Iterator[str]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Callback)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/callback"
+    server.shutdown()
+    server.server_close()
+    thread.join(5)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+def opened(chromium: Browser, complaints: list[str], **options: Any) -> Page:
+    page = chromium.new_context(**options).new_page()
+
+    def heard(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning") and "favicon" not in message.location.get("url", ""):
+            complaints.append(message.text)
+
+    page.on("console", heard)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    return page
+
+
+def shot(page: Page, name: str) -> None:
+    if SHOTS:
+        page.screenshot(path=str(Path(SHOTS) / f"{name}.png"), full_page=True)
+
+
+def address(world: Any, client_id: str, redirect_uri: str, scope: str = "") -> str:
+    return (
+        f"{world.server.settings.public_url}/oauth/authorize?response_type=code&client_id={client_id}"
+        f"&redirect_uri={redirect_uri}&state=s1&code_challenge={CHALLENGE}&code_challenge_method=S256{scope}"
+    )
+
+
+@pytest.mark.requirement("oauth.pages")
+@pytest.mark.parametrize("decision", ["allow", "deny"])
+def test_a_person_with_a_keyboard_alone_allows_and_denies(
+    live: Any, callback: str, chromium: Browser, decision: str
+) -> None:
+    complaints: list[str] = []
+    page = opened(chromium, complaints, viewport={"width": 375, "height": 720})
+    page.goto(address(live, live.register(callback), callback))
+    page.keyboard.type("alice")  # the field has the focus
+    page.keyboard.press("Tab")
+    page.keyboard.type(PASSWORD)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/oauth/consent**")
+    page.keyboard.press("Tab")
+    if decision == "deny":
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url(callback + "**")
+    assert ("code=" in page.url) == (decision == "allow")
+    assert ("error=access_denied" in page.url) == (decision == "deny")
+    assert "state=s1" in page.url
+    assert "iss=" in page.url
+    assert complaints == []
+    page.context.close()
+
+
+@pytest.mark.requirement("oauth.pages")
+def test_pages_fit_every_width_and_break_no_policy(live: Any, callback: str, chromium: Browser) -> None:
+    complaints: list[str] = []
+    live.tokens()
+    client_id = live.register(callback, client_name="Haushaltsbuch für Familien & Freunde")
+    looks = ((375, "light", "de-DE"), (1280, "light", "en-GB"), (375, "dark", "en"), (1280, "dark", "de"))
+    for width, scheme, locale in looks:
+        label = f"{width}-{scheme}-{locale[:2]}"
+        page = opened(
+            chromium, complaints, viewport={"width": width, "height": 800}, color_scheme=scheme, locale=locale
+        )
+        page.goto(address(live, client_id, callback))
+        assert page.locator("html").get_attribute("lang") == locale[:2]
+        fits(page)
+        shot(page, f"login-{label}")
+        page.fill("#username", "alice")
+        page.fill("#password", "not the password")
+        with page.expect_response("**/oauth/login") as refused:
+            page.keyboard.press("Enter")
+        assert refused.value.status == 400
+        page.wait_for_selector("[role=alert]")
+        assert page.evaluate("document.activeElement.id") == "password"
+        shot(page, f"login-wrong-{label}")
+        page.fill("#password", PASSWORD)
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/oauth/consent**")
+        fits(page)
+        shot(page, f"consent-{label}")
+        page.goto(f"{live.server.settings.public_url}/account")
+        fits(page)
+        shot(page, f"account-{label}")
+        page.goto(address(live, "nobody", callback))
+        fits(page)
+        shot(page, f"mistake-{label}")
+        page.context.close()
+    # Chromium notes the status of pages that say what went wrong; nothing else may be in its console
+    assert [text for text in complaints if "status of 4" not in text] == []
+
+
+def fits(page: Page) -> None:
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
