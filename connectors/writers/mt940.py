@@ -4,7 +4,8 @@ Left out, because the format has no place for it: announced bookings, names and 
 counterpart's bank name, debitor ids of credits, merchant names and category codes, original amounts, the flag of a
 return (its GVC says so), bank transaction codes (the GVC stands for them), names beyond 54 and purposes beyond what 14
 fields hold. A question mark in a text becomes a full stop, because it separates the fields. An account whose balance
-its source does not state has neither an opening nor a closing balance.
+its source does not state has neither an opening nor a closing balance. Readers doubt that the GVC of an account
+without a German number is one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -38,7 +39,11 @@ def write(records: Iterable[Record], stream: BinaryIO) -> None:
 
 def _head(block: Block) -> str:
     account, found = block.account, block.balances()
-    lines = [f":20:STARTUMS{block.number}", f":25:{account.iban or account.stable_key}", f":28C:{block.number}/1"]
+    lines = [
+        f":20:STARTUMS{block.number}",
+        f":25:{account.iban or account.stable_key}",
+        f":28C:{block.statement.sequence or f'{block.number}/1'}",
+    ]
     if found is not None:
         opening_date = block.statement.opening_date or block.first or block.statement.closing_date
         lines.append(f":60F:{_balance(found[0], opening_date, account.currency)}")
@@ -102,13 +107,8 @@ def _numbered(numbers: Iterable[int], texts: Iterable[str]) -> Iterator[str]:
 
 
 def _chopped(text: str) -> Iterator[str]:
-    """Pieces of 27 characters; a little shorter where a space would stand at the seam and be lost."""
-    while text:
-        end = FIELD_CHARACTERS_MAX
-        while end < len(text) and end > 1 and " " in text[end - 1 : end + 1]:
-            end -= 1
-        yield text[:end]
-        text = text[end:]
+    for start in range(0, len(text), FIELD_CHARACTERS_MAX):
+        yield text[start : start + FIELD_CHARACTERS_MAX]
 
 
 def _field(number: int, text: str | None) -> str:

@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from connectors import camt, ofx
+from connectors import camt, mt940, ofx
 from connectors.demo.identifiers import creditor_id, german_iban
 from connectors.gvc import bank_transaction_code_of
 from connectors.writers import camt053, csv_statement
+from connectors.writers import mt940 as mt940_statement
 from connectors.writers import ofx as ofx_statement
 from storage.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
@@ -221,3 +222,29 @@ def test_ofx_ids_are_those_of_the_bank_and_stay_apart_for_twins(fetched: Fetch) 
     assert len(set(ids)) == len(ids)
     wanted = [record.provider_id for record in fetched("solo") if isinstance(record, TransactionRecord)]
     assert all((id_ or "").startswith(want) for id_, want in zip(ids, wanted, strict=False) if want)
+
+
+MT940_LOST = (
+    "name", "kind", "bank_name", "bic", "swift_code", "counterpart_bank_name", "mcc", "original_amount",
+    "original_currency", "sequence", "is_pending_complete", "is_authoritative",
+)  # fmt: skip
+
+
+@pytest.mark.requirement("export.mt940")
+@bounded
+@given(record_streams())
+def test_mt940_gives_back_what_it_carries(records: list[Record]) -> None:
+    coded = [record for record in records if not isinstance(record, TransactionRecord) or record.gvc]
+    coded = [record for record in coded if not isinstance(record, StatementRecord)]
+    back = list(mt940.read(rendered(mt940_statement.write, coded))) if coded else []
+    back = [record for record in back if not isinstance(record, StatementRecord)]
+    assert carried(back, lost=MT940_LOST) == carried(with_servicer_reference(coded), lost=MT940_LOST)
+
+
+@pytest.mark.requirement("export.mt940")
+@pytest.mark.parametrize("user", USER_NAMES)
+def test_mt940_gives_the_booked_demo_histories_back(user: str, fetched: Fetch) -> None:
+    booked = [record for record in fetched(user) if getattr(record, "status", "booked") == "booked"]
+    back = list(mt940.read(rendered(mt940_statement.write, fetched(user))))
+    lost = (*MT940_LOST, "gvc", "bank_transaction_code")  # of a card's account, which has no German number
+    assert carried(back, lost=lost) == carried(with_servicer_reference(booked), lost=lost)
