@@ -1,0 +1,135 @@
+"""A user with a bank connection, statements as tables of text, and imports through the real core."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from functools import partial
+
+import pytest
+
+from storage import connections, ingest, jobs, users
+from storage.connections import StoredConnection
+from storage.database import Database, Row
+from storage.ingest import ImportReport
+from storage.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
+from storage.users import User
+
+GIRO = AccountRecord(stable_key="DE02120300000000202051", iban="DE02120300000000202051", currency="EUR", name="Giro")
+
+
+def bookings(table: str, **common: object) -> list[TransactionRecord]:
+    """Records from lines `day | amount | name | purpose | further=..;..`, everything after the amount optional."""
+    return [_booking(line, common) for line in table.strip().splitlines() if line.strip()]
+
+
+def _booking(line: str, common: dict[str, object]) -> TransactionRecord:
+    day, amount, name, purpose, further, *_ = [part.strip() for part in line.split("|")] + [""] * 5
+    record = TransactionRecord(
+        booking_date=date.fromisoformat(day),
+        amount=Decimal(amount),
+        currency="EUR",
+        counterpart_name=name or None,
+        purpose=purpose or None,
+    )
+    given: dict[str, object] = dict(common)
+    for pair in filter(None, (part.strip() for part in further.split(";"))):
+        key, _, value = pair.partition("=")
+        given[key] = (value,) if key == "references" else value
+    return replace(record, **given)  # type: ignore[arg-type]  # field names and types as the table gives them
+
+
+@dataclass
+class Bank:
+    """One user's connection; `bring` imports batches as one job and says what it did."""
+
+    database: Database
+    user: User
+    connection: StoredConnection
+    now: datetime
+    count: int = field(default=0)
+
+    def bring(
+        self,
+        *batches: Iterable[TransactionRecord],
+        account: AccountRecord = GIRO,
+        statement: StatementRecord | None = None,
+        id_: str | None = None,
+    ) -> ImportReport:
+        """Each argument is one batch of bookings of one account."""
+        read = []
+        for records in batches:
+            self.count += 1
+            flat: list[Record] = [account, *records, *([statement] if statement else [])]
+            read.append(ingest.read(Batch(id=id_ or f"batch-{self.count}", records=iter(flat))))
+        return self.store(read)
+
+    def store(self, batches: list[ingest.ReadBatch]) -> ImportReport:
+        """Import batches that are read already."""
+        return self.database.atomically(
+            lambda session: ingest.store(
+                session,
+                user=self.user,
+                connection=self.connection,
+                job_id=f"job-{self.count}",
+                batches=batches,
+                now=self.now,
+            )
+        )
+
+    def rows(self, columns: str = "*", table: str = "transactions") -> list[Row]:
+        """What is stored for the user, oldest first."""
+        return self.database.rows(
+            f"SELECT {columns} FROM {table} WHERE user_id = $1 ORDER BY booking_date, amount, id", self.user.id
+        )
+
+    def ids(self) -> set[str]:
+        """Ids of the booked transactions."""
+        return {row["id"] for row in self.rows("id, booking_date, amount")}
+
+
+def make_bank(database: Database, now: datetime, name: str = "eva", bank_name: str = "Testbank") -> Bank:
+    """A user (made when there is none of this name) with a connection."""
+    user = users.find_by_name(database, name) or users.add(
+        database, name=name, password_hash=None, has_subscription=True, home_currency="EUR", now=now
+    )
+    connection = database.atomically(
+        lambda session: connections.add(
+            session,
+            user_id=user.id,
+            user_name=user.name,
+            connector="demo",
+            bank_name=bank_name,
+            settings={},
+            now=now,
+        )
+    )
+    return Bank(database, user, connection, now)
+
+
+@pytest.fixture
+def new_bank(database: Database, now: datetime) -> Callable[..., Bank]:
+    """Makes banks: new_bank("eva", "Testbank")."""
+    return partial(make_bank, database, now)
+
+
+@pytest.fixture
+def bank(new_bank: Callable[..., Bank]) -> Bank:
+    """The connection of the user eva."""
+    return new_bank()
+
+
+@pytest.fixture
+def job(bank: Bank) -> jobs.Job:
+    """A running job of eva's connection."""
+    started = bank.database.atomically(
+        lambda session: jobs.start(
+            session,
+            user_id=bank.user.id,
+            connection_id=bank.connection.id,
+            cooldown=timedelta(minutes=30),
+            now=bank.now,
+        )
+    )
+    assert started is not None
+    return started

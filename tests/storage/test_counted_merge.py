@@ -1,0 +1,162 @@
+"""Importing again, in pieces, in any order or with overlaps: the same bookings, the same ids (sources 4.3)."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from storage import schema
+from storage.database import Database
+from storage.records import AccountRecord
+from tests.conftest import NOW
+from tests.storage.conftest import GIRO, Bank, bookings, make_bank
+
+NewBank = Callable[..., Bank]
+
+
+@pytest.mark.requirement("import.idempotent")
+def test_a_file_imported_twice_changes_nothing(bank: Bank) -> None:
+    rows = bookings("""
+        2026-11-02 | -12.50 | Bäckerei | Brot
+        2026-11-03 | 2500.00 | Arbeitgeber | Gehalt
+    """)
+    first = bank.bring(rows)
+    again = bank.bring(rows)
+    assert (first.new_transactions, again.new_transactions) == (2, 0)
+    assert again.changes == []
+    assert len(bank.ids()) == 2
+
+
+@pytest.mark.requirement("import.identical-purchases")
+def test_two_identical_purchases_of_one_day_stay_two_and_a_third_becomes_a_third(bank: Bank) -> None:
+    coffee = bookings("2026-11-02 | -2.80 | Café | Kaffee")
+    bank.bring(coffee * 2)
+    assert len(bank.ids()) == 2
+    assert bank.bring(coffee).new_transactions == 0
+    assert bank.bring(coffee * 3).new_transactions == 1
+    assert len(bank.ids()) == 3
+
+
+@pytest.mark.requirement("import.references")
+def test_a_reference_that_repeats_within_a_file_is_no_key(bank: Bank) -> None:
+    bank.bring(
+        bookings("""
+        2026-11-02 | -5.00 | A | x | references=txid:1
+        2026-11-02 | -6.00 | B | y | references=txid:1
+    """)
+    )
+    assert len(bank.ids()) == 2
+
+
+@pytest.mark.requirement("import.references")
+def test_a_reference_used_again_on_another_day_loses_no_booking(bank: Bank) -> None:
+    bank.bring(bookings("2026-11-02 | -5.00 | A | x | references=txid:1"))
+    assert bank.bring(bookings("2026-11-03 | -5.00 | A | x | references=txid:1")).new_transactions == 1
+
+
+@pytest.mark.requirement("import.references")
+def test_the_same_reference_is_the_same_booking_although_its_text_differs(bank: Bank) -> None:
+    bank.bring(bookings("2026-11-02 | -5.00 | Shop | short | references=servicer:77"))
+    report = bank.bring(bookings("2026-11-02 | -5.00 | Shop GmbH | a longer text | references=servicer:77"))
+    assert report.new_transactions == 0
+
+
+@pytest.mark.requirement("import.references")
+def test_equal_content_under_other_references_of_the_same_kind_is_another_booking(bank: Bank) -> None:
+    bank.bring(bookings("2026-11-02 | -5.00 | Shop | x | references=servicer:1"))
+    assert bank.bring(bookings("2026-11-02 | -5.00 | Shop | x | references=servicer:2")).new_transactions == 1
+
+
+@pytest.mark.requirement("import.references")
+def test_equal_content_is_the_same_booking_when_one_source_gives_no_reference(bank: Bank) -> None:
+    bank.bring(bookings("2026-11-02 | -5.00 | Shop | x | references=servicer:1"))
+    assert bank.bring(bookings("2026-11-02 | -5.00 | Shop | x")).new_transactions == 0
+
+
+@pytest.mark.requirement("import.line-breaks")
+def test_line_breaks_and_case_make_no_new_booking(bank: Bank) -> None:
+    bank.bring(bookings("2026-11-02 | -5.00 | Stadtwerke | Abschlag November Vertrag 12"))
+    assert (
+        bank.bring(bookings("2026-11-02 | -5.00 | STADTWERKE | Abschlag Nov ember Ver trag 12")).new_transactions == 0
+    )
+
+
+@pytest.mark.requirement("import.provider-id")
+def test_a_provider_id_is_the_booking_whatever_it_says_now(bank: Bank) -> None:
+    bank.bring(bookings("2026-11-02 | -5.00 | Shop | x | provider_id=p1"))
+    (before,) = bank.ids()
+    report = bank.bring(bookings("2026-11-03 | -5.50 | Shop | corrected | provider_id=p1"))
+    assert (report.new_transactions, report.changes) == (0, [(before, "modified")])
+    (row,) = bank.rows("id, amount, purpose, booking_date")
+    assert (row["id"], row["amount"], row["purpose"]) == (before, Decimal("-5.50000"), "corrected")
+
+
+@pytest.mark.requirement("import.reproducible")
+def test_ids_are_the_same_after_a_rebuild_and_differ_between_users(new_bank: NewBank) -> None:
+    rows = bookings("2026-11-02 | -5.00 | Shop | x")
+    eva, adam = new_bank("eva"), new_bank("adam")
+    eva.bring(rows)
+    adam.bring(rows)
+    before = eva.ids()
+    assert not before & adam.ids()
+    eva.database.execute("DELETE FROM transactions WHERE user_id = $1", eva.user.id)
+    eva.bring(rows)
+    assert eva.ids() == before
+
+
+@pytest.mark.requirement("import.account-by-iban")
+def test_one_iban_through_two_connections_is_one_account(new_bank: NewBank) -> None:
+    by_file, by_bank = new_bank("eva", "Files"), new_bank("eva", "Bank")
+    by_file.bring(bookings("2026-11-02 | -5.00 | Shop | x"))
+    assert by_bank.bring(bookings("2026-11-02 | -5.00 | Shop | x")).new_transactions == 0
+    assert len(by_bank.database.rows("SELECT id FROM accounts")) == 1
+
+
+@pytest.mark.requirement("import.account-by-iban")
+def test_one_iban_with_two_currencies_is_two_accounts(bank: Bank) -> None:
+    bank.bring(bookings("2026-11-02 | -5.00 | Shop | x"))
+    dollars = AccountRecord(stable_key=GIRO.stable_key, iban=GIRO.iban, currency="USD")
+    bank.bring(bookings("2026-11-02 | -5.00 | Shop | x", currency="USD"), account=dollars)
+    assert len(bank.database.rows("SELECT id FROM accounts")) == 2
+
+
+HISTORY = bookings("""
+    2026-10-01 | -2.80 | Café | Kaffee
+    2026-10-01 | -2.80 | Café | Kaffee
+    2026-10-01 | -2.80 | Café | Espresso
+    2026-10-02 | -2.80 | Café | Kaffee
+    2026-10-02 | 100.00 | Oma | Geschenk | references=servicer:a
+    2026-10-03 | 100.00 | Oma | Geschenk | references=servicer:b
+    2026-10-03 | -40.00 | Tanke | | provider_id=p9
+    2026-10-04 | -2.80 | Café | Kaffee
+""")
+
+
+@pytest.mark.requirement("import.any-order")
+@settings(max_examples=12)
+@given(
+    windows=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=6),
+    order=st.randoms(use_true_random=False),
+)
+def test_any_split_into_overlapping_whole_days_gives_the_same_bookings(
+    tmp_path_factory: pytest.TempPathFactory, windows: list[tuple[int, int]], order: Random
+) -> None:
+    days = sorted({record.booking_date for record in HISTORY})
+    files = [[record for record in HISTORY if record.booking_date == day] for day in days]
+    for first, last in windows:
+        files.append(
+            [record for record in HISTORY if days[min(first, last)] <= record.booking_date <= days[max(first, last)]]
+        )
+    order.shuffle(files)
+    database = Database(tmp_path_factory.mktemp("split") / "store.duckdb")
+    schema.migrate(database, now=NOW)
+    whole, pieces = make_bank(database, NOW, "Eva"), make_bank(database, NOW, "eva2")
+    whole.bring(HISTORY)
+    for file in files:
+        pieces.bring(file)
+    said = "booking_date, amount, counterpart_name, purpose, identity"
+    assert sorted(map(str, pieces.rows(said))) == sorted(map(str, whole.rows(said)))
+    database.close()
