@@ -55,7 +55,7 @@ def eligible(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
             brand=folded(pl.col("merchant_name")),
             price=pl.col("amount").abs().cast(pl.Float64),
         )
-        .sort("user_id", "booking_date", "id")
+        .sort("booking_date", "id")
         .collect()
     )
     wording = pl.concat_str([pl.col("name"), pl.col("note")], separator=" | ", ignore_nulls=True)

@@ -1,10 +1,23 @@
 """Who is paid: one key per payee of a user, whatever the bank, the card terminal or an intermediary wrote."""
 
+import unicodedata
+
 import polars as pl
 
 KEY_WORDS = 2  # the first two words that mean something; later ones are branches, products, numbers
 PREFIX_LETTERS = 9  # "spiegelplus" and "spiegel plus 0481" are one payee
 STEM_LETTERS = 4  # with an equal amount beside it, four letters are enough
+
+GERMAN = {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "ø": "o", "œ": "oe", "ł": "l", "đ": "d", "ı": "i"}
+ACCENTED = {
+    letter: "".join(part for part in unicodedata.normalize("NFKD", letter) if not unicodedata.combining(part))
+    for letter in map(chr, range(0xC0, 0x250))
+}
+PLAIN_LETTERS = {
+    **{letter: bare for letter, bare in ACCENTED.items() if bare.isascii()},
+    **{chr(mark): "" for mark in range(0x300, 0x370)},  # the same letters, written as letter and mark
+    **GERMAN,
+}
 
 INTERMEDIARIES = (
     r"^(?:paypal|pay pal|pp\b|klarna|sumup|sum up|i?zettle|stripe|paddle|adyen|mollie|lsp|sq\b|square\b|amazon pay\b|"
@@ -190,13 +203,7 @@ DROPPED_WORDS = sorted({*LEGAL_FORMS, *CITIES, *CARD_WORDS})
 
 def folded(text: pl.Expr) -> pl.Expr:
     """Lower case, umlauts written out, accents dropped, blanks trimmed; empty becomes null."""
-    plain = (
-        text.str.to_lowercase()
-        .str.replace_many(["ä", "ö", "ü", "ß", "ø", "å", "æ", "ł"], ["ae", "oe", "ue", "ss", "o", "a", "ae", "l"])
-        .str.normalize("NFKD")
-        .str.replace_all(r"\p{M}+", "")
-        .str.strip_chars()
-    )
+    plain = text.str.to_lowercase().str.replace_many(list(PLAIN_LETTERS), list(PLAIN_LETTERS.values())).str.strip_chars()
     return pl.when(plain != "").then(plain)
 
 
@@ -231,23 +238,28 @@ def behind_intermediary(text: pl.Expr, note: pl.Expr) -> pl.Expr:
 
 
 def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
-    """Adds `payee` (the key), `via` (collected by an intermediary), `contract_key` and `iban_key` (null when via)."""
-    text = pl.coalesce("name", "brand", "note")
+    """Adds `payee` (the key), `label` (its text), `via` (collected by an intermediary), `brand_key` (of the enriched
+    name, null for an intermediary), `contract_key` and `iban_key` (null when via)."""
+    text, asked = pl.col("text"), pl.col("asked")
+    texted = charges.with_columns(text=pl.coalesce("name", "brand", "note")).with_columns(
+        asked=pl.when(is_intermediary(text)).then("note")
+    )
+    keys = ["text", "asked", "brand"]
     texts = (
-        charges.lazy()
-        .select("name", "brand", "note")
+        texted.lazy()
+        .select(keys)
         .unique()
         .with_columns(
             via=is_intermediary(text).fill_null(False),
-            raw_key=key_of(behind_intermediary(text, pl.col("note"))),
-            label=behind_intermediary(text, pl.col("note")),
+            label=behind_intermediary(text, asked),
             brand_key=pl.when(~is_intermediary(pl.col("brand"))).then(key_of(pl.col("brand"))),
         )
+        .with_columns(raw_key=key_of(pl.col("label")))
         .collect()
     )
     mandate = pl.when(~pl.col("via")).then(pl.col("mandate_reference"))
     iban = pl.when(~pl.col("via")).then(pl.col("counterpart_iban"))
-    keyed = charges.join(texts, on=["name", "brand", "note"], how="left", nulls_equal=True, maintain_order="left")
+    keyed = texted.join(texts, on=keys, how="left", nulls_equal=True, maintain_order="left")
     keyed = keyed.with_columns(
         contract_key=mandate,
         iban_key=iban,
