@@ -58,7 +58,7 @@ def category(evidence: Evidence) -> Verdict:
         return Verdict(merchant.intermediary.category, f"intermediary:{merchant.intermediary.name.lower()}")
     if evidence.purpose_code in LAST_RESORT_CODES and not evidence.is_credit:
         return Verdict("SHOPPING", f"purpose-code:{evidence.purpose_code}")
-    if evidence.kind in PAYMENT_TYPES and _may_be_private(merchant):
+    if evidence.kind in PAYMENT_TYPES and _may_be_private(merchant, evidence.purpose_words):
         return Verdict("TRANSFER", f"default:{evidence.kind}")
     return Verdict("OTHER", f"default:{evidence.kind}")
 
@@ -107,13 +107,14 @@ def _keywords(words: tuple[str, ...]) -> tuple[Found[Keyword], ...]:
     return tuple(KEYWORDS.all(words))
 
 
-def _may_be_private(merchant: Merchant) -> bool:
-    """A person, or two to four plain words that no company word marks as a firm."""
+def _may_be_private(merchant: Merchant, purpose_words: Sequence[str]) -> bool:
+    """A person; or two to four plain words that neither a company word nor talk of invoices marks as a firm."""
     if merchant.intermediary is not None or merchant.brand is not None:
         return False
     if merchant.is_person is not None:
         return merchant.is_person
-    return 2 <= len(merchant.label_words) <= 4 and merchant.rule != "purpose"
+    is_plain = all(len(word) > 1 for word in merchant.label_words)
+    return 2 <= len(merchant.label_words) <= 4 and is_plain and INVOICE.best(purpose_words) is None
 
 
 def _codes() -> dict[tuple[str, str], str]:
@@ -128,6 +129,7 @@ def _mccs() -> dict[str, str]:
     return known
 
 
+INVOICE = Phrases((phrase, True) for [phrase] in table("invoice_words.txt"))
 PURPOSES = _codes()
 MCCS = _mccs()
 KEYWORDS = Phrases(

@@ -40,6 +40,8 @@ class Merchant(NamedTuple):
 SHOPPING_TYPES = {"card_payment", "direct_debit"}
 PAYMENT_TYPES = {"transfer", "standing_order"}
 OF_THE_BANK = {"interest", "fee", "cash_withdrawal", "cash_deposit"}
+INTERMEDIARY_WORDS_MAX = 4
+STARRED_LENGTH_MAX = 4  # "SP", "ZTL", "VIVA" are words of other names as well
 GLUED_BEHIND_LENGTH_MIN = 4
 GLUED_LENGTH_MIN = 6  # DISNEYPLUS, SPOTIFYP2B6A1: shorter stems begin too many other words
 NO_NAME = {"issuer", "unknown", "na", "unbekannt", "notprovided", "verschiedene", "nicht", "empfanger"}
@@ -101,7 +103,7 @@ def merchant(name: str | None, purpose: str | None, purpose_words: Sequence[str]
 
 def is_intermediary(name: str | None) -> bool:
     """Whether a counterpart only carries payments for others; its ids and IBANs say nothing of a merchant."""
-    return name is not None and _intermediary(words_of(name)) is not None
+    return name is not None and _intermediary(words_of(name), has_star="*" in name) is not None
 
 
 @lru_cache(maxsize=65_536)
@@ -110,7 +112,7 @@ def _from_label(label: str, kind: str) -> Merchant:
     if is_slip(label):
         label = slip_text(label)
     label_words = words_of(label)
-    carrier = _intermediary(label_words)
+    carrier = _intermediary(label_words, has_star="*" in label)
     person: bool | None
     intermediary: Intermediary | None
     if carrier is not None:
@@ -146,7 +148,7 @@ def _from_purpose(purpose: str, purpose_words: Sequence[str], kind: str) -> Merc
     all_words = tuple(purpose_words)
     slip = slip_text(purpose) if kind in (*SHOPPING_TYPES, "other") else ""
     slip_words = words_of(slip)
-    carrier = _intermediary(slip_words or all_words)
+    carrier = _intermediary(slip_words or all_words, has_star="*" in purpose)
     if carrier is not None:
         intermediary, used = carrier
         known = Merchant(intermediary.name, "intermediary", None, intermediary, (), False)
@@ -163,7 +165,7 @@ def _from_purpose(purpose: str, purpose_words: Sequence[str], kind: str) -> Merc
     if brand is not None:
         return Merchant(brand.name, brand.rule, brand, None, all_words, False)
     if kind != "card_payment":
-        return Merchant(None, "none", None, None, all_words, None)
+        return Merchant(None, "none", None, None, all_words, False)
     head = before_number(slip)
     return Merchant(tidy(head) if head else None, "purpose" if head else "none", None, None, all_words, False)
 
@@ -173,7 +175,7 @@ def _behind(known: Merchant, purpose: str, purpose_words: Sequence[str]) -> Merc
     for pattern in BEHIND_PATTERNS:
         match = pattern.search(purpose)
         shop_words = words_of(match[1]) if match else ()
-        if match and shop_words and _intermediary(shop_words) is None:
+        if match and shop_words and _intermediary(shop_words, has_star=False) is None:
             brand = _brand(shop_words, is_shop=True)
             if brand is not None:
                 return known._replace(name=brand.name, rule=brand.rule, brand=brand, label_words=shop_words)
@@ -184,12 +186,12 @@ def _behind(known: Merchant, purpose: str, purpose_words: Sequence[str]) -> Merc
     return known
 
 
-def _intermediary(label_words: Sequence[str]) -> tuple[Intermediary, int] | None:
-    """The intermediary whose words begin the label, and how many words they are."""
-    for size in range(min(4, len(label_words)), 0, -1):
-        found = INTERMEDIARIES.get(tuple(label_words[:size]))
-        if found is not None:
-            return (found, size) if size < len(label_words) or len(label_words[0]) > 3 else None
+def _intermediary(label_words: Sequence[str], *, has_star: bool) -> tuple[Intermediary, int] | None:
+    """The intermediary whose words begin the label, and how many words they are; short ones need a star (SQ *)."""
+    for size in range(min(INTERMEDIARY_WORDS_MAX, len(label_words)), 0, -1):
+        start = tuple(label_words[:size])
+        if start in INTERMEDIARIES and (has_star or sum(map(len, start)) > STARRED_LENGTH_MAX):
+            return INTERMEDIARIES[start], size
     return None
 
 

@@ -24,7 +24,7 @@ def is_person(label: str, label_words: Sequence[str]) -> bool | None:
         return None
     if len(label_words) > 1 and any(word in FIRST_NAMES for word in label_words):
         return True
-    if 2 <= len(label_words) <= 4 and len(label_words[0]) == 1 and len(label_words[-1]) > 2:
+    if 2 <= len(label_words) <= 4 and len(label_words[0]) == 1 and any(len(word) > 2 for word in label_words):
         return True  # W. KOELEWIJN: Dutch and British statements abbreviate first names
     return False if OTHER_TRADES.best(label_words) is not None else None
 
@@ -35,7 +35,7 @@ def _trades(*, is_sure: bool) -> Phrases[bool]:
     return Phrases((phrase, True) for phrase in phrases if (len(phrase.strip("*")) >= SURE_LENGTH_MIN) is is_sure)
 
 
-COMPANY = Phrases((word, True) for word in words("company_words.txt"))
+COMPANY = Phrases((word.replace("_", " "), True) for word in words("company_words.txt"))
 TITLES = frozenset(fold(word) for word in words("titles.txt"))
 FIRST_NAMES = frozenset(fold(word) for word in words("first_names.txt"))
 SURE_TRADES = _trades(is_sure=True)

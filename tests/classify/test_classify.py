@@ -1,0 +1,256 @@
+"""The chains of type and category: which rule comes before which, and that every answer names its rule."""
+
+import time
+from collections.abc import Callable
+from decimal import Decimal
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analytics.classify import DERIVED, classify
+from analytics.facts import CATEGORIES, TYPES, table
+from analytics.frames import CLASSIFIABLE
+from analytics.rules import parse_rules
+
+Bookings = Callable[..., pl.DataFrame]
+OWN = "DE89370400440532013000"
+OTHER = "DE02120300000000202051"
+
+
+def derived(rows: pl.DataFrame, **arguments: object) -> dict[str, str | None]:
+    own = arguments.pop("own_ibans", {})
+    return classify(rows, own_ibans=own, **arguments).select(*DERIVED).row(0, named=True)  # type: ignore[arg-type]  # keyword sets of single tests
+
+
+@pytest.mark.requirement("interface 2.4 type")
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ({"bank_transaction_code": "PMNT-RDDT-ESDD", "gvc": "166"}, "direct_debit"),
+        ({"bank_transaction_code": "PMNT-NTAV-NTAV", "gvc": "106"}, "card_payment"),
+        ({"bank_transaction_code": "PMNT-MCOP-OTHR", "gvc": "083", "swift_code": "NTRF"}, "cash_withdrawal"),
+        ({"gvc": "117", "bank_text": "FOLGELASTSCHRIFT"}, "standing_order"),
+        ({"gvc": "999", "swift_code": "NDDT"}, "direct_debit"),
+        ({"swift_code": "NMSC", "purpose_code": "CCRD"}, "card_payment"),
+        ({"swift_code": "NTRF", "bank_text": "SEPA INCASSO"}, "direct_debit"),
+        ({"swift_code": "NTRF"}, "transfer"),
+        ({"mcc": "5411"}, "card_payment"),
+        ({"mcc": "6011"}, "cash_withdrawal"),
+        ({"mandate_reference": "M-1"}, "direct_debit"),
+        ({"counterpart_iban": OTHER}, "transfer"),
+        ({}, "other"),
+    ],
+)
+def test_the_first_rule_of_the_chain_that_answers_gives_the_type(
+    bookings: Bookings, row: dict[str, str], expected: str
+) -> None:
+    assert derived(bookings({"amount": "-1", **row}))["type"] == expected
+
+
+@pytest.mark.requirement("interface 2.4 type")
+@pytest.mark.parametrize(
+    ("amount", "code", "expected"),
+    [
+        ("1", "PMNT-RCDT-SALA", "salary"),
+        ("-1", "PMNT-ICDT-SALA", "transfer"),  # an employer pays
+        ("-1", "PMNT-CNTR-OTHR", "cash_withdrawal"),
+        ("1", "PMNT-CNTR-OTHR", "cash_deposit"),
+        ("1", "PMNT-RDDT-UPDD", "direct_debit"),  # a debit that came back
+        ("-1", "PMNT-RCDT-ESCT", "transfer"),  # families are used both ways: the sign decides the rest
+    ],
+)
+def test_the_sign_decides_where_a_code_is_ambiguous(bookings: Bookings, amount: str, code: str, expected: str) -> None:
+    assert derived(bookings({"amount": amount, "bank_transaction_code": code}))["type"] == expected
+
+
+@pytest.mark.requirement("interface 2.4 type")
+def test_every_type_of_the_interface_can_be_derived_and_no_other() -> None:
+    values = {row[-1] for name in ("iso_types.tsv", "gvc_types.tsv", "swift_types.tsv") for row in table(name)}
+    assert values - {"?"} == set(TYPES)
+
+
+@pytest.mark.requirement("issue 4 category")
+def test_the_order_of_the_category_chain(bookings: Bookings) -> None:
+    row = {
+        "amount": "-10",
+        "counterpart_name": "REWE Markt GmbH",
+        "counterpart_iban": OWN,
+        "creditor_id": "DE98ZZZ09999999999",
+        "purpose": "Miete",
+        "purpose_code": "INSU",
+        "mcc": "5912",
+    }
+    rule = parse_rules(
+        '{"id": "r1", "field": "counterpartName", "operator": "contains", "value": "rewe", "category": "SHOPPING"}'
+    )
+    memory = {"creditor:DE98ZZZ09999999999": "DINING"}
+    steps = []
+    for arguments in (
+        {"own_ibans": {OWN: None}, "rules": rule, "corrections": memory},
+        {"own_ibans": {OWN: None}, "corrections": memory},
+        {"own_ibans": {OWN: None}},
+        {},
+    ):
+        answer = derived(bookings(row), **arguments)
+        steps.append((answer["category"], answer["category_rule"]))
+    for left_out in ("purpose_code", "mcc", "counterpart_name", "purpose"):
+        del row[left_out]
+        answer = derived(bookings(row))
+        steps.append((answer["category"], answer["category_rule"]))
+    assert steps == [
+        ("SHOPPING", "user-rule:r1"),
+        ("DINING", "correction:creditor"),
+        ("TRANSFER", "own-account"),
+        ("INSURANCE", "purpose-code:INSU"),
+        ("HEALTH", "mcc:5912"),
+        ("GROCERIES", "brand:rewe"),
+        ("RENT", "keyword:miete"),
+        ("OTHER", "default:direct_debit"),
+    ]
+
+
+@pytest.mark.requirement("issue 4 category")
+@pytest.mark.parametrize(
+    ("account_kind", "other_kind", "expected"),
+    [
+        ("checking", "checking", "TRANSFER"),
+        ("checking", None, "TRANSFER"),
+        ("checking", "savings", "SAVINGS"),
+        ("securities", "checking", "SAVINGS"),
+        ("credit_card", "checking", "TRANSFER"),
+    ],
+)
+def test_an_own_transfer_is_saving_when_either_side_saves(
+    bookings: Bookings, account_kind: str, other_kind: str | None, expected: str
+) -> None:
+    row = {"amount": "-10", "counterpart_iban": "DE89 3704 0044 0532 0130 00", "account_kind": account_kind}
+    answer = derived(bookings({**row, "counterpart_name": "Erika Mustermann"}), own_ibans={OWN: other_kind})
+    assert (answer["category"], answer["category_rule"]) == (expected, "own-account")
+    assert answer["merchant_name"] is None
+
+
+@pytest.mark.requirement("issue 4 merchant")
+@pytest.mark.parametrize(
+    ("name", "purpose", "expected"),
+    [
+        ("REWE SAGT DANKE. 4711//Koeln/DE", "", "REWE"),
+        ("PAYPAL *SPOTIFY", "", "Spotify"),
+        ("SumUp *Cafe Blume", "", "Cafe Blume"),
+        ("SQ *BLUE DOOR DINER", "", "Blue Door Diner"),
+        ("AMZN Mktp DE*2K4AB", "", "Amazon"),
+        ("PAYPAL *IKEADEUTSCHLAN", "", "IKEA"),
+        ("Zettle_*Kleine Roesterei", "", "Kleine Roesterei"),
+        (
+            "PayPal Europe S.a.r.l. et Cie S.C.A",
+            "1034/PP.1494.PP/. LIEFERANDO, Ihr Einkauf bei LIEFERANDO",
+            "Lieferando",
+        ),
+        ("PayPal Europe S.a.r.l. et Cie S.C.A", "Guthaben aufladen", "PayPal"),
+        ("BUCHLADEN AM ECK 65705220764", "", "Buchladen am Eck"),
+        ("Beispiel Moden GmbH & Co. KG", "", "Beispiel Moden"),
+        ("", "CHECKCARD 0105 SHELL OIL 57442 CHARLOTTE NC", "Shell"),
+    ],
+)
+def test_a_card_payment_shows_the_shop_a_person_would_recognise(
+    bookings: Bookings, name: str, purpose: str, expected: str
+) -> None:
+    row = {"amount": "-5", "counterpart_name": name, "purpose": purpose, "bank_transaction_code": "PMNT-CCRD-POSD"}
+    assert derived(bookings(row))["merchant_name"] == expected
+
+
+@pytest.mark.requirement("issue 4 merchant")
+@pytest.mark.parametrize(
+    "name", ["Erika Mustermann", "MUSTERMANN, MAX", "Herr Beispiel", "W. KOELMAN EO", "Dirk Penny"]
+)
+def test_a_private_person_is_never_a_merchant(bookings: Bookings, name: str) -> None:
+    answer = derived(bookings({"amount": "-5", "counterpart_name": name, "bank_transaction_code": "PMNT-ICDT-ESCT"}))
+    assert (answer["merchant_name"], answer["category"]) == (None, "TRANSFER")
+
+
+@pytest.mark.requirement("issue 4 merchant")
+def test_a_transfer_to_a_company_is_not_called_a_transfer_between_people(bookings: Bookings) -> None:
+    row = {"amount": "-5", "counterpart_name": "Dachdeckerei Beispiel GmbH", "counterpart_iban": OTHER}
+    answer = derived(bookings(row))
+    assert (answer["merchant_name"], answer["category"]) == ("Dachdeckerei Beispiel", "OTHER")
+
+
+@pytest.mark.requirement("issue 4 correction memory")
+def test_a_correction_holds_for_the_shop_and_not_for_all_that_one_intermediary_carries(bookings: Bookings) -> None:
+    carried = {"amount": "-5", "counterpart_name": "PAYPAL *WOLLKISTE", "creditor_id": "LU96ZZZ0000000000000000058"}
+    memory = {"creditor:LU96ZZZ0000000000000000058": "DINING", "merchant:wollkiste": "SHOPPING"}
+    answer = derived(bookings(carried), corrections=memory)
+    assert (answer["category"], answer["category_rule"]) == ("SHOPPING", "correction:merchant")
+
+
+@pytest.mark.requirement("issue 4 rule stored")
+def test_a_users_rule_may_name_merchant_and_type_and_leave_the_category_to_the_chain(bookings: Bookings) -> None:
+    rules = parse_rules(
+        '{"field": "purpose", "operator": "startswith", "value": "Kitty", "merchant": "Flat share", "type": "transfer"}'
+    )
+    answer = derived(bookings({"amount": "-5", "purpose": "kitty march", "mcc": "5411"}), rules=rules)
+    assert (answer["merchant_name"], answer["merchant_rule"]) == ("Flat share", "user-rule:1")
+    assert (answer["type"], answer["type_rule"]) == ("transfer", "user-rule:1")
+    assert (answer["category"], answer["category_rule"]) == ("GROCERIES", "mcc:5411")
+
+
+@pytest.mark.requirement("issue 4 rule stored")
+def test_other_columns_and_the_order_stay_and_an_empty_frame_gets_the_columns(bookings: Bookings) -> None:
+    rows = bookings({"amount": "-1", "purpose": "b"}, {"amount": "-2", "purpose": "a"}).with_columns(
+        id=pl.Series("xy"[i] for i in range(2))
+    )
+    answer = classify(rows, own_ibans={})
+    assert answer["id"].to_list() == ["x", "y"]
+    assert answer.drop(*DERIVED).equals(rows.drop("merchant_name"))
+    assert dict(classify(rows.clear(), own_ibans={}).select(*DERIVED).schema) == DERIVED
+
+
+TEXT = st.none() | st.text(max_size=40)
+ROWS = st.fixed_dictionaries(
+    {
+        "amount": st.decimals(min_value=-10_000, max_value=10_000, places=2),
+        **{column: TEXT for column, dtype in CLASSIFIABLE.items() if dtype == pl.String()},
+        "is_reversal": st.booleans(),
+        "is_return": st.booleans(),
+    }
+)
+
+
+@pytest.mark.requirement("issue 4 category")
+@given(ROWS)
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_whatever_a_bank_writes_gets_a_type_and_a_category_with_their_rules(
+    row: dict[str, str | bool | Decimal],
+) -> None:
+    rows = pl.DataFrame([row], schema=CLASSIFIABLE)
+    first = classify(rows, own_ibans={})
+    assert first.equals(classify(rows, own_ibans={}))
+    answer = first.row(0, named=True)
+    assert answer["type"] in TYPES
+    assert answer["category"] in CATEGORIES
+    assert answer["type_rule"]
+    assert answer["category_rule"]
+    assert answer["merchant_rule"]
+    assert answer["merchant_name"] is None or 0 < len(answer["merchant_name"]) <= 60
+
+
+@pytest.mark.requirement("issue 4 speed")
+def test_cost_grows_with_the_rows_and_twenty_thousand_take_less_than_two_seconds(bookings: Bookings) -> None:
+    rows = bookings({"amount": "-1", "counterpart_name": "SHOP", "purpose": "Rechnung"})
+    many = pl.concat([rows] * 20_000).with_columns(
+        counterpart_name=pl.format("Buchladen Nr {} Beispielstadt", pl.int_range(20_000)),
+        purpose=pl.format("Rechnung {} vom 3. Maerz fuer ein Buch und {}", pl.int_range(20_000), pl.int_range(20_000)),
+    )
+    started = time.process_time()
+    classify(many, own_ibans={})
+    assert time.process_time() - started < 2  # measured: 0.4 s
+
+
+@pytest.mark.requirement("issue 4 category")
+@pytest.mark.parametrize("line", [" ".join(["pp"] * 2_000), "*" * 2_000, "PP." * 1_000, "1.1" * 1_000, " -" * 2_000])
+def test_no_text_makes_it_slow(bookings: Bookings, line: str) -> None:
+    started = time.process_time()
+    for column in ("purpose", "counterpart_name", "bank_text"):
+        classify(bookings({"amount": "-1", column: line, "mcc": "5411"}), own_ibans={})
+    assert time.process_time() - started < 1

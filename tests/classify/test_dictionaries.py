@@ -1,0 +1,77 @@
+"""The tables of facts: enough of them, well formed, and no entry that can never answer."""
+
+import pytest
+
+from analytics.facts import CATEGORIES, TYPES, spread, table, words
+from analytics.merchants import is_intermediary
+from analytics.phrases import Phrases, words_of
+
+
+@pytest.mark.requirement("issue 4 dictionary")
+def test_the_dictionary_knows_400_brands_and_150_keywords_of_the_thirteen_categories() -> None:
+    brands = table("brands.tsv")
+    keywords = [phrase for _, _, phrases in table("keywords.tsv") for phrase in phrases.split(", ")]
+    assert len({name for _, name, *_ in brands}) >= 400
+    assert len(set(keywords)) >= 150
+    assert {category for category, *_ in brands} == set(CATEGORIES) - {"SALARY"}  # nobody's brand is a salary
+    assert {category for category, _, _ in table("keywords.tsv")} <= set(CATEGORIES)
+    assert {scope for _, scope, _ in table("keywords.tsv")} == {"name", "company", "text"}
+
+
+@pytest.mark.requirement("issue 4 dictionary")
+def test_no_spelling_belongs_to_two_brands() -> None:
+    owners: dict[tuple[str, ...], set[tuple[str, str]]] = {}
+    for category, name, *aliases in table("brands.tsv"):
+        for alias in aliases[0].split(", ") if aliases else [name]:
+            owners.setdefault(words_of(alias.removeprefix("?")), set()).add((category, name))
+    assert {alias: names for alias, names in owners.items() if len(names) > 1} == {}
+    assert () not in owners
+
+
+@pytest.mark.requirement("issue 4 dictionary")
+def test_every_code_table_says_known_types_and_categories() -> None:
+    for name in ("iso_types.tsv", "gvc_types.tsv", "swift_types.tsv", "purpose_types.tsv"):
+        assert {row[-1] for row in table(name)} <= {*TYPES, "?"}
+        assert {row[1] for row in table(name)} <= {"+", "-", "*"}
+    assert {row[-1] for name in ("mcc_categories.tsv", "purpose_categories.tsv") for row in table(name)} <= {
+        *CATEGORIES
+    }
+    assert list(spread("304-306")) == [304, 305, 306]
+    assert list(spread("083")) == [83]
+    assert "lukas" in words("first_names.txt")
+
+
+@pytest.mark.requirement("issue 4 intermediaries")
+def test_an_intermediary_is_known_by_its_first_words_and_short_ones_need_their_star() -> None:
+    assert is_intermediary("PayPal Europe S.a.r.l. et Cie S.C.A")
+    assert is_intermediary("SP *SHOP")
+    assert not is_intermediary("SP Markt GmbH")
+    assert not is_intermediary("REWE")
+    assert not is_intermediary(None)
+
+
+@pytest.mark.requirement("issue 4 dictionary")
+def test_phrases_match_whole_words_and_parts_only_where_a_star_says_so() -> None:
+    phrases = Phrases(
+        [("miete", 1), ("*apotheke", 2), ("kino*", 3), ("*versicher*", 4), ("haus und grund", 5), ("haus", 6)]
+    )
+
+    def found(text: str) -> int | None:
+        best = phrases.best(words_of(text))
+        return best.meaning if best else None
+
+    assert [found(text) for text in ("Miete", "Vermieter", "Rosen-Apotheke", "LOEWENAPOTHEKE", "Apothekerbank")] == [
+        1,
+        None,
+        2,
+        2,
+        None,
+    ]
+    assert [found(text) for text in ("Kinokarte", "Pippikino", "Kfz-Versicherung", "Haus und Grund e.V.", "Haus")] == [
+        3,
+        None,
+        4,
+        5,
+        6,
+    ]
+    assert found("") is None
