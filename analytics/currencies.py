@@ -61,7 +61,7 @@ def convert(
     one before it, rounded half to even to the currency's digits. Rows in `currency` stay exactly as they are; rows
     outside `where` need no rate and get 0. Raises MissingRate (decision 19)."""
     is_foreign = where & (pl.col("currency") != currency)
-    foreign = frame.filter(is_foreign)
+    foreign = frame.filter(is_foreign) if (frame["currency"] != currency).any() else frame.clear()
     as_it_is = pl.when(where).then(pl.col(amount)).otherwise(0).cast(FIGURE)
     if foreign.is_empty():
         return frame.with_columns(as_it_is.alias("home_amount"))
