@@ -32,7 +32,8 @@ _KINDS: dict[str, AccountKind] = {
 
 def detect(head: bytes) -> bool:
     """Whether this is the beginning of a camt.052, .053 or .054 message, with or without an envelope."""
-    return bool(_MESSAGE.search(_characters(head)))
+    text = head.replace(b"\x00", b"").decode("ascii", "replace").lstrip("\ufffd \t\r\n")  # UTF-16 included
+    return text.startswith("<") and bool(_MESSAGE.search(text))
 
 
 def read(stream: BinaryIO) -> Iterator[Record]:
@@ -301,11 +302,6 @@ def _absorb(statement: _Statement, before: etree._Element) -> None:
 def _refuse_doctype(element: etree._Element) -> None:
     if element.getroottree().docinfo.internalDTD is not None:
         raise UnsupportedFile("the file declares a DOCTYPE, which no bank statement needs.")
-
-
-def _characters(head: bytes) -> str:
-    """The beginning of a file as text, enough to look for names in it, whatever its encoding."""
-    return head.replace(b"\x00", b"").decode("ascii", "replace")
 
 
 class _Window:

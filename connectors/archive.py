@@ -1,0 +1,92 @@
+"""Opens ZIP containers of statements: every member is read as a stream, within limits, and its name is never used."""
+
+import io
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
+from connectors.limits import (
+    HEAD_BYTES,
+    ZIP_MEMBER_BYTES_MAX,
+    ZIP_MEMBERS_MAX,
+    ZIP_RATIO_FREE_BYTES,
+    ZIP_RATIO_MAX,
+    ZIP_TOTAL_BYTES_MAX,
+)
+
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_ENCRYPTED = 0x1
+
+
+def detect(head: bytes) -> bool:
+    """Whether the file is a ZIP container, an empty one included."""
+    return head[:4] in (b"PK\x03\x04", b"PK\x05\x06")
+
+
+def members(stream: BinaryIO) -> Iterator[BinaryIO]:
+    """The files in the container one after the other, each readable until the next one is asked for.
+
+    `LimitExceeded` for too many, too large, or too well compressed ones (sources 7), `UnsupportedFile` for encrypted
+    or unusually packed ones, `MalformedFile` for damage; all of them also while a member is being read.
+    """
+    try:
+        container = zipfile.ZipFile(stream)
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        raise MalformedFile("the ZIP container is damaged or cut off.") from None
+    with container:
+        files = [info for info in container.infolist() if not info.is_dir() and "__MACOSX/" not in info.filename]
+        if len(files) > ZIP_MEMBERS_MAX:
+            raise LimitExceeded(f"more than {ZIP_MEMBERS_MAX} files in the ZIP container.")
+        if sum(info.file_size for info in files) > ZIP_TOTAL_BYTES_MAX:
+            raise LimitExceeded("the ZIP container holds more than is allowed.")
+        if len({info.header_offset for info in files}) < len(files):
+            raise MalformedFile("the ZIP container lists the same content twice.")
+        total = 0
+        for number, info in enumerate(files, start=1):
+            if info.flag_bits & _ENCRYPTED or info.compress_type not in _METHODS:
+                raise UnsupportedFile(f"file {number} of the ZIP container is encrypted or packed in an unusual way.")
+            member = _Member(container, info, number, total)
+            with io.BufferedReader(member, buffer_size=HEAD_BYTES) as reader:
+                yield reader
+            total += member.count
+
+
+class _Member(io.RawIOBase):
+    """One file of the container; what the container says about sizes is not believed but enforced while reading."""
+
+    def __init__(self, container: zipfile.ZipFile, info: zipfile.ZipInfo, number: int, total: int) -> None:
+        super().__init__()
+        self._number = number
+        self._total = total
+        self._packed = max(info.compress_size, 1)
+        self.count = 0
+        try:
+            self._stream = container.open(info)
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
+            raise self._damaged() from None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # typeshed: any writable buffer
+        try:
+            chunk = self._stream.read(len(buffer))
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError):
+            raise self._damaged() from None
+        self.count += len(chunk)
+        if self.count > ZIP_MEMBER_BYTES_MAX or self._total + self.count > ZIP_TOTAL_BYTES_MAX:
+            raise LimitExceeded(f"file {self._number} of the ZIP container is larger than allowed.")
+        if self.count > ZIP_RATIO_FREE_BYTES and self.count > ZIP_RATIO_MAX * self._packed:
+            raise LimitExceeded(f"file {self._number} of the ZIP container is packed more than {ZIP_RATIO_MAX} to 1.")
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
+
+    def close(self) -> None:
+        if not self.closed and hasattr(self, "_stream"):
+            self._stream.close()
+        super().close()
+
+    def _damaged(self) -> MalformedFile:
+        return MalformedFile(f"file {self._number} of the ZIP container is damaged.")

@@ -1,0 +1,376 @@
+"""Reads MT940 and MT942 (SWIFT customer statements) line by line, one statement per :20: block.
+
+An own tokenizer instead of the mt-940 library: the reasons stand in docs/decisions/readers.md. What the free text of
+a booking (:86:) means is told in `connectors.mt940_details`.
+"""
+
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from typing import BinaryIO, NamedTuple
+
+from connectors.connector import LimitExceeded, MalformedFile
+from connectors.gvc import bank_transaction_code_of
+from connectors.limits import ENTRIES_MAX, FIELD_LINES_MAX, FILE_BYTES_MAX, LINE_CHARACTERS_MAX
+from connectors.mt940_details import read_details
+from connectors.text import (
+    clean,
+    clean_key,
+    currency_of,
+    day_or_month_end,
+    parse_amount,
+    parse_bic,
+    parse_iban,
+    reference,
+)
+from storage.records import AccountRecord, Record, StatementRecord, TransactionRecord
+
+_BLOCK = re.compile(r"(?m)^[^\w\n]{0,10}(?:\{.*\{4:\s*)?:20:[^\n]*\n(?:[^:\n][^\n]*\n){0,3}:(?:2[158]|60|34|NS|61)")
+_TAG = re.compile(r":(12|13|20|21|25|28|34|60|61|62|64|65|86|90|NS)([A-Z]?):")
+_ENVELOPE = re.compile(r".*\{4:")
+_STRAY = " \t\x01\x02\x03\x0b\x0c\ufeff\u00ef\u00bb\u00bf"  # before a tag: control bytes of old envelopes, a BOM
+_CLOCK_TAGS = frozenset({"12", "13", "21", "25", "28", "34"})  # ":25:30" in a text is half a time of day, not a field
+_LINE = re.compile(
+    r"(?P<value>\d{6})(?P<entry>\d{4}|[ ]{4})?"  # 20260131 instead of 2601310131 is met too: see _value_date
+    r"(?P<mark>R?[CD]|E[CD])[ ]?(?P<funds>[A-Z])?[ ]?(?P<amount>\d[\d.,]*|,\d+)[ ]?"
+    r"(?P<type>[A-Z][A-Z0-9]{3}|[NSF][A-Z0-9]{2}[ ])?(?P<customer>.*?)(?://(?P<bank>.*))?"
+)
+_LONG_DATE = re.compile(r"(?:19|20)(\d{6})(?=R?[CD])")
+_BALANCE = re.compile(r"(?P<mark>R?[CD])(?P<date>\d{6})(?P<currency>[A-Z]{3})?(?P<amount>\d[\d.,]*|,\d+)")
+_FLOOR = re.compile(r"([A-Z]{3})")
+_ORIGINAL = re.compile(r"/OCMT/([A-Z]{3})([\d.,]+)")
+_REFERENCE_DIGITS_MIN = 4  # after "//" some banks go on with words of the text
+_BIC_ACCOUNT = re.compile(r"([A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?)/")
+_RETURNS = frozenset({"RRTN", "UPDD", "UPCT", "UPCQ", "PRDD", "RPCR", "RCDD"})
+
+
+def detect(head: bytes) -> bool:
+    """Whether a :20: block with an account, a number or a balance after it stands in the beginning of the file."""
+    text = head.replace(b"\x00", b"").decode("latin-1").replace("\r\n", "\n").replace("\r", "\n")
+    return bool(_BLOCK.search(text))
+
+
+def read(stream: BinaryIO) -> Iterator[Record]:
+    """The statements of the file, streaming; `MalformedFile` or `LimitExceeded` when it cannot be read whole."""
+    source = _Lines(stream)
+    statement: _Statement | None = None
+    transactions = 0
+    for found in _fields(source):
+        if found.tag == "20" or statement is None:
+            if statement is not None:
+                transactions += len(statement.held) + (statement.entry is not None)
+                yield from _closed(statement)
+            statement = _Statement()
+        if found.tag in ("61", "62") and statement.currency and not statement.is_open:
+            yield _opened(statement)
+        for record in _take(found, statement):
+            transactions += 1
+            yield record
+    if statement is None:
+        raise MalformedFile("the file holds no statement.")
+    transactions += len(statement.held) + (statement.entry is not None)
+    yield from _closed(statement)
+    if transactions != source.entries:
+        raise MalformedFile(f"{source.entries} lines begin with :61:, but {transactions} bookings were found.")
+
+
+class _Field(NamedTuple):
+    tag: str
+    option: str
+    lines: list[str]
+    line: int
+
+
+@dataclass(slots=True)
+class _Statement:
+    """What has been read of the block that is open."""
+
+    account: str = ""
+    currency: str | None = None
+    sequence: str | None = None
+    opening: tuple[Decimal, date | None] | None = None
+    closing: tuple[Decimal, date | None] | None = None
+    is_interim: bool = False  # MT942: nothing in it is booked yet
+    is_open: bool = False  # its account has been handed over
+    is_after_entries: bool = False
+    booked: Decimal = Decimal(0)
+    entry: _Field | None = None
+    details: list[_Field] = field(default_factory=list)
+    held: list[tuple[_Field, list[_Field]]] = field(default_factory=list)  # until the currency is known
+
+
+def _take(found: _Field, statement: _Statement) -> Iterator[Record]:
+    if found.tag in ("86", "NS"):
+        if statement.entry is not None:
+            statement.details.append(found)
+        return
+    yield from _flushed(statement)
+    content = found.lines[0].strip()
+    if found.tag == "61":
+        statement.entry = found
+    elif found.tag == "25" and content:
+        statement.account = content
+    elif found.tag == "28":
+        statement.sequence = clean_key(content)
+    elif found.tag in ("60", "62"):
+        amount, day, currency = _balance(found)
+        statement.currency = statement.currency or currency
+        if amount is not None and found.tag == "60":
+            statement.opening = statement.opening or (amount, day)
+        elif amount is not None:
+            statement.closing = (amount, day)
+    elif found.tag in ("34", "90", "13"):
+        statement.is_interim = statement.opening is None
+        currency_found = _FLOOR.search(content)
+        if found.tag != "13" and currency_found:
+            statement.currency = statement.currency or currency_found[1]
+
+
+def _flushed(statement: _Statement) -> Iterator[TransactionRecord]:
+    """The entry that has just ended, or nothing while no currency is known."""
+    if statement.entry is None:
+        return
+    statement.held.append((statement.entry, statement.details))
+    statement.entry, statement.details = None, []
+    if statement.is_open:
+        yield from _unheld(statement)
+
+
+def _unheld(statement: _Statement) -> Iterator[TransactionRecord]:
+    held, statement.held = statement.held, []
+    for entry, details in held:
+        transaction = _transaction(entry, details, statement)
+        if transaction.status == "booked":
+            statement.booked += transaction.amount
+        yield transaction
+
+
+def _opened(statement: _Statement) -> AccountRecord:
+    statement.is_open = True
+    return _account(statement)
+
+
+def _account(statement: _Statement) -> AccountRecord:
+    """The account of :25:, which may be an IBAN, one with its currency behind it, bank code/number, or free text."""
+    written = statement.account
+    compact = "".join(written.split())
+    iban, currency = parse_iban(compact), statement.currency
+    if (
+        iban is None
+        and compact[-3:].isalpha()
+        and compact[-3:].isupper()
+        and compact[-3:] == (currency or compact[-3:])
+    ):
+        stripped = parse_iban(compact[:-3])
+        if stripped or (currency and re.fullmatch(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}", compact[:-3])):
+            iban, compact, currency = stripped, compact[:-3], compact[-3:]
+    prefix = _BIC_ACCOUNT.match(compact)
+    bic = parse_bic(prefix[1]) if prefix else None
+    currency = currency or currency_of(iban, bic)
+    key = iban or clean(compact) or "unnamed"
+    return AccountRecord(stable_key=key, currency=currency, iban=iban, bic=bic)
+
+
+def _closed(statement: _Statement) -> Iterator[Record]:
+    if not statement.is_open:
+        yield _opened(statement)
+    yield from _flushed(statement)
+    yield from _unheld(statement)
+    opening, closing = statement.opening, statement.closing
+    yield StatementRecord(
+        opening=opening[0] if opening else None,
+        opening_date=opening[1] if opening else None,
+        closing=closing[0] if closing else None,
+        closing_date=closing[1] if closing else None,
+        sequence=statement.sequence,
+        is_authoritative=opening is not None and closing is not None and opening[0] + statement.booked == closing[0],
+    )
+
+
+def _transaction(entry: _Field, extra: list[_Field], statement: _Statement) -> TransactionRecord:
+    line = _LONG_DATE.sub(r"\1", entry.lines[0].strip(), count=1)
+    parts = _LINE.fullmatch(line)
+    if parts is None:
+        raise MalformedFile(f"line {entry.line}: a :61: that cannot be read.")
+    try:
+        amount = _amount(parts["amount"])
+        value_date = _short_date(parts["value"])
+    except ValueError as error:
+        raise MalformedFile(f"line {entry.line}: a :61: with {error}.") from None
+    is_debit = parts["mark"] in ("D", "RC", "ED")  # a reversed credit leaves the account
+    amount = -amount if is_debit else amount
+    account = _account(statement)
+    currency = account.currency
+    supplement = [text for text in entry.lines[1:] if text.strip()]
+    details = read_details(
+        [(found.tag, found.lines) for found in extra], supplement, parts["customer"], is_german=_is_german(account)
+    )
+    code = bank_transaction_code_of(details.gvc, is_credit=amount > 0)
+    original = _ORIGINAL.search("".join(supplement))
+    is_original = original is not None and original[1] != currency
+    return TransactionRecord(
+        amount=amount,
+        currency=currency,
+        booking_date=_booking_date(parts["entry"], value_date),
+        value_date=value_date,
+        status="pending" if statement.is_interim else "booked",
+        references=_references(parts["bank"]),
+        counterpart_name=details.name,
+        counterpart_iban=details.iban,
+        counterpart_bic=details.bic,
+        creditor_id=details.creditor_id,
+        debitor_id=details.debitor_id,
+        mandate_reference=details.mandate,
+        end_to_end_id=details.end_to_end_id,
+        purpose=details.purpose,
+        bank_transaction_code=code,
+        purpose_code=details.purpose_code,
+        gvc=details.gvc,
+        swift_code=parts["type"].strip() if parts["type"] else None,
+        bank_text=details.bank_text,
+        original_amount=_amount(original[2]) if original and is_original else None,
+        original_currency=original[1] if original and is_original else None,
+        is_reversal=parts["mark"].startswith("R"),
+        is_return=details.is_return or (code is not None and code[-4:] in _RETURNS),
+    )
+
+
+def _is_german(account: AccountRecord) -> bool:
+    """Whether the three digits before a :86: are a GVC: an IBAN of Germany, or a German bank code before a number."""
+    key = account.stable_key
+    return key.startswith("DE") or (key[:8].isdigit() and key[8:9] == "/") or (account.bic or "")[4:6] == "DE"
+
+
+def _references(bank: str | None) -> tuple[str, ...]:
+    written = (bank or "").strip()
+    is_key = " " not in written and sum(map(str.isdigit, written)) >= _REFERENCE_DIGITS_MIN
+    found = reference("servicer", written) if is_key else None
+    return (found,) if found else ()
+
+
+def _balance(found: _Field) -> tuple[Decimal | None, date | None, str | None]:
+    content = found.lines[0].replace(" ", "")
+    parts = _BALANCE.fullmatch(content)
+    if parts is None:
+        if not content or "null" in content.lower():  # an empty value of the bank's own program
+            return None, None, None
+        raise MalformedFile(f"line {found.line}: a balance that cannot be read.")
+    try:
+        amount = _amount(parts["amount"])
+    except ValueError as error:
+        raise MalformedFile(f"line {found.line}: a balance with {error}.") from None
+    try:
+        day = _short_date(parts["date"])
+    except ValueError:
+        day = None  # 000000: a balance of no particular day
+    return -amount if parts["mark"] in ("D", "RC") else amount, day, parts["currency"]
+
+
+def _amount(written: str) -> Decimal:
+    """The decimal mark is the comma; a file that writes points has no commas."""
+    return parse_amount(written, "," if "," in written else ".")
+
+
+def _short_date(written: str) -> date:
+    """YYMMDD; years from 80 are of the last century, and 30 February is the last day of February."""
+    year, month, day = int(written[:2]), int(written[2:4]), int(written[4:])
+    try:
+        return day_or_month_end(year + (1900 if year >= 80 else 2000), month, day)
+    except ValueError:
+        raise ValueError("a date that does not exist") from None
+
+
+def _booking_date(entry: str | None, value_date: date) -> date:
+    """MMDD in the year that brings it nearest to the value date; the value date where there is none."""
+    if not entry or not entry.strip():
+        return value_date
+    found = []
+    for year in (value_date.year - 1, value_date.year, value_date.year + 1):
+        try:
+            found.append(day_or_month_end(year, int(entry[:2]), int(entry[2:])))
+        except ValueError:
+            return value_date
+    return min(found, key=lambda day: abs(day - value_date))
+
+
+def _fields(source: "_Lines") -> Iterator[_Field]:
+    """The fields of all blocks; envelopes, headers and terminators left out."""
+    current: _Field | None = None
+    is_after_entries = False
+    lines = source.numbered()
+    held: tuple[int, str] | None = None
+    while (numbered := held or next(lines, None)) is not None:
+        held = None
+        number, line = numbered
+        start = (_ENVELOPE.sub("", line) if "{4:" in line else line).lstrip(_STRAY)
+        tag = _TAG.match(start)
+        if tag and is_after_entries and current and current.tag in ("86", "61", "NS"):
+            if tag[1] in _CLOCK_TAGS:
+                tag = None
+            elif tag[1] == "20":
+                held = next(lines, None)
+                following = _TAG.match(held[1].lstrip()) if held else None
+                tag = tag if following and following[1] in ("21", "25", "28") else None
+        if tag:
+            if current:
+                yield current
+            current = _Field(tag[1], tag[2], [start[tag.end() :]], number)
+            is_after_entries = tag[1] == "61" or (is_after_entries and tag[1] != "20")
+        elif line.strip() == "-" or start.startswith("-}"):
+            if current:
+                yield current
+            current = None
+            is_after_entries = False
+        elif current:
+            current.lines.append(line)
+            if len(current.lines) > FIELD_LINES_MAX:
+                raise LimitExceeded(f"line {number}: a field of more than {FIELD_LINES_MAX} lines.")
+    if current:
+        yield current
+
+
+class _Lines:
+    """Numbered lines, whatever ends them; each UTF-8 if it can be, else cp1252, as banks mix them."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.entries = 0  # lines that begin with :61:, counted apart from the reading of fields
+
+    def numbered(self) -> Iterator[tuple[int, str]]:
+        start = self._stream.read(2)
+        encoding = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}.get(start)
+        before = "" if encoding else start.decode("latin-1")
+        if encoding is None and len(start) == 2 and b"\x00" in start:
+            encoding = "utf-16-le" if start[1:] == b"\x00" else "utf-16-be"
+            before = start.decode(encoding)
+        text = io.TextIOWrapper(self._stream, encoding=encoding or "latin-1", newline=None)
+        characters = number = 0
+        try:
+            while line := text.readline(LINE_CHARACTERS_MAX + 1):
+                number += 1
+                characters += len(line)
+                if len(line) > LINE_CHARACTERS_MAX or characters > FILE_BYTES_MAX:
+                    raise LimitExceeded(f"line {number}: longer than allowed.")
+                if "\x00" in line:
+                    raise MalformedFile(f"line {number}: holds a NUL byte, which is no text.")
+                line, before = before + line.rstrip("\n"), ""
+                line = line if encoding or line.isascii() else _decoded(line.encode("latin-1"))
+                if line.lstrip(_STRAY).startswith(":61:") or "{4::61:" in line:
+                    self.entries += 1
+                    if self.entries > ENTRIES_MAX:
+                        raise LimitExceeded(f"more than {ENTRIES_MAX} bookings in one file.")
+                yield number, line
+        except UnicodeError:
+            raise MalformedFile(f"line {number + 1}: not text in the encoding the file begins with.") from None
+        finally:
+            text.detach()
+
+
+def _decoded(line: bytes) -> str:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError:
+        return line.decode("cp1252", "replace")

@@ -1,0 +1,91 @@
+"""The SEPA keywords (EREF+, MREF+, CRED+, SVWZ+ ...) that German banks put into the text of a booking."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from connectors.text import clean, clean_key, clean_purpose, parse_bic, parse_creditor_id, parse_iban
+
+_PIECE_CHARACTERS = 27  # of a subfield ?20 to ?29 (DFUE-Abkommen, annex 3)
+_KEYWORDS = "EREF|KREF|MREF|CRED|DEBT|COAM|OAMT|SVWZ|ABWA|ABWE|IBAN|BIC|BREF|RREF|RTRN|ANAM|PURP|SQTP|ORCR|DDAT"
+_KEYWORD = re.compile(rf"(?:^|(?<=[\s?\n]))({_KEYWORDS})\+")
+_LABEL = re.compile(r"(?:^|\s)(EREF|MREF|CRED|IBAN|BIC):\s*")
+_LABEL_START = re.compile(rf"(?:{_KEYWORDS})[+:]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SepaText:
+    """What the keywords say; `purpose` is the text without them."""
+
+    purpose: str | None = None
+    end_to_end_id: str | None = None
+    mandate: str | None = None
+    creditor_id: str | None = None
+    debitor_id: str | None = None
+    purpose_code: str | None = None
+    iban: str | None = None
+    bic: str | None = None
+    other_name: str | None = None  # ABWA/ABWE: who really pays or is paid
+    is_return: bool = False
+
+
+def read_sepa_text(pieces: Sequence[str]) -> SepaText:
+    """The subfields of one remittance text, in order; a text without keywords is all purpose."""
+    text = _joined(pieces)
+    parts = _KEYWORD.split(text)
+    if len(parts) == 1:
+        return _labelled(text)
+    fields: dict[str, str] = {}
+    for keyword, content in zip(parts[1::2], parts[2::2], strict=True):
+        fields[keyword] = fields.get(keyword, "") + content
+    purpose = clean_purpose(parts[0], fields.get("SVWZ"))
+    return SepaText(
+        purpose=purpose,
+        end_to_end_id=clean_key(fields.get("EREF")),
+        mandate=clean_key(fields.get("MREF")),
+        creditor_id=parse_creditor_id(fields.get("CRED")),
+        debitor_id=clean_key(fields.get("DEBT")),
+        purpose_code=_code(fields.get("PURP")),
+        iban=parse_iban(_compact(fields.get("IBAN"))),
+        bic=parse_bic(_compact(fields.get("BIC"))),
+        other_name=clean(fields.get("ABWA")) or clean(fields.get("ABWE")) or clean(fields.get("ANAM")),
+        is_return="RTRN" in fields,
+    )
+
+
+def _joined(pieces: Sequence[str]) -> str:
+    """One text: a full piece goes on without a break, a short one ended by itself, a keyword begins a new line."""
+    text = ""
+    was_full = True
+    for piece in pieces:
+        if text and _LABEL_START.match(piece):
+            text += "\n"
+        elif text and not was_full:
+            text += " "
+        text += piece
+        was_full = len(piece) >= _PIECE_CHARACTERS
+    return text
+
+
+def _labelled(text: str) -> SepaText:
+    """Cooperative banks write "EREF: .. IBAN: ..": values are taken, the text stays whole."""
+    parts = _LABEL.split(text)
+    fields = {key: content.split() for key, content in zip(parts[1::2], parts[2::2], strict=True)}
+    words = {key: content[0] for key, content in fields.items() if content}
+    return SepaText(
+        purpose=clean_purpose(text),
+        end_to_end_id=clean_key(words.get("EREF")),
+        mandate=clean_key(words.get("MREF")),
+        creditor_id=parse_creditor_id(words.get("CRED")),
+        iban=parse_iban(words.get("IBAN")),
+        bic=parse_bic(words.get("BIC")),
+    )
+
+
+def _compact(text: str | None) -> str | None:
+    return "".join(text.split()) if text else None
+
+
+def _code(text: str | None) -> str | None:
+    code = (text or "").strip()[:4]
+    return code if len(code) == 4 and code.isalpha() and code.isupper() else None
