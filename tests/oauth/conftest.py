@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -71,7 +71,7 @@ def who(request: Request) -> Answer:
 
 @dataclass
 class Clock:
-    moment: datetime = datetime(2026, 11, 20, 12, 0)
+    moment: datetime = datetime.fromisoformat("2026-11-20T12:00:00")
 
     def __call__(self) -> datetime:
         return self.moment
@@ -264,7 +264,3 @@ def live(make_world: Callable[..., World]) -> Iterator[World]:
     server.should_exit = True
     thread.join(10)
     listener.close()
-
-
-def utc(moment: datetime) -> datetime:
-    return moment.replace(tzinfo=UTC)
