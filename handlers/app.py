@@ -72,10 +72,8 @@ def create_app(
     """
     main = Api(description=orjson.loads(contract), operations=operations, base_path=BASE_PATH)
     apis = [main, *extra_apis]
+    _check_operations(apis)
     by_id = {name: function for api in apis for name, function in api.operations.items()}
-    for api in apis:
-        _check_operations(api)
-    assert len(by_id) == sum(len(api.operations) for api in apis), "operationIds repeat: security would mix them up"
 
     pages = [*documentation(contract), *routes]
     # The order of checks is decision 29: 429, then 401, 403, 400, 404
@@ -102,6 +100,8 @@ def create_app(
     )
     for api in apis:
         application.add_api(dict(api.description), base_path=api.base_path)
+    # What Connexion does at the first request: a contract that does not fit must stop the start
+    application.app, application.middleware_stack = application._build_middleware_stack()
     return Edge(application, addresses=Addresses(trusted_proxies), shared_paths=(*SHARED_PATHS, *shared_paths))
 
 
@@ -112,16 +112,27 @@ def _function(operations: Mapping[str, Operation], operation_id: str) -> Operati
         raise AttributeError(operation_id) from None  # what Connexion takes for "not found"
 
 
-def _check_operations(api: Api) -> None:
-    """Contract and code name the same operations, or the service does not start."""
-    described = {
+def _check_operations(apis: Sequence[Api]) -> None:
+    """Descriptions and code name the same operations, each once, and bank data are never without security."""
+    seen: set[str] = set()
+    for api in apis:
+        methods = [named for path in api.description["paths"].values() for named in path.items()]
+        described = {operation["operationId"]: operation for method, operation in methods if method in METHODS}
+        if described.keys() != api.operations.keys():
+            different = sorted(described.keys() ^ api.operations.keys())
+            raise ValueError(f"operations of contract and code differ: {', '.join(different)}")
+        if repeated := seen & described.keys():
+            # Connexion finds security by operationId: one path would get another's scope
+            raise ValueError(f"operationIds repeat: {', '.join(sorted(repeated))}")
+        seen |= described.keys()
+    unsecured = [
         operation["operationId"]
-        for methods in api.description["paths"].values()
-        for method, operation in methods.items()
-        if method in METHODS
-    }
-    if described != api.operations.keys():
-        raise ValueError(f"operations of contract and code differ: {sorted(described ^ api.operations.keys())}")
+        for path in apis[0].description["paths"].values()
+        for method, operation in path.items()
+        if method in METHODS and not operation.get("security")
+    ]
+    if unsecured:
+        raise ValueError(f"the contract asks for no token: {', '.join(unsecured)}")
 
 
 def _only(operations: Mapping[str, Operation], make: Make) -> Make:

@@ -1,5 +1,6 @@
 """What the steps of the loop tell each other about one request, and how an answer is put on the wire."""
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,11 +45,19 @@ def current(scope: Scope) -> Call:
 
 async def send_answer(send: Send, answer: Answer) -> None:
     """The answer as JSON."""
-    content = answer.body if isinstance(answer.body, bytes) else orjson.dumps(answer.body)
+    content = answer.body if isinstance(answer.body, bytes) else _json(answer.body)
     headers = [*JSON_HEADERS] if not answer.headers else _merged(answer)
     headers.append((b"content-length", b"%d" % len(content)))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": content})
+
+
+def _json(body: Any) -> bytes:
+    try:
+        return orjson.dumps(body)
+    except TypeError:
+        # orjson writes integers of 64 bits only, and a page of 10**30 is answered as it was asked for (decision 2)
+        return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 def _merged(answer: Answer) -> list[Header]:

@@ -69,7 +69,7 @@ def test_another_scheme_is_no_token(anybody: TestClient, header: str) -> None:
     ],
 )
 def test_a_bad_token_or_header_is_an_invalid_token(anybody: TestClient, header: str) -> None:
-    answer = anybody.get("/api/v1/accounts", headers=[(b"authorization", header.encode("latin-1"))])  # type: ignore[arg-type]  # bytes pass
+    answer = anybody.get("/api/v1/accounts", headers=[(b"authorization", header.encode("latin-1"))])
     assert (answer.status_code, answer.json()) == (401, {"error": "Unauthorized"})
     expected = f'Bearer error="invalid_token", scope="read:accounts", {METADATA}'
     if header not in ("Bearergood", "good"):  # schemes of their own
@@ -79,7 +79,7 @@ def test_a_bad_token_or_header_is_an_invalid_token(anybody: TestClient, header: 
 @pytest.mark.requirement("guard.401")
 def test_two_authorization_headers_are_refused_even_when_one_is_good(anybody: TestClient) -> None:
     headers = [(b"authorization", b"Bearer good"), (b"authorization", b"Bearer good")]
-    answer = anybody.get("/api/v1/accounts", headers=headers)  # type: ignore[arg-type]  # bytes pass
+    answer = anybody.get("/api/v1/accounts", headers=headers)
     assert answer.status_code == 401
     assert 'error="invalid_token"' in answer.headers["www-authenticate"]
 

@@ -1,0 +1,96 @@
+"""The contract on the wire is the file, and the page that shows it asks nobody else."""
+
+import hashlib
+import re
+from html.parser import HTMLParser
+
+import pytest
+from starlette.testclient import TestClient
+
+from handlers.app import CONTRACT_FILE
+
+
+@pytest.mark.requirement("contract.bytes")
+def test_the_contract_is_served_byte_for_byte(client: TestClient) -> None:
+    answer = client.get("/api/openapi.json")
+    assert answer.content == CONTRACT_FILE.read_bytes()
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["etag"] == f'"{hashlib.sha256(answer.content).hexdigest()}"'
+    assert answer.headers["cache-control"] == "public, max-age=300"
+
+
+@pytest.mark.requirement("contract.etag")
+@pytest.mark.parametrize("path", ["/api/openapi.json", "/docs", "/docs/swagger-ui-bundle.js"])
+def test_who_has_the_bytes_is_not_sent_them_again(client: TestClient, path: str) -> None:
+    etag = client.get(path).headers["etag"]
+    for known in (etag, f"W/{etag}", f'"other", {etag}', "*"):
+        answer = client.get(path, headers={"If-None-Match": known})
+        assert (answer.status_code, answer.content, answer.headers["etag"]) == (304, b"", etag)
+    assert client.get(path, headers={"If-None-Match": '"other"'}).status_code == 200
+
+
+class Page(HTMLParser):
+    """The addresses, inline code and attributes of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+        self.inline: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        named = dict(attrs)
+        self.addresses += [value for value in (named.get("src"), named.get("href")) if value]
+        if tag == "style" or (tag == "script" and "src" not in named) or "style" in named:
+            self.inline.append(tag)
+        self.inline += [name for name in named if name.startswith("on")]
+
+
+@pytest.mark.requirement("docs.page")
+def test_the_page_has_nothing_inline_and_names_files_of_this_server_only(client: TestClient) -> None:
+    page = Page(client.get("/docs").text)
+    assert page.inline == []
+    for address in page.addresses:
+        assert not re.match(r"[a-z]+:|/", address)
+        assert client.get(f"/{address}").status_code == 200
+
+
+@pytest.mark.requirement("docs.page")
+def test_the_page_is_under_a_policy_that_allows_this_server_only(client: TestClient) -> None:
+    policy = client.get("/docs").headers["content-security-policy"].split("; ")
+    assert policy == [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    ]
+
+
+@pytest.mark.requirement("docs.page")
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("swagger-ui-bundle.js", "text/javascript; charset=utf-8"),
+        ("init.js", "text/javascript; charset=utf-8"),
+        ("swagger-ui.css", "text/css; charset=utf-8"),
+        ("favicon-32x32.png", "image/png"),
+    ],
+)
+def test_the_files_of_the_page_have_their_types(client: TestClient, name: str, kind: str) -> None:
+    assert client.get(f"/docs/{name}").headers["content-type"] == kind
+
+
+@pytest.mark.requirement("docs.root")
+def test_the_root_leads_to_the_page_without_repeating_the_host(client: TestClient) -> None:
+    answer = client.get("/", headers={"Host": "evil.example"})
+    assert (answer.status_code, answer.headers["location"]) == (303, "docs")
+
+
+@pytest.mark.requirement("docs.health")
+def test_health_is_answered_without_a_token(client: TestClient) -> None:
+    answer = client.get("/healthz", headers={"Authorization": ""})
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
