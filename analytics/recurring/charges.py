@@ -31,6 +31,7 @@ CASH = (
     r"\bga nr ?\d|\bgaa\b|geldautomat\w*|bargeld\w*|barauszahlung\w*|\batm\b|cash ?(?:withdrawal|machine|point)\b|cashpoint|"
     r"bankomat\w*|geldopname|geldautomaat|vyber (?:z |hotovosti)|\bhotovost\b"
 )
+FEE = r"entgeltabschluss|\bkontofuehrung\w*|\baccount (?:maintenance )?fee\b|\bvedeni uctu\b"
 RETURN = (
     r"ruecklastschrift|ruecklast\b|retoure|\bstorno|stornierung|rueckbuchung|\breturned\b|\breversal\b|\bchargeback|"
     r"\bstornering|terugboeking|vraceni platby"
@@ -59,7 +60,7 @@ def eligible(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
         .collect()
     )
     wording = pl.concat_str([pl.col("name"), pl.col("note")], separator=" | ", ignore_nulls=True)
-    excluded = f"{SAVING}|{SETTLEMENT}|{INSTALMENT}|{CASH}"
+    excluded = f"{SAVING}|{SETTLEMENT}|{INSTALMENT}|{CASH}|{FEE}"
     outgoing = texts.lazy().filter(
         pl.col("amount") < 0,
         ~pl.col("type").is_in(EXCLUDED_TYPES).fill_null(False),

@@ -4,6 +4,7 @@ import unicodedata
 
 import polars as pl
 
+WRITTEN_WORDS = r"^(\S+(?:\s+\S+){0,5})"  # six words say who it is; a purpose may go on for lines
 KEY_WORDS = 2  # the first two words that mean something; later ones are branches, products, numbers
 PREFIX_LETTERS = 9  # "spiegelplus" and "spiegel plus 0481" are one payee
 STEM_LETTERS = 4  # with an equal amount beside it, four letters are enough
@@ -20,12 +21,12 @@ PLAIN_LETTERS = {
 }
 
 INTERMEDIARIES = (
-    r"^(?:paypal|pay pal|pp\b|klarna|sumup|sum up|i?zettle|stripe|paddle|adyen|mollie|lsp|sq\b|square\b|amazon pay\b|"
+    r"(?i)^(?:paypal|pay pal|pp\b|klarna|sumup|sum up|i?zettle|stripe|paddle|adyen|mollie|lsp|sq\b|square\b|amazon pay\b|"
     r"google pay\b|apple pay\b|giropay|sofort\b|worldpay|checkout com|gocardless|fastspring|digital ?river|payu|gopay|comgate|"
     r"payone|unzer|nexi|concardis|ideal\b|tikkie|buckaroo|multisafepay|cleverbridge|2checkout|dlocal|ppro|trustly|toast\b|tst\b)"
 )
 BEHIND_INTERMEDIARY = (
-    r"(?:einkauf bei|ihre zahlung an|zahlung an|purchase (?:from|at)|(?:your )?payment to|aankoop bij|betaling aan|"
+    r"(?i)(?:einkauf bei|ihre zahlung an|zahlung an|purchase (?:from|at)|(?:your )?payment to|aankoop bij|betaling aan|"
     r"nakup u|platba pro|pp ?/? ?\. )\s*([^,]+?)\s*(?:,| eref\b|$)"
 )
 LEGAL_FORMS = [
@@ -203,7 +204,9 @@ DROPPED_WORDS = sorted({*LEGAL_FORMS, *CITIES, *CARD_WORDS})
 
 def folded(text: pl.Expr) -> pl.Expr:
     """Lower case, umlauts written out, accents dropped, blanks trimmed; empty becomes null."""
-    plain = text.str.to_lowercase().str.replace_many(list(PLAIN_LETTERS), list(PLAIN_LETTERS.values())).str.strip_chars()
+    plain = (
+        text.str.to_lowercase().str.replace_many(list(PLAIN_LETTERS), list(PLAIN_LETTERS.values())).str.strip_chars()
+    )
     return pl.when(plain != "").then(plain)
 
 
@@ -235,6 +238,14 @@ def behind_intermediary(text: pl.Expr, note: pl.Expr) -> pl.Expr:
         text.str.extract(r"^([^*]{2,})"),
         text,
     )
+
+
+def behind_intermediary_as_written(text: pl.Expr, note: pl.Expr) -> pl.Expr:
+    """The same in the bank's own letters, without places and reference numbers."""
+    name = behind_intermediary(text, pl.when(is_intermediary(text)).then(note))
+    short = name.str.replace(r"//.*$", "").str.replace(r"\s+\S*\d{4,}\S*.*$", "")
+    short = short.str.extract(WRITTEN_WORDS).str.strip_chars(" .,;:/*-")
+    return pl.when(short != "").then(short).otherwise(name)
 
 
 def with_payee(charges: pl.DataFrame) -> pl.DataFrame:

@@ -5,90 +5,97 @@ import hashlib
 import polars as pl
 
 from analytics.frames import SUBSCRIPTIONS
+from analytics.recurring.payees import behind_intermediary_as_written
 
-WINDOW_MONTHS = 6
-TRUE_UP = 1.9
-YEARLY_CHARGES = {"weekly": 52, "biweekly": 26, "monthly": 12, "quarterly": 4, "yearly": 1}
-PERIOD = {"weekly": "1w", "biweekly": "2w", "monthly": "1mo", "quarterly": "3mo", "yearly": "1y"}
-LIVE = {"weekly": "15d", "biweekly": "29d", "monthly": "2mo1d", "quarterly": "6mo1d", "yearly": "2y1d"}
+WINDOW_MONTHS = 6  # interface 4.7
+TRUE_UP = 1.9  # a single amount this many times the median is the yearly settlement of an instalment
+CHARGES_A_YEAR = {"weekly": 52, "biweekly": 26, "monthly": 12, "quarterly": 4, "yearly": 1}
+OVER_AFTER = {"weekly": "15d", "biweekly": "29d", "monthly": "2mo1d", "quarterly": "6mo1d", "yearly": "2y1d"}
+NEXT_AFTER = {
+    "week": "7d",
+    "business5": "7d",
+    "fortnight": "14d",
+    "business10": "14d",
+    "days28": "28d",
+    "business20": "28d",
+    "days30": "30d",
+    "month": "1mo",
+    "quarter": "3mo",
+    "year": "1y",
+}
 
 
 def reported(rows: pl.DataFrame, streams: pl.DataFrame) -> pl.DataFrame:
-    whole = (
+    """The streams (group, row, frequency, lattice, score) that are alive, as `analytics.frames.SUBSCRIPTIONS`."""
+    charges = (
         streams.lazy()
-        .join(
-            rows.lazy().select(
-                "row",
-                "id",
-                "user_id",
-                "today",
-                "currency",
-                "booking_date",
-                "amount",
-                "price",
-                "payee",
-                "label",
-                "merchant_name",
-                "counterpart_iban",
-                "brand_key",
-                "contract_key",
-            ),
-            on="row",
-        )
-        .sort("row")
-        .with_columns(typical=pl.col("price").median().over("group"), times=pl.len().over("group", "price"))
-        .filter(
-            ~((pl.col("price") > TRUE_UP * pl.col("typical")) & (pl.col("times") == 1) & (pl.len().over("group") > 2))
+        .join(rows.lazy(), on="row")
+        .sort("booking_date", "id")
+        .filter(~is_true_up())
+        .group_by("group")
+        .agg(
+            pl.col("user_id", "today", "currency", "frequency", "lattice", "score").last(),
+            pl.col("payee").mode().min(),
+            mandate=one_mandate(),
+            first_charged=pl.col("booking_date").first(),
+            last_charged=pl.col("booking_date").last(),
+            amount=-pl.col("amount").last(),
+            occurrences=(pl.col("booking_date") >= window_start()).sum(),
+            charge_ids=pl.col("id"),
+            merchant_name=stream_name(),
         )
     )
-    named = whole.group_by("group").agg(
-        pl.col("user_id", "today", "currency", "frequency", "score").last(),
-        pl.col("payee").mode().sort().first(),
-        contract=pl.when(pl.col("contract_key").is_not_null().all() & (pl.col("contract_key").n_unique() == 1)).then(
-            pl.col("contract_key").first()
-        ),
-        first_charged=pl.col("booking_date").first(),
-        amount=-pl.col("amount").last(),
-        last_charged=pl.col("booking_date").last(),
-        occurrences=(pl.col("booking_date") >= pl.col("today").dt.offset_by(f"-{WINDOW_MONTHS}mo"))
-        .sum()
-        .cast(pl.Int64),
-        charge_ids=pl.col("id"),
-        brand=pl.col("merchant_name").filter(pl.col("brand_key").is_not_null()).mode().sort().first(),
-        label=pl.col("label").last(),
-        iban=pl.col("counterpart_iban").last(),
+    alive = charges.filter(
+        pl.col("last_charged") >= window_start(),
+        pl.col("last_charged").dt.offset_by(pl.col("frequency").replace_strict(OVER_AFTER)) >= pl.col("today"),
     )
-    alive = named.filter(
-        pl.col("last_charged") >= pl.col("today").dt.offset_by(f"-{WINDOW_MONTHS}mo"),
-        pl.col("last_charged").dt.offset_by(pl.col("frequency").replace_strict(LIVE)) >= pl.col("today"),
+    found = with_id(alive.collect()).with_columns(
+        confidence=pl.col("score").clip(0.0, 1.0),
+        next_expected=pl.col("last_charged").dt.offset_by(pl.col("lattice").replace_strict(NEXT_AFTER)),
+        yearly=pl.col("amount") * pl.col("frequency").replace_strict(CHARGES_A_YEAR, return_dtype=pl.Decimal(20, 0)),
     )
-    found = (
-        alive.with_columns(
-            merchant_name=pl.coalesce("brand", "label", "iban", pl.lit("Unknown")),
-            confidence=pl.col("score").clip(0.0, 1.0),
-            next_expected=pl.col("last_charged").dt.offset_by(pl.col("frequency").replace_strict(PERIOD)),
-            yearly=pl.col("amount") * pl.col("frequency").replace_strict(YEARLY_CHARGES).cast(pl.Decimal(20, 0)),
-        )
-        .sort("user_id", "yearly", "merchant_name", "group", descending=[False, True, False, False])
-        .collect()
+    ordered = found.sort("user_id", "yearly", "merchant_name", "id", descending=[False, True, False, False])
+    return ordered.select(pl.col(name).cast(kind) for name, kind in SUBSCRIPTIONS.items())
+
+
+def window_start() -> pl.Expr:
+    """The same day of the month six months earlier (decision 10)."""
+    return pl.col("today").dt.offset_by(f"-{WINDOW_MONTHS}mo")
+
+
+def is_true_up() -> pl.Expr:
+    """A lone amount far above the others of its stream."""
+    lone = pl.len().over("group", "price") == 1
+    return lone & (pl.col("price") > TRUE_UP * pl.col("price").median().over("group")) & (pl.len().over("group") > 2)
+
+
+def one_mandate() -> pl.Expr:
+    """The mandate that all charges share, null when they do not."""
+    mandate = pl.col("contract_key")
+    return pl.when(mandate.is_not_null().all() & (mandate.n_unique() == 1)).then(mandate.first())
+
+
+def stream_name() -> pl.Expr:
+    """The commonest enriched name that is no intermediary's; else what the bank wrote last, without the intermediary
+    and reference numbers; else the creditor id or the IBAN. A purpose speaks to people, a creditor id does not: it
+    comes after the purpose, unlike in decision 21."""
+    brand = pl.col("merchant_name").filter(pl.col("brand_key").is_not_null()).mode().min()
+    named = pl.col("counterpart_name").is_not_null()
+    written = behind_intermediary_as_written(
+        pl.coalesce("counterpart_name", "merchant_name", "purpose").sort_by(named).last(),
+        pl.col("purpose").sort_by(named).last(),
     )
-    return with_id(found).select(pl.col(name).cast(kind) for name, kind in SUBSCRIPTIONS.items())
+    return pl.coalesce(
+        brand, written, pl.col("creditor_id").last(), pl.col("counterpart_iban").last(), pl.lit("Unknown")
+    )
 
 
 def with_id(found: pl.DataFrame) -> pl.DataFrame:
-    """Adds `id`: a digest of whose stream it is, to whom, how often, and the how-manieth of its kind, oldest first."""
-    ordered = found.with_columns(
-        identity=pl.concat_str(
-            "user_id",
-            "currency",
-            pl.coalesce("contract", "payee"),
-            "frequency",
-            pl.struct("first_charged", "group")
-            .rank("ordinal")
-            .over("user_id", "currency", pl.coalesce("contract", "payee"), "frequency"),
-            separator="\x1f",
-        )
-    )
-    # Polars' own hash may change between its versions; the streams are few, the charges were not looped over
-    digests = ["sub_" + hashlib.sha256(identity.encode()).hexdigest()[:20] for identity in ordered["identity"]]
-    return ordered.with_columns(id=pl.Series(digests, dtype=pl.String))
+    """Adds `id`: whose stream it is, to whom, how often, and the how-manieth of its kind, oldest first; further
+    charges and new prices do not change it."""
+    kind = ["user_id", "currency", pl.coalesce("mandate", "payee"), "frequency"]
+    place = pl.struct("first_charged", "group").rank("ordinal").over(kind)
+    identities = found.select(pl.concat_str(*kind, place, separator="\x1f")).to_series()
+    # Polars' own hash may change between its versions; this goes over the few streams, not over charges
+    digests = ["sub_" + hashlib.sha256(identity.encode()).hexdigest()[:20] for identity in identities]
+    return found.with_columns(id=pl.Series(digests, dtype=pl.String))
