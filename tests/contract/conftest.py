@@ -115,7 +115,7 @@ Connect = Callable[..., TestClient]
 Live = Callable[[bytes], bytes]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_app() -> MakeApp:
     """create_app with everything a test does not care about already given."""
 
@@ -135,10 +135,16 @@ def make_app() -> MakeApp:
     return make
 
 
+@pytest.fixture(scope="session")
+def app(make_app: MakeApp) -> ASGIApp:
+    """The application of all tests that change nothing about it (reading the contract takes a tenth of a second)."""
+    return make_app()
+
+
 @pytest.fixture
-def client(make_app: MakeApp) -> TestClient:
+def client(app: ASGIApp) -> TestClient:
     """A client in the process, with a token that may do everything."""
-    return client_of(make_app())
+    return client_of(app)
 
 
 def client_of(app: ASGIApp, *, token: str | None = "good") -> TestClient:
@@ -146,17 +152,17 @@ def client_of(app: ASGIApp, *, token: str | None = "good") -> TestClient:
     return TestClient(app, headers=headers, follow_redirects=False, raise_server_exceptions=False)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def connect() -> Connect:
     """A client of an application that a test made itself; `token` None sends none."""
     return client_of
 
 
-@pytest.fixture
-def live(make_app: MakeApp) -> Iterator[Live]:
+@pytest.fixture(scope="session")
+def live(app: ASGIApp) -> Iterator[Live]:
     """The application under a real uvicorn on loopback: bytes in, bytes out."""
     server = uvicorn.Server(
-        uvicorn.Config(make_app(), port=0, log_level="critical", access_log=False, proxy_headers=False, lifespan="off")
+        uvicorn.Config(app, port=0, log_level="critical", access_log=False, proxy_headers=False, lifespan="off")
     )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -15,7 +15,7 @@ from handlers.bodies import BODY_BYTES_MAX
 Post = Callable[..., Any]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def received(make_app: Callable[..., ASGIApp], connect: Callable[..., TestClient]) -> Post:
     """The body that POST /sync hands to its function."""
     seen: list[Any] = []
@@ -177,10 +177,8 @@ def test_the_limit_counts_what_comes_not_what_is_announced(refused: Post) -> Non
 
 
 @pytest.mark.requirement("loop.order")
-def test_a_bad_body_without_a_token_is_401(
-    make_app: Callable[..., ASGIApp], connect: Callable[..., TestClient]
-) -> None:
-    answer = connect(make_app(), token=None).post("/api/v1/sync?accountIds=%00", content=b"{")
+def test_a_bad_body_without_a_token_is_401(app: ASGIApp, connect: Callable[..., TestClient]) -> None:
+    answer = connect(app, token=None).post("/api/v1/sync?accountIds=%00", content=b"{")
     assert answer.status_code == 401
 
 
@@ -210,7 +208,7 @@ FORM_API = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def form(make_app: Callable[..., ASGIApp], connect: Callable[..., TestClient]) -> TestClient:
     async def token(_request: object, *, body: dict[str, str]) -> dict[str, str]:
         return body

@@ -97,13 +97,13 @@ def test_pages_are_not_shared_and_more_paths_can_be(make_app: MakeApp, connect: 
 
 
 @pytest.mark.requirement("oauth.cors")
-def test_a_preflight_is_answered_without_a_token(make_app: MakeApp, connect: Connect) -> None:
+def test_a_preflight_is_answered_without_a_token(app: ASGIApp, connect: Connect) -> None:
     asked = {
         "Origin": "https://app.example",
         "Access-Control-Request-Method": "GET",
         "Access-Control-Request-Headers": "authorization",
     }
-    client = connect(make_app(), token=None)
+    client = connect(app, token=None)
     answer = client.options("/api/v1/accounts", headers=asked)
     assert (answer.status_code, answer.content) == (204, b"")
     assert answer.headers["access-control-allow-origin"] == "*"
@@ -144,9 +144,9 @@ async def drive(app: ASGIApp, *incoming: Message, path: str = "/api/v1/sync") ->
 
 
 @pytest.mark.requirement("loop.disconnect")
-def test_a_client_that_leaves_is_answered_nothing(make_app: MakeApp) -> None:
+def test_a_client_that_leaves_is_answered_nothing(app: ASGIApp) -> None:
     part = {"type": "http.request", "body": b"{", "more_body": True}
-    assert asyncio.run(drive(make_app(), part, {"type": "http.disconnect"})) == []
+    assert asyncio.run(drive(app, part, {"type": "http.disconnect"})) == []
 
 
 @pytest.mark.requirement("loop.disconnect")

@@ -27,9 +27,9 @@ SCOPES = [
 
 
 @pytest.fixture
-def anybody(make_app: Callable[..., ASGIApp], connect: Callable[..., TestClient]) -> TestClient:
+def anybody(app: ASGIApp, connect: Callable[..., TestClient]) -> TestClient:
     """A client without a token."""
-    return connect(make_app(), token=None)
+    return connect(app, token=None)
 
 
 @pytest.mark.requirement("guard.401")
@@ -99,12 +99,12 @@ def test_the_name_of_the_scheme_has_no_case(anybody: TestClient, header: str) ->
 @pytest.mark.requirement("guard.scope")
 @pytest.mark.parametrize(("method", "path", "scope"), SCOPES)
 def test_a_token_reaches_what_its_scope_names_and_nothing_else(
-    make_app: Callable[..., ASGIApp], connect: Callable[..., TestClient], method: str, path: str, scope: str
+    app: ASGIApp, connect: Callable[..., TestClient], method: str, path: str, scope: str
 ) -> None:
     name = scope.removeprefix("read:")
-    assert connect(make_app(), token=name).request(method, path).status_code in (200, 202)
+    assert connect(app, token=name).request(method, path).status_code in (200, 202)
     others = "+".join({"accounts", "transactions", "cashflow"} - {name})
-    answer = connect(make_app(), token=others).request(method, path)
+    answer = connect(app, token=others).request(method, path)
     assert (answer.status_code, answer.json()) == (403, {"error": f"Insufficient scope. Required: {scope}"})
     challenge = f'Bearer error="insufficient_scope", scope="{scope}", {METADATA}'
     assert answer.headers["www-authenticate"] == challenge
@@ -113,9 +113,9 @@ def test_a_token_reaches_what_its_scope_names_and_nothing_else(
 @pytest.mark.requirement("guard.subscription")
 @pytest.mark.parametrize(("method", "path", "_scope"), SCOPES)
 def test_without_a_subscription_the_billing_address_is_named_and_no_challenge(
-    make_app: Callable[..., ASGIApp], connect: Callable[..., TestClient], method: str, path: str, _scope: str
+    app: ASGIApp, connect: Callable[..., TestClient], method: str, path: str, _scope: str
 ) -> None:
-    answer = connect(make_app(), token="lapsed").request(method, path)
+    answer = connect(app, token="lapsed").request(method, path)
     assert answer.status_code == 403
     assert answer.json() == {"error": "Active subscription required. Subscribe at https://billing.example/plans"}
     assert "www-authenticate" not in answer.headers

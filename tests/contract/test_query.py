@@ -17,7 +17,7 @@ from handlers.parameters import DIGITS_MAX, FIELDS_MAX, Parameters, python_name
 Ask = Callable[[str], Any]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def received(make_app: Callable[..., ASGIApp], connect: Callable[..., TestClient]) -> Callable[[str], dict[str, Any]]:
     """The arguments that GET /transactions hands to its function for a query."""
     seen: dict[str, Any] = {}
