@@ -1,0 +1,86 @@
+"""The lines of a text file, decoded one by one in bounded memory, whatever its encoding and line ends."""
+
+import codecs
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from connectors.connector import LimitExceeded, MalformedFile
+from connectors.limits import LINE_CHARACTERS_MAX
+
+_CHUNK_BYTES = 1 << 16
+
+
+class Lines:
+    """An iterator of decoded lines (with their end) that knows the number of the last one it gave."""
+
+    def __init__(self, stream: BinaryIO, *, head: bytes = b"", encoding: str = "cp1252") -> None:
+        self.number = 0
+        self._encoding = encoding
+        self._raw = _raw_lines(_octets(stream, head))
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        raw = next(self._raw)
+        self.number += 1
+        if b"\0" in raw:
+            raise MalformedFile(f"Line {self.number}: a NUL byte in a text file.")
+        if len(raw) > LINE_CHARACTERS_MAX:
+            raise LimitExceeded(f"Line {self.number}: longer than {LINE_CHARACTERS_MAX} bytes.")
+        return decoded(raw, self._encoding)
+
+
+def decoded(raw: bytes, encoding: str) -> str:
+    """UTF-8 where the bytes are valid UTF-8, else `encoding`: banks mix both in one file."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode(encoding, "replace")
+
+
+def is_utf16(head: bytes) -> str | None:
+    """The UTF-16 codec of a file, by its mark or by the zero bytes of Latin text; None for other encodings."""
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "utf-16"
+    sample = head[: len(head[:200]) // 2 * 2]
+    if len(sample) >= 8:
+        if not sample[0::2].count(0) and sample[1::2].count(0) > len(sample) // 4:
+            return "utf-16-le"
+        if not sample[1::2].count(0) and sample[0::2].count(0) > len(sample) // 4:
+            return "utf-16-be"
+    return None
+
+
+def _octets(stream: BinaryIO, head: bytes) -> Iterator[bytes]:
+    """The bytes of the file in an encoding of which ASCII is a part, without its byte order mark."""
+    chunk = head or stream.read(_CHUNK_BYTES)
+    codec = is_utf16(chunk)
+    if codec is None:
+        chunk = chunk.removeprefix(codecs.BOM_UTF8)
+        while chunk:
+            yield chunk
+            chunk = stream.read(_CHUNK_BYTES)
+        return
+    decoder = codecs.getincrementaldecoder(codec)("replace")
+    while chunk:
+        if piece := decoder.decode(chunk).removeprefix("\ufeff").encode("utf-8", "replace"):
+            yield piece
+        chunk = stream.read(_CHUNK_BYTES)
+
+
+def _raw_lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Lines with one "\\n" each; a file without any "\\n" is split at "\\r". A line over the limit comes cut."""
+    rest, end = b"", b""
+    for chunk in chunks:
+        if not end:
+            end = b"\r" if b"\r" in chunk and b"\n" not in chunk else b"\n"
+        lines = (rest + chunk).split(end)
+        rest = lines.pop()
+        for line in lines:
+            yield line.rstrip(b"\r") + b"\n"
+        if len(rest) > LINE_CHARACTERS_MAX:
+            yield rest  # refused by the reader of lines
+            return
+    if rest:
+        yield rest
