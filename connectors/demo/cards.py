@@ -177,7 +177,7 @@ def _announced(shop: Shop, amount: Decimal, day: date, mcc: str | None) -> Trans
         booking_date=day,
         status="pending",
         counterpart_name=shop.announced,
-        purpose="Vorgemerkter Umsatz",
+        purpose=shop.announced,
         bank_transaction_code="PMNT-CCRD-OTHR",
         mcc=mcc,
         bank_text="UMSATZ VORGEMERKT",

@@ -1,0 +1,216 @@
+"""The same demo history by sync and by file gives the same bookings, through the real import core."""
+
+import io
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import BinaryIO
+
+import pytest
+
+from connectors import camt, mt940, ofx
+from connectors.connector import Connection, Json
+from connectors.demo.connector import DemoBank
+from connectors.demo.households import USERS
+from connectors.writers import camt053, csv_statement
+from connectors.writers import mt940 as mt940_statement
+from connectors.writers import ofx as ofx_statement
+from storage import connections, ingest, users
+from storage.database import Database
+from storage.records import Batch, Record, TransactionRecord
+
+TODAY = date(2026, 11, 20)
+MADE = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+Fetch = Callable[..., list[Record]]
+Write = Callable[[Iterable[Record], BinaryIO], None]
+Read = Callable[[BinaryIO], Iterable[Record]]
+FORMATS: dict[str, tuple[Write, Read]] = {
+    "camt053": (lambda records, stream: camt053.write(records, stream, created=MADE), camt.read),
+    "mt940": (mt940_statement.write, mt940.read),
+    "ofx": (lambda records, stream: ofx_statement.write(records, stream, created=MADE), ofx.read),
+    "csv": (csv_statement.write, csv_statement.read),
+}
+SAID = "booking_date, value_date, amount, currency, counterpart_name, counterpart_iban, counterpart_bic, purpose"
+
+
+@dataclass
+class Ledger:
+    """One user's store; `bring` imports records as one job of the connection to a bank."""
+
+    database: Database
+    user: users.User
+    now: datetime
+    jobs: int = 0
+
+    def bring(self, records: Iterable[Record], *, connector: str = "demo", bank: str = "Musterbank") -> int:
+        self.jobs += 1
+        batch = ingest.read(Batch(id=f"batch-{self.jobs}", records=iter(list(records))))
+
+        def work(session: object) -> int:
+            connection = connections.add(
+                session,  # type: ignore[arg-type]  # whatever `atomically` hands over
+                user_id=self.user.id,
+                user_name=self.user.name,
+                connector=connector,
+                bank_name=bank,
+                settings={},
+                now=self.now,
+            )
+            report = ingest.store(
+                session,  # type: ignore[arg-type]  # as above
+                user=self.user,
+                connection=connection,
+                job_id=f"job-{self.jobs}",
+                batches=[batch],
+                now=self.now,
+            )
+            return report.new_transactions
+
+        return self.database.atomically(work)
+
+    def rows(self, columns: str) -> list[tuple[object, ...]]:
+        """Booked rows that a bank told, in the order of their content."""
+        found = self.database.rows(
+            f"SELECT {columns} FROM transactions WHERE user_id = $1 AND NOT is_adjusting_entry ORDER BY ALL",
+            self.user.id,
+        )
+        return [tuple(row.values()) for row in found]
+
+    def balances(self) -> list[tuple[object, ...]]:
+        found = self.database.rows(
+            "SELECT iban, currency, balance FROM accounts WHERE user_id = $1 ORDER BY ALL", self.user.id
+        )
+        return [tuple(row.values()) for row in found]
+
+
+@pytest.fixture
+def ledger(database: Database, now: datetime) -> Callable[[str], Ledger]:
+    """A new user without data."""
+
+    def make(name: str) -> Ledger:
+        user = users.add(database, name=name, password_hash=None, has_subscription=True, home_currency="EUR", now=now)
+        return Ledger(database, user, now)
+
+    return make
+
+
+def by_file(format_: str, records: Sequence[Record]) -> list[Record]:
+    """The records as they come back out of a file of the format."""
+    write, read = FORMATS[format_]
+    stream = io.BytesIO()
+    write(records, stream)
+    stream.seek(0)
+    return list(read(stream))
+
+
+@pytest.mark.requirement("import.files-equal-sync")
+@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("user", ["solo", "globe"])
+def test_a_file_of_the_history_gives_the_bookings_of_the_sync(
+    format_: str, user: str, fetched: Fetch, ledger: Callable[[str], Ledger]
+) -> None:
+    synced, filed = ledger("synced"), ledger("filed")
+    booked = synced.bring(fetched(user))
+    assert filed.bring(by_file(format_, fetched(user)), connector="files") == booked
+    assert filed.rows(SAID) == synced.rows(SAID)
+    assert filed.balances() == synced.balances()
+
+
+@pytest.mark.requirement("import.files-equal-sync")
+@pytest.mark.parametrize("format_", FORMATS)
+def test_types_are_those_of_the_sync_whatever_the_format(
+    format_: str, fetched: Fetch, ledger: Callable[[str], Ledger]
+) -> None:
+    synced, filed = ledger("synced"), ledger("filed")
+    synced.bring(fetched("solo"))
+    filed.bring(by_file(format_, fetched("solo")), connector="files")
+    same = f"{SAID}, type, merchant_name"
+    assert filed.rows(same) == synced.rows(same)
+
+
+@pytest.mark.requirement("import.files-equal-sync")
+@pytest.mark.parametrize("format_", ["camt053", "mt940", "csv"])
+def test_a_file_of_what_was_synced_brings_no_new_row(
+    format_: str, fetched: Fetch, ledger: Callable[[str], Ledger]
+) -> None:
+    synced = ledger("synced")
+    synced.bring(fetched("solo"))
+    before = synced.rows("id, created_at")
+    assert synced.bring(by_file(format_, fetched("solo")), connector="files") == 0
+    assert synced.rows("id, created_at") == before
+
+
+@pytest.mark.requirement("export.again")
+@pytest.mark.parametrize("format_", ["camt053", "ofx", "csv"])
+def test_an_export_under_our_own_ids_comes_back_without_a_new_row(
+    format_: str, fetched: Fetch, ledger: Callable[[str], Ledger]
+) -> None:
+    synced = ledger("synced")
+    synced.bring(fetched("solo"))
+    account, *_, statement = fetched("solo")
+    own = synced.database.rows("SELECT * FROM transactions WHERE user_id = $1", synced.user.id)
+    exported = [
+        TransactionRecord(
+            amount=row["amount"],
+            currency=row["currency"],
+            booking_date=row["booking_date"],
+            provider_id=row["id"],
+            purpose="another text",
+        )
+        for row in own
+    ]
+    assert synced.bring(by_file(format_, [account, *exported, statement]), connector="files") == 0
+    assert len(synced.rows("id")) == len(own)
+
+
+@pytest.mark.requirement("demo.grows")
+def test_syncing_day_by_day_ends_where_one_sync_ends(ledger: Callable[[str], Ledger]) -> None:
+    setting = next(user for user in USERS if user.name == "solo").connections[0]
+    found = Connection(id="con_1", user_id="usr_1", bank_name="Musterbank", settings=setting)
+    daily, at_once = ledger("daily"), ledger("at_once")
+    bank, cursor = DemoBank(), None
+    start = TODAY - timedelta(days=6)
+    for days in range(7):
+        today = start + timedelta(days=days)
+        for batch in bank.fetch(found, {}, cursor=cursor, today=today):
+            daily.bring(batch.records)
+        cursor = bank.next_cursor(found, {}, today=today)
+    for batch in bank.fetch(found, {}, cursor=None, today=TODAY):
+        at_once.bring(batch.records)
+    assert daily.rows(f"{SAID}, type, category") == at_once.rows(f"{SAID}, type, category")
+    assert daily.balances() == at_once.balances()
+
+
+@pytest.mark.requirement("demo.pending")
+@pytest.mark.parametrize("today", [date(2026, 11, 20), date(2026, 12, 23)])
+def test_every_announced_row_that_books_keeps_its_id(today: date, ledger: Callable[[str], Ledger]) -> None:
+    setting = next(user for user in USERS if user.name == "demo").connections[1]
+    found = Connection(id="con_1", user_id="usr_1", bank_name="Musterbank", settings=setting)
+    demo, bank = ledger("demo"), DemoBank()
+    waiting: dict[object, object] = {}
+    cursor: Json = {"day": (today - timedelta(days=20)).isoformat()}
+    for days in range(0, 20, 3):
+        day = today + timedelta(days=days)
+        (batch,) = bank.fetch(found, {}, cursor=cursor, today=day)
+        demo.bring(batch.records)
+        cursor = bank.next_cursor(found, {}, today=day)
+        if days < 12:
+            announced = demo.database.rows("SELECT id, amount FROM pending_transactions")
+            waiting |= {row["id"]: row["amount"] for row in announced}
+    booked = {row["id"]: row["amount"] for row in demo.database.rows("SELECT id, amount FROM transactions")}
+    assert waiting
+    assert waiting.items() <= booked.items()
+
+
+@pytest.mark.requirement("demo.content")
+def test_all_types_and_all_categories_occur_for_demo(fetched: Fetch, ledger: Callable[[str], Ledger]) -> None:
+    demo = ledger("demo")
+    demo.bring(fetched("demo"))
+    assert {row[0] for row in demo.rows("DISTINCT type")} - {None} == {
+        "direct_debit", "transfer", "standing_order", "cash_withdrawal", "cash_deposit", "card_payment", "interest",
+        "fee", "salary", "other",
+    }  # fmt: skip
+    assert {row[0] for row in demo.rows("DISTINCT category")} == {
+        "GROCERIES", "RENT", "SALARY", "TRANSPORT", "SUBSCRIPTION", "ENTERTAINMENT", "TRANSFER", "INSURANCE", "HEALTH",
+        "DINING", "SHOPPING", "SAVINGS", "OTHER",
+    }  # fmt: skip
