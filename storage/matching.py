@@ -15,7 +15,7 @@ from decimal import Decimal
 from storage.identity import base_keys, fingerprint, squeezed
 from storage.records import TransactionRecord
 
-OWN_ID = re.compile(r"txn_[0-9a-f]{32}")
+OWN_ID = re.compile(r"txn_?([0-9a-f]{32})")  # camt keys end at 35 characters: an export leaves the dash out
 PENDING_DAYS_MAX = 7  # a pending row books within a week or lapses
 SHARED_WORDS_MIN = 0.5  # of the shorter text: card texts gain a place and lose a prefix when they book
 
@@ -137,8 +137,8 @@ class _Known:
         record = item.record
         for key in (record.provider_id, *record.references):
             own = OWN_ID.search(key or "")
-            if own is not None and own[0] in self._free:
-                return self._free.pop(own[0])
+            if own is not None and f"txn_{own[1]}" in self._free:
+                return self._free.pop(f"txn_{own[1]}")
         return None
 
     def by_key(self, item: _Item) -> StoredRow | None:
