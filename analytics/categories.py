@@ -7,11 +7,12 @@ from typing import NamedTuple
 from analytics.booking_types import Verdict
 from analytics.facts import CATEGORIES, spread, table
 from analytics.merchants import Merchant
-from analytics.phrases import Found, Phrases
+from analytics.phrases import Found, Phrases, words_of
 
 SAVINGS_KINDS = {"savings", "securities", "building_savings"}
 OF_THE_BANK = {"cash_withdrawal", "cash_deposit", "interest", "fee"}
 PAYMENT_TYPES = {"transfer", "standing_order"}
+STREETS = ("strasse", "str", "platz", "weg", "gasse", "allee", "ring", "straat", "laan", "plein", "gracht")
 LAST_RESORT_CODES = {"GDDS", "POPE"}  # goods and point of sale: SHOPPING only when nothing else speaks
 
 
@@ -33,6 +34,7 @@ class Evidence(NamedTuple):
     purpose_code: str | None
     mcc: str | None
     purpose_words: Sequence[str]
+    bank_text: str | None
     merchant: Merchant
 
 
@@ -74,14 +76,27 @@ def _coded(evidence: Evidence) -> Verdict | None:
 
 
 def _best_word(evidence: Evidence) -> Found[Keyword] | None:
-    """The name speaks before the purpose; in each the longest word."""
+    """The name speaks before the purpose, the purpose before the bank; in each the longest word."""
     merchant = evidence.merchant
-    is_private = merchant.is_person is True
-    in_name = _longest(_keywords(merchant.label_words), {"text"} if is_private else {"name", "company", "text"})
-    if in_name is not None:
-        return in_name
-    scopes = {"text"} if is_private else {"company", "text"}
-    return _longest(KEYWORDS.all(evidence.purpose_words), scopes)
+    is_nameless = merchant.label_words == tuple(evidence.purpose_words)
+    if merchant.is_person is True:
+        named, told = {"text"}, {"text"}
+    elif is_nameless and evidence.kind in PAYMENT_TYPES:
+        named, told = {"company", "text"}, {"company", "text"}  # a purpose holds addresses: Place de la Gare
+    else:
+        named, told = {"name", "company", "text"}, {"company", "text"}
+    return (
+        _longest(_keywords(merchant.label_words), named)
+        or _longest(_known(evidence.purpose_words), told)
+        or _settlement(evidence.bank_text)
+    )
+
+
+@lru_cache(maxsize=16_384)
+def _settlement(bank_text: str | None) -> Found[Keyword] | None:
+    """What the bank itself calls a card settlement, a saving or a move between own accounts."""
+    known = _longest(_known(words_of(bank_text or "")), {"text"})
+    return known if known is not None and known.meaning.category in ("TRANSFER", "SAVINGS") else None
 
 
 def _outweighs(word: Found[Keyword], merchant: Merchant) -> bool:
@@ -104,7 +119,12 @@ def _longest(hits: Iterable[Found[Keyword]], scopes: set[str]) -> Found[Keyword]
 
 @lru_cache(maxsize=65_536)
 def _keywords(words: tuple[str, ...]) -> tuple[Found[Keyword], ...]:
-    return tuple(KEYWORDS.all(words))
+    return tuple(_known(words))
+
+
+def _known(words: Sequence[str]) -> list[Found[Keyword]]:
+    """The keywords of a text; a street is named after the museum, it is none."""
+    return [hit for hit in KEYWORDS.all(words) if not ("*" in hit.phrase and words[hit.position].endswith(STREETS))]
 
 
 def _may_be_private(merchant: Merchant, purpose_words: Sequence[str]) -> bool:

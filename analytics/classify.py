@@ -98,6 +98,7 @@ def _derive(
             row.purpose_code,
             row.mcc,
             row.purpose_words,
+            row.bank_text,
             shop,
         )
     )

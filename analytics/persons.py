@@ -6,24 +6,26 @@ from analytics.facts import table, words
 from analytics.phrases import Phrases
 from analytics.text import fold
 
-PERSON_WORDS_MAX = 6
+PERSON_WORDS_MAX = 4
 SURE_LENGTH_MIN = 7
 
 
 def is_person(label: str, label_words: Sequence[str]) -> bool | None:
     """True for what looks like a private person's name, False for a company's, None when it could be either."""
-    if not label_words or any(any(c.isdigit() for c in word) for word in label_words):
-        return False if label_words else None
+    if not label_words:
+        return None
     if any(word in TITLES for word in label_words):
         return True
     if COMPANY.best(label_words) is not None or any(sign in label for sign in "*/@&") or ".com" in label.lower():
         return False
     if SURE_TRADES.best(label_words) is not None:
         return False
+    if len(label_words) > 1 and any(word in FIRST_NAMES for word in label_words[:PERSON_WORDS_MAX]):
+        return True  # whatever follows: many banks print the address after the name
+    if any(any(letter.isdigit() for letter in word) for word in label_words):
+        return False
     if len(label_words) > PERSON_WORDS_MAX:
         return None
-    if len(label_words) > 1 and any(word in FIRST_NAMES for word in label_words):
-        return True
     if 2 <= len(label_words) <= 4 and len(label_words[0]) == 1 and any(len(word) > 2 for word in label_words):
         return True  # W. KOELEWIJN: Dutch and British statements abbreviate first names
     return False if OTHER_TRADES.best(label_words) is not None else None
