@@ -15,8 +15,11 @@ from typing import Any
 
 import polars as pl
 
-from analytics.frames import CHARGES
-from analytics.subscriptions import detect
+# a script's own folder comes first on the path, and there is an analytics.py beside this one
+sys.path[0] = str(Path(__file__).resolve().parents[2])
+
+from analytics.frames import CHARGES  # noqa: E402 - after the line above
+from analytics.subscriptions import detect  # noqa: E402
 
 FIELDS = {
     "userId": "user_id",
