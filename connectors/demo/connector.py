@@ -47,7 +47,7 @@ class Settings:
     @classmethod
     def of(cls, connection: Connection) -> "Settings":
         """The settings, checked; a connection without a seed is a household of its own."""
-        given = dict(connection.settings)
+        given = {name: value for name, value in connection.settings.items() if value is not None}
         given.setdefault("seed", connection.id)
         unknown = given.keys() - set(cls.__slots__)
         if unknown:

@@ -20,7 +20,7 @@ DAYS = st.dates(date(2024, 1, 1), date(2027, 12, 31))
 
 
 @pytest.mark.requirement("demo.deterministic")
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 @given(st.sampled_from(sorted(HOUSEHOLDS)), DAYS, st.integers(0, 40), st.integers(0, 40))
 def test_any_days_asked_for_give_the_rows_that_the_whole_range_gives(
     name: str, first: date, more: int, after: int

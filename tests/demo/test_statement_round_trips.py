@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -25,7 +25,6 @@ from storage.records import AccountRecord, Record, StatementRecord, TransactionR
 MADE = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 USER_NAMES = ["demo", "solo", "lapsed", "globe"]
 Fetch = Callable[..., list[Record]]
-bounded = settings(max_examples=60, deadline=None, derandomize=True)
 
 
 WORDS = st.text("abcXYZäÖß019%_'&<>\"=+@-.,/*;|{}\\", min_size=1, max_size=12)
@@ -131,7 +130,6 @@ CSV_LOST = ("is_pending_complete",)
 
 
 @pytest.mark.requirement("export.csv")
-@bounded
 @given(record_streams())
 def test_csv_gives_everything_back(records: list[Record]) -> None:
     assert list(csv_statement.read(rendered(csv_statement.write, records))) == records
@@ -159,7 +157,6 @@ def with_servicer_reference(records: Sequence[Record]) -> list[Record]:
 
 
 @pytest.mark.requirement("export.camt053")
-@bounded
 @given(record_streams())
 def test_camt_gives_everything_back_and_is_valid(records: list[Record]) -> None:
     stream = as_camt(records)
@@ -199,7 +196,6 @@ def by_account(records: Sequence[Record]) -> list[list[Record]]:
 
 
 @pytest.mark.requirement("export.ofx")
-@bounded
 @given(record_streams())
 def test_ofx_gives_back_what_it_carries(records: list[Record]) -> None:
     back = list(ofx.read(as_ofx(records))) if records else []
@@ -231,7 +227,6 @@ MT940_LOST = (
 
 
 @pytest.mark.requirement("export.mt940")
-@bounded
 @given(record_streams())
 def test_mt940_gives_back_what_it_carries(records: list[Record]) -> None:
     coded = [record for record in records if not isinstance(record, TransactionRecord) or record.gvc]

@@ -3,15 +3,18 @@
 import csv
 import io
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import connectors.mt940
 from connectors import camt
-from connectors.connector import LimitExceeded, MalformedFile
+from connectors.connector import LimitExceeded, MalformedFile, SourceError
 from connectors.writers import beancount, camt053, csv_statement, mt940, ofx
 from connectors.writers.blocks import blocks
 from storage.records import AccountRecord, Record, StatementRecord, TransactionRecord
@@ -187,6 +190,19 @@ def test_csv_that_is_damaged_is_refused_with_its_line(damage: tuple[str, str], l
     file = written("csv", GIRO, RENT, STATED).replace(*damage, 1)
     with pytest.raises(MalformedFile, match=line):
         list(csv_statement.read(io.BytesIO(file.encode())))
+
+
+@pytest.mark.requirement("security.damage")
+@given(st.integers(0, 10_000), st.integers(1, 255), st.booleans())
+def test_csv_that_was_cut_or_flipped_is_read_or_refused_but_never_crashes(at: int, bit: int, is_cut: bool) -> None:
+    file = bytearray(written("csv", GIRO, RENT, RENT, STATED).encode())
+    at %= len(file)
+    if is_cut:
+        del file[at:]
+    else:
+        file[at] ^= bit
+    with suppress(SourceError):
+        list(csv_statement.read(io.BytesIO(bytes(file))))
 
 
 @pytest.mark.requirement("security.limits")
