@@ -60,8 +60,16 @@ class AuthSettings:
 
     @property
     def auth_path(self) -> str:
-        """The path under which the endpoints live, without a trailing slash; usually empty."""
+        """The path before /oauth in addresses, without a trailing slash; usually empty."""
         return urlsplit(self.auth_url).path
+
+    @property
+    def served_path(self) -> str:
+        """The path before /oauth in requests: a proxy that puts the service under the path of `public_url` takes that
+        path off again, as it does for /api/v1."""
+        if self.auth_url == self.public_url or self.auth_url.startswith(self.public_url + "/"):
+            return self.auth_url.removeprefix(self.public_url)
+        return self.auth_path
 
     @property
     def is_https(self) -> bool:

@@ -41,10 +41,10 @@ Fields = dict[str, str]
 
 
 def oauth_api(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | None = BUDGET) -> Api:
-    """The second description with its operations; the addresses follow the path of `auth_url`."""
+    """The second description with its operations; its endpoints follow the path of `auth_url`."""
     operations = Operations(server, limiter, rate)
     return Api(
-        description=description(server.settings.auth_path),
+        description=description(server.settings.served_path),
         operations={
             "registerClient": operations.register,
             "issueToken": operations.token,
@@ -60,7 +60,7 @@ def oauth_api(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | Non
 
 def oauth_routes(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | None = BUDGET) -> list[BaseRoute]:
     """The pages that people meet, and the discovery documents at addresses that depend on the settings."""
-    described = description(server.settings.auth_path)["paths"]
+    described = description(server.settings.served_path)["paths"]
     documents: list[tuple[tuple[str, ...], Callable[[], object]]] = [
         (metadata.server_metadata_paths(server.settings), server.server_metadata),
         (metadata.resource_metadata_paths(server.settings), server.resource_metadata),
@@ -76,15 +76,15 @@ def oauth_routes(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | 
 
 def oauth_shared_paths(server: AuthorizationServer) -> tuple[str, ...]:
     """What scripts of other origins may call, never the pages (oauth.md 2.11; RFC 9700 section 2.6)."""
-    path = server.settings.auth_path
+    path = server.settings.served_path
     return tuple(f"{path}/oauth/{name}" for name in ("token", "register", "revoke", "jwks.json"))
 
 
-def description(auth_path: str) -> dict[str, Any]:
+def description(path_before: str) -> dict[str, Any]:
     """handlers/oauth-api.json with its endpoints under the path of `auth_url`."""
     document: dict[str, Any] = orjson.loads((resources.files("handlers") / "oauth-api.json").read_bytes())
     document["paths"] = {
-        (auth_path + path if path.startswith("/oauth/") else path): item for path, item in document["paths"].items()
+        (path_before + path if path.startswith("/oauth/") else path): item for path, item in document["paths"].items()
     }
     return document
 

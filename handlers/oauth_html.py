@@ -103,7 +103,7 @@ class Site:
                 response.body = b""
             return response
 
-        return Route(self.address(path), endpoint, methods=list(methods))
+        return Route(self.settings.served_path + path, endpoint, methods=list(methods))
 
     async def _count(self, request: Request) -> None:
         if self._rate is not None:
@@ -204,7 +204,7 @@ def style_route(site: Site) -> Route:
     async def answer(_request: Request) -> Response:
         return Response(content, media_type="text/css", headers={"cache-control": "public, max-age=300"})
 
-    return Route(site.address(STYLE_PATH), answer, methods=["GET"])
+    return Route(site.settings.served_path + STYLE_PATH, answer, methods=["GET"])
 
 
 async def _form(request: Request) -> dict[str, str]:

@@ -33,6 +33,7 @@ from storage.users import User
 PASSWORD = "umbrella-kettle-violin"
 REDIRECT = "https://app.example/callback"
 ALL = "read:accounts read:transactions read:cashflow"
+START = datetime.fromisoformat("2026-11-20T12:00:00")
 FAST = Passwords(memory_kib=64, time_cost=1)
 
 MAIN: dict[str, Any] = {
@@ -71,7 +72,7 @@ def who(request: Request) -> Answer:
 
 @dataclass
 class Clock:
-    moment: datetime = datetime.fromisoformat("2026-11-20T12:00:00")
+    moment: datetime = START
 
     def __call__(self) -> datetime:
         return self.moment
@@ -188,26 +189,24 @@ def keys_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("keys") / "keys"
 
 
-@pytest.fixture
-def make_world(tmp_path: Path, keys_folder: Path) -> Iterator[Callable[..., World]]:
-    """Makes a world with the given settings; `rate` and `passwords` are the application's."""
+Make = Callable[..., World]
+
+
+def worlds(folder: Path, keys_folder: Path) -> Iterator[Make]:
+    """Makes worlds with the given settings and closes them."""
     opened: list[World] = []
 
     def make(*, rate: Rate | None = None, passwords: Passwords = FAST, many: bool = False, **settings: Any) -> World:
         clock = Clock()
-        database = Database(tmp_path / f"store{len(opened)}.duckdb")
+        database = Database(folder / f"store{len(opened)}.duckdb")
         migrate(database, now=clock())
         server = AuthorizationServer(
             database, keys_folder, AuthSettings(**settings), clock, passwords=passwords, has_other_processes=many
         )
+        hashed = passwords.hash(PASSWORD)
         person = [
             users.add(
-                database,
-                name=name,
-                password_hash=passwords.hash(PASSWORD),
-                has_subscription=True,
-                home_currency="EUR",
-                now=clock(),
+                database, name=name, password_hash=hashed, has_subscription=True, home_currency="EUR", now=clock()
             )
             for name in ("alice", "bob")
         ]
@@ -222,6 +221,29 @@ def make_world(tmp_path: Path, keys_folder: Path) -> Iterator[Callable[..., Worl
         for client in [world.http, *world.browsers]:
             client.close()
         world.database.close()
+
+
+@pytest.fixture
+def make_world(tmp_path: Path, keys_folder: Path) -> Iterator[Make]:
+    """For tests of settings."""
+    yield from worlds(tmp_path, keys_folder)
+
+
+@pytest.fixture(scope="module")
+def make_shared_world(tmp_path_factory: pytest.TempPathFactory, keys_folder: Path) -> Iterator[Make]:
+    yield from worlds(tmp_path_factory.mktemp("world"), keys_folder)
+
+
+@pytest.fixture(scope="module")
+def world(make_shared_world: Make) -> World:
+    """Shared by a module: every test brings its own client and browser, and leaves the clock alone."""
+    return make_shared_world(registration_limit="off")
+
+
+@pytest.fixture
+def fresh(make_world: Make) -> World:
+    """A world of one's own: for clocks, limits and throttles."""
+    return make_world()
 
 
 def application(server: AuthorizationServer, *, rate: Rate | None = None, extra: tuple[Api, ...] = ()) -> Any:
@@ -243,12 +265,7 @@ def application(server: AuthorizationServer, *, rate: Rate | None = None, extra:
 
 
 @pytest.fixture
-def world(make_world: Callable[..., World]) -> World:
-    return make_world()
-
-
-@pytest.fixture
-def live(make_world: Callable[..., World]) -> Iterator[World]:
+def live(make_world: Make) -> Iterator[World]:
     """The same behind a real socket, at `world.server.settings.public_url`, on the real clock's pace."""
     listener = socket.create_server(("127.0.0.1", 0))
     world = make_world(public_url=f"http://127.0.0.1:{listener.getsockname()[1]}")

@@ -49,7 +49,9 @@ def test_an_unregistered_address_gets_a_page_and_no_redirect(world: Any, redirec
 
 
 @pytest.mark.requirement("oauth.no_redirect_before_trust")
-@pytest.mark.parametrize("client_id", ["-", "", "nobody", "a" * 5000, "\0", "' OR 1=1 --", "https://evil.example/client"])
+@pytest.mark.parametrize(
+    "client_id", ["-", "", "nobody", "a" * 5000, "\0", "' OR 1=1 --", "https://evil.example/client"]
+)
 def test_an_unknown_client_gets_a_page_and_no_redirect(world: Any, client_id: str) -> None:
     answer = world.browser().authorize(client_id)
     assert answer.status_code == 400
@@ -118,7 +120,8 @@ def test_a_repeated_parameter_is_a_mistake(world: Any, name: str) -> None:
 
 @pytest.mark.requirement("oauth.state")
 @pytest.mark.parametrize(
-    "state", ["s", "a b+c%20d", "äöü€😀", "<script>alert(1)</script>", "a&b=c;d#e", '"\\', "\r\nSet-Cookie: a=b", "x" * 4096]
+    "state",
+    ["s", "a b+c%20d", "äöü€😀", "<script>alert(1)</script>", "a&b=c;d#e", '"\\', "\r\nSet-Cookie: a=b", "x" * 4096],
 )
 def test_state_comes_back_byte_for_byte(world: Any, state: str) -> None:
     browser = world.browser()
@@ -208,7 +211,17 @@ def test_a_client_of_the_operator_gets_its_error_at_once(world: Any) -> None:
 @pytest.mark.requirement("oauth.bad_input")
 @pytest.mark.parametrize(
     "query",
-    ["%ff", "client_id=%ff", "client_id=%zz", "client_id=%", "=", "&&&", "a" * 20_000, "&".join(["a=b"] * 200), "client_id=%00"],
+    [
+        "%ff",
+        "client_id=%ff",
+        "client_id=%zz",
+        "client_id=%",
+        "=",
+        "&&&",
+        "a" * 20_000,
+        "&".join(["a=b"] * 200),
+        "client_id=%00",
+    ],
 )
 def test_broken_queries_get_a_page(world: Any, query: str) -> None:
     answer = world.browser().client.get(f"/oauth/authorize?{query}")

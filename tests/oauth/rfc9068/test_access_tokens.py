@@ -33,9 +33,7 @@ def tokens(ring: KeyRing) -> AccessTokens:
 
 @pytest.fixture(scope="module")
 def token(tokens: AccessTokens) -> str:
-    return tokens.issue(
-        user_id="u1", client_id="c1", scopes={"read:cashflow", "read:accounts"}, grant_id="g1", now=NOW
-    )
+    return tokens.issue(user_id="u1", client_id="c1", scopes={"read:cashflow", "read:accounts"}, grant_id="g1", now=NOW)
 
 
 @pytest.fixture(scope="module")
@@ -89,8 +87,10 @@ def test_a_token_is_good_for_one_hour_and_not_a_second_longer(tokens: AccessToke
 @pytest.mark.requirement("oauth.token_attacks")
 @pytest.mark.parametrize("alg", ["none", "None", "NONE", "nOnE", "", "HS256", "RS512", "PS256", "ES256", None, 7])
 @pytest.mark.parametrize("signature", ["", "AA", "real"])
-def test_no_other_algorithm_is_believed(tokens: AccessTokens, token: str, ring: KeyRing, alg: Any, signature: str) -> None:
-    header, payload, real = token.split(".")
+def test_no_other_algorithm_is_believed(
+    tokens: AccessTokens, token: str, ring: KeyRing, alg: Any, signature: str
+) -> None:
+    _header, payload, real = token.split(".")
     forged = packed({"alg": alg, "typ": "at+jwt", "kid": ring.active().kid})
     with pytest.raises(InvalidToken):
         tokens.verify(f"{forged}.{payload}.{real if signature == 'real' else signature}", NOW)
@@ -101,8 +101,10 @@ def test_the_public_key_is_no_shared_secret(tokens: AccessTokens, token: str, ri
     import hashlib
     import hmac
 
-    pem = ring.active().private.public_key().public_bytes(
-        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    pem = (
+        ring.active()
+        .private.public_key()
+        .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     )
     signed = f"{packed({'alg': 'HS256', 'typ': 'at+jwt', 'kid': ring.active().kid})}.{token.split('.')[1]}"
     mac = base64.urlsafe_b64encode(hmac.new(pem, signed.encode(), hashlib.sha256).digest()).rstrip(b"=").decode()
@@ -209,7 +211,21 @@ def test_every_changed_character_breaks_a_token(tokens: AccessTokens, token: str
 @pytest.mark.requirement("oauth.token_attacks")
 @pytest.mark.parametrize(
     "text",
-    ["", ".", "..", "...", "a.b", "a.b.c", "a.b.c.d", "é.é.é", "\0", "A" * 5000, "e30.e30.e30", "W10.W10.W10", "MQ.MQ.MQ"],
+    [
+        "",
+        ".",
+        "..",
+        "...",
+        "a.b",
+        "a.b.c",
+        "a.b.c.d",
+        "é.é.é",
+        "\0",
+        "A" * 5000,
+        "e30.e30.e30",
+        "W10.W10.W10",
+        "MQ.MQ.MQ",
+    ],
 )
 def test_what_is_no_token_is_refused(tokens: AccessTokens, text: str) -> None:
     with pytest.raises(InvalidToken):
