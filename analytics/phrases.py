@@ -1,5 +1,6 @@
 """Finding known phrases in a text of words: by whole words, or by a part of one word where the phrase says so."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -7,6 +8,8 @@ from typing import Generic, TypeVar
 from analytics.text import fold
 
 T = TypeVar("T")
+_WORD = re.compile(r"[^\W_]+")
+_APOSTROPHE = re.compile("['’`´]")
 REMEMBERED_WORDS_MAX = 200_000  # words whose parts have been looked up; beyond, they are looked up again
 
 
@@ -62,15 +65,17 @@ class Phrases(Generic[T]):
     def all(self, words: Sequence[str]) -> list[Found[T]]:
         """Every phrase of the text, at most one for each word that one can begin with and one for its parts."""
         hits: list[Found[T]] = []
+        has_parts = bool(self._stem_lengths or self._parts)
         for position, word in enumerate(words):
             for stem, phrase, meaning in self._by_first_word.get(word, ()):
                 size = len(stem)
                 if size == 1 or tuple(words[position : position + size]) == stem:
                     hits.append(Found(phrase, meaning, position, sum(map(len, stem))))
                     break
-            part = self._part(word)
-            if part is not None:
-                hits.append(Found(part[0], part[1], position, part[2]))
+            if has_parts and word.isalpha():  # numbers and references end no compound
+                part = self._part(word)
+                if part is not None:
+                    hits.append(Found(part[0], part[1], position, part[2]))
         return hits
 
     def _part(self, word: str) -> tuple[str, T, int] | None:
@@ -100,4 +105,4 @@ def words_of(text: str) -> tuple[str, ...]:
 
 def split_words(folded_text: str) -> list[str]:
     """Letters and digits stay together, everything else parts."""
-    return "".join(c if c.isalnum() else " " for c in folded_text if c not in "'’`´").split()
+    return _WORD.findall(_APOSTROPHE.sub("", folded_text))

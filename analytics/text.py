@@ -22,6 +22,8 @@ def fold(text: str) -> str:
 
 def plain(text: str) -> str:
     """Lower case, no accents, ß as ss; every e stays where it is."""
+    if text.isascii():
+        return text.lower()
     decomposed = unicodedata.normalize("NFKD", text)
     bare = "".join(letter for letter in decomposed if unicodedata.category(letter)[0] != "M")
     return bare.lower().translate(_SPECIAL_TABLE)
