@@ -7,20 +7,20 @@ from datetime import date, timedelta
 import polars as pl
 
 from analytics.subscriptions import detect
+from handlers.selection import Selected
 from storage import accounts, detections, transactions
-from storage.accounts import StoredAccount
 from storage.database import Conflict, Database
 
 EVIDENCE = timedelta(days=25 * 31)  # 25 months: yearly rhythms need two charges and the months around them
 
 
-def subscriptions_of(database: Database, user_id: str, owned: Sequence[StoredAccount], *, today: date) -> pl.DataFrame:
+def subscriptions_of(database: Database, user_id: str, selected: Selected, *, today: date) -> pl.DataFrame:
     """The streams of these accounts as analytics.frames.SUBSCRIPTIONS; never older than data or day."""
-    ids = [account.id for account in owned]
+    ids = selected.ids
     version, found = detections.stored(database, user_id, ids, day=today)
     if found is not None:
         return found
-    charges = transactions.charges(database, [user_id], since=today - EVIDENCE, account_ids=ids)
+    charges = transactions.charges(database, [user_id], since=today - EVIDENCE, account_ids=selected.filter)
     found = _detected(charges, [user_id], today)
     _keep(database, user_id, ids, version, today, found)
     return found

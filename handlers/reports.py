@@ -13,7 +13,7 @@ from handlers import wire
 from handlers.detection import subscriptions_of
 from handlers.errors import BadRequest
 from handlers.request import Answer, Request
-from handlers.selection import owned_accounts
+from handlers.selection import selected_accounts
 from handlers.services import Services
 from storage import transactions, users
 from storage.accounts import StoredAccount
@@ -22,14 +22,13 @@ from storage.accounts import StoredAccount
 def get_cashflow(services: Services, request: Request, *, account_ids: str | None, months: int) -> Answer:
     """Income, expenses and net of each of the last months, the current one last (decisions 3, 13 to 16, 19)."""
     user_id, today = request.principal.user_id, services.clock.today()
-    owned = owned_accounts(services.database, user_id, account_ids)
-    ids = [account.id for account in owned]
+    selected = selected_accounts(services.database, user_id, account_ids)
     since = needed_since(months, today=today)
-    currency, rates = money_of(services, user_id, owned)
+    currency, rates = money_of(services, user_id, selected.accounts)
     with stated_currencies():
         rows = monthly_cashflow(
-            transactions.bookings(services.database, user_id, ids, since=since),
-            selection=ids,
+            transactions.bookings(services.database, user_id, selected.filter, since=since),
+            selection=selected.ids,
             months=months,
             today=today,
             currency=currency,
@@ -41,13 +40,12 @@ def get_cashflow(services: Services, request: Request, *, account_ids: str | Non
 def get_snapshot(services: Services, request: Request, *, account_ids: str | None) -> Answer:
     """Balances now and expenses of the last 30 days by category (decisions 16 to 20)."""
     user_id, today = request.principal.user_id, services.clock.today()
-    owned = owned_accounts(services.database, user_id, account_ids)
-    ids = [account.id for account in owned]
-    currency, rates = money_of(services, user_id, owned)
+    selected = selected_accounts(services.database, user_id, account_ids)
+    currency, rates = money_of(services, user_id, selected.accounts)
     with stated_currencies():
         found = snapshot(
-            balances(owned),
-            transactions.bookings(services.database, user_id, ids, since=None),
+            balances(selected.accounts),
+            transactions.bookings(services.database, user_id, selected.filter, since=None),
             today=today,
             currency=currency,
             rates=rates,
@@ -57,18 +55,17 @@ def get_snapshot(services: Services, request: Request, *, account_ids: str | Non
 
 def list_subscriptions(services: Services, request: Request, *, account_ids: str | None) -> Answer:
     """Recurring payments that were charged in the last six months and go on (decisions 21, 22)."""
-    owned = owned_accounts(services.database, request.principal.user_id, account_ids)
-    found = subscriptions_of(services.database, request.principal.user_id, owned, today=services.clock.today())
+    selected = selected_accounts(services.database, request.principal.user_id, account_ids)
+    found = subscriptions_of(services.database, request.principal.user_id, selected, today=services.clock.today())
     return Answer(body={"subscriptions": [wire.subscription(row) for row in found.iter_rows(named=True)]})
 
 
 def money_of(services: Services, user_id: str, owned: Sequence[StoredAccount]) -> tuple[str, pl.DataFrame]:
     """The currency of the selection's figures, and the reference rates if there is anything to convert."""
-    user = users.find(services.database, user_id)
-    home = user.home_currency if user else services.settings.home_currency
-    currency = reporting_currency([account.currency for account in owned], home=home)
-    is_plain = all(account.currency == currency for account in owned)
-    return currency, NO_RATES if is_plain else services.rates
+    currencies = {account.currency for account in owned}
+    user = users.find(services.database, user_id) if len(currencies) != 1 else None
+    currency = reporting_currency(currencies, home=user.home_currency if user else services.settings.home_currency)
+    return currency, services.rates if currencies - {currency} else NO_RATES
 
 
 @contextmanager

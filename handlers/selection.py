@@ -1,5 +1,7 @@
 """The accountIds rule, once: which of the user's accounts a request is about (interface 4.1, decision 6)."""
 
+from dataclasses import dataclass
+
 from handlers.errors import BadRequest
 from storage import accounts
 from storage.accounts import StoredAccount
@@ -9,17 +11,36 @@ AMBIGUOUS = "accountIds: required, because you have several accounts. GET /accou
 UNKNOWN = "accountIds: contains an id that is not one of your accounts. GET /accounts lists their ids"
 
 
-def owned_accounts(session: Session, user_id: str, account_ids: str | None) -> list[StoredAccount]:
-    """The accounts that a comma-separated list names, or the only one there is; in the order of GET /accounts."""
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The accounts of a request, in the order of GET /accounts."""
+
+    accounts: list[StoredAccount]
+    is_everything: bool
+
+    @property
+    def ids(self) -> list[str]:
+        """Their ids."""
+        return [account.id for account in self.accounts]
+
+    @property
+    def filter(self) -> list[str] | None:
+        """What a query has to filter by: nothing when these are all accounts of the user."""
+        return None if self.is_everything else self.ids
+
+
+def selected_accounts(session: Session, user_id: str, account_ids: str | None) -> Selected:
+    """The accounts that a comma-separated list names, or the only one there is."""
     owned = accounts.of_user(session, user_id)
     wanted = listed_ids(account_ids)
     if not wanted:
         if len(owned) > 1:
             raise BadRequest(AMBIGUOUS)
-        return owned
+        return Selected(owned, is_everything=True)
     if not wanted <= {account.id for account in owned}:
         raise BadRequest(UNKNOWN)
-    return [account for account in owned if account.id in wanted]
+    chosen = [account for account in owned if account.id in wanted]
+    return Selected(chosen, is_everything=len(chosen) == len(owned))
 
 
 def listed_ids(account_ids: str | None) -> set[str]:

@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, urlencode
 from handlers import wire
 from handlers.errors import BadRequest, NotFound
 from handlers.request import Answer, Request
-from handlers.selection import owned_accounts
+from handlers.selection import selected_accounts
 from handlers.services import Services
 from storage import accounts, transactions
 
@@ -27,9 +27,9 @@ def list_transactions(
     if date_from and date_to and date_from > date_to:
         raise BadRequest("dateFrom: must not be after dateTo")
     user_id = request.principal.user_id
-    owned = owned_accounts(services.database, user_id, account_ids)
+    selected = selected_accounts(services.database, user_id, account_ids)
     selection = transactions.Selection(
-        account_ids=[account.id for account in owned],
+        account_ids=selected.filter,
         category=category,
         date_from=date_from,
         date_to=date_to,
@@ -42,7 +42,7 @@ def list_transactions(
         if offset < total
         else []
     )
-    by_id = wire.by_id(owned)
+    by_id = wire.by_id(selected.accounts)
     return Answer(
         body={
             "transactions": [wire.transaction(row, by_id) for row in rows],

@@ -31,7 +31,7 @@ def instant(value: datetime | None) -> str | None:
     return f"{value.isoformat(timespec='milliseconds')}Z" if value is not None else None
 
 
-def account(value: StoredAccount) -> Json:
+def account(value: StoredAccount, connection_status: str) -> Json:
     """Account (interface 2.1)."""
     return {
         "id": value.id,
@@ -41,7 +41,7 @@ def account(value: StoredAccount) -> Json:
         "balance": money(value.balance, value.currency) if value.balance is not None else None,
         "currency": value.currency,
         "lastSyncedAt": instant(value.last_synced_at),
-        "bankConnection": {"bankName": value.bank_name, "status": value.connection_status},
+        "bankConnection": {"bankName": value.bank_name, "status": connection_status},
     }
 
 

@@ -79,6 +79,12 @@ def of_user(session: Session, user_id: str) -> list[StoredConnection]:
     return [_connection(row) for row in rows]
 
 
+def statuses(session: Session, user_id: str) -> dict[str, Status]:
+    """The state of each of the user's connections by id, disconnected ones too."""
+    rows = session.rows("SELECT id, status FROM connections WHERE user_id = $1", user_id)
+    return {row["id"]: row["status"] for row in rows}
+
+
 def containing(session: Session, user_id: str, account_ids: list[str]) -> list[StoredConnection]:
     """The user's connections that bring at least one of these accounts, oldest first."""
     found = session.rows(

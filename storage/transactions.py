@@ -28,7 +28,7 @@ RULE_COLUMNS = ", type_rule, category_rule, merchant_rule, transfer_rule, transf
 class Selection:
     """Which booked transactions of a user are meant; both ends of the date range are inclusive."""
 
-    account_ids: Sequence[str]
+    account_ids: Sequence[str] | None = None  # None: all of the user's, which is also faster
     category: str | None = None
     date_from: date | None = None
     date_to: date | None = None
@@ -36,8 +36,11 @@ class Selection:
 
     def condition(self, user_id: str) -> tuple[str, list[object]]:
         """The WHERE clause of this selection and its parameters, $1 onwards."""
-        parts = ["user_id = $1", "account_id = ANY($2::TEXT[])"]
-        values: list[object] = [user_id, list(self.account_ids)]
+        parts = ["user_id = $1"]
+        values: list[object] = [user_id]
+        if self.account_ids is not None:
+            values.append(list(self.account_ids))
+            parts.append("account_id = ANY($2::TEXT[])")
         for column, operator, value in (
             ("category", "=", self.category),
             ("booking_date", ">=", self.date_from),
@@ -79,7 +82,12 @@ def find(session: Session, user_id: str, transaction_id: str) -> Row | None:
 
 
 def bookings(
-    session: Session, user_id: str, account_ids: Sequence[str], *, since: date | None, until: date | None = None
+    session: Session,
+    user_id: str,
+    account_ids: Sequence[str] | None,
+    *,
+    since: date | None,
+    until: date | None = None,
 ) -> pl.DataFrame:
     """The selection's rows from `since` to `until`, both included, as analytics.frames.BOOKINGS."""
     condition, values = Selection(account_ids=account_ids, date_from=since, date_to=until).condition(user_id)
@@ -99,14 +107,3 @@ def charges(
         list(account_ids) if account_ids is not None else None,
         schema=CHARGES,
     )
-
-
-def first_booking_date(session: Session, user_id: str, account_ids: Sequence[str]) -> date | None:
-    """The day of the oldest booked transaction of these accounts."""
-    rows = session.rows(
-        "SELECT min(booking_date) AS day FROM transactions WHERE user_id = $1 AND account_id = ANY($2::TEXT[])",
-        user_id,
-        list(account_ids),
-    )
-    day = rows[0]["day"]
-    return day if isinstance(day, date) else None
