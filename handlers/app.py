@@ -95,7 +95,7 @@ def create_app(
         import_name="handlers",
         lifespan=lifespan,
         middlewares=middlewares,
-        resolver=Resolver(partial(_function, by_id)),
+        resolver=Resolver(by_id.__getitem__),
         validate_responses=validate_responses,
     )
     for api in apis:
@@ -103,13 +103,6 @@ def create_app(
     # What Connexion does at the first request: a contract that does not fit must stop the start
     application.app, application.middleware_stack = application._build_middleware_stack()
     return Edge(application, addresses=Addresses(trusted_proxies), shared_paths=(*SHARED_PATHS, *shared_paths))
-
-
-def _function(operations: Mapping[str, Operation], operation_id: str) -> Operation:
-    try:
-        return operations[operation_id]
-    except KeyError:
-        raise AttributeError(operation_id) from None  # what Connexion takes for "not found"
 
 
 def _check_operations(apis: Sequence[Api]) -> None:

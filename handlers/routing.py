@@ -31,8 +31,9 @@ class Routing(RoutingMiddleware):
         super().add_api(specification, *positional, **named)
         self.router.redirect_slashes = False
         for route in self.router.routes:
-            if isinstance(route, Mount) and isinstance(route.app, Router):
-                route.app.redirect_slashes = False
+            assert isinstance(route, Mount)
+            assert isinstance(route.app, Router)
+            route.app.redirect_slashes = False
         for path, methods in specification["paths"].items():
             if "{" not in path:
                 self._add_literal(specification.base_path, path, methods)
