@@ -67,7 +67,7 @@ def collector(name: str) -> Party:
 
 
 def direct_debit(party: Party, price: Price, purpose: str, *, code: str | None = None) -> What:
-    """A SEPA direct debit, collected on the next working day; later ones than the first are follow-ups."""
+    """A SEPA direct debit of the price of its day, collected on the next working day."""
 
     def what(day: date, dice: Dice) -> Iterator[Movement]:
         yield Movement(ordered=day, record=_debit(party, -price(day), worded(purpose, day, dice), day, code))

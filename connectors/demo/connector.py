@@ -112,7 +112,8 @@ class DemoBank:
         """One batch of whole days: everything there is, or what follows ten days before the cursor."""
         first = history_start(today)
         if cursor is not None:
-            first = max(first, date.fromisoformat(cursor["day"]) - timedelta(days=OVERLAP_DAYS))
+            seen = min(date.fromisoformat(cursor["day"]), today)  # a demo server's clock may have been ahead
+            first = max(first, seen - timedelta(days=OVERLAP_DAYS))
         accounts = Settings.of(connection).account_list()
         yield Batch(id=f"demo:{connection.id}:{today.isoformat()}", records=_records(accounts, first, today))
 

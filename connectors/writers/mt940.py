@@ -74,7 +74,8 @@ def _bank_reference(row: TransactionRecord) -> str:
     servicer = next(
         (key for kind, _, key in (text.partition(":") for text in row.references) if kind == "servicer"), ""
     )
-    return (row.provider_id or servicer)[:REFERENCE_CHARACTERS_MAX]
+    key = row.provider_id or servicer
+    return key if len(key) <= REFERENCE_CHARACTERS_MAX else ""  # half a key would be another one
 
 
 def _information(row: TransactionRecord) -> str:

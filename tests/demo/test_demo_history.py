@@ -98,6 +98,11 @@ def test_a_cursor_brings_ten_days_again_and_these_rows_are_the_same(blocks: Bloc
         assert later.opening_date == today - timedelta(days=16)
 
 
+@pytest.mark.requirement("demo.history")
+def test_a_cursor_of_a_later_day_is_taken_for_today(blocks: Blocks, today: date) -> None:
+    assert blocks("solo", since=today + timedelta(days=90)) == blocks("solo", since=today)
+
+
 @pytest.mark.requirement("demo.pending")
 def test_every_announced_row_books_within_a_week_under_another_text_for_the_same_amount() -> None:
     card = household("demo-two", seed="demo")[1]

@@ -101,6 +101,13 @@ def test_mt940_marks_reversals_by_what_they_take_back(amount: str, is_reversal: 
 
 
 @pytest.mark.requirement("export.mt940")
+@pytest.mark.parametrize(("digits", "reference"), [(16, f"//{'7' * 16}"), (17, "")])
+def test_mt940_states_a_reference_whole_or_not_at_all(digits: int, reference: str) -> None:
+    text = written("mt940", GIRO, replace(RENT, provider_id="7" * digits), STATED)
+    assert f"NONREF{reference}\r\n" in text
+
+
+@pytest.mark.requirement("export.mt940")
 @pytest.mark.parametrize("letters", [21, 22, 23, 49, 50])
 def test_mt940_texts_come_back_whole_wherever_the_seam_falls(letters: int) -> None:
     row = replace(RENT, purpose=f"{'a' * letters} b {'c' * 40}", counterpart_name=f"{'d' * (letters % 27)} e f")
