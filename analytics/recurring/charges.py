@@ -3,39 +3,12 @@
 import polars as pl
 
 from analytics.recurring.payees import folded
+from analytics.recurring.wording import DEPOT, LEFT_OUT, RETURN, SHOP_DEPOT
 
 EVIDENCE_MONTHS = 25  # two yearly charges and a month of delay; shorter evidence can never see a yearly rhythm
 RETURN_DAYS = 10  # a returned direct debit is booked back within ten days
 
 EXCLUDED_TYPES = ["cash_withdrawal", "cash_deposit", "salary", "interest", "fee"]
-
-SAVING = (
-    r"\b(?:sparen|sparrate|sparbetrag|sparplan|sparkonto|sparvertrag|tagesgeld\w*|festgeld\w*|umbuchung\w*|ruecklagen?|"
-    r"bausparen|bausparrate|bausparbeitrag|bausparvertrag|wertpapier\w*|fondssparen|\w*sparplan|etfs?|"
-    r"(?:eigenes|eigenem|eigene|anderes eigenes) konto|kontouebertrag|savings?|saving plan|brokerage|own (?:account|transfer)|"
-    r"(?:transfer )?between (?:my|own) accounts|spaarrekening|sparen|spaarpot|beleggen|eigen rekening|"
-    r"sporeni|sporici|vlastni (?:ucet|prevod)|mezi vlastnimi ucty)\b"
-)
-DEPOT = r"(?:^|[^a-z])depot(?:\b|sparplan|uebertrag|einzahlung|konto)"
-SHOP_DEPOT = r"\b(?:home|office|food|bike|garden) ?depot"  # "depot" the shop, not the custody account
-SETTLEMENT = (
-    r"kreditkartenabr\w*|abrechnung kreditkarte|kreditkarten ?abrechnung|\b(?:visa|mastercard|kk|amex)[ .-]{0,2}abr\w*|"
-    r"credit card (?:payment|settlement|bill)|creditcard ?(?:afrekening|incasso)|splatka kreditni karty|uhrada kreditni karty"
-)
-INSTALMENT = (
-    r"\brate (?:nr\.? ?)?\d{1,2} ?(?:/|v\.?|von|of) ?\d{1,2}\b|\bratenzahlung|\bratenkauf|\bteilzahlung|\b\d{1,2}\. ?rate\b|"
-    r"\binstal?lment \d{1,2} ?(?:/|of) ?\d{1,2}\b|\bpayment \d{1,2} of \d{1,2}\b|\btermijn \d{1,2} ?(?:/|van) ?\d{1,2}\b|"
-    r"\bsplatka \d{1,2} ?(?:/|z) ?\d{1,2}\b|\bpay in [34]\b"
-)
-CASH = (
-    r"\bga nr ?\d|\bgaa\b|geldautomat\w*|bargeld\w*|barauszahlung\w*|\batm\b|cash ?(?:withdrawal|machine|point)\b|cashpoint|"
-    r"bankomat\w*|geldopname|geldautomaat|vyber (?:z |hotovosti)|\bhotovost\b"
-)
-FEE = r"entgeltabschluss|\bkontofuehrung\w*|\baccount (?:maintenance )?fee\b|\bvedeni uctu\b"
-RETURN = (
-    r"ruecklastschrift|ruecklast\b|retoure|\bstorno|stornierung|rueckbuchung|\breturned\b|\breversal\b|\bchargeback|"
-    r"\bstornering|terugboeking|vraceni platby"
-)
 
 
 def eligible(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
@@ -60,12 +33,11 @@ def eligible(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
         .collect()
     )
     wording = pl.concat_str([pl.col("name"), pl.col("note")], separator=" | ", ignore_nulls=True)
-    excluded = f"{SAVING}|{SETTLEMENT}|{INSTALMENT}|{CASH}|{FEE}"
     outgoing = texts.lazy().filter(
         pl.col("amount") < 0,
         ~pl.col("type").is_in(EXCLUDED_TYPES).fill_null(False),
         ~pl.col("is_own_transfer").fill_null(False),
-        ~wording.str.contains(excluded),
+        ~wording.str.contains(LEFT_OUT),
         ~(wording.str.contains(DEPOT) & ~wording.str.contains(SHOP_DEPOT)),
     )
     returns = texts.lazy().filter(pl.col("amount") > 0, pl.col("note").str.contains(RETURN))

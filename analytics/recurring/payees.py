@@ -1,205 +1,13 @@
 """Who is paid: one key per payee of a user, whatever the bank, the card terminal or an intermediary wrote."""
 
-import unicodedata
-
 import polars as pl
+
+from analytics.recurring.words import BEHIND_INTERMEDIARY, DROPPED_WORDS, INTERMEDIARIES, PLAIN_LETTERS
 
 WRITTEN_WORDS = r"^(\S+(?:\s+\S+){0,5})"  # six words say who it is; a purpose may go on for lines
 KEY_WORDS = 2  # the first two words that mean something; later ones are branches, products, numbers
 PREFIX_LETTERS = 9  # "spiegelplus" and "spiegel plus 0481" are one payee
 STEM_LETTERS = 4  # with an equal amount beside it, four letters are enough
-
-GERMAN = {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "ø": "o", "œ": "oe", "ł": "l", "đ": "d", "ı": "i"}
-ACCENTED = {
-    letter: "".join(part for part in unicodedata.normalize("NFKD", letter) if not unicodedata.combining(part))
-    for letter in map(chr, range(0xC0, 0x250))
-}
-PLAIN_LETTERS = {
-    **{letter: bare for letter, bare in ACCENTED.items() if bare.isascii()},
-    **{chr(mark): "" for mark in range(0x300, 0x370)},  # the same letters, written as letter and mark
-    **GERMAN,
-}
-
-INTERMEDIARIES = (
-    r"(?i)^(?:paypal|pay pal|pp\b|klarna|sumup|sum up|i?zettle|stripe|paddle|adyen|mollie|lsp|sq\b|square\b|amazon pay\b|"
-    r"google pay\b|apple pay\b|giropay|sofort\b|worldpay|checkout com|gocardless|fastspring|digital ?river|payu|gopay|comgate|"
-    r"payone|unzer|nexi|concardis|ideal\b|tikkie|buckaroo|multisafepay|cleverbridge|2checkout|dlocal|ppro|trustly|toast\b|tst\b)"
-)
-BEHIND_INTERMEDIARY = (
-    r"(?i)(?:einkauf bei|ihre zahlung an|zahlung an|purchase (?:from|at)|(?:your )?payment to|aankoop bij|betaling aan|"
-    r"nakup u|platba pro|pp ?/? ?\. )\s*([^,]+?)\s*(?:,| eref\b|$)"
-)
-LEGAL_FORMS = [
-    "gmbh",
-    "ag",
-    "se",
-    "kg",
-    "kgaa",
-    "ohg",
-    "ug",
-    "eg",
-    "ev",
-    "mbh",
-    "co",
-    "cie",
-    "sarl",
-    "sca",
-    "sa",
-    "nv",
-    "bv",
-    "ab",
-    "as",
-    "oy",
-    "oyj",
-    "plc",
-    "ltd",
-    "limited",
-    "llc",
-    "inc",
-    "corp",
-    "spa",
-    "srl",
-    "sro",
-    "spol",
-    "aoer",
-    "aoeur",
-    "gbr",
-    "kdoer",
-    "inh",
-    "fa",
-    "firma",
-    "company",
-    "gmbhco",
-    "europe",
-    "deutschland",
-    "germany",
-    "international",
-    "holding",
-    "group",
-    "services",
-    "service",
-]
-CITIES = [
-    "berlin",
-    "hamburg",
-    "muenchen",
-    "munich",
-    "koeln",
-    "cologne",
-    "frankfurt",
-    "stuttgart",
-    "duesseldorf",
-    "leipzig",
-    "dortmund",
-    "essen",
-    "bremen",
-    "dresden",
-    "hannover",
-    "nuernberg",
-    "duisburg",
-    "bochum",
-    "wuppertal",
-    "bielefeld",
-    "bonn",
-    "muenster",
-    "mannheim",
-    "karlsruhe",
-    "augsburg",
-    "wiesbaden",
-    "mainz",
-    "kiel",
-    "aachen",
-    "freiburg",
-    "luebeck",
-    "erfurt",
-    "rostock",
-    "kassel",
-    "potsdam",
-    "wien",
-    "vienna",
-    "zuerich",
-    "zurich",
-    "basel",
-    "bern",
-    "luxembourg",
-    "luxemburg",
-    "london",
-    "dublin",
-    "paris",
-    "amsterdam",
-    "rotterdam",
-    "utrecht",
-    "eindhoven",
-    "haag",
-    "stockholm",
-    "praha",
-    "prague",
-    "brno",
-    "ostrava",
-    "plzen",
-    "warszawa",
-    "new",
-    "york",
-    "seattle",
-    "chicago",
-    "boston",
-    "austin",
-    "cupertino",
-]
-CARD_WORDS = [
-    "visa",
-    "mastercard",
-    "maestro",
-    "girocard",
-    "karte",
-    "kartenzahlung",
-    "card",
-    "payment",
-    "purchase",
-    "pos",
-    "debit",
-    "debitkarte",
-    "kreditkarte",
-    "lastschrift",
-    "basislastschrift",
-    "sepa",
-    "dauerauftrag",
-    "ueberweisung",
-    "gutschrift",
-    "betaalautomaat",
-    "pas",
-    "platba",
-    "kartou",
-    "inkasso",
-    "incasso",
-    "sagt",
-    "danke",
-    "www",
-    "com",
-    "http",
-    "https",
-    "de",
-    "eu",
-    "nl",
-    "cz",
-    "uk",
-    "us",
-    "net",
-    "org",
-    "bill",
-    "help",
-    "the",
-    "and",
-    "und",
-    "der",
-    "die",
-    "das",
-    "fuer",
-    "von",
-    "ihr",
-    "ihre",
-]
-DROPPED_WORDS = sorted({*LEGAL_FORMS, *CITIES, *CARD_WORDS})
 
 
 def folded(text: pl.Expr) -> pl.Expr:
@@ -283,7 +91,7 @@ def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
 
 
 def united(charges: pl.DataFrame) -> pl.DataFrame:
-    """Two keys of a user are one payee when nine letters agree, or four letters and an amount; the commoner key wins."""
+    """Two keys of a user are one payee when nine letters agree, or four and an amount; the commoner key wins."""
     keyed = charges.with_columns(
         prefix=pl.col("payee").str.head(PREFIX_LETTERS), stem=pl.col("payee").str.head(STEM_LETTERS)
     )
