@@ -42,11 +42,9 @@ class _Ledger:
         if key not in self._accounts:
             number = _component(account.stable_key[-4:])
             name = f"Assets:{_component(account.bank_name or 'Bank')}:{_component(account.name or f'Account {number}')}"
-            for suffix in ("", number, account.currency, str(len(self._accounts))):
-                name = f"{name}-{suffix}" if suffix else name
-                if name not in self._accounts.values():
-                    break
-            self._accounts[key] = name
+            taken = self._accounts.values()
+            candidates = (name, f"{name}-{number}", f"{name}-{number}-{len(self._accounts)}")
+            self._accounts[key] = next(found for found in candidates if found not in taken)
         return self._accounts[key]
 
     def opened(self, name: str) -> str:

@@ -152,6 +152,55 @@ def test_beancount_names_accounts_apart_and_quotes_texts() -> None:
     assert r'"a \"quote\" \\ slash"' in text
 
 
+@pytest.mark.requirement("export.beancount")
+def test_beancount_tells_accounts_of_one_name_and_number_apart_by_their_order() -> None:
+    twins = [replace(GIRO, currency=currency) for currency in ("EUR", "USD", "CHF")]
+    names = [line for line in written("beancount", *twins).splitlines() if "Giro" in line]
+    assert names == [
+        "1970-01-01 open Assets:Musterbank:Girokonto",
+        "1970-01-01 open Assets:Musterbank:Girokonto-2051",
+        "1970-01-01 open Assets:Musterbank:Girokonto-2051-2",
+    ]
+
+
+@pytest.mark.requirement("export.beancount")
+def test_beancount_opens_an_account_once_and_books_no_opening_of_nothing() -> None:
+    text = written("beancount", GIRO, RENT, RENT, replace(STATED, opening=Decimal("0.00"), closing=None))
+    assert text.count("open Expenses:Rent") == 1
+    assert "Opening balance" not in text
+    assert "balance Assets:Musterbank:Girokonto  -1780.00 EUR" in text
+
+
+@pytest.mark.requirement("export.beancount")
+def test_beancount_leaves_out_what_is_only_announced() -> None:
+    assert "890" not in written("beancount", GIRO, replace(RENT, status="pending"))
+
+
+@pytest.mark.requirement("export.csv")
+def test_csv_keeps_accounts_of_which_nothing_is_said() -> None:
+    other = replace(GIRO, stable_key="99911000/4711", iban=None)
+    records: list[Record] = [GIRO, StatementRecord(), other, StatementRecord()]
+    file = written("csv", *records)
+    assert [line["record"] for line in cells(file)] == ["account", "account"]
+    assert list(csv_statement.read(io.BytesIO(file.encode()))) == records
+
+
+@pytest.mark.requirement("export.csv")
+def test_csv_names_type_and_category_for_the_eye_and_reading_leaves_them_alone() -> None:
+    stream = io.BytesIO()
+    csv_statement.write([GIRO, RENT, STATED], stream, derived=lambda _: ("standing_order", "RENT"))
+    line = cells(stream.getvalue().decode())[0]
+    assert (line["type"], line["category"]) == ("standing_order", "RENT")
+    stream.seek(0)
+    assert list(csv_statement.read(stream)) == [GIRO, RENT, STATED]
+
+
+@pytest.mark.requirement("export.ofx")
+def test_ofx_keeps_the_kind_of_booking_that_ofx_itself_once_named() -> None:
+    assert "<TRNTYPE>SRVCHG</TRNTYPE>" in written("ofx", GIRO, replace(RENT, swift_code="SRVCHG"))
+    assert "<TRNTYPE>REPEATPMT</TRNTYPE>" in written("ofx", GIRO, replace(RENT, swift_code="NMSC"))
+
+
 @pytest.mark.requirement("security.formula")
 @pytest.mark.parametrize("text", ["=1+1", "+49 221", "-x", "@SUM(A1)", "'quoted", '=HYPERLINK("a")'])
 def test_csv_disarms_formulas_and_gives_the_text_back(text: str) -> None:
@@ -190,6 +239,7 @@ def test_csv_has_one_line_per_booking_and_balance() -> None:
         (("booked", "hoped"), "Line 2"),
         (("checking", "pocket"), "Line 2"),
         (("-890.00,EUR", "-890.00"), "Line 2"),
+        (("-890.00,EUR", ",EUR"), "Line 2"),
         (("record,account", "record,konto"), "Line 1"),
     ],
 )
@@ -217,6 +267,14 @@ def test_csv_refuses_an_endless_line() -> None:
     file = written("csv", GIRO, RENT).replace("Ahornweg", "A" * 70_000)
     with pytest.raises(LimitExceeded):
         list(csv_statement.read(io.BytesIO(file.encode())))
+
+
+@pytest.mark.requirement("security.limits")
+def test_csv_of_too_many_lines_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_statement, "ENTRIES_MAX", 3)
+    assert len(list(csv_statement.read(io.BytesIO(written("csv", GIRO, RENT, STATED).encode())))) == 3
+    with pytest.raises(LimitExceeded):
+        list(csv_statement.read(io.BytesIO(written("csv", GIRO, RENT, RENT, STATED).encode())))
 
 
 @pytest.mark.requirement("export.csv")
