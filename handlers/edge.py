@@ -47,7 +47,7 @@ class Edge:
             await self._app(scope, receive, send)
             return
         asked = call.begin(scope, self._addresses.client(scope))
-        is_shared = scope["path"].startswith(self._shared_paths)
+        is_shared = scope["path"].removeprefix(scope.get("root_path", "")).startswith(self._shared_paths)
         is_head = scope["method"] == "HEAD"
         has_started = False
 

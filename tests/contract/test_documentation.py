@@ -48,16 +48,17 @@ class Page(HTMLParser):
 
 @pytest.mark.requirement("docs.page")
 def test_the_page_has_nothing_inline_and_names_files_of_this_server_only(client: TestClient) -> None:
-    page = Page(client.get("/docs").text)
-    assert page.inline == []
-    for address in page.addresses:
+    page, back = Page(client.get("/docs").text), Page(client.get("/docs/oauth2-redirect.html").text)
+    assert page.inline + back.inline == []
+    for address in [*page.addresses, *(f"docs/{name}" for name in back.addresses)]:
         assert not re.match(r"[a-z]+:|/", address)
         assert client.get(f"/{address}").status_code == 200
 
 
 @pytest.mark.requirement("docs.page")
-def test_the_page_is_under_a_policy_that_allows_this_server_only(client: TestClient) -> None:
-    policy = client.get("/docs").headers["content-security-policy"].split("; ")
+@pytest.mark.parametrize("path", ["/docs", "/docs/oauth2-redirect.html"])
+def test_the_pages_are_under_a_policy_that_allows_this_server_only(client: TestClient, path: str) -> None:
+    policy = client.get(path).headers["content-security-policy"].split("; ")
     assert policy == [
         "default-src 'none'",
         "script-src 'self'",

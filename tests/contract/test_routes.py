@@ -102,7 +102,8 @@ def test_allow_names_the_methods_of_all_routes_of_a_path(make_app: MakeApp, conn
 @pytest.mark.requirement("loop.root-path")
 def test_the_service_can_live_below_a_path_of_its_proxy(make_app: MakeApp) -> None:
     client = TestClient(make_app(), root_path="/bank", headers={"Authorization": "Bearer good"})
-    assert client.get("/bank/api/v1/accounts").status_code == 200
+    answer = client.get("/bank/api/v1/accounts")
+    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, "*")
     assert client.post("/bank/api/v1/accounts").headers["allow"] == "GET, HEAD"
 
 
