@@ -33,7 +33,14 @@ NAMED_TYPES = {"cash_withdrawal", "cash_deposit", "standing_order", "direct_debi
 CODE_LENGTH_MAX = 2  # "DD", "SO", "tb": a code, and then the whole text of the bank
 HEAD_WORDS_MAX = 8  # banks without a field for the kind of booking write it into the first words of the purpose
 CASH_MCCS = {"6010", "6011"}
-WEAK_SWIFT = {"NTRF", "XFER", "FTRF", "STRF"}  # says "some transfer"; the bank's own words know better
+WEAK_SWIFT = {
+    "NTRF",
+    "XFER",
+    "FTRF",
+    "STRF",
+    "DIRECTDEP",
+    "PAYMENT",
+}  # says "some transfer"; the bank's own words know better
 CARD_MARKS = re.compile(  # card slips as Austrian, German and Dutch banks print them
     r"\bk\d \d\d \d\d \d\d \d\d\b|\bpas ?\d{3}\b|\bkarte ?\d|\bdebitk\b|\bkfn \d|\bfolgenr \d|\bpasvolgnr\b|"
     r"\bdankt \d{3,}|\bvisa debit\b|\bgirocard\b"
@@ -64,7 +71,7 @@ def booking_type(
         verdict = Verdict("other", "default:other")
     if codes.is_credit and verdict.value in ("transfer", "other"):
         # Many banks book wages as an ordinary credit transfer: the code says how, the word says what.
-        payroll = PAYROLL.best(purpose_words)
+        payroll = PAYROLL.best(purpose_words) or (PAYROLL.best(words_of(name)) if name and not purpose_words else None)
         if payroll is not None:
             return Verdict("salary", f"word:{payroll.phrase}")
     return verdict

@@ -18,8 +18,6 @@ def is_person(label: str, label_words: Sequence[str]) -> bool | None:
         return True
     if COMPANY.best(label_words) is not None or any(sign in label for sign in "*/@&") or ".com" in label.lower():
         return False
-    if SURE_TRADES.best(label_words) is not None:
-        return False
     if len(label_words) > 1 and any(word in FIRST_NAMES for word in label_words[:PERSON_WORDS_MAX]):
         return True  # whatever follows: many banks print the address after the name
     if any(any(letter.isdigit() for letter in word) for word in label_words):
@@ -28,17 +26,26 @@ def is_person(label: str, label_words: Sequence[str]) -> bool | None:
         return None
     if 2 <= len(label_words) <= 4 and len(label_words[0]) == 1 and any(len(word) > 2 for word in label_words):
         return True  # W. KOELEWIJN: Dutch and British statements abbreviate first names
-    return False if OTHER_TRADES.best(label_words) is not None else None
+    return False if MAYBE_TRADES.best(label_words) is not None else None
 
 
-def _trades(*, is_sure: bool) -> Phrases[bool]:
-    """The words of shops and trades; short ones are surnames, too (Burger, Bucher, Grill) and speak last."""
-    phrases = (phrase for _, scope, listed in table("keywords.tsv") if scope == "name" for phrase in listed.split(", "))
-    return Phrases((phrase, True) for phrase in phrases if (len(phrase.strip("*")) >= SURE_LENGTH_MIN) is is_sure)
+def _trades() -> list[str]:
+    """The words of shops: what keywords look for in names."""
+    return [phrase for _, scope, listed in table("keywords.tsv") if scope == "name" for phrase in listed.split(", ")]
 
 
-COMPANY = Phrases((word.replace("_", " "), True) for word in words("company_words.txt"))
+def _is_sure(phrase: str) -> bool:
+    """Short words of trades are surnames, too (Burger, Bucher, Grill) and speak after the first names."""
+    return len(phrase.strip("*")) >= SURE_LENGTH_MIN
+
+
+COMPANY = Phrases(
+    (phrase, True)
+    for phrase in (
+        *(word.replace("_", " ") for word in words("company_words.txt")),
+        *(phrase for phrase in _trades() if _is_sure(phrase)),
+    )
+)
+MAYBE_TRADES = Phrases((phrase, True) for phrase in _trades() if not _is_sure(phrase))
 TITLES = frozenset(fold(word) for word in words("titles.txt"))
 FIRST_NAMES = frozenset(fold(word) for word in words("first_names.txt"))
-SURE_TRADES = _trades(is_sure=True)
-OTHER_TRADES = _trades(is_sure=False)

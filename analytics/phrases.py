@@ -34,6 +34,7 @@ class Phrases(Generic[T]):
         self._beginnings: dict[str, tuple[str, T]] = {}
         self._ends: dict[str, tuple[str, T]] = {}
         self._parts: list[tuple[str, str, T]] = []
+        self._dull: set[str] = set()  # words that begin no phrase and hold none: most words
         self._remembered: dict[str, tuple[str, T, int] | None] = {}
         for phrase, meaning in entries:
             self._add(phrase, meaning)
@@ -65,17 +66,23 @@ class Phrases(Generic[T]):
     def all(self, words: Sequence[str]) -> list[Found[T]]:
         """Every phrase of the text, at most one for each word that one can begin with and one for its parts."""
         hits: list[Found[T]] = []
-        has_parts = bool(self._stem_lengths or self._parts)
+        dull = self._dull
         for position, word in enumerate(words):
-            for stem, phrase, meaning in self._by_first_word.get(word, ()):
+            if word in dull:
+                continue
+            candidates = self._by_first_word.get(word)
+            part = self._part(word) if word.isalpha() else None  # numbers and references end no compound
+            if candidates is None and part is None:
+                if len(dull) < REMEMBERED_WORDS_MAX and word.isalpha():
+                    dull.add(word)
+                continue
+            for stem, phrase, meaning in candidates or ():
                 size = len(stem)
                 if size == 1 or tuple(words[position : position + size]) == stem:
                     hits.append(Found(phrase, meaning, position, sum(map(len, stem))))
                     break
-            if has_parts and word.isalpha():  # numbers and references end no compound
-                part = self._part(word)
-                if part is not None:
-                    hits.append(Found(part[0], part[1], position, part[2]))
+            if part is not None:
+                hits.append(Found(part[0], part[1], position, part[2]))
         return hits
 
     def _part(self, word: str) -> tuple[str, T, int] | None:

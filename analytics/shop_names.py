@@ -49,6 +49,10 @@ SMALL_WORDS = {
 SMALL_WORDS |= {"la", "le", "les", "of", "the", "to", "und", "van", "vom", "von", "zu", "zum", "zur", "&"}
 
 
+_GREETING = re.compile(r"\s+(?:sagt danke|dankt)\b.*$", re.IGNORECASE)
+_COUNTRY = re.compile(r"\s+(?:NLD|DEU|AUT|CHE|GBR|BEL|FRA|LUX|USA)$")
+
+
 def is_slip(label: str) -> bool:
     """Whether a name is a whole card slip: "CHECKCARD 0105 SHELL OIL 57442", "CARD PAYMENT TO TESCO"."""
     return SLIP_HEAD.match(label) is not None
@@ -62,6 +66,7 @@ def slip_text(purpose: str) -> str:
 def tidy(label: str) -> str:
     """A shop's name without store numbers and legal form, in mixed case, of bounded length."""
     text = re.sub(r"[*_|]+", " ", label).strip(" .,;:-/")
+    text = _COUNTRY.sub("", _GREETING.sub("", text))
     text = re.sub(r"\s+(?=\S*\d\S*\d)\S{4,}.*$", "", text)  # 65705220764, 11O0XTUL and all after it
     text = LEGAL_TAIL.sub("", " ".join(text.split())).strip(" .,;:-/")
     if text.isupper() or text.islower():

@@ -162,7 +162,15 @@ def test_a_card_payment_shows_the_shop_a_person_would_recognise(
 
 @pytest.mark.requirement("issue 4 merchant")
 @pytest.mark.parametrize(
-    "name", ["Erika Mustermann", "MUSTERMANN, MAX", "Herr Beispiel", "W. KOELMAN EO", "Dirk Penny"]
+    "name",
+    [
+        "Erika Mustermann",
+        "MUSTERMANN, MAX",
+        "Herr Beispiel",
+        "W. KOELMAN EO",
+        "Dirk Penny",
+        "Erika Mustermann 27 Heidestrasse 17",
+    ],
 )
 def test_a_private_person_is_never_a_merchant(bookings: Bookings, name: str) -> None:
     answer = derived(bookings({"amount": "-5", "counterpart_name": name, "bank_transaction_code": "PMNT-ICDT-ESCT"}))
