@@ -82,7 +82,7 @@ def convert(
 def _dated_rates(foreign: pl.DataFrame, *, currency: str, rates: pl.DataFrame, day: str) -> pl.DataFrame:
     """One row per currency and day of `foreign`, with both rates as whole millionths."""
     pairs = foreign.select("currency", day).unique().sort(day).with_columns(pl.lit(currency).alias("to"))
-    needed = rates.filter(pl.col("currency").is_in([*pairs["currency"].unique(), currency])).sort("day")
+    needed = pl.concat(rates.filter(pl.col("currency") == of) for of in {*pairs["currency"], currency}).sort("day")
     for side, named in (("currency", "rate_from"), ("to", "rate_to")):
         quoted = needed.select(pl.col("currency").alias(side), pl.col("day").alias(day), pl.col("rate").alias(named))
         pairs = pairs.join_asof(quoted, on=day, by=side, check_sortedness=False).with_columns(

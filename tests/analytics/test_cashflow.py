@@ -112,6 +112,7 @@ def test_every_row_of_a_month_says_how_it_counts_or_why_not() -> None:
         6  | a          | 2026-03-01   | 1000   |                     | yes
         7  | c          | 2026-03-01   | 3      |                     |
         8  | a          | 2026-04-01   | 3      |                     |
+        11 | a          | 2026-03-01   | 0      |                     |
     """)
     pending = bookings("id | booking_date | amount\n 9 | 2026-03-31 | -4\n 10 | 2026-04-01 | -4")
     behind = month_transactions(
@@ -124,6 +125,7 @@ def test_every_row_of_a_month_says_how_it_counts_or_why_not() -> None:
         ("6", None, "adjusting_entry", Decimal(0)),
         ("3", "expenses", None, Decimal(-20)),
         ("2", "income", None, Decimal(50)),
+        ("11", "income", None, Decimal(0)),
     ]
 
 

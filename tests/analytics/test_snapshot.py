@@ -188,6 +188,44 @@ def test_the_payment_of_a_refund_may_be_years_old_and_of_a_category_nothing_is_l
     assert top(rows) == [("DINING", "5.00", 100)]
 
 
+@pytest.mark.requirement("decision 16")
+@pytest.mark.parametrize(
+    "payment",
+    [
+        "a | -100 |      |      | ",  # names that are empty are not equal names
+        "a | -100 | Shop | b    | ",  # an own transfer inside the selection pays nobody
+        "a | -100 | Shop |      | yes",
+        "c | -100 | Shop |      | ",  # not a selected account
+        "a | 100  | Shop |      | ",
+    ],
+)
+def test_a_credit_of_a_counterpart_that_was_never_paid_is_no_refund(payment: str) -> None:
+    rows = bookings(f"""
+        account_id | amount | counterpart_name | transfer_account_id | is_adjusting_entry | booking_date | category
+        {payment}                                                                          | 2026-03-01   | SHOPPING
+        a          | 30     | Shop             |                     |                    | 2026-03-31   | SHOPPING
+        a          | 30     |                  |                     |                    | 2026-03-31   | SHOPPING
+        a          | -80    | Market           |                     |                    | 2026-03-31   | SHOPPING
+    """)
+    both = balances("id | bank_name | balance\n a | Bank | 1\n b | Bank | 1")
+    blank = rows.with_columns(pl.col("counterpart_name").fill_null(""))
+    assert top(rows, accounts=both) == top(blank, accounts=both) == [("SHOPPING", "80.00", 100)]
+
+
+@pytest.mark.requirement("decision 16")
+def test_refunds_beyond_the_expenses_count_nothing() -> None:
+    rows = bookings("""
+        id | booking_date | amount | category | counterpart_name
+        1  | 2026-03-10   | -50    | DINING   | Inn
+        2  | 2026-03-11   | 50     | DINING   | Inn
+        3  | 2026-03-12   | 30     | DINING   | Inn
+        4  | 2026-03-13   | 20     | DINING   | Inn
+    """)
+    behind = category_transactions(rows, selection=["a"], category="DINING", today=TODAY, currency="EUR")
+    assert behind["counted_amount"].to_list() == [Decimal(0), Decimal(0), Decimal(50), Decimal(-50)]
+    assert behind["counted_as"].to_list() == ["refund", "refund", "refund", "expenses"]
+
+
 @pytest.mark.requirement("explanations.category")
 def test_every_row_of_a_category_says_how_it_counts_or_why_not() -> None:
     rows = bookings("""
