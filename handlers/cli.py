@@ -3,14 +3,15 @@
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from secrets import token_urlsafe
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
+from analytics.facts import CATEGORIES
 from handlers import control
 from handlers.control import CommandError, NoServer
 from handlers.settings import SettingError, Settings, load
@@ -223,6 +224,117 @@ def connect_demo(user: str, accounts: int | None, bank: str | None, fault: str |
     _run("connect", data_dir, connector="demo", user=user, bank=bank, settings=settings, fault=fault)
 
 
+@connect.command("folder")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--user", required=True, help="Whose accounts the statements are about.")
+@click.option("--bank", help="Name of the connection.  [default: name of the folder]")
+@data_option
+def connect_folder(folder: Path, user: str, bank: str | None, data_dir: Path | None) -> None:
+    """A folder of statement files: every sync reads what is new and moves it to done/ or failed/."""
+    _run("connect folder", data_dir, folder=str(folder.resolve()), user=user, bank=bank)
+
+
+@main.command("import")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--user", help="Whose accounts the statements are about.")
+@click.option("--connection", help="Name of the connection they belong to.  [default: Statement files]")
+@click.option("--dry-run", is_flag=True, help="Read and report, keep nothing.")
+@click.option("--json", "is_json", is_flag=True, help="One line of JSON per file.")
+@click.option("--explain", is_flag=True, help="Say which CSV layout was recognised and why; import nothing.")
+@data_option
+def import_(
+    files: tuple[Path, ...],
+    user: str | None,
+    connection: str | None,
+    dry_run: bool,
+    is_json: bool,
+    explain: bool,
+    data_dir: Path | None,
+) -> None:
+    """Import statement files: camt, MT940, OFX, bank CSV, or a ZIP of them, recognised by their content."""
+    if explain:
+        _explain(files, _settings(data_dir))
+        return
+    if user is None:
+        raise click.UsageError("Missing option '--user'.")
+    _run(
+        "import",
+        data_dir,
+        user=user,
+        files=[str(path.absolute()) for path in files],
+        connection=connection,
+        is_dry_run=dry_run,
+        is_json=is_json,
+    )
+
+
+@main.group()
+def rules() -> None:
+    """A user's own rules for category, merchant and type; docs/rules.md shows the format."""
+
+
+@rules.command("add")
+@click.argument("file", type=click.File("r", encoding="utf-8"))
+@click.option("--user", required=True, help="Whose rules.")
+@data_option
+def rules_add(file: TextIO, user: str, data_dir: Path | None) -> None:
+    """Append the rules of a file of JSON lines (- for standard input)."""
+    _run("rules add", data_dir, user=user, text=file.read())
+
+
+@rules.command("list")
+@click.option("--user", required=True, help="Whose rules.")
+@data_option
+def rules_list(user: str, data_dir: Path | None) -> None:
+    """Print the rules in their order, as JSON lines."""
+    _run("rules list", data_dir, user=user)
+
+
+@rules.command("remove")
+@click.argument("rule_id")
+@click.option("--user", required=True, help="Whose rules.")
+@data_option
+def rules_remove(rule_id: str, user: str, data_dir: Path | None) -> None:
+    """Forget a rule."""
+    _run("rules remove", data_dir, user=user, rule_id=rule_id)
+
+
+@rules.command("apply")
+@click.option("--user", required=True, help="Whose bookings.")
+@data_option
+def rules_apply(user: str, data_dir: Path | None) -> None:
+    """Read all stored bookings anew under the rules of today."""
+    _run("rules apply", data_dir, user=user)
+
+
+@main.command()
+@click.argument("transaction_id")
+@click.argument("category", type=click.Choice(CATEGORIES))
+@click.option("--user", required=True, help="Whose booking.")
+@data_option
+def correct(transaction_id: str, category: str, user: str, data_dir: Path | None) -> None:
+    """Correct a booking's category, for its counterpart's other bookings too, past and to come."""
+    _run("correct", data_dir, user=user, transaction_id=transaction_id, category=category)
+
+
+@main.group()
+def rates() -> None:
+    """Reference rates of the European Central Bank, for sums over several currencies."""
+
+
+@rates.command("update")
+@click.option(
+    "--file",
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="eurofxref-hist.zip or .csv.",
+)
+@data_option
+def rates_update(file: Path, data_dir: Path | None) -> None:
+    """Take newer rates from an ECB file."""
+    _run("rates update", data_dir, file=str(file.absolute()))
+
+
 @main.command()
 @click.option("--user", help="Only this user's banks.  [default: everybody's]")
 @data_option
@@ -332,6 +444,25 @@ def backup(data_dir: Path | None) -> None:
 def compact(data_dir: Path | None) -> None:
     """Sort the stored transactions again; worth it after a million new ones."""
     _run("compact", data_dir)
+
+
+def _explain(files: Sequence[Path], settings: Settings) -> None:
+    from connectors.connector import SourceError
+    from connectors.csv_statements import explain
+    from connectors.statements import format_name
+    from handlers.services import own_profiles
+
+    for path in files:
+        try:
+            name = format_name(path)
+            click.echo(f"{path}: {name or 'not a bank statement in a known format'}")
+            if name == "csv":
+                with path.open("rb") as stream:
+                    click.echo(str(explain(stream, own_profiles(settings))))
+        except SourceError as error:
+            click.echo(f"  refused: {error}")
+        except OSError as error:
+            _stop(f"{path}: {error.strerror or error}")
 
 
 def _run(command: str, data_dir: Path | None, **arguments: Any) -> None:

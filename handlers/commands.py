@@ -3,19 +3,29 @@
 import os
 import shutil
 from collections.abc import Callable, Mapping
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+from analytics.rules import InvalidRule, correction_key, parse_rules, render_rules
 from auth.errors import OAuthError
 from auth.passwords import LENGTH_MIN, Weakness, weakness
 from auth.scopes import SCOPES
 from auth.server import ClientUnknown
+from connectors.connector import SourceError
+from connectors.csv_profiles import ProfileError
+from connectors.ecb import update_rates
+from connectors.folder import Folder, checked_folder
 from handlers.control import CommandError, Report
+from handlers.detection import detect_after_import
+from handlers.imports import import_files
 from handlers.refresh import Started
 from handlers.services import CLOCK_OFFSET, IS_DEMO, Services
-from storage import connections, jobs, maintenance, memory, schema, users
+from storage import connections, jobs, journal, maintenance, memory, rules, schema, transactions, users
 from storage.connections import StoredConnection
-from storage.database import StoreError
+from storage.database import StoreError, Transaction
+from storage.derivation import derive_again
 from storage.jobs import Job
 from storage.users import User
 
@@ -136,6 +146,132 @@ def connect(
     if fault:
         connections.set_settings(services.database, stored.id, {**stored.settings, "fault": fault})
         report.note(f"The next sync of {bank_name} will show: {fault}.")
+
+
+def connect_folder(services: Services, report: Report, *, folder: str, user: str, bank: str | None) -> None:
+    """A folder whose statement files every sync reads."""
+    owner = _user(services, user)
+    try:
+        path = checked_folder(folder)
+    except SourceError as error:
+        raise CommandError(str(error)) from error
+    stored = services.database.atomically(
+        lambda session: connections.add(
+            session,
+            user_id=owner.id,
+            user_name=owner.name,
+            connector=Folder.name,
+            bank_name=bank or path.name,
+            settings={"folder": str(path)},
+            now=services.clock.now(),
+        )
+    )
+    job = first_sync(services, report, stored)
+    report.line(f"{stored.bank_name}: {job.new_transactions} new transactions")
+
+
+def import_(
+    services: Services,
+    report: Report,
+    *,
+    user: str,
+    files: list[str],
+    connection: str | None,
+    is_dry_run: bool,
+    is_json: bool,
+) -> None:
+    """Statement files of any known format."""
+    import_files(
+        services,
+        report,
+        user=_user(services, user),
+        files=files,
+        connection=connection,
+        is_dry_run=is_dry_run,
+        is_json=is_json,
+    )
+
+
+def rules_add(services: Services, report: Report, *, user: str, text: str) -> None:
+    """Append rules (JSON lines); each keeps or gets an id."""
+    owner = _user(services, user)
+    known = rules.of_user(services.database, owner.id)
+    try:
+        added = parse_rules(text)
+        taken = {rule.id for rule in known}
+        numbered = [replace(rule, id=_free_id(rule.id, taken)) for rule in added]
+        parse_rules(render_rules([*known, *numbered]))  # the whole must be a valid file, too
+    except InvalidRule as error:
+        raise CommandError(str(error)) from error
+    rules.keep(services.database, owner.id, [*known, *numbered])
+    report.note(f"Added {len(added)}. They act from now on; `bankdata rules apply` rereads what is stored.")
+
+
+def rules_list(services: Services, report: Report, *, user: str) -> None:
+    """The rules in their order, as JSON lines that can be added again."""
+    for line in render_rules(rules.of_user(services.database, _user(services, user).id)).splitlines():
+        report.line(line)
+
+
+def rules_remove(services: Services, report: Report, *, user: str, rule_id: str) -> None:
+    """Forget a rule."""
+    owner = _user(services, user)
+    known = rules.of_user(services.database, owner.id)
+    kept = [rule for rule in known if rule.id != rule_id]
+    if len(kept) == len(known):
+        raise CommandError("There is no rule of this id. `bankdata rules list` shows them.")
+    rules.keep(services.database, owner.id, kept)
+    report.note("Removed.")
+
+
+def rules_apply(services: Services, report: Report, *, user: str) -> None:
+    """Read all stored bookings anew under the rules of today."""
+    owner = _user(services, user)
+    changed = services.database.atomically(lambda session: _derive_all(session, owner.id, services.clock.now()))
+    detect_after_import(services.database, [owner.id], today=services.clock.today())
+    report.line(f"{changed} bookings changed.")
+
+
+def correct(services: Services, report: Report, *, user: str, transaction_id: str, category: str) -> None:
+    """Remember the category of a booking for all bookings of its counterpart, past and to come."""
+    owner = _user(services, user)
+    row = transactions.find(services.database, owner.id, transaction_id)
+    if row is None:
+        raise CommandError("The user has no transaction of this id.")
+    key = correction_key(
+        creditor_id=row["creditor_id"], counterpart_iban=row["counterpart_iban"], merchant_name=row["merchant_name"]
+    )
+    if key is None:
+        raise CommandError("This booking names no counterpart to remember. Write a rule: bankdata rules add.")
+    rules.correct(services.database, owner.id, key, category)
+    rules_apply(services, report, user=user)
+
+
+def rates_update(services: Services, report: Report, *, file: str) -> None:
+    """Newer reference rates of the European Central Bank."""
+    try:
+        rates = update_rates(Path(file), folder=services.settings.data_dir)
+    except SourceError as error:
+        raise CommandError(f"{file}: {error}") from error
+    except OSError as error:
+        raise CommandError(f"{file}: {error.strerror or error}.") from error
+    services.forget_rates()
+    report.line(f"Reference rates up to {rates['day'].max()!s}.")
+
+
+def _free_id(wanted: str, taken: set[str]) -> str:
+    number = int(wanted) if wanted.isdigit() else 0
+    while wanted in taken:
+        number += 1
+        wanted = str(number)
+    taken.add(wanted)
+    return wanted
+
+
+def _derive_all(session: Transaction, user_id: str, now: datetime) -> int:
+    changed = derive_again(session, user_id)
+    journal.record(session, user_id=user_id, job_id="rules", changes=[(id_, "modified") for id_ in changed], now=now)
+    return len(changed)
 
 
 def first_sync(services: Services, report: Report, connection: StoredConnection, job_id: str | None = None) -> Job:
@@ -288,6 +424,14 @@ COMMANDS: Mapping[str, Command] = {
     "users remove": users_remove,
     "token": token,
     "connect": connect,
+    "connect folder": connect_folder,
+    "import": import_,
+    "rules add": rules_add,
+    "rules list": rules_list,
+    "rules remove": rules_remove,
+    "rules apply": rules_apply,
+    "correct": correct,
+    "rates update": rates_update,
     "sync": sync,
     "clock advance": clock_advance,
     "clients list": clients_list,
@@ -307,5 +451,5 @@ def perform(services: Services, name: str, arguments: Mapping[str, Any], report:
     """Carry out a command by name; every expected failure becomes a CommandError."""
     try:
         COMMANDS[name](services, report, **arguments)
-    except StoreError as error:
+    except (StoreError, ProfileError) as error:
         raise CommandError(str(error)) from error

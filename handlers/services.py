@@ -1,6 +1,6 @@
 """What the edges work with, opened once per process: store, clock, keys, connectors, sync engine."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -9,8 +9,13 @@ import polars as pl
 from auth.server import AuthorizationServer
 from auth.settings import AuthSettings
 from connectors.connector import Connector
+from connectors.csv_profiles import Profile, load_profiles
 from connectors.demo.connector import DemoBank
 from connectors.ecb import current_rates
+from connectors.folder import Folder
+from connectors.registry import with_bank_names
+from connectors.statements import read_records
+from connectors.uploads import Uploads
 from handlers.clock import Clock
 from handlers.detection import detect_after_import
 from handlers.refresh import Refresher
@@ -19,6 +24,7 @@ from storage import jobs, memory, schema
 from storage.database import Database
 
 CLOCK_OFFSET = "clock offset, seconds"
+PROFILES_FOLDER = "csv-profiles"
 IS_DEMO = "made by bankdata demo"
 
 
@@ -50,9 +56,16 @@ class Services:
         self.database.close()
 
 
-def connectors() -> Mapping[str, Connector]:
-    """Every kind of bank connection by name."""
-    return {each.name: each for each in (DemoBank(),)}
+def connectors(profiles: Callable[[], Sequence[Profile]]) -> Mapping[str, Connector]:
+    """Every kind of bank connection by name; `profiles` are the user's own CSV layouts."""
+    folder = Folder(lambda path: with_bank_names(read_records(path, profiles())))
+    return {each.name: each for each in (DemoBank(), folder, Uploads())}
+
+
+def own_profiles(settings: Settings) -> Sequence[Profile]:
+    """The CSV layouts in the folder csv-profiles of the data folder; raises ProfileError for a wrong one."""
+    folder = settings.data_dir / PROFILES_FOLDER
+    return load_profiles(folder) if folder.is_dir() else ()
 
 
 def open_services(settings: Settings) -> Services:
@@ -70,7 +83,7 @@ def open_services(settings: Settings) -> Services:
         raise
     refresher = Refresher(
         database,
-        connectors(),
+        connectors(lambda: own_profiles(settings)),
         clock,
         cooldown=settings.sync_cooldown_seconds,
         after_import=lambda user_id: detect_after_import(database, [user_id], today=clock.today()),
