@@ -1,4 +1,4 @@
-"""What a bank text says when money is saved, settled, lent, drawn in cash or returned (folded letters, four languages)."""
+"""What bank texts say when money is saved, settled, lent, drawn in cash or returned (folded letters)."""
 
 SAVING = "|".join(
     (
