@@ -45,21 +45,17 @@ def snapshot(
 ) -> Snapshot:
     """The snapshot of the accounts given (BALANCES; they are the selection) and all their bookings (BOOKINGS: a refund
     of today may belong to a payment of last year). Balances are converted at today's rate. Raises MissingRate."""
-    listed = accounts.filter(pl.col("balance").is_not_null())
-    balances = convert(
-        listed.select("currency", "balance", pl.lit(today).alias("day")),
-        currency=currency,
-        rates=rates,
-        amount="balance",
-        day="day",
+    listed = accounts.filter(pl.col("balance").is_not_null()).select(
+        _name(), pl.col("bank_name").alias("bank"), "balance", "currency", pl.lit(today).alias("day")
     )
+    balances = convert(listed, currency=currency, rates=rates, amount="balance", day="day")
     categories = _categories(bookings, selection=accounts["id"].to_list(), today=today, currency=currency, rates=rates)
     total = _sum(categories["amount"])
     top = categories.head(TOP_CATEGORIES_MAX)
     return Snapshot(
         currency=currency,
         total_balance=_sum(balances["home_amount"]),
-        accounts=listed.select(_name(), pl.col("bank_name").alias("bank"), "balance", "currency"),
+        accounts=listed.drop("day"),
         total_expenses=total,
         top_categories=top.with_columns(
             pl.Series("percentage", [percentage(amount, total) for amount in top["amount"]], dtype=pl.Int64)
