@@ -36,6 +36,7 @@ _ROWS = (
 )
 RUN_MIN = 3
 _FILLER = re.compile(r"[^\w]|_")
+_OUTER = re.compile(r"^[\W\d_]+|[\W\d_]+$")
 
 
 def is_common(password: str) -> bool:
@@ -44,7 +45,7 @@ def is_common(password: str) -> bool:
     if len(set(folded)) <= 3 or _is_repetition(folded):
         return True
     plain = _FILLER.sub("", folded)
-    unleet = _FILLER.sub("", folded.translate(_LEET))
+    unleet = _FILLER.sub("", _OUTER.sub("", folded).translate(_LEET))
     return not plain or any(_word_count(text) <= PARTS_MAX for text in {plain, unleet})
 
 

@@ -2,10 +2,12 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from secrets import token_hex
+from typing import TypeVar
 
 from auth import pkce
 from auth.access import AccessCheck
@@ -20,6 +22,9 @@ from storage.oauth import Code, Grant, PendingRequest, RefreshToken
 
 CODE_LIFETIME = timedelta(seconds=60)  # ASVS 5.0 10.4.3: at most one minute
 LOCKS = 64
+REVOCATION_TRIES = 8  # a quarter of a second in all
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -159,16 +164,14 @@ class Grants:
             return  # "The authorization server responds with HTTP status code 200 ... if the client submitted an
             # invalid token." RFC 7009 section 2.2
         if claims.client_id == client_id:
-            self._database.atomically(
+            self._certainly(
                 lambda session: oauth.revoke_access_token(session, claims.token_id, expires_at=claims.expires_at)
             )
             self._access.forget()
 
     def revoke(self, grant_id: str, *, because: str, now: datetime) -> bool:
         """End one grant; its access tokens are refused from the next request on."""
-        ended = self._database.atomically(
-            lambda session: oauth.revoke_grant(session, grant_id, because=because, now=now)
-        )
+        ended = self._certainly(lambda session: oauth.revoke_grant(session, grant_id, because=because, now=now))
         self._access.forget()
         return ended
 
@@ -176,7 +179,7 @@ class Grants:
         self, *, because: str, now: datetime, user_id: str | None = None, client_id: str | None = None
     ) -> int:
         """End all grants of a user, of a client, or of both together; how many."""
-        ended = self._database.atomically(
+        ended = self._certainly(
             lambda session: oauth.revoke_grants(session, because=because, now=now, user_id=user_id, client_id=client_id)
         )
         self._access.forget()
@@ -215,6 +218,17 @@ class Grants:
             revoked_at=None,
             revoked_because=None,
         )
+
+    def _certainly(self, work: Callable[[Session], T]) -> T:
+        """A revocation must not get lost because others change the same rows: it is tried until it has come through."""
+        for attempt in range(REVOCATION_TRIES):
+            try:
+                return self._database.atomically(work)
+            except Conflict:
+                if attempt + 1 == REVOCATION_TRIES:
+                    raise
+                time.sleep(0.002 * 2**attempt)
+        raise AssertionError
 
     def _exactly_once(
         self, secret_hash: str, work: Callable[[Session], TokenAnswer], *, reason: str, now: datetime

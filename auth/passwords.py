@@ -78,6 +78,10 @@ def weakness(password: str, *, user_name: str) -> Weakness | None:
         return "short"
     if not is_usable(password):
         return "long"
-    if len(user_name) >= 3 and password.casefold().replace(user_name.casefold(), "").strip("0123456789!?.-_ ") == "":
+    if _is_name(password.casefold(), user_name.casefold()):
         return "name"
     return "common" if is_common(password) else None
+
+
+def _is_name(password: str, name: str) -> bool:
+    return len(name) >= 3 and name in password and not password.replace(name, "").strip("0123456789!?.-_ ")

@@ -19,7 +19,7 @@ from auth.settings import AuthSettings
 from auth.throttle import Throttles
 from auth.tokens import LEEWAY_SECONDS, AccessTokens
 from storage import oauth, users
-from storage.database import Database, Session
+from storage.database import Conflict, Database, Session
 from storage.oauth import Client, Connected, PendingRequest
 from storage.users import User
 
@@ -172,7 +172,10 @@ class AuthorizationServer:
                 return request, None
             return request, self.grants.allow(session, request, user_id=user_id, now=now)
 
-        return self.database.atomically(work)
+        try:
+            return self.database.atomically(work)
+        except Conflict:
+            return None  # the same form, sent twice at once: the other one counts
 
     def sign_in(
         self, name: str, password: str, *, before: Browser | None, address: str, known_browser: str | None

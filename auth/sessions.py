@@ -1,11 +1,12 @@
 """Browser sessions: a random id in a cookie, its hash in the store, a new id at sign-in (oauth.md 3.2)."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from auth.secret_text import derived, is_same, new_secret, stored_hash
 from storage import oauth
-from storage.database import Database, Session
+from storage.database import Conflict, Database, Session
 from storage.oauth import BrowserSession
 
 IDLE = timedelta(hours=12)
@@ -38,7 +39,8 @@ class Sessions:
         if row is None or now - row.seen_at >= IDLE or now - row.created_at >= LIFETIME:
             return None
         if now - row.seen_at >= SEEN_EVERY:
-            self._database.atomically(lambda session: oauth.see_session(session, row.id_hash, now=now))
+            with suppress(Conflict):  # another tab was seen at the same moment
+                self._database.atomically(lambda session: oauth.see_session(session, row.id_hash, now=now))
         return Browser(secret=secret, id_hash=row.id_hash, user_id=row.user_id)
 
     def start(self, *, now: datetime) -> Browser:

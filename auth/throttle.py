@@ -1,11 +1,13 @@
 """Guessing passwords gets slow: per account, per network address, and apart from both for known browsers."""
 
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from auth.secret_text import derived
 from storage import oauth
-from storage.database import Database, Session
+from storage.database import Conflict, Database, Session
 from storage.oauth import Throttle
 
 ACCOUNT_FAILURES = 5  # the first ones are free: people mistype
@@ -21,6 +23,7 @@ class Throttles:
     def __init__(self, database: Database, key: bytes) -> None:
         self._database = database
         self._key = key
+        self._lock = threading.Lock()
 
     def wait(self, *, name: str, address: str, browser: str | None, now: datetime) -> timedelta:
         """How long this caller has to wait; a browser that knows the account is not stopped by others' guessing."""
@@ -30,14 +33,16 @@ class Throttles:
     def failed(self, *, name: str, address: str, browser: str | None, now: datetime) -> None:
         """One more failure: beyond the free ones the wait doubles each time."""
         for subject, free in self._subjects(name, address, browser):
-            self._database.atomically(_counted(subject, free, now))
+            with self._lock, suppress(Conflict):  # another process counts this moment: one failure of many is lost
+                self._database.atomically(_counted(subject, free, now))
 
     def succeeded(self, *, name: str, browser: str | None) -> None:
         """The right password: the account starts anew, the address does not."""
         subjects = [self._subject("account", name.casefold())]
         if browser:
             subjects.append(self._subject("browser", browser))
-        self._database.atomically(lambda session: oauth.clear_throttles(session, subjects))
+        with self._lock, suppress(Conflict):
+            self._database.atomically(lambda session: oauth.clear_throttles(session, subjects))
 
     def _subjects(self, name: str, address: str, browser: str | None) -> list[tuple[str, int]]:
         if browser:

@@ -1,0 +1,166 @@
+"""/account: what is connected, taking it back, a new password, signing out."""
+
+import re
+from typing import Any
+
+import pytest
+
+PASSWORD = "umbrella-kettle-violin"
+NEW = "kettle orchard 17 lamps"
+
+
+def forms(html: str) -> dict[str, dict[str, str]]:
+    """The hidden fields of every form, by the last part of its address."""
+    found = {}
+    for form in html.split("<form")[1:]:
+        action = re.search(r'action="([^"]*)"', form)
+        if action:
+            inputs = re.findall(r'type="hidden" name="([^"]*)" value="([^"]*)"', form.partition("</form>")[0])
+            found[action[1].rpartition("/")[2]] = dict(inputs)
+    return found
+
+
+def signed_in(world: Any, name: str = "alice") -> Any:
+    browser = world.browser()
+    page = browser.client.get("/oauth/login")
+    form = forms(page.text)["login"]
+    answer = browser.client.post("/oauth/login", data={**form, "username": name, "password": PASSWORD})
+    assert answer.headers["location"] == "/account"
+    return browser
+
+
+@pytest.mark.requirement("oauth.account")
+def test_apps_are_listed_once_and_revoked_at_once(fresh: Any) -> None:
+    client_id = fresh.register(client_name="Budget <1>")
+    tokens = [fresh.tokens(client_id) for _ in range(2)]
+    others = fresh.tokens(client_id, name="bob")
+    browser = signed_in(fresh)
+    page = browser.client.get("/account").text
+    assert page.count("Budget &lt;1&gt;</strong>") == 1
+    answer = browser.client.post("/account/revoke", data=forms(page)["revoke"])
+    assert answer.headers["location"] == "/account?notice=revoked"
+    assert "Access revoked" in browser.client.get("/account?notice=revoked").text
+    assert "Budget" not in browser.client.get("/account").text
+    for each in tokens:
+        assert fresh.api(each["access_token"]).status_code == 401
+    assert fresh.api(others["access_token"]).status_code == 200
+
+
+@pytest.mark.requirement("oauth.account")
+def test_an_app_that_never_fetched_its_tokens_is_not_connected(fresh: Any) -> None:
+    fresh.browser().code(fresh.register())
+    assert "No app is connected" in signed_in(fresh).client.get("/account").text
+
+
+@pytest.mark.requirement("oauth.account")
+def test_tokens_of_the_command_line_are_listed_and_revocable(fresh: Any) -> None:
+    from datetime import timedelta
+
+    token = fresh.server.issue_token(fresh.user.id, frozenset({"read:accounts"}), timedelta(hours=2))
+    assert fresh.api(token).status_code == 200
+    (entry,) = fresh.server.connections(fresh.user.id)
+    assert entry.client_name == "bankdata token"
+    browser = signed_in(fresh)
+    browser.client.post("/account/revoke", data=forms(browser.client.get("/account").text)["revoke"])
+    assert fresh.api(token).status_code == 401
+
+
+@pytest.mark.requirement("oauth.account")
+def test_a_new_password_ends_other_sessions_and_keeps_apps(fresh: Any) -> None:
+    tokens = fresh.tokens()
+    browser, other = signed_in(fresh), signed_in(fresh)
+    form = forms(browser.client.get("/account").text)["password"]
+    answer = browser.client.post(
+        "/account/password",
+        data={**form, "current_password": PASSWORD, "new_password": NEW, "repeated_password": NEW},
+    )
+    assert answer.headers["location"] == "/account?notice=password_changed"
+    assert browser.client.get("/account").status_code == 200
+    assert other.client.get("/account").status_code == 303
+    assert fresh.api(tokens["access_token"]).status_code == 200
+    login = forms(other.client.get("/oauth/login").text)["login"]
+    for password, status in ((PASSWORD, 400), (NEW, 303)):
+        data = {**login, "username": "alice", "password": password}
+        assert other.client.post("/oauth/login", data=data).status_code == status
+
+
+@pytest.mark.requirement("oauth.account")
+@pytest.mark.parametrize(
+    ("current", "new", "repeated", "text"),
+    [
+        ("wrong password", NEW, NEW, "The current password is wrong"),
+        (PASSWORD, NEW, NEW + "x", "The two new passwords differ"),
+        (PASSWORD, "short", "short", "too short"),
+        (PASSWORD, "password123456", "password123456", "too common"),
+        (PASSWORD, "", "", "too short"),
+        ("", NEW, NEW, "The current password is wrong"),
+    ],
+)
+def test_what_is_wrong_with_a_new_password_is_said(
+    fresh: Any, current: str, new: str, repeated: str, text: str
+) -> None:
+    browser = signed_in(fresh)
+    form = forms(browser.client.get("/account").text)["password"]
+    data = {**form, "current_password": current, "new_password": new, "repeated_password": repeated}
+    answer = browser.client.post("/account/password", data=data)
+    assert answer.status_code == 400
+    assert text in answer.text
+
+
+@pytest.mark.requirement("oauth.throttle")
+def test_guessing_the_current_password_gets_slow_too(fresh: Any) -> None:
+    browser = signed_in(fresh)
+    form = forms(browser.client.get("/account").text)["password"]
+    data = {**form, "current_password": "wrong", "new_password": NEW, "repeated_password": NEW}
+    for _ in range(5):
+        assert browser.client.post("/account/password", data=data).status_code == 400
+    answer = browser.client.post("/account/password", data={**data, "current_password": PASSWORD})
+    assert answer.status_code == 429
+    assert "retry-after" in answer.headers
+
+
+@pytest.mark.requirement("oauth.account")
+def test_sign_out_ends_the_session_on_the_server(fresh: Any) -> None:
+    browser = signed_in(fresh)
+    secret = browser.client.cookies["bds_session"]
+    form = forms(browser.client.get("/account").text)["sign-out"]
+    assert browser.client.post("/account/sign-out", data=form).headers["location"] == "/oauth/login"
+    answer = fresh.http.get("/account", headers={"Cookie": f"bds_session={secret}"})
+    assert answer.status_code == 303
+
+
+@pytest.mark.requirement("oauth.csrf")
+@pytest.mark.parametrize("name", ["revoke", "password", "sign-out"])
+def test_account_forms_need_their_own_token(fresh: Any, name: str) -> None:
+    browser = signed_in(fresh)
+    page = forms(browser.client.get("/account").text)
+    wrong = page["password" if name != "password" else "sign-out"]
+    for data in ({"form_token": ""}, wrong):
+        assert browser.client.post(f"/account/{name}", data=data).status_code == 403
+    assert browser.client.get("/account").status_code == 200
+
+
+@pytest.mark.requirement("oauth.clients")
+def test_the_operator_adds_lists_and_removes_clients(fresh: Any) -> None:
+    client = fresh.server.add_client("Ours", ("https://ours.example/cb",))
+    assert [each.name for each in fresh.server.clients()] == ["Ours"]
+    code, verifier = fresh.browser().code(client.id, redirect_uri="https://ours.example/cb")
+    tokens = fresh.redeem(code, verifier, client.id, redirect_uri="https://ours.example/cb").json()
+    assert fresh.api(tokens["access_token"]).status_code == 200
+    fresh.clock.forward(days=2)
+    fresh.server.sweep()
+    assert fresh.server.find_client(client.id) is not None
+    assert fresh.server.remove_client(client.id) == 1
+    assert fresh.refresh(tokens["refresh_token"], client.id).json()["error"] == "invalid_client"
+
+
+@pytest.mark.requirement("oauth.grants")
+def test_the_operator_lists_and_revokes_grants(fresh: Any) -> None:
+    tokens = fresh.tokens()
+    (entry,) = fresh.server.connections()
+    assert (entry.user_name, entry.client_name) == ("alice", "Budget")
+    assert fresh.server.revoke_grant(entry.grant.id)
+    assert not fresh.server.revoke_grant(entry.grant.id)
+    assert not fresh.server.revoke_grant("nothing")
+    assert fresh.api(tokens["access_token"]).status_code == 401
+    assert fresh.server.connections() == []

@@ -1,0 +1,172 @@
+"""Signing in: one text for every failure, slower for guessers, never locked for the rightful owner."""
+
+from typing import Any
+
+import pytest
+
+from auth.passwords import Passwords, weakness
+
+PASSWORD = "umbrella-kettle-violin"
+
+
+def attempt(world: Any, browser: Any, name: str = "alice", password: str = "wrong wrong wrong") -> Any:
+    page = browser.client.get("/oauth/login")
+    form = {"form_token": page.text.partition('name="form_token" value="')[2].partition('"')[0], "request": ""}
+    return browser.client.post("/oauth/login", data={**form, "username": name, "password": password})
+
+
+@pytest.mark.requirement("oauth.sign_in")
+def test_unknown_user_and_wrong_password_look_the_same(fresh: Any) -> None:
+    texts = []
+    for name in ("alice", "nobody"):
+        answer = attempt(fresh, fresh.browser(), name)
+        assert answer.status_code == 400
+        texts.append(answer.text.replace(name, "").partition("<main")[2].replace("form_token", ""))
+    import re
+
+    one, other = (re.sub(r'value="[^"]*"', "", text) for text in texts)
+    assert one == other
+
+
+@pytest.mark.requirement("oauth.sign_in")
+@pytest.mark.parametrize(
+    "password", ["", " ", "x" * 1025, "x" * 10_000, "\0", "ü" * 600, PASSWORD + " ", PASSWORD.upper(), PASSWORD[:-1]]
+)
+def test_every_other_password_is_wrong_and_never_a_failure_of_ours(fresh: Any, password: str) -> None:
+    assert attempt(fresh, fresh.browser(), password=password).status_code in (400, 413)
+
+
+@pytest.mark.requirement("oauth.sign_in")
+@pytest.mark.parametrize("name", ["", "\0", "a" * 500, "alice\0", "' OR 1=1 --", "ALICE2", "😀"])
+def test_odd_names_are_unknown(fresh: Any, name: str) -> None:
+    assert attempt(fresh, fresh.browser(), name).status_code == 400
+
+
+@pytest.mark.requirement("oauth.sign_in")
+def test_a_user_without_password_cannot_sign_in(fresh: Any) -> None:
+    fresh.database.execute("UPDATE users SET password_hash = NULL WHERE name = 'alice'")
+    assert attempt(fresh, fresh.browser(), password=PASSWORD).status_code == 400
+    fresh.database.execute("UPDATE users SET password_hash = 'nonsense' WHERE name = 'alice'")
+    assert attempt(fresh, fresh.browser(), password=PASSWORD).status_code == 400
+
+
+@pytest.mark.requirement("oauth.throttle")
+def test_after_five_failures_the_wait_doubles_and_never_becomes_permanent(fresh: Any) -> None:
+    for _ in range(4):
+        assert attempt(fresh, fresh.browser()).status_code == 400
+    assert attempt(fresh, fresh.browser()).status_code == 400  # the fifth starts the wait
+    refused = attempt(fresh, fresh.browser(), password=PASSWORD)
+    assert refused.status_code == 429
+    assert int(refused.headers["retry-after"]) <= 16
+    waits = []
+    for _ in range(10):
+        wait = int(attempt(fresh, fresh.browser()).headers["retry-after"])
+        waits.append(wait)
+        fresh.clock.forward(seconds=wait)
+        attempt(fresh, fresh.browser())
+    assert waits[:4] == [16, 31, 61, 121]
+    assert waits[-1] == 901
+    fresh.clock.forward(seconds=901)
+    assert attempt(fresh, fresh.browser(), password=PASSWORD).status_code == 303
+    assert attempt(fresh, fresh.browser(), password=PASSWORD).status_code == 303
+
+
+@pytest.mark.requirement("oauth.throttle")
+def test_unknown_names_are_throttled_alike(fresh: Any) -> None:
+    for _ in range(5):
+        attempt(fresh, fresh.browser(), "nobody")
+    assert attempt(fresh, fresh.browser(), "nobody").status_code == 429
+    assert attempt(fresh, fresh.browser(), "bob", PASSWORD).status_code == 303
+
+
+@pytest.mark.requirement("oauth.throttle")
+def test_strangers_guessing_does_not_lock_out_a_browser_that_is_known(fresh: Any) -> None:
+    known = fresh.browser()
+    assert attempt(fresh, known, password=PASSWORD).status_code == 303
+    page = known.client.get("/account").text
+    token = page.partition('name="form_token" value="')[2].partition('"')[0]
+    assert known.client.post("/account/sign-out", data={"form_token": token}).status_code == 303
+    for _ in range(6):
+        attempt(fresh, fresh.browser())
+    assert attempt(fresh, fresh.browser(), password=PASSWORD).status_code == 429
+    assert attempt(fresh, known, password=PASSWORD).status_code == 303
+
+
+@pytest.mark.requirement("oauth.throttle")
+def test_a_known_browser_is_known_for_its_own_user_only_and_cannot_guess_freely(fresh: Any) -> None:
+    known = fresh.browser()
+    attempt(fresh, known, "bob", PASSWORD)
+    cookie = known.client.cookies["bds_known"]
+    for value in (cookie, cookie[:-1], cookie.replace(".", ".1", 1), "a.b.c", "..", "a.9" + "9" * 50 + ".c", "٣.٣.٣"):
+        assert fresh.server.sessions.knows(value, fresh.user.id, now=fresh.server.now()) is None
+    assert fresh.server.sessions.knows(cookie, fresh.other.id, now=fresh.server.now())
+    token = known.client.get("/account").text.partition('name="form_token" value="')[2].partition('"')[0]
+    known.client.post("/account/sign-out", data={"form_token": token})
+    for _ in range(5):
+        assert attempt(fresh, known, "bob").status_code == 400
+    assert attempt(fresh, known, "bob", PASSWORD).status_code == 429
+    fresh.clock.forward(days=181)
+    assert fresh.server.sessions.knows(cookie, fresh.other.id, now=fresh.server.now()) is None
+
+
+@pytest.mark.requirement("oauth.throttle")
+def test_one_address_that_tries_many_names_is_slowed_down(fresh: Any) -> None:
+    browser = fresh.browser()
+    for number in range(100):
+        assert attempt(fresh, browser, f"name{number}").status_code == 400
+    assert attempt(fresh, browser, "bob", PASSWORD).status_code == 429
+
+
+@pytest.mark.requirement("oauth.password_hash")
+def test_passwords_are_argon2id_and_old_hashes_are_renewed_at_sign_in(fresh: Any) -> None:
+    from auth.passwords import LANES, MEMORY_KIB, TIME_COST
+
+    assert (MEMORY_KIB, TIME_COST, LANES) == (19456, 2, 1)
+    assert Passwords().hash("a").startswith("$argon2id$v=19$m=19456,t=2,p=1$")
+    old = Passwords(memory_kib=32, time_cost=1).hash(PASSWORD)
+    fresh.database.execute("UPDATE users SET password_hash = $1 WHERE name = 'alice'", old)
+    assert attempt(fresh, fresh.browser(), password=PASSWORD).status_code == 303
+    (row,) = fresh.database.rows("SELECT password_hash FROM users WHERE name = 'alice'")
+    assert "m=64,t=1" in row["password_hash"]
+
+
+@pytest.mark.requirement("oauth.password_rules")
+@pytest.mark.parametrize(
+    ("password", "fault"),
+    [
+        ("elevenchars", "short"),
+        ("", "short"),
+        ("x" * 1025, "long"),
+        ("ü" * 513, "long"),
+        ("\ud800" * 12, "long"),
+        ("maximilian-2026!", "name"),
+        ("MAXIMILIAN1234", "name"),
+        ("passwordpassword", "common"),
+        ("Password1234", "common"),
+        ("P@ssw0rd2026!", "common"),
+        ("123456789012", "common"),
+        ("qwertyuiop123", "common"),
+        ("qwertzuiopasdf", "common"),
+        ("1q2w3e4r5t6y", "common"),
+        ("1qaz2wsx3edc", "common"),
+        ("iloveyou2024", "common"),
+        ("aaaaaaaaaaaa", "common"),
+        ("abcabcabcabc", "common"),
+        ("administrator1", "common"),
+        ("letmein letmein", "common"),
+        ("Bayern-Muenchen-1900", "common"),
+        ("ichliebedich!", "common"),
+        ("!!!!!!!!!!!!", "common"),
+        ("Sommer2026!!", "common"),
+        ("correct horse battery staple", None),
+        ("umbrella-kettle-violin", None),
+        ("Xk7#pQ2vLm9$", None),
+        ("tr0ub4dor&3-ish", None),
+        ("Wir fahren morgen früh nach Rügen", None),
+        ("x1" * 7 + "kettle", None),
+        ("kettle violins", None),
+        ("ü" * 5 + "äöß4kfj", None),
+    ],
+)
+def test_new_passwords(password: str, fault: str | None) -> None:
+    assert weakness(password, user_name="maximilian") == fault
