@@ -43,7 +43,7 @@ WEAK_SWIFT = {
 }  # says "some transfer"; the bank's own words know better
 CARD_MARKS = re.compile(  # card slips as Austrian, German and Dutch banks print them
     r"\bk\d \d\d \d\d \d\d \d\d\b|\bpas ?\d{3}\b|\bkarte ?\d|\bdebitk\b|\bkfn \d|\bfolgenr \d|\bpasvolgnr\b|"
-    r"\bdankt \d{3,}|\bvisa debit\b|\bgirocard\b"
+    r"\bdankt \d{3,}|\bvisa debit\b|\bgirocard\b|\b(?:mobile|card|pin|sign) purchase\b|\bkauf dienstleistung\b"
 )
 CASH_MARKS = re.compile(r"\bga nr ?\d|\bgaa\b|\bgeldautomat")
 SHOP_DESCRIPTOR = re.compile(r"//|\w ?\*")  # EDEKA//MUENCHEN/DE, SUMUP *CAFE: how card schemes write a shop

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from analytics.facts import table
 from analytics.persons import is_person
 from analytics.phrases import Phrases, words_of
-from analytics.shop_names import before_number, is_slip, slip_text, tidy, without_words
+from analytics.shop_names import before_number, is_slip, slip_text, tidy, without_reference, without_words
 
 
 class Brand(NamedTuple):
@@ -108,7 +108,7 @@ def is_intermediary(name: str | None) -> bool:
 
 @lru_cache(maxsize=65_536)
 def _from_label(label: str, kind: str) -> Merchant:
-    label = label.split("//")[0].strip()
+    label = without_reference(label.split("//")[0].split(" : ")[0].strip())
     if is_slip(label):
         label = slip_text(label)
     label_words = words_of(label)
@@ -146,7 +146,7 @@ def _from_label(label: str, kind: str) -> Merchant:
 def _from_purpose(purpose: str, purpose_words: Sequence[str], kind: str) -> Merchant:
     """A line without counterpart: the name, if any, stands in the purpose."""
     all_words = tuple(purpose_words)
-    slip = slip_text(purpose) if kind in (*SHOPPING_TYPES, "other") else ""
+    slip = slip_text(without_reference(purpose).split(" : ")[0]) if kind in (*SHOPPING_TYPES, "other") else ""
     slip_words = words_of(slip)
     carrier = _intermediary(slip_words or all_words, has_star="*" in purpose)
     if carrier is not None:

@@ -50,7 +50,19 @@ SMALL_WORDS |= {"la", "le", "les", "of", "the", "to", "und", "van", "vom", "von"
 
 
 _GREETING = re.compile(r"\s+(?:sagt danke|dankt)\b.*$", re.IGNORECASE)
-_COUNTRY = re.compile(r"\s+(?:NLD|DEU|AUT|CHE|GBR|BEL|FRA|LUX|USA)$")
+_STATES = (
+    "AL|AK|AZ|AR|CA|CO|CT|DC|DE|FL|GA|HI|ID|IL|IN|IA|KS|KY|LA|ME|MD|MA|MI|MN|MS|MO|MT|NE|NV|NH|NJ|NM|NY|NC|ND|OH|OK|OR|"
+    "PA|RI|SC|SD|TN|TX|UT|VT|VA|WA|WV|WI|WY"
+)
+_COUNTRY = re.compile(rf"\s+(?:NLD|DEU|AUT|CHE|GBR|BEL|FRA|LUX|USA|(?:{_STATES})(?: \d{{2,5}})?)$")
+
+
+_REFERENCE = re.compile(r"^[A-Z]?\d{4,}\s+(?=[A-Z])")  # D5438 SQ *BLUE DOOR: the card's number before the shop
+
+
+def without_reference(label: str) -> str:
+    """A label without the card or terminal number in front of it."""
+    return _REFERENCE.sub("", label)
 
 
 def is_slip(label: str) -> bool:
