@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from secrets import token_urlsafe
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
@@ -19,6 +21,7 @@ from handlers.settings import SettingError, Settings, load
 if TYPE_CHECKING:
     from handlers.services import Services
 
+EXPORT_FORMATS = ("csv", "jsonl", "parquet", "camt053", "ofx", "beancount")
 TTL_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 data_option = click.option(
@@ -266,6 +269,26 @@ def import_(
         is_dry_run=dry_run,
         is_json=is_json,
     )
+
+
+@main.command()
+@click.option("--user", required=True, help="Whose transactions.")
+@click.option("--format", "format_", required=True, type=click.Choice(EXPORT_FORMATS), help="What kind of file.")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Where to.  [default: standard output]")
+@data_option
+def export(user: str, format_: str, output: Path | None, data_dir: Path | None) -> None:
+    """Write all booked transactions of a user as csv, jsonl, parquet, camt053, ofx or beancount.
+
+    csv, camt053 and ofx can be imported again and bring no new row.
+    """
+    if output is not None:
+        _run("export", data_dir, user=user, format_=format_, path=str(output.absolute()))
+        return
+    with TemporaryDirectory(prefix="bankdata-") as folder:
+        path = Path(folder) / "export"
+        _run("export", data_dir, user=user, format_=format_, path=str(path))
+        with path.open("rb") as stream:
+            copyfileobj(stream, sys.stdout.buffer)
 
 
 @main.group()

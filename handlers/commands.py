@@ -19,6 +19,7 @@ from connectors.ecb import update_rates
 from connectors.folder import Folder, checked_folder
 from handlers.control import CommandError, Report
 from handlers.detection import detect_after_import
+from handlers.exports import export
 from handlers.imports import import_files
 from handlers.refresh import Started
 from handlers.services import CLOCK_OFFSET, IS_DEMO, Services
@@ -190,6 +191,12 @@ def import_(
         is_dry_run=is_dry_run,
         is_json=is_json,
     )
+
+
+def export_(services: Services, report: Report, *, user: str, format_: str, path: str) -> None:
+    """All booked transactions of a user, into a file."""
+    count = export(services.database, _user(services, user).id, format_, Path(path), now=services.clock.now())
+    report.note(f"Exported {count} transactions.")
 
 
 def rules_add(services: Services, report: Report, *, user: str, text: str) -> None:
@@ -426,6 +433,7 @@ COMMANDS: Mapping[str, Command] = {
     "connect": connect,
     "connect folder": connect_folder,
     "import": import_,
+    "export": export_,
     "rules add": rules_add,
     "rules list": rules_list,
     "rules remove": rules_remove,

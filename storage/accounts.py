@@ -5,9 +5,11 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from storage.database import Session
-from storage.records import AccountRecord
+from storage.records import AccountKind, AccountRecord
 
-COLUMNS = "id, connection_id, iban, name, kind, currency, bank_name, balance, balance_date, last_synced_at"
+COLUMNS = (
+    "id, connection_id, stable_key, iban, name, kind, currency, bank_name, bic, balance, balance_date, last_synced_at"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,11 +18,13 @@ class StoredAccount:
 
     id: str
     connection_id: str
+    stable_key: str
     iban: str | None
     name: str | None
-    kind: str | None
+    kind: AccountKind | None
     currency: str
     bank_name: str
+    bic: str | None
     balance: Decimal | None
     balance_date: date | None
     last_synced_at: datetime | None
@@ -29,9 +33,7 @@ class StoredAccount:
 def of_user(session: Session, user_id: str) -> list[StoredAccount]:
     """All accounts of a user in the order in which they first appeared."""
     rows = session.rows(f"SELECT {COLUMNS}, position FROM accounts WHERE user_id = $1", user_id)
-    rows.sort(
-        key=lambda row: (row.pop("position"), row["id"])
-    )  # cheaper than in SQL
+    rows.sort(key=lambda row: (row.pop("position"), row["id"]))  # cheaper than in SQL
     return [StoredAccount(**row) for row in rows]
 
 

@@ -6,6 +6,7 @@ text). So a key never stands alone: equal keys are *counted* (storage.matching).
 """
 
 import hashlib
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from uuid import UUID, uuid5
 
 from storage.records import AccountRecord, TransactionRecord
 
+OWN_ID = re.compile(r"txn_?([0-9a-f]{32})")  # camt keys end at 35 characters: an export leaves the dash out
 NAMESPACE = UUID("6f9c1c3e-52f0-5a3e-9f0e-2b1d6c1f7a10")
 
 
@@ -29,6 +31,15 @@ def account_id(*, user_name: str, connection_id: str, account: AccountRecord) ->
 def transaction_id(account: str, identity: str) -> str:
     """The lasting id of a booking, made of its account and identity only."""
     return "txn_" + uuid5(NAMESPACE, f"{account}|{identity}").hex
+
+
+def own_id(record: TransactionRecord) -> str | None:
+    """The id of ours that stands in a key of the record: an export of this service comes back."""
+    for key in (record.provider_id, *record.references):
+        found = OWN_ID.search(key or "")
+        if found is not None:
+            return f"txn_{found[1]}"
+    return None
 
 
 def base_keys(records: Sequence[TransactionRecord]) -> list[str]:

@@ -13,12 +13,13 @@ from storage import accounts, duplicates, journal, statements, transfers
 from storage.connections import StoredConnection
 from storage.database import Transaction
 from storage.derivation import Derivation
-from storage.identity import account_id, transaction_id
+from storage.identity import account_id, own_id, transaction_id
 from storage.matching import Match, StoredRow, match_booked, match_pending
 from storage.records import AccountRecord, Batch, StatementRecord, TransactionRecord
 from storage.rows import DECIMALS_MAX, DIGITS_BEFORE_POINT_MAX, incoming
 from storage.users import User
 
+OWN_IDS_LOOKED_AT = 100  # of a statement; one is enough to know it again
 NEIGHBOUR_DAYS = 60  # how far around a batch stored rows can be the same bookings (dates move, pending rows book)
 STORED_COLUMNS = (
     "id, identity, fingerprint, reference_keys, booking_date, amount, currency, counterpart_iban, counterpart_name,"
@@ -134,12 +135,15 @@ class _Import:
         """Merge one batch, all statements of an account together: keys are unique in the batch or not keys."""
         by_account: dict[str, list[Block]] = defaultdict(list)
         for block in batch.blocks:
-            by_account[self._bring(block.account)].append(block)
+            by_account[self._bring(block)].append(block)
         self.derivation = Derivation.of_user(self.session, self.user.id)
         return [self._merge(batch.id, id_, blocks) for id_, blocks in by_account.items()]
 
-    def _bring(self, account: AccountRecord) -> str:
-        id_ = account_id(user_name=self.user.name, connection_id=self.connection.id, account=account)
+    def _bring(self, block: Block) -> str:
+        account = block.account
+        id_ = self._exported_from(block) or account_id(
+            user_name=self.user.name, connection_id=self.connection.id, account=account
+        )
         accounts.bring(
             self.session,
             user_id=self.user.id,
@@ -150,6 +154,18 @@ class _Import:
             now=self.now,
         )
         return id_
+
+    def _exported_from(self, block: Block) -> str | None:
+        """The account whose bookings these are by our own ids: an export of an account without IBAN comes back."""
+        if block.account.iban is not None:
+            return None
+        ids = [own for record in block.transactions[:OWN_IDS_LOOKED_AT] if (own := own_id(record))]
+        rows = self.session.rows(
+            "SELECT DISTINCT account_id FROM transactions WHERE user_id = $1 AND id = ANY($2::TEXT[])",
+            self.user.id,
+            ids,
+        )
+        return rows[0]["account_id"] if len(rows) == 1 else None
 
     def _merge(self, batch_id: str, account: str, blocks: Sequence[Block]) -> AccountReport:
         booked = [record for block in blocks for record in block.booked]

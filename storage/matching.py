@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 
-from storage.identity import base_keys, fingerprint, squeezed
+from storage.identity import base_keys, fingerprint, own_id, squeezed
 from storage.records import TransactionRecord
 
-OWN_ID = re.compile(r"txn_?([0-9a-f]{32})")  # camt keys end at 35 characters: an export leaves the dash out
 PENDING_DAYS_MAX = 7  # a pending row books within a week or lapses
 SHARED_WORDS_MIN = 0.5  # of the shorter text: card texts gain a place and lose a prefix when they book
 
@@ -134,12 +133,7 @@ class _Known:
 
     def by_own_id(self, item: _Item) -> StoredRow | None:
         """Our own id inside the source's: an export of ours comes back."""
-        record = item.record
-        for key in (record.provider_id, *record.references):
-            own = OWN_ID.search(key or "")
-            if own is not None and f"txn_{own[1]}" in self._free:
-                return self._free.pop(f"txn_{own[1]}")
-        return None
+        return self._free.pop(own_id(item.record) or "", None)
 
     def by_key(self, item: _Item) -> StoredRow | None:
         """The next row of the same key: the counted merge."""

@@ -3,13 +3,13 @@
 Every query carries the user's id: the table is sorted by it, and that is also what keeps users apart.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 import polars as pl
 
-from analytics.frames import BOOKINGS, CHARGES
+from analytics.frames import BOOKINGS, CHARGES, MONEY
 from analytics.text import fold, plain
 from storage.database import Row, Session
 
@@ -21,6 +21,7 @@ DETAIL_COLUMNS = LIST_COLUMNS + (
     ", counterpart_bic, counterpart_bank_name, creditor_id, debitor_id, bank_transaction_code, purpose_code,"
     " is_potential_duplicate, is_adjusting_entry, created_at"
 )
+ROWS_AT_ONCE = 10_000
 RULE_COLUMNS = ", type_rule, category_rule, merchant_rule, transfer_rule, transfer_id, transfer_account_id"
 
 
@@ -79,6 +80,44 @@ def find(session: Session, user_id: str, transaction_id: str) -> Row | None:
         transaction_id,
     )
     return rows[0] if rows else None
+
+
+def each(session: Session, user_id: str, account_id: str) -> Iterator[Row]:
+    """All booked transactions of one account, oldest first, read in pieces."""
+    day, last = date.min, ""
+    while True:
+        rows = session.rows(
+            "SELECT * FROM transactions WHERE user_id = $1 AND account_id = $2"
+            " AND (booking_date > $3 OR (booking_date = $3 AND id > $4)) ORDER BY booking_date, id"
+            f" LIMIT {ROWS_AT_ONCE}",
+            user_id,
+            account_id,
+            day,
+            last,
+        )
+        yield from rows
+        if len(rows) < ROWS_AT_ONCE:
+            return
+        day, last = rows[-1]["booking_date"], rows[-1]["id"]
+
+
+def everything(session: Session, user_id: str) -> pl.DataFrame:
+    """All booked transactions of a user with all details, oldest first."""
+    columns = f"{DETAIL_COLUMNS}{RULE_COLUMNS}"
+    text = {name.strip(): pl.String() for name in columns.split(",")}
+    return session.frame(
+        f"SELECT {columns} FROM transactions WHERE user_id = $1 ORDER BY booking_date, id",
+        user_id,
+        schema={
+            **text,
+            "amount": MONEY,
+            "booking_date": pl.Date(),
+            "value_date": pl.Date(),
+            "is_potential_duplicate": pl.Boolean(),
+            "is_adjusting_entry": pl.Boolean(),
+            "created_at": pl.Datetime("us"),
+        },
+    )
 
 
 def bookings(

@@ -1,4 +1,4 @@
-"""How long the analyses take: .venv/bin/python tests/benchmarks/analytics.py."""
+"""How long the analyses take: .venv/bin/python tests/benchmarks/figures.py."""
 
 import random
 import statistics

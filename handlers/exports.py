@@ -1,0 +1,133 @@
+"""`bankdata export`: what is stored, as files that other programs and this one read."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import orjson
+
+from connectors.writers import beancount, camt053, csv_statement, ofx
+from handlers import wire
+from storage import accounts, transactions
+from storage.accounts import StoredAccount
+from storage.database import Database
+from storage.records import AccountRecord, Record, StatementRecord, TransactionRecord
+
+SAID = tuple(
+    name
+    for name in TransactionRecord.__dataclass_fields__
+    if name not in ("provider_id", "references", "status", "merchant_name")
+)
+
+
+class Derived:
+    """Type and category of the row that is being written: the writers ask while they hold it."""
+
+    def __init__(self) -> None:
+        self.type: str | None = None
+        self.category: str | None = None
+
+    def both(self, _row: TransactionRecord) -> tuple[str | None, str | None]:
+        """For the CSV layout."""
+        return self.type, self.category
+
+    def only_category(self, _row: TransactionRecord) -> str | None:
+        """For a ledger."""
+        return self.category
+
+
+def export(database: Database, user_id: str, format_: str, path: Path, *, now: datetime) -> int:
+    """Write all booked transactions of a user into a file, streaming; how many. Balance adjustments are not in the
+    statement formats: they are made anew where a gap is."""
+    owned = accounts.of_user(database, user_id)
+    path.touch(mode=0o600)
+    with path.open("wb") as stream:
+        if format_ == "parquet":
+            frame = transactions.everything(database, user_id)
+            frame.write_parquet(stream)
+            return frame.height
+        return FORMATS[format_](database, user_id, owned, stream, now)
+
+
+def _jsonl(database: Database, user_id: str, owned: Sequence[StoredAccount], stream: BinaryIO, now: datetime) -> int:  # noqa: ARG001 - one shape for all formats
+    count = 0
+    by_id = wire.by_id(owned)
+    for account in owned:
+        for row in transactions.each(database, user_id, account.id):
+            stream.write(orjson.dumps(wire.transaction_detail(row, by_id)) + b"\n")
+            count += 1
+    return count
+
+
+def _statements(write: Callable[[Iterator[Record], BinaryIO, Derived, datetime], None]) -> "Write":
+    def written(
+        database: Database, user_id: str, owned: Sequence[StoredAccount], stream: BinaryIO, now: datetime
+    ) -> int:
+        counted = _Counted()
+        derived = Derived()
+        write(counted.of(_records(database, user_id, owned, derived)), stream, derived, now)
+        return counted.rows
+
+    return written
+
+
+class _Counted:
+    """How many bookings went by."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+
+    def of(self, records: Iterator[Record]) -> Iterator[Record]:
+        for record in records:
+            self.rows += isinstance(record, TransactionRecord)
+            yield record
+
+
+def _records(database: Database, user_id: str, owned: Sequence[StoredAccount], derived: Derived) -> Iterator[Record]:
+    for account in owned:
+        yield AccountRecord(
+            stable_key=account.iban or account.stable_key,
+            iban=account.iban,
+            currency=account.currency,
+            name=account.name,
+            kind=account.kind,
+            bank_name=account.bank_name,
+            bic=account.bic,
+        )
+        total, first = Decimal(0), None
+        for row in transactions.each(database, user_id, account.id):
+            if row["is_adjusting_entry"]:
+                continue
+            derived.type, derived.category = row["type"], row["category"]
+            total, first = total + row["amount"], first or row["booking_date"]
+            yield _record(row)
+        opening = None if account.balance is None else account.balance - total
+        yield StatementRecord(
+            opening=opening, opening_date=first, closing=account.balance, closing_date=account.balance_date
+        )
+
+
+def _record(row: Mapping[str, Any]) -> TransactionRecord:
+    """The booking as its source told it; our id is its provider's id, by which an import knows it again."""
+    return TransactionRecord(
+        provider_id=row["id"],
+        merchant_name=row["source_merchant_name"],
+        **{name: row[name] for name in SAID},
+    )
+
+
+Write = Callable[[Database, str, Sequence[StoredAccount], BinaryIO, datetime], int]
+
+FORMATS: Mapping[str, Write] = {
+    "csv": _statements(
+        lambda records, stream, derived, _now: csv_statement.write(records, stream, derived=derived.both)
+    ),
+    "jsonl": _jsonl,
+    "camt053": _statements(lambda records, stream, _derived, now: camt053.write(records, stream, created=now)),
+    "ofx": _statements(lambda records, stream, _derived, now: ofx.write(records, stream, created=now)),
+    "beancount": _statements(
+        lambda records, stream, derived, _now: beancount.write(records, stream, category_of=derived.only_category)
+    ),
+}
