@@ -20,6 +20,8 @@ from connectors.text import clean, clean_key, compact_iban, currency_of, parse_b
 from storage.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 
 _MESSAGE = re.compile(r"BkToCstmr(?:Stmt|AcctRpt|DbtCdtNtfctn)|:camt\.05[234]\.001\.\d\d")
+_ELEMENT = re.compile(rb"<[A-Za-z]")
+_DOCTYPE_REFUSED = "the file declares a DOCTYPE, which no bank statement needs."
 _STATEMENTS = {"Stmt": "053", "Rpt": "052", "Ntfctn": "054"}
 _PAGINATION = ("StmtPgntn", "RptPgntn", "NtfctnPgntn")
 _HEADER = frozenset({"ElctrncSeqNb", "LglSeqNb", "CreDtTm", "FrToDt", "Acct", *_PAGINATION})
@@ -165,7 +167,7 @@ _ROOT = _Place("", "")
 
 
 def _local_name(tag: object) -> str:
-    return _ROOT[tag].path
+    return tag.rpartition("}")[2] if isinstance(tag, str) else "&"
 
 
 def _transactions(entry: Texts, details: list[Texts], statement: _Statement, number: int) -> list[TransactionRecord]:
@@ -301,7 +303,7 @@ def _absorb(statement: _Statement, before: etree._Element) -> None:
 
 def _refuse_doctype(element: etree._Element) -> None:
     if element.getroottree().docinfo.internalDTD is not None:
-        raise UnsupportedFile("the file declares a DOCTYPE, which no bank statement needs.")
+        raise UnsupportedFile(_DOCTYPE_REFUSED)
 
 
 class _Window:
@@ -314,20 +316,29 @@ class _Window:
         self.count = 0
 
     def read(self, size: int = -1) -> bytes:
-        chunk = self._stream.read(size if size > 0 else 64 * 1024)
-        while not self._has_begun and chunk:
-            self._has_begun = True
-            if chunk[:1].isspace():  # an empty line before the XML declaration is common and not well-formed
-                chunk = chunk.lstrip()
-                self._has_begun = bool(chunk)
-                chunk = chunk or self._stream.read(size if size > 0 else 64 * 1024)
+        chunk = self._chunk(size)
+        if not self._has_begun:
+            chunk = self._first(chunk, size)
         self._bytes += len(chunk)
         self._window_bytes += len(chunk)
-        self._window_marks += chunk.count(b"<")
+        self._window_marks += chunk.count(b"<") + chunk.count(b"=")
         if self._bytes > FILE_BYTES_MAX or self.count > ENTRIES_MAX:
             raise LimitExceeded("the file is larger than allowed.")
         if self._window_bytes > XML_ENTRY_BYTES_MAX or self._window_marks > XML_ENTRY_MARKS_MAX:
             raise LimitExceeded("one entry of the file is larger than allowed.")
+        return chunk
+
+    def _chunk(self, size: int) -> bytes:
+        return self._stream.read(size if size > 0 else 64 * 1024)
+
+    def _first(self, chunk: bytes, size: int) -> bytes:
+        """Without the empty lines that some programs write before the XML declaration; without a DOCTYPE at all."""
+        while chunk and not (chunk := chunk.lstrip(b" \t\r\n")):
+            chunk = self._chunk(size)
+        self._has_begun = True
+        before, mark, _ = chunk.replace(b"\x00", b"").partition(b"<!DOCTYPE")
+        if mark and not _ELEMENT.search(before):
+            raise UnsupportedFile(_DOCTYPE_REFUSED)
         return chunk
 
     def begin_window(self) -> None:

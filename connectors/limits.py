@@ -14,9 +14,10 @@ KEY_CHARACTERS_MAX = 140  # references, mandates, ids
 AMOUNT_DIGITS_MAX = 15
 
 FIELD_LINES_MAX = 1000  # of one field of MT940; SWIFT allows six
+DETAILS_CHARACTERS_MAX = 16 * 1024  # of all :86: of one booking; SWIFT allows 390
 
 XML_ENTRY_BYTES_MAX = 64 * 1024 * 1024  # between two finished entries; libxml2 holds this much as a tree
-XML_ENTRY_MARKS_MAX = 2_000_000  # "<" between two finished entries: about 60,000 details of one batch
+XML_ENTRY_MARKS_MAX = 1_000_000  # "<" and "=" between two finished entries: about 15,000 details of one batch
 XML_BALANCES_MAX = 10_000  # of one statement
 
 ZIP_MEMBERS_MAX = 100

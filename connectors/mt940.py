@@ -14,7 +14,7 @@ from typing import BinaryIO, NamedTuple
 
 from connectors.connector import LimitExceeded, MalformedFile
 from connectors.gvc import bank_transaction_code_of
-from connectors.limits import ENTRIES_MAX, FIELD_LINES_MAX, FILE_BYTES_MAX, LINE_CHARACTERS_MAX
+from connectors.limits import DETAILS_CHARACTERS_MAX, ENTRIES_MAX, FIELD_LINES_MAX, FILE_BYTES_MAX, LINE_CHARACTERS_MAX
 from connectors.mt940_details import read_details
 from connectors.text import (
     clean,
@@ -64,7 +64,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
                 transactions += len(statement.held) + (statement.entry is not None)
                 yield from _closed(statement)
             statement = _Statement()
-        if found.tag in ("61", "62") and statement.currency and not statement.is_open:
+        if found.tag in ("61", "62") and statement.currency and statement.record is None:
             yield _opened(statement)
         for record in _take(found, statement):
             transactions += 1
@@ -94,11 +94,12 @@ class _Statement:
     opening: tuple[Decimal, date | None] | None = None
     closing: tuple[Decimal, date | None] | None = None
     is_interim: bool = False  # MT942: nothing in it is booked yet
-    is_open: bool = False  # its account has been handed over
+    record: AccountRecord | None = None  # once it has been handed over
     is_after_entries: bool = False
     booked: Decimal = Decimal(0)
     entry: _Field | None = None
     details: list[_Field] = field(default_factory=list)
+    details_size: int = 0
     held: list[tuple[_Field, list[_Field]]] = field(default_factory=list)  # until the currency is known
 
 
@@ -106,6 +107,9 @@ def _take(found: _Field, statement: _Statement) -> Iterator[Record]:
     if found.tag in ("86", "NS"):
         if statement.entry is not None:
             statement.details.append(found)
+            statement.details_size += sum(map(len, found.lines)) + len(found.lines)
+            if statement.details_size > DETAILS_CHARACTERS_MAX:
+                raise LimitExceeded(f"line {found.line}: a booking with more text than allowed.")
         return
     yield from _flushed(statement)
     content = found.lines[0].strip()
@@ -134,23 +138,23 @@ def _flushed(statement: _Statement) -> Iterator[TransactionRecord]:
     if statement.entry is None:
         return
     statement.held.append((statement.entry, statement.details))
-    statement.entry, statement.details = None, []
-    if statement.is_open:
-        yield from _unheld(statement)
+    statement.entry, statement.details, statement.details_size = None, [], 0
+    if statement.record is not None:
+        yield from _unheld(statement, statement.record)
 
 
-def _unheld(statement: _Statement) -> Iterator[TransactionRecord]:
+def _unheld(statement: _Statement, account: AccountRecord) -> Iterator[TransactionRecord]:
     held, statement.held = statement.held, []
     for entry, details in held:
-        transaction = _transaction(entry, details, statement)
+        transaction = _transaction(entry, details, statement, account)
         if transaction.status == "booked":
             statement.booked += transaction.amount
         yield transaction
 
 
 def _opened(statement: _Statement) -> AccountRecord:
-    statement.is_open = True
-    return _account(statement)
+    statement.record = _account(statement)
+    return statement.record
 
 
 def _account(statement: _Statement) -> AccountRecord:
@@ -175,10 +179,12 @@ def _account(statement: _Statement) -> AccountRecord:
 
 
 def _closed(statement: _Statement) -> Iterator[Record]:
-    if not statement.is_open:
-        yield _opened(statement)
+    account = statement.record
+    if account is None:
+        account = _opened(statement)
+        yield account
     yield from _flushed(statement)
-    yield from _unheld(statement)
+    yield from _unheld(statement, account)
     opening, closing = statement.opening, statement.closing
     yield StatementRecord(
         opening=opening[0] if opening else None,
@@ -190,7 +196,9 @@ def _closed(statement: _Statement) -> Iterator[Record]:
     )
 
 
-def _transaction(entry: _Field, extra: list[_Field], statement: _Statement) -> TransactionRecord:
+def _transaction(
+    entry: _Field, extra: list[_Field], statement: _Statement, account: AccountRecord
+) -> TransactionRecord:
     line = _LONG_DATE.sub(r"\1", entry.lines[0].strip(), count=1)
     parts = _LINE.fullmatch(line)
     if parts is None:
@@ -202,7 +210,6 @@ def _transaction(entry: _Field, extra: list[_Field], statement: _Statement) -> T
         raise MalformedFile(f"line {entry.line}: a :61: with {error}.") from None
     is_debit = parts["mark"] in ("D", "RC", "ED")  # a reversed credit leaves the account
     amount = -amount if is_debit else amount
-    account = _account(statement)
     currency = account.currency
     supplement = [text for text in entry.lines[1:] if text.strip()]
     details = read_details(

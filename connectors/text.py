@@ -57,7 +57,15 @@ def clean_purpose(*parts: str | None) -> str | None:
     """The parts of a remittance text as one line; repeated parts once."""
     if len(parts) == 1:
         return clean(parts[0], PURPOSE_CHARACTERS_MAX)
-    lines = dict.fromkeys(line for line in (clean(part, PURPOSE_CHARACTERS_MAX) for part in parts) if line)
+    lines: dict[str, None] = {}
+    length = 0
+    for part in parts:
+        line = clean(part, PURPOSE_CHARACTERS_MAX)
+        if line and line not in lines:
+            lines[line] = None
+            length += len(line)
+            if length > PURPOSE_CHARACTERS_MAX:
+                break
     return " ".join(lines)[:PURPOSE_CHARACTERS_MAX].rstrip() or None
 
 
