@@ -4,6 +4,7 @@ import pytest
 
 from analytics.facts import CATEGORIES, TYPES, spread, table, words
 from analytics.merchants import is_intermediary
+from analytics.persons import FIRST_NAMES
 from analytics.phrases import Phrases, words_of
 
 
@@ -75,3 +76,12 @@ def test_phrases_match_whole_words_and_parts_only_where_a_star_says_so() -> None
         6,
     ]
     assert found("") is None
+
+
+@pytest.mark.requirement("issue 4 dictionary")
+def test_a_first_name_alone_is_never_a_brand_without_doubt() -> None:
+    certain = {
+        words_of(alias) for *_, aliases in table("brands.tsv") for alias in aliases.split(", ") if alias[0] != "?"
+    }
+    assert {alias for alias in certain if len(alias) == 1 and alias[0] in FIRST_NAMES} == set()
+    assert {alias for alias in certain if len("".join(alias)) <= 2} <= {("o2",), ("q8",)}
