@@ -6,7 +6,7 @@ from decimal import Decimal
 from connectors.connector import UnsupportedFile
 from connectors.csv_profiles import JOINED, Mark, Profile, plain
 from connectors.csv_shapes import is_booking, kinds
-from connectors.csv_values import FORMATS, currency_in, decimal_mark, fitting_formats, read_amount
+from connectors.csv_values import FORMATS, currency_in, date_formats, decimal_mark, fitting_formats, read_amount
 from connectors.csv_words import (
     CREDIT_WORDS,
     DEBIT_WORDS,
@@ -166,8 +166,12 @@ def _mark(amounts: Sequence[str], delimiter: str) -> Mark:
 
 
 def _formats(dates: Sequence[str]) -> list[str]:
+    best = max(FORMATS, key=lambda text: sum(bool(date_formats([cell], [text])) for cell in dates))
+    usual = [cell for cell in dates if date_formats([cell], [best])]
+    if len(usual) * 2 <= len(dates):
+        return []
     try:
-        return fitting_formats(FORMATS, dates)[:1] if dates else []
+        return fitting_formats(FORMATS, usual)[:1]  # an odd one out is refused by the reader, with its line
     except ValueError:
         raise UnsupportedFile(
             f"The CSV layout is unknown: day and month of the dates cannot be told apart. {_HINT}"

@@ -15,6 +15,7 @@ class Lines:
 
     def __init__(self, stream: BinaryIO, *, head: bytes = b"", encoding: str = "cp1252") -> None:
         self.number = 0
+        self.last = ""  # the line given last
         self._encoding = encoding
         self._raw = _raw_lines(_octets(stream, head))
 
@@ -28,7 +29,8 @@ class Lines:
             raise MalformedFile(f"Line {self.number}: a NUL byte in a text file.")
         if len(raw) > LINE_CHARACTERS_MAX:
             raise LimitExceeded(f"Line {self.number}: longer than {LINE_CHARACTERS_MAX} bytes.")
-        return decoded(raw, self._encoding)
+        self.last = decoded(raw, self._encoding)
+        return self.last
 
 
 def decoded(raw: bytes, encoding: str) -> str:

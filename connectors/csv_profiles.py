@@ -20,8 +20,7 @@ FIELDS = frozenset(
         "date", "value_date", "amount", "debit", "credit", "indicator", "fee", "currency", "balance", "account",
         "account_name", "name", "payer", "payee", "counterpart_iban", "counterpart_bic", "purpose", "bank_text",
         "creditor_id", "mandate", "end_to_end_id", "purpose_code", "mcc", "gvc", "id", "reference", "original_amount",
-        "original_currency", "merchant", "counterpart_bank", "debitor_id", "bank_transaction_code", "status",
-        "swift_code", "provider_id",
+        "original_currency", "merchant", "counterpart_bank", "debitor_id", "status",
     }
 )  # fmt: skip
 JOINED = frozenset({"purpose", "id"})  # fields whose columns are joined; of the others the first that is filled counts

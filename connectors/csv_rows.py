@@ -2,10 +2,11 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from typing import NamedTuple
 
 from connectors.connector import MalformedFile, UnsupportedFile
@@ -19,6 +20,7 @@ from connectors.text import (
     clean_key,
     clean_purpose,
     compact_iban,
+    currency_of,
     parse_bic,
     parse_creditor_id,
     reference,
@@ -26,6 +28,34 @@ from connectors.text import (
 from storage.records import TransactionRecord
 
 _CURRENCY = re.compile("[A-Z]{3}")
+
+
+_TOTAL_CELLS_MAX = 4  # of a line of totals: its word, an amount, a currency, a mark
+_FIGURES = {"date", "value_date", "amount", "debit", "credit", "indicator", "fee", "currency", "balance"}
+
+
+def _mcc(text: str) -> str | None:
+    digits = text.strip()
+    is_code = digits.isascii() and digits.isdigit() and len(digits) < 5 and int(digits) > 0
+    return digits.zfill(4) if is_code else None
+
+
+# record field, field of the profile, what turns the cell into the value
+_PLAN: tuple[tuple[str, str, Callable[[str], str | None]], ...] = (
+    ("counterpart_iban", "counterpart_iban", compact_iban),
+    ("counterpart_bic", "counterpart_bic", parse_bic),
+    ("counterpart_bank_name", "counterpart_bank", clean),
+    ("creditor_id", "creditor_id", parse_creditor_id),
+    ("debitor_id", "debitor_id", clean_key),
+    ("mandate_reference", "mandate", clean_key),
+    ("end_to_end_id", "end_to_end_id", clean_key),
+    ("purpose", "purpose", clean_purpose),
+    ("purpose_code", "purpose_code", partial(clean, characters=4)),
+    ("gvc", "gvc", partial(clean, characters=3)),
+    ("mcc", "mcc", _mcc),
+    ("bank_text", "bank_text", clean),
+    ("merchant_name", "merchant", clean),
+)
 
 
 class Booking(NamedTuple):
@@ -79,12 +109,10 @@ class RowReader:
         self.currency = unit or currency or profile.currency
         self._labels = _label_pattern(profile.labels) if profile.labels else None
         self._seen: Counter[tuple[str, str]] = Counter()
-        self._optional = [
-            field
-            for field in self.places
-            if field
-            not in ("date", "value_date", "amount", "debit", "credit", "indicator", "fee", "currency", "balance")
-        ]
+        present = {*self.places, *profile.labels.values()}
+        self._plan = [(name, field, cleaner) for name, field, cleaner in _PLAN if field in present]
+        self._texts = [field for field in self.places if field not in _FIGURES]
+        self._home: dict[str, str] = {}  # account -> currency of its country
 
     def read(self, row: Sequence[str], line: int) -> Booking | Note:
         """The booking of a row, or the row as a note. Raises MalformedFile naming the line."""
@@ -104,7 +132,7 @@ class RowReader:
         if day is None:
             day = self._read_day(self._cell(row, "value_date"))
             if plain(text) not in PENDING_WORDS and (text.strip() or day is None):
-                if not text.strip():
+                if not text.strip() and sum(1 for cell in row if cell.strip()) <= _TOTAL_CELLS_MAX:
                     return Note(row, amount)  # a line of totals has no date
                 raise MalformedFile(f"Line {line}: the booking date cannot be read.")
         is_pending = not is_dated or any(
@@ -116,55 +144,57 @@ class RowReader:
         self, row: Sequence[str], day: date, amount: Decimal, written: str | None, *, is_pending: bool,
         is_dated: bool,
     ) -> Booking:  # fmt: skip
-        value_date = self._read_day(self._cell(row, "value_date"))
-        texts = {field: self._text(row, field) for field in self._optional}
+        texts = {field: text for field in self._texts if (text := self._text(row, field))}
+        if self._labels:
+            self._take_labels(texts)
         get = texts.get
-        purpose = get("purpose") or ""
-        if self._labels and (parts := _labelled(purpose, self._labels)):
-            purpose = parts.pop("", "")
-            for label, value in parts.items():
-                field = self._profile.labels[label]
-                if field == "purpose":
-                    purpose = f"{purpose} {value}".strip()
-                else:
-                    texts.setdefault(field, value)
-                    texts[field] = texts[field] or value
-        column = self._cell(row, "currency").strip().upper()
-        currency = written or (column if _CURRENCY.fullmatch(column) else None) or self.currency or ""
+        account = get("account", "")
+        column = self._cell(row, "currency").strip().upper() if "currency" in self.places else ""
+        currency = written or (column if _CURRENCY.fullmatch(column) else None) or self.currency
+        if currency is None:
+            currency = self._home.get(account) or self._home.setdefault(account, currency_of(compact_iban(account)))
         name = get("name") or (get("payee") or get("payer") if amount < 0 else get("payer") or get("payee"))
-        account = get("account") or ""
-        original = self._optional_amount(get("original_amount"))
-        key = clean_key(get("provider_id")) or self._provider_id(account + currency, get("id"))
-        mcc = (get("mcc") or "").strip()
-        weak = reference("bank", get("reference"))
+        weak = reference("bank", get("reference")) if "reference" in texts else None
+        original = self._original(texts)
+        values = {name: cleaner(text) for name, field, cleaner in self._plan if (text := get(field))}
         record = TransactionRecord(
             amount=amount,
             currency=currency,
             booking_date=day,
-            value_date=value_date,
+            value_date=self._read_day(self._cell(row, "value_date")),
             status="pending" if is_pending else "booked",
-            provider_id=key,
+            provider_id=self._provider_id(account + currency, get("id")),
             references=(weak,) if weak else (),
             counterpart_name=clean(name),
-            counterpart_iban=compact_iban(get("counterpart_iban")),
-            counterpart_bic=parse_bic(get("counterpart_bic")),
-            counterpart_bank_name=clean(get("counterpart_bank")),
-            creditor_id=parse_creditor_id(get("creditor_id")),
-            debitor_id=clean_key(get("debitor_id")),
-            mandate_reference=clean_key(get("mandate")),
-            end_to_end_id=clean_key(get("end_to_end_id")),
-            purpose=clean_purpose(purpose),
-            bank_transaction_code=clean(get("bank_transaction_code"), 35),
-            purpose_code=clean(get("purpose_code"), 4),
-            gvc=clean(get("gvc"), 3),
-            swift_code=clean(get("swift_code"), 16),
-            mcc=mcc.zfill(4) if mcc.isascii() and mcc.isdigit() and len(mcc) < 5 and int(mcc) else None,
-            bank_text=clean(get("bank_text")),
-            merchant_name=clean(get("merchant")),
-            original_amount=original,
-            original_currency=_code(get("original_currency")) if original is not None else None,
+            original_amount=original[0] if original else None,
+            original_currency=original[1] if original else None,
+            **values,
         )
-        return Booking(record, account, get("account_name") or "", self._balance(row), is_dated)
+        return Booking(record, account, get("account_name", ""), self._balance(row), is_dated)
+
+    def _take_labels(self, texts: dict[str, str]) -> None:
+        """Move what stands behind the profile's labels in the purpose to the fields that they name."""
+        assert self._labels is not None
+        parts = _labelled(texts.get("purpose", ""), self._labels)
+        purpose = [parts.pop("", "")]
+        for label, value in parts.items():
+            field = self._profile.labels[label]
+            if field == "purpose":
+                purpose.append(value)
+            elif value:
+                texts.setdefault(field, value)
+        texts["purpose"] = " ".join(filter(None, purpose))
+
+    def _original(self, texts: Mapping[str, str]) -> tuple[Decimal, str] | None:
+        """The amount before conversion, where both amount and currency are given."""
+        if "original_amount" not in texts:
+            return None
+        try:
+            amount, written = read_amount(texts["original_amount"], self.mark)
+        except ValueError:
+            return None
+        code = written or texts.get("original_currency", "").strip().upper()
+        return (amount, code) if _CURRENCY.fullmatch(code) else None
 
     def _amount(self, row: Sequence[str]) -> tuple[Decimal, str | None] | None:
         """The signed amount of a row and its currency; None when no cell holds one."""
@@ -201,8 +231,7 @@ class RowReader:
         cells = [self._cell(row, field).strip() for field in ("amount", "debit", "credit") if field in self.places]
         if day is not None and any(cells) and not all(plain(cell) in ("-", "--", "n/a", "offen") for cell in cells):
             raise MalformedFile(f"Line {line}: the amount cannot be read.")
-        last = max(place for field in ("amount", "debit", "credit") for place in self.places.get(field, [-1]))
-        if day is not None and last >= 0 and len(row) <= last and len(row) > 1:
+        if day is not None and len(row) < self.width and not any(cells):
             raise MalformedFile(f"Line {line}: the row ends after {len(row)} of {self.width} columns.")
         return Note(row, self._balance(row), day)
 
@@ -245,8 +274,9 @@ class RowReader:
         return key if self._seen[account, key] == 1 else f"{key}|{self._seen[account, key]}"
 
     def _cell(self, row: Sequence[str], field: str) -> str:
+        width = len(row)
         for place in self.places.get(field, ()):
-            if place < len(row) and -len(row) <= place and (text := row[place]):
+            if -width <= place < width and (text := row[place]):
                 return text
         return ""
 
@@ -309,8 +339,3 @@ def _labelled(text: str, pattern: re.Pattern[str]) -> dict[str, str]:
     for label, value in zip(pieces[1::2], pieces[2::2], strict=True):
         parts.setdefault(label, value.strip(" ,;"))
     return parts
-
-
-def _code(text: str | None) -> str | None:
-    code = (text or "").strip().upper()
-    return code if _CURRENCY.fullmatch(code) else None

@@ -1,11 +1,13 @@
 """Bank CSV files read by declarative profiles: recognised by content, streamed, refused whole when in doubt."""
 
 import csv
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from io import BufferedReader, RawIOBase
+from itertools import pairwise
 from typing import BinaryIO
 
 from connectors.card_numbers import hidden_card_number
@@ -176,14 +178,15 @@ class _Reading:
         self.active: _Account | None = None
         self.undated: list[Booking] = []
         self.held = self.count = self.tables = 0
+        self.width = self.last_width = sys.maxsize  # of the shortest booking before the last one, and of that one
         for row in layout.preamble:
             self._note(row)
-        self.rows = RowReader(layout, currency=self.metadata.currency)
+        self.rows = RowReader(layout, currency=self._currency())
         self.is_interleaved = self._is_interleaved()
 
     def records(self, lines: Lines) -> Iterator[Record]:
         table = csv.reader(lines, delimiter=self.layout.delimiter)
-        index = -1
+        index, last = -1, None
         while True:
             try:
                 row = next(table, None)
@@ -194,9 +197,11 @@ class _Reading:
                 ) from None
             if row is None:
                 break
-            index += 1
+            index, last = index + 1, row
             if index > self.layout.header_row and any(row):
                 yield from self._row(row, lines.number)
+        if last and not lines.last.endswith("\n"):
+            self._check_end(last, lines)
         yield from self._end_of_table()
 
     def _row(self, row: list[str], line: int) -> Iterator[Record]:
@@ -208,6 +213,7 @@ class _Reading:
             if not result.is_skipped:
                 yield from self._between(row, result)
             return
+        self.width, self.last_width = min(self.width, self.last_width), len(row)
         record = result.record
         texts = (record.purpose, record.counterpart_name, record.bank_text, record.end_to_end_id)
         if record.counterpart_iban is None and self.metadata.take_total(texts, record.amount, record.booking_date):
@@ -222,6 +228,13 @@ class _Reading:
             return
         yield from self._dated(result)
 
+    def _check_end(self, row: Sequence[str], lines: Lines) -> None:
+        """Refuse a file that was cut inside its last row; a remark or a balance may well end without a line end."""
+        width = self.width if len(row) == self.last_width else min(self.width, self.last_width)
+        is_cut = len(row) < width < sys.maxsize and row[0][:1].isdigit() and not row[0].strip("0123456789./- ")
+        if is_cut or lines.last.count('"') % 2:
+            raise MalformedFile(f"Line {lines.number}: the file ends inside a row.")
+
     def _dated(self, booking: Booking) -> Iterator[Record]:
         waiting, self.undated = self.undated, []
         for earlier in waiting:  # pending rows stand above the booked ones and get the newest day of these
@@ -232,9 +245,6 @@ class _Reading:
     def _booked(self, booking: Booking) -> Iterator[Record]:
         account = self._account(booking)
         record = booking.record
-        if not record.currency:
-            record = replace(record, currency=account.record.currency)
-            booking = booking._replace(record=record)
         account.take(booking)
         if account is not self.active:
             if self.active is not None and self.is_interleaved:
@@ -252,9 +262,10 @@ class _Reading:
     def _between(self, row: Sequence[str], note: Note | None = None) -> Iterator[Record]:
         """A row that is no booking: the next table's title or header, a balance, a remark."""
         if self.siblings and (found := header_profiles(row, self.siblings)):
-            yield from self._end_of_table()
+            if self.accounts:
+                yield from self._end_of_table()
             self.layout = replace(self.layout, profile=found[0], names=tuple(row), sample=())
-            self.rows = RowReader(self.layout, currency=self.metadata.currency)
+            self.rows = RowReader(self.layout, currency=self._currency())
             return
         if (
             note
@@ -264,6 +275,9 @@ class _Reading:
             return
         if self.siblings and plain(row[0]).startswith("umsatze "):
             yield from self._end_of_table()
+            table = next(profile for profile in self.siblings if not profile.is_ignored)
+            self.layout = replace(self.layout, profile=table, names=(), sample=())  # until its header comes, if any
+            self.rows = RowReader(self.layout, currency=None)
         self._note(row)
 
     def _note(self, row: Sequence[str]) -> None:
@@ -298,12 +312,20 @@ class _Reading:
                 account.held = []
         self.active, self.held = None, 0
 
+    def _currency(self) -> str | None:
+        """The currency stated above the table, else that of the country of the account named there."""
+        return self.metadata.currency or (currency_of(self.metadata.iban) if self.metadata.iban else None)
+
+    def _key(self, booking: Booking) -> str:
+        """What tells the accounts of one table apart; empty where a row names none."""
+        number, name = booking.account.strip(), booking.account_name.strip()
+        key = number or (f"name {name}" if name else "")
+        return f"{key} {booking.record.currency}" if self.layout.profile.is_account_per_currency else key
+
     def _account(self, booking: Booking) -> _Account:
-        key = booking.account.strip() or (booking.account_name.strip() and f"name {booking.account_name.strip()}")
-        if not key and self.active is not None and not self.layout.profile.is_account_per_currency:
+        key = self._key(booking)
+        if not key and self.active is not None:
             return self.active
-        if self.layout.profile.is_account_per_currency:
-            key = f"{key} {booking.record.currency}"
         account = self.accounts.get(key)
         if account is None:
             record = self._account_record(booking.account, booking.account_name, booking.record.currency)
@@ -341,7 +363,7 @@ class _Reading:
                 continue
             if not isinstance(booking, Booking):
                 continue
-            key = booking.account or booking.account_name or booking.record.currency
+            key = self._key(booking)
             if key != current:
                 if key in closed:
                     return True
@@ -352,22 +374,36 @@ class _Reading:
 
 def _is_suitable(layout: Layout) -> bool:
     """Whether the first rows of a file can be read by this layout; names alone may be those of another bank."""
-    if layout.profile.is_ignored:
-        return True
+    if layout.profile.is_ignored or layout.profile.group:
+        return True  # the rows of other tables follow
     try:
         reader = RowReader(layout, currency=None)
     except UnsupportedFile:
         return False
     if not {"amount", "debit", "credit"} & set(reader.places) or "date" not in reader.places:
         return False
-    good = bad = 0
+    bad = 0
+    read = []
     for row in layout.sample:
         if any(row) and is_booking(row):
             try:
-                good += isinstance(reader.read(row, 0), Booking)
+                booking = reader.read(row, 0)
             except MalformedFile:
                 bad += 1
-    return good >= bad
+                continue
+            if isinstance(booking, Booking):
+                read.append(booking)
+    return len(read) >= bad and not (layout.profile.shape and _is_upside_down(read))
+
+
+def _is_upside_down(bookings: Sequence[Booking]) -> bool:
+    """Whether the running balance fits the opposite signs better: then the columns mean something else."""
+    steps = [(row.balance, row.record.amount) for row in bookings if row.balance is not None]
+    right = wrong = 0
+    for (before, amount), (after, following) in pairwise(steps):
+        right += after in (before - amount, before + following)
+        wrong += after in (before + amount, before - following)
+    return wrong > right
 
 
 def _is_utf8(head: bytes) -> bool:

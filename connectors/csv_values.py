@@ -11,7 +11,8 @@ from connectors.text import day_or_month_end, parse_amount
 
 _PLAIN = re.compile(r"[+-]?[0-9]{1,13}(?:[.,][0-9]{1,2})?")
 _NUMBER = re.compile(r"([^0-9.,]{0,12}?)([.,]?[0-9](?:[0-9.,'’\s]*[0-9])?[.,]?)([^0-9]{0,12})")
-_AFFIX = re.compile(r"[-+−–()\s\u00a0$€£¥₹zł.KčFrHSDCR*A-Za-z]*")
+_SIGNS = r"[-+−–()\s\u00a0*]*"
+_AFFIX = re.compile(rf"{_SIGNS}(?:(?:[A-Z]{{3}}|[$€£¥₹]|zł|Kč|kr|Ft|Fr|Rs|[SHDC]|DR|CR){_SIGNS}){{0,2}}")
 _CODE = re.compile(r"(?<![A-Z])[A-Z]{3}(?![A-Z])")
 _SYMBOLS = {"€": "EUR", "£": "GBP", "zł": "PLN", "Kč": "CZK", "₹": "INR"}  # "$" and "kr" name several currencies
 
@@ -173,6 +174,8 @@ def _day(match: re.Match[str]) -> date:
     if not 1900 <= year <= 2199:
         raise ValueError("a year no booking has")
     month = int(groups["month"]) if groups.get("month") else _month(groups["name"])
+    if not 1 <= month <= 12:
+        raise ValueError("not a month")
     return day_or_month_end(year, month, int(groups["day"]))
 
 

@@ -10,7 +10,6 @@ from importlib import resources
 
 from connectors.csv_profiles import plain
 
-
 _WORDS = json.loads((resources.files("connectors") / "csv_words.json").read_text("utf-8"))
 
 

@@ -252,7 +252,7 @@ class _Reader:
             return None
         match = _DAY.fullmatch(text)
         try:
-            if match is None or not 1900 <= int(match[1]) <= 2199:
+            if match is None or not 1900 <= int(match[1]) <= 2199 or not 1 <= int(match[2]) <= 12:
                 raise ValueError("not a date")
             return day_or_month_end(int(match[1]), int(match[2]), int(match[3]))
         except ValueError:

@@ -1,0 +1,152 @@
+"""An unknown layout is read where its words or its content leave no doubt, and refused with what is missing."""
+
+import io
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
+
+import pytest
+
+from connectors import csv_statements
+from connectors.connector import MalformedFile, UnsupportedFile
+from connectors.csv_generic import generic_shape
+from connectors.csv_values import date_formats, date_reader, decimal_mark, fitting_formats, read_amount
+from storage.records import AccountRecord, StatementRecord, TransactionRecord
+
+Read = Callable[..., tuple[list[AccountRecord], list[TransactionRecord], list[StatementRecord]]]
+
+
+@pytest.mark.requirement("readers.csv.generic")
+@pytest.mark.parametrize(
+    ("text", "amounts", "currency"),
+    [
+        ("Datum;Empfänger;Zweck;Betrag (CHF)\n31.01.2026;Laden;x;-1'012,50\n", ["-1012.50"], "CHF"),
+        ("Fecha,Concepto,Importe,Saldo,Divisa\n31/01/2026,Tienda,-12.50,87.50,EUR\n", ["-12.50"], "EUR"),
+        ("Dato;Tekst;Ut;Inn\n31.01.2026;Butikk;12,50;\n30.01.2026;Lønn;;1 000,00\n", ["-12.50", "1000.00"], "EUR"),
+        ("Date|Libellé|Débit|Crédit\n31/01/2026|Magasin|-12,50|\n", ["-12.50"], "EUR"),
+        ("Data;Opis;Kwota;Waluta\n2026-01-31;Sklep;-12,50;PLN\n", ["-12.50"], "PLN"),
+        (
+            "Buchungstag;Text;Betrag;Soll/Haben\n31.01.2026;Laden;12,50;S\n30.01.2026;Lohn;5,00;H\n",
+            ["-12.50", "5.00"],
+            "EUR",
+        ),
+        ("Posted Date,Payee,Amount,Type\n01/31/2026,Shop,(12.50),POS\n", ["-12.50"], "EUR"),
+    ],
+)
+def test_header_words_of_many_languages_are_known(read_csv: Read, text: str, amounts: list[str], currency: str) -> None:
+    rows = read_csv(text)[1]
+    assert [row.amount for row in rows] == [Decimal(amount) for amount in amounts]
+    assert {row.currency for row in rows} == {currency}
+
+
+@pytest.mark.requirement("readers.csv.generic")
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("Farbe;Größe;Betrag\nrot;3;4,00\n", "no column is recognised as the booking date"),
+        ("Datum;Farbe;Größe\n31.01.2026;rot;3\n", "no column is recognised as the amount"),
+        (
+            "Date,Text,Total\n01/02/2026,a,1.50\n02/01/2026,b,2.50\n01/02/2026,c,1.50\n",
+            "day and month of the dates cannot be told apart",
+        ),
+        ("Datum;Text;Betrag\n31.01.2026;a;1,50\n30.01.2026;b;2.5\n", "amounts use two decimal marks"),
+        ("Datum;Text;Betrag\nheute;a;1,50\n", "the dates have no known format|cannot be read"),
+        ("Datum;Text;Betrag\n", "holds no bookings"),
+        ("just a line of prose without any columns\n", "no line has two columns"),
+    ],
+)
+def test_a_file_in_doubt_is_refused_with_what_is_missing(text: str, reason: str) -> None:
+    with pytest.raises((UnsupportedFile, MalformedFile), match=reason):
+        list(csv_statements.read(io.BytesIO(text.encode())))
+
+
+@pytest.mark.requirement("readers.csv.generic")
+def test_the_order_of_the_rows_tells_day_from_month() -> None:
+    assert fitting_formats(["DD/MM/YYYY", "MM/DD/YYYY"], ["02/01/2026", "03/01/2026", "01/02/2026"]) == ["DD/MM/YYYY"]
+    assert fitting_formats(["DD/MM/YYYY", "MM/DD/YYYY"], ["05/05/2026"]) == ["DD/MM/YYYY"]
+    with pytest.raises(ValueError, match="told apart"):
+        fitting_formats(["DD/MM/YYYY", "MM/DD/YYYY"], ["02/01/2026", "02/01/2026"])
+
+
+@pytest.mark.requirement("readers.csv.generic")
+def test_a_file_without_header_is_read_when_its_columns_can_only_mean_one_thing(read_csv: Read) -> None:
+    text = "x;Laden;2026/01/31;-12,50;87,50\nx;Lohn;2026/01/30;50,00;100,00\nx;Bahn;2026/01/29;-5,25;50,00\n"
+    _, _, [statement] = read_csv(text)
+    assert statement == StatementRecord(
+        opening=Decimal("55.25"), closing=Decimal("87.50"), closing_date=date(2026, 1, 31)
+    )
+    broken = [tuple(line.split(";")) for line in text.replace("100,00", "100,01").splitlines()]
+    assert generic_shape(broken) is None  # two columns of amounts, neither the balance of the other
+
+
+@pytest.mark.requirement("readers.csv.values")
+@pytest.mark.parametrize(
+    ("text", "mark", "amount", "currency"),
+    [
+        ("-1.450", ",", "-1450", None),
+        ("5000.01", ",", "5000.01", None),
+        ("5000,001", ",", "5000.001", None),
+        ("1.234,56-", ",", "-1234.56", None),
+        ("12,00 S", ",", "-12.00", None),
+        ("12,00 H", ",", "12.00", None),
+        ("€ 12,00", ",", "12.00", "EUR"),
+        ("-30,00 PLN", ",", "-30.00", "PLN"),
+        ("($1,012.50)", ".", "-1012.50", None),
+        ("1 234.50 CR", ".", "1234.50", None),
+        ("−5", ".", "-5", None),
+        ("'1’000.5", ".", "1000.5", None),
+    ],
+)
+def test_amounts_as_banks_write_them(text: str, mark: str, amount: str, currency: str | None) -> None:
+    assert read_amount(text.removeprefix("'"), mark) == (Decimal(amount), currency)  # type: ignore[arg-type]  # a mark
+
+
+@pytest.mark.requirement("readers.csv.values")
+@pytest.mark.parametrize("text", ["", "abc", "NaN", "1e5", "12;5", "1,2,3", "--", "12 apples", "1234567890123456"])
+def test_what_is_no_amount_is_not_read(text: str) -> None:
+    with pytest.raises(ValueError):
+        read_amount(text, ".")
+
+
+@pytest.mark.requirement("readers.csv.values")
+@pytest.mark.parametrize(
+    ("samples", "mark"),
+    [
+        (["1,50"], ","),
+        (["1.234,5"], ","),
+        (["1,234.50", "3"], "."),
+        (["1,234"], None),
+        (["1.234.567"], ","),
+        (["7"], None),
+    ],
+)
+def test_the_decimal_mark_of_a_column_is_told_by_its_cells(samples: list[str], mark: str | None) -> None:
+    assert decimal_mark(samples) == mark
+
+
+@pytest.mark.requirement("readers.csv.values")
+@pytest.mark.parametrize(
+    ("format", "text", "day"),
+    [
+        ("DD.MM.YYYY", "3.2.2026", date(2026, 2, 3)),
+        ("DD.MM.YY", "30.02.26", date(2026, 2, 28)),
+        ("DD.MM.YY", "01.01.79", date(2079, 1, 1)),
+        ("DD.MM.YY", "01.01.80", date(1980, 1, 1)),
+        ("YYYY-MM-DD", "2026-01-31T23:59:59Z", date(2026, 1, 31)),
+        ("YYYY-MM-DD", "2026-01-31 23:59:59 +0000", date(2026, 1, 31)),
+        ("YYYYMMDD", "20260131", date(2026, 1, 31)),
+        ("DD MMM YYYY", "31 März 2026", date(2026, 3, 31)),
+        ("MMM DD, YYYY", "Jul 4, 2026", date(2026, 7, 4)),
+        ("YYYY.MM.DD", "2026.01.31.", date(2026, 1, 31)),
+    ],
+)
+def test_dates_as_banks_write_them(format: str, text: str, day: date) -> None:
+    assert date_reader([format])(text) == day
+    assert format in date_formats([text]) or format == "DD.MM.YY"
+
+
+@pytest.mark.requirement("readers.csv.values")
+@pytest.mark.parametrize("text", ["31.13.2026", "32.01.2026", "1.1.26x", "2026", "", "31 Foo 2026"])
+def test_what_is_no_date_is_not_read(text: str) -> None:
+    with pytest.raises(ValueError):
+        date_reader(["DD.MM.YYYY", "DD.MM.YY", "DD MMM YYYY"])(text)
