@@ -2,6 +2,7 @@
 
 import os
 import re
+import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -16,6 +17,7 @@ import click
 from analytics.facts import CATEGORIES
 from handlers import control
 from handlers.control import CommandError, NoServer
+from handlers.listener import CannotListen, listening_socket
 from handlers.settings import SettingError, Settings, load
 
 if TYPE_CHECKING:
@@ -83,6 +85,7 @@ def demo(host: str, port: int, data_dir: Path | None, fresh: bool) -> None:
     settings = _settings(data_dir, address=_address(host, port))
     from handlers.demo import prepare, welcome  # the server's libraries take a second to load
 
+    listener = _listener(host, port)
     if fresh:
         _forget_demo(settings)
     terminal = Terminal()
@@ -94,7 +97,7 @@ def demo(host: str, port: int, data_dir: Path | None, fresh: bool) -> None:
         services.close()
         _stop(str(error))
     terminal.end()
-    _serve(services, host=host, port=port, ready=lambda: welcome(services, terminal))
+    _serve(services, listener, ready=lambda: welcome(services, terminal))
 
 
 @main.command()
@@ -107,6 +110,7 @@ def serve(host: str, port: int, data_dir: Path | None) -> None:
     from handlers.services import IS_DEMO
     from storage import memory, users
 
+    listener = _listener(host, port)
     services = _opened(settings, for_server=True)
     if memory.recall(services.database, IS_DEMO) is not None:
         services.close()
@@ -118,7 +122,7 @@ def serve(host: str, port: int, data_dir: Path | None) -> None:
         if not has_users:
             click.echo("There are no users yet. Add one with `bankdata users add NAME`.", err=True)
 
-    _serve(services, host=host, port=port, ready=ready)
+    _serve(services, listener, ready=ready)
 
 
 @main.group()
@@ -530,10 +534,17 @@ def _opened(settings: Settings, *, for_server: bool = False) -> "Services":
         _stop(f"The data folder {settings.data_dir} cannot be used: {error.strerror or error}.")
 
 
-def _serve(services: "Services", *, host: str, port: int, ready: Callable[[], None]) -> None:
+def _serve(services: "Services", listener: socket.socket, *, ready: Callable[[], None]) -> None:
     from handlers.server import run
 
-    run(services, host=host, port=port, ready=ready)
+    run(services, listener=listener, ready=ready)
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    try:
+        return listening_socket(host, port)
+    except CannotListen as error:
+        _stop(str(error))
 
 
 def _settings(data_dir: Path | None, **address: str) -> Settings:

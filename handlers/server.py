@@ -1,9 +1,12 @@
 """The running server: the application over one open service, its background worker, and its control socket."""
 
 import logging
+import signal
+import socket
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -21,9 +24,7 @@ SHUTDOWN_SECONDS = 10  # requests that still run get so long to end
 log = logging.getLogger("bankdata")
 
 
-def application(
-    services: Services, *, ready: Callable[[], None] = lambda: None, validate_responses: bool = False
-) -> ASGIApp:
+def application(services: Services, *, validate_responses: bool = False) -> ASGIApp:
     """The whole service as one ASGI application; it closes `services` when it ends."""
     settings = services.settings
     limiter = Limiter(settings.rate_limit_url)
@@ -35,7 +36,6 @@ def application(
         listener = control.ControlServer(
             settings.data_dir, lambda name, arguments, report: commands.perform(services, name, arguments, report)
         )
-        ready()
         try:
             yield
         finally:
@@ -61,21 +61,44 @@ def application(
     )
 
 
-def run(services: Services, *, host: str, port: int, ready: Callable[[], None]) -> None:
-    """Serve until SIGINT or SIGTERM, in this one process: DuckDB lets one process open the store."""
-    uvicorn.run(
-        application(services, ready=ready),
-        host=host,
-        port=port,
+def run(services: Services, *, listener: socket.socket, ready: Callable[[], None]) -> None:
+    """Serve until SIGINT or SIGTERM, in this one process: DuckDB lets one process open the store.
+
+    `ready` is called once requests are answered. Being asked to stop is no failure: this returns.
+    """
+    config = uvicorn.Config(
+        application(services),
         workers=1,
         lifespan="on",
         access_log=False,  # request lines hold search texts
-        log_level=services.settings.log_level,
         proxy_headers=False,  # uvicorn believes X-Forwarded-For from 127.0.0.1; handlers.addresses decides that
         server_header=False,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         log_config=_logging(services.settings.log_level),
     )
+    server = _Server(config, ready)
+    stop = {number: signal.signal(number, server.asked_to_stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        server.run(sockets=[listener])
+    finally:
+        for number, handler in stop.items():
+            signal.signal(number, handler)
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, which says when it answers, and which takes a signal to stop as a wish and not as its death."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+    def asked_to_stop(self, _number: int, _frame: FrameType | None) -> None:
+        """uvicorn raises the signal again after its shutdown; by default that would end the process as killed."""
+        self.should_exit = True
 
 
 def _logging(level: str) -> dict[str, Any]:

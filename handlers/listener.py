@@ -1,0 +1,39 @@
+"""The socket of the server, taken before anything else starts: a port in use is said at once, in one sentence."""
+
+import errno
+import os
+import socket
+
+BACKLOG = 2048
+
+
+class CannotListen(Exception):
+    """The address cannot be listened on; the message says why and what helps."""
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """A socket that listens already, so that early clients wait instead of being turned away."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except (OSError, UnicodeError) as error:
+        raise CannotListen(f"{host!r} is no address of this machine. Try --host 127.0.0.1.") from error
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise CannotListen(_said(error, host, port)) from error
+    return listener
+
+
+def _said(error: OSError, host: str, port: int) -> str:
+    match error.errno:
+        case errno.EADDRINUSE:
+            return f"Port {port} of {host} is in use. Choose another with --port, or stop what listens there."
+        case errno.EACCES | errno.EPERM:
+            return f"Port {port} is reserved for the administrator. Choose one above 1023 with --port."
+        case errno.EADDRNOTAVAIL:
+            return f"{host!r} is no address of this machine. Try --host 127.0.0.1."
+    return f"{host} port {port} cannot be listened on: {os.strerror(error.errno or 0)}."
