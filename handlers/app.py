@@ -73,6 +73,7 @@ def create_app(
     main = Api(description=orjson.loads(contract), operations=operations, base_path=BASE_PATH)
     apis = [main, *extra_apis]
     _check_operations(apis)
+    _check_security(main)
     by_id = {name: function for api in apis for name, function in api.operations.items()}
 
     pages = [*documentation(contract), *routes]
@@ -84,10 +85,8 @@ def create_app(
         validation,
         dispatch,
     ]
-    middlewares: list[Any] = [
-        partial(Routing, pages=pages),
-        LifespanMiddleware,
-    ]  # typed by Connexion as applications, taken as classes
+    # Connexion's types say applications, it takes what makes them
+    middlewares: list[Any] = [partial(Routing, pages=pages), LifespanMiddleware]
     if validate_responses:
         middlewares.insert(1, ResponseValidationMiddleware)
     application = ConnexionMiddleware(
@@ -106,26 +105,28 @@ def create_app(
 
 
 def _check_operations(apis: Sequence[Api]) -> None:
-    """Descriptions and code name the same operations, each once, and bank data are never without security."""
+    """Descriptions and code name the same operations, each of them once."""
     seen: set[str] = set()
     for api in apis:
-        methods = [named for path in api.description["paths"].values() for named in path.items()]
-        described = {operation["operationId"]: operation for method, operation in methods if method in METHODS}
-        if described.keys() != api.operations.keys():
-            different = sorted(described.keys() ^ api.operations.keys())
-            raise ValueError(f"operations of contract and code differ: {', '.join(different)}")
-        if repeated := seen & described.keys():
-            # Connexion finds security by operationId: one path would get another's scope
+        described = {operation["operationId"] for operation in _described(api)}
+        if different := described ^ api.operations.keys():
+            raise ValueError(f"operations of contract and code differ: {', '.join(sorted(different))}")
+        if repeated := seen & described:
+            # Connexion finds operations by id alone: one path would get another's scope
             raise ValueError(f"operationIds repeat: {', '.join(sorted(repeated))}")
-        seen |= described.keys()
-    unsecured = [
-        operation["operationId"]
-        for path in apis[0].description["paths"].values()
-        for method, operation in path.items()
-        if method in METHODS and not operation.get("security")
-    ]
+        seen |= described
+
+
+def _check_security(api: Api) -> None:
+    """Bank data are never served without a token."""
+    unsecured = [operation["operationId"] for operation in _described(api) if not operation.get("security")]
     if unsecured:
         raise ValueError(f"the contract asks for no token: {', '.join(unsecured)}")
+
+
+def _described(api: Api) -> list[Mapping[str, Any]]:
+    paths = api.description["paths"].values()
+    return [operation for path in paths for method, operation in path.items() if method in METHODS]
 
 
 def _only(operations: Mapping[str, Operation], make: Make) -> Make:

@@ -61,6 +61,8 @@ def _json(body: Any) -> bytes:
 
 
 def _merged(answer: Answer) -> list[Header]:
+    if not all(value.isprintable() for value in answer.headers.values()):
+        raise ValueError("a header of an answer holds a control character")  # the server would send it as it is
     own = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers.items()]
     named = {name for name, _ in own}
     return [header for header in JSON_HEADERS if header[0] not in named] + own

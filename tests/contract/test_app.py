@@ -118,6 +118,18 @@ def test_bytes_and_headers_of_an_answer_are_sent_as_they_are(make_app: MakeApp, 
     assert (answer.headers["x-more"], answer.headers["cache-control"]) == ("more", "no-store")
 
 
+@pytest.mark.requirement("loop.answer")
+@pytest.mark.parametrize("value", ["a\r\nSet-Cookie: x", "a\x00", "a\n", "a\u2028b"])
+def test_a_control_character_never_reaches_a_header(make_app: MakeApp, connect: Connect, value: str) -> None:
+    async def token(_request: object) -> Answer:
+        return Answer(body={}, headers={"Link": value})
+
+    client = connect(make_app(extra_apis=[Api(description=described("token"), operations={"token": token})]))
+    answer = client.post("/oauth/token")
+    assert (answer.status_code, answer.json()) == (500, {"error": "Internal error"})
+    assert "link" not in answer.headers
+
+
 @pytest.mark.requirement("loop.own-words")
 def test_another_api_answers_failures_in_its_own_words(make_app: MakeApp, connect: Connect) -> None:
     async def token(_request: object) -> dict[str, Any]:
