@@ -150,13 +150,12 @@ def _from_purpose(purpose: str, purpose_words: Sequence[str], kind: str) -> Merc
     slip_words = words_of(slip)
     carrier = _intermediary(slip_words or all_words, has_star="*" in purpose)
     if carrier is not None:
-        intermediary, used = carrier
+        intermediary, _ = carrier
         known = Merchant(intermediary.name, "intermediary", None, intermediary, (), False)
-        if slip_words[used:]:
-            shop = _from_label(without_words(slip, used), "card_payment")
-            if shop.brand is not None:
-                return shop._replace(intermediary=intermediary)
-        return _behind(known, purpose, purpose_words)
+        behind = _behind(known, purpose, purpose_words)
+        if behind.name != intermediary.name or "*" not in slip:
+            return behind
+        return _from_label(slip, "card_payment")  # PAYPAL *WOLLKISTE: the whole line is the label
     person = is_person(purpose, all_words) if kind in PAYMENT_TYPES else None
     if person:
         return Merchant(None, "person", None, None, all_words, True)

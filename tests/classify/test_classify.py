@@ -40,6 +40,13 @@ def derived(rows: pl.DataFrame, **arguments: object) -> dict[str, str | None]:
         ({"mcc": "6011"}, "cash_withdrawal"),
         ({"mandate_reference": "M-1"}, "direct_debit"),
         ({"counterpart_iban": OTHER}, "transfer"),
+        ({"bank_transaction_code": "ACMT-OPCL-ACCC"}, "fee"),
+        ({"gvc": "805", "purpose": "Sollzinsen Q1"}, "interest"),
+        ({"gvc": "805"}, "fee"),
+        ({"purpose": "Kontofuehrung und Zinsen"}, "interest"),
+        ({"counterpart_name": "PENNY SAGT DANKE"}, "card_payment"),
+        ({"counterpart_name": "BANKOMAT 0123"}, "cash_withdrawal"),
+        ({"purpose": "Kosten Urlaub", "counterpart_iban": OTHER}, "transfer"),  # free text between people
         ({}, "other"),
     ],
 )
@@ -190,6 +197,22 @@ def test_a_correction_holds_for_the_shop_and_not_for_all_that_one_intermediary_c
     memory = {"creditor:LU96ZZZ0000000000000000058": "DINING", "merchant:wollkiste": "SHOPPING"}
     answer = derived(bookings(carried), corrections=memory)
     assert (answer["category"], answer["category_rule"]) == ("SHOPPING", "correction:merchant")
+
+
+@pytest.mark.requirement("issue 4 correction memory")
+def test_a_correction_is_found_again_by_iban(bookings: Bookings) -> None:
+    row = {"amount": "-5", "counterpart_name": "Erika Mustermann", "counterpart_iban": OTHER}
+    answer = derived(bookings(row), corrections={f"iban:{OTHER}": "RENT", "merchant:erika": "DINING"})
+    assert (answer["category"], answer["category_rule"]) == ("RENT", "correction:iban")
+    assert derived(bookings(row), corrections={"merchant:erika": "DINING"})["category"] == "TRANSFER"
+
+
+@pytest.mark.requirement("issue 4 category")
+def test_goods_by_purpose_code_are_shopping_only_when_nothing_else_speaks(bookings: Bookings) -> None:
+    row = {"amount": "-5", "counterpart_name": "Wollkiste GmbH", "purpose_code": "GDDS"}
+    assert derived(bookings(row))["category"] == "SHOPPING"
+    assert derived(bookings({**row, "amount": "5"}))["category"] == "OTHER"
+    assert derived(bookings({**row, "counterpart_name": "Rosen-Apotheke"}))["category"] == "HEALTH"
 
 
 @pytest.mark.requirement("issue 4 rule stored")
