@@ -29,6 +29,7 @@ from connectors.text import (
 from storage.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 _BLOCK = re.compile(r"(?m)^[^\w\n]{0,10}(?:\{.*\{4:\s*)?:20:[^\n]*\n(?:[^:\n][^\n]*\n){0,3}:(?:2[158]|60|34|NS|61)")
+_LINE_ENDS = re.compile(r"[\r\n]+")
 _TAG = re.compile(r":(12|13|20|21|25|28|34|60|61|62|64|65|86|90|NS)([A-Z]?):")
 _ENVELOPE = re.compile(r".*\{4:")
 _STRAY = " \t\x01\x02\x03\x0b\x0c\ufeff\u00ef\u00bb\u00bf"  # before a tag: control bytes of old envelopes, a BOM
@@ -49,7 +50,7 @@ _RETURNS = frozenset({"RRTN", "UPDD", "UPCT", "UPCQ", "PRDD", "RPCR", "RCDD"})
 
 def detect(head: bytes) -> bool:
     """Whether a :20: block with an account, a number or a balance after it stands in the beginning of the file."""
-    text = head.replace(b"\x00", b"").decode("latin-1").replace("\r\n", "\n").replace("\r", "\n")
+    text = _LINE_ENDS.sub("\n", head.lstrip(b"\xef\xbb\xbf\xff\xfe").replace(b"\x00", b"").decode("latin-1"))
     return bool(_BLOCK.search(text))
 
 

@@ -12,8 +12,9 @@ _STRUCTURED = re.compile(r"\s*(?P<gvc>\d{3})?\s*(?P<mark>[?>~<@^|])(?=\d{2})")
 _PURPOSE_CODES = frozenset(f"{number:02d}" for number in (*range(20, 30), *range(60, 64)))
 _SLASHED = re.compile(
     r"/(TRTP|TRCD|IBAN|BIC|NAME|REMI|EREF|MARF|CSID|CNTP|ORDP|BENM|ADDR|ISDT|PREF|RTRN|ACCW|PURP|ULTC|ULTD|ULTB|UCRD|"
-    r"UDTR|SVCL|INIT|NRTX|OCMT|CHGS|EXCH|USTD|STRD|CREF|IREF|SUM)/"
+    r"UDTR|SVCL|INIT|NRTX|OCMT|CHGS|EXCH|USTD|STRD|CREF|IREF|SUM)(?=/)"  # the slash may open the next one: /REMI/USTD/
 )
+_PLACED = frozenset({"CNTP", "BENM", "ORDP"})  # an empty place counts
 _LABELS = re.compile(
     r"\b(IBAN|REK|BIC|NAAM|MACHTIGING|INCASSANT|OMSCHRIJVING|KENMERK|BETALINGSKENMERK|BETALINGSKENM\.)\s?:\s"
 )
@@ -110,7 +111,8 @@ def _slashed(text: str, supplement: Sequence[str], customer: str) -> Details:
     fields: dict[str, str] = {}
     for key, content in zip(pieces[1::2], pieces[2::2], strict=True):
         if content.strip(" /"):
-            fields.setdefault(key, content.strip(" ").removeprefix("/").rstrip(" /"))
+            content = content[1:].rstrip(" /")
+            fields.setdefault(key, content if key in _PLACED else content.lstrip(" /"))
     party = fields.get("CNTP", "").split("/")
     party += [""] * (3 - len(party))
     ordered = (fields.get("BENM") or fields.get("ORDP") or "").split("/")

@@ -130,7 +130,7 @@ def day_or_month_end(year: int, month: int, day: int) -> date:
     try:
         return date(year, month, day)
     except ValueError:
-        if not 28 < day < 32:
+        if not (28 < day < 32 and 1 <= month <= 12):
             raise
         return date(year + month // 12, month % 12 + 1, 1) - timedelta(days=1)
 
