@@ -19,7 +19,7 @@ BOOKINGS: dict[str, pl.DataType] = {
     "counterpart_iban": pl.String(),
     "merchant_name": pl.String(),
     "is_adjusting_entry": pl.Boolean(),
-    "transfer_account_id": pl.String(),  # the own account on the other side, null when it is not an own transfer
+    "transfer_account_id": pl.String(),  # the own account that holds the other leg, null when no other leg is there
 }
 """One row per booked transaction of one user's selected accounts (cashflow, snapshot)."""
 

@@ -21,6 +21,13 @@ DETAIL_COLUMNS = LIST_COLUMNS + (
     ", counterpart_bic, counterpart_bank_name, creditor_id, debitor_id, bank_transaction_code, purpose_code,"
     " is_potential_duplicate, is_adjusting_entry, created_at"
 )
+BOOKING_COLUMNS = ", ".join(
+    # An own transfer whose other leg has not arrived moves the selection's balance, so it counts (decision 14)
+    "CASE WHEN transfer_id IS NOT NULL THEN transfer_account_id END AS transfer_account_id"
+    if name == "transfer_account_id"
+    else name
+    for name in BOOKINGS
+)
 ROWS_AT_ONCE = 10_000
 RULE_COLUMNS = ", type_rule, category_rule, merchant_rule, transfer_rule, transfer_id, transfer_account_id"
 
@@ -130,7 +137,7 @@ def bookings(
 ) -> pl.DataFrame:
     """The selection's rows from `since` to `until`, both included, as analytics.frames.BOOKINGS."""
     condition, values = Selection(account_ids=account_ids, date_from=since, date_to=until).condition(user_id)
-    return session.frame(f"SELECT {', '.join(BOOKINGS)} FROM transactions WHERE {condition}", *values, schema=BOOKINGS)
+    return session.frame(f"SELECT {BOOKING_COLUMNS} FROM transactions WHERE {condition}", *values, schema=BOOKINGS)
 
 
 def charges(
