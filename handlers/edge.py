@@ -28,7 +28,10 @@ _SHARED = (
 )
 _PREFLIGHT = (
     (b"access-control-allow-methods", b"GET, HEAD, POST"),
-    (b"access-control-allow-headers", b"Authorization, Content-Type, If-None-Match, *"),  # * leaves Authorization out
+    (
+        b"access-control-allow-headers",
+        b"Authorization, Content-Type, If-None-Match, MCP-Protocol-Version, *",
+    ),  # * leaves Authorization out
     (b"access-control-max-age", b"%d" % PREFLIGHT_SECONDS),
 )
 
