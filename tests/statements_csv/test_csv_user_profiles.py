@@ -1,0 +1,167 @@
+"""A profile that a user writes: the documented example, its errors, and what `explain` says of a file."""
+
+import io
+import json
+import re
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from connectors import csv_statements
+from connectors.csv_profiles import FIELDS, PROFILE_BYTES_MAX, ProfileError, load_profiles, parse_profile
+from connectors.writers import csv_statement
+from storage.records import AccountRecord, Record, StatementRecord, TransactionRecord
+
+Read = Callable[..., tuple[list[AccountRecord], list[TransactionRecord], list[StatementRecord]]]
+PAGE = (Path(__file__).parents[2] / "docs" / "csv-profiles.md").read_text("utf-8")
+SMALL = {"header": ["Tag", "Menge"], "columns": {"date": "Tag", "amount": "Menge"}, "date": "DD.MM.YYYY"}
+
+
+def block(kind: str) -> str:
+    """The first code block of a kind in the documented example."""
+    found = re.search(rf"```{kind}\n(.*?)```", PAGE, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+@pytest.mark.requirement("docs.csv-profiles")
+def test_the_documented_profile_reads_the_documented_file(read_csv: Read) -> None:
+    profile = parse_profile(block("json"), name="beispielstadt")
+    [account], rows, [statement] = read_csv(block("csv"), profiles=[profile])
+    assert account == AccountRecord(
+        stable_key="DE02120300000000202051",
+        currency="EUR",
+        iban="DE02120300000000202051",
+        name=account.name,
+        kind="checking",
+        bank_name="Genossenschaftsbank Beispielstadt",
+    )
+    assert [(row.amount, row.status, row.counterpart_name) for row in rows] == [
+        (Decimal("-4.20"), "booked", "Bäckerei Ost"),
+        (Decimal("1000.00"), "booked", "Firma Nord"),
+        (Decimal("-12.00"), "pending", "Kino West"),
+    ]
+    assert statement == StatementRecord(
+        opening=Decimal("0.00"), closing=Decimal("995.80"), closing_date=date(2026, 2, 3)
+    )
+
+
+@pytest.mark.requirement("docs.csv-profiles")
+def test_every_field_is_documented() -> None:
+    assert {field for field in FIELDS if f"`{field}`" not in PAGE} == set()
+
+
+@pytest.mark.requirement("readers.csv.profiles")
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"colour": "red"}, "unknown entry 'colour'; known are"),
+        ({"columns": {"date": "Tag", "betrag": "Menge"}}, "columns: unknown field 'betrag'; known are"),
+        ({"columns": {"amount": "Menge"}}, "columns: date is missing"),
+        ({"columns": {"date": "Tag"}}, "columns: amount, or debit and credit, is missing"),
+        ({"columns": {"date": "Tag", "amount": []}}, "columns.amount: a column name"),
+        ({"columns": {"date": "Tag", "amount": True}}, "columns.amount: a column name"),
+        ({"columns": "x"}, "columns: an object is needed"),
+        ({"date": []}, "date is missing"),
+        ({"decimal": ";"}, "decimal: none of"),
+        ({"encoding": "ascii"}, "encoding: none of"),
+        ({"kind": "piggy bank"}, "kind: none of"),
+        ({"header": []}, "either header .* or shape"),
+        ({"shape": ["date"]}, "either header .* or shape"),
+        ({"header": [], "shape": ["colour"]}, "shape: 'colour' is none of"),
+        ({"header": "Tag"}, "header: a list is needed"),
+        ({"header": [1]}, "header: texts are needed"),
+        ({"columns": {"date": "Tag", "amount": "Menge", "indicator": "S"}}, "debit_words or credit_words"),
+        ({"pending": ["x"]}, "pending: an object"),
+        ({"labels": {"An": "nobody"}}, "labels: an object"),
+        ({"inverted": "yes"}, "inverted: true or false"),
+        ({"bank": ""}, "bank: a short text"),
+    ],
+)
+def test_a_wrong_entry_is_named(change: dict[str, object], reason: str) -> None:
+    with pytest.raises(ProfileError, match=reason):
+        parse_profile(json.dumps(SMALL | change), name="mine")
+
+
+@pytest.mark.requirement("readers.csv.profiles")
+@pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000])
+def test_what_is_no_json_object_is_no_profile(text: str) -> None:
+    with pytest.raises(ProfileError, match="not"):
+        parse_profile(text, name="mine")
+
+
+@pytest.mark.requirement("readers.csv.profiles")
+def test_a_folder_of_profiles_is_loaded_in_the_order_of_names_and_errors_name_the_file(tmp_path: Path) -> None:
+    (tmp_path / "b.json").write_text(json.dumps(SMALL), "utf-8")
+    (tmp_path / "a.json").write_text(json.dumps(SMALL | {"bank": "A"}), "utf-8")
+    (tmp_path / "note.txt").write_text("not a profile", "utf-8")
+    assert [profile.name for profile in load_profiles(tmp_path)] == ["a", "b"]
+    (tmp_path / "c.json").write_text("{}", "utf-8")
+    with pytest.raises(ProfileError, match=r"^c\.json: "):
+        load_profiles(tmp_path)
+    (tmp_path / "c.json").write_text(" " * (PROFILE_BYTES_MAX + 1), "utf-8")
+    with pytest.raises(ProfileError, match=r"^c\.json: larger than"):
+        load_profiles(tmp_path)
+
+
+@pytest.mark.requirement("readers.csv.profiles")
+def test_a_profile_of_the_user_comes_before_a_built_in_one(read_csv: Read) -> None:
+    text = "IBAN;Text;Valutadatum;Währung;Soll;Haben\nAT483200000012345864;x;01.12.2026;EUR;100,01;0,00\n"
+    assert read_csv(text)[1][0].amount == Decimal("-100.01")
+    mine = parse_profile(
+        json.dumps(
+            {
+                "header": ["IBAN", "Text", "Valutadatum", "Währung", "Soll", "Haben"],
+                "columns": {"date": "Valutadatum", "debit": "Haben", "credit": "Soll"},
+                "date": "DD.MM.YYYY",
+                "decimal": ",",
+            }
+        ),
+        name="mine",
+    )
+    assert read_csv(text, profiles=[mine])[1][0].amount == Decimal("100.01")
+
+
+@pytest.mark.requirement("readers.csv.explain")
+def test_explain_names_profile_reason_and_what_is_left_out() -> None:
+    text = "IBAN;Text;Valutadatum;Währung;Soll;Haben;Laune\nAT483200000012345864;x;01.12.2026;EUR;1,00;0,00;gut\n"
+    found = csv_statements.explain(io.BytesIO(text.encode("cp1252")))
+    assert (found.profile, found.bank, found.delimiter, found.encoding) == ("ing-at", "ING Austria", ";", "cp1252")
+    assert (found.header_row, found.decimal) == (1, ",")
+    assert found.why == "row 1 holds the 6 column names of this layout"
+    assert found.columns == (
+        ("IBAN", "account"), ("Text", "purpose"), ("Valutadatum", "date"), ("Währung", "currency"),
+        ("Soll", "debit"), ("Haben", "credit"), ("Laune", None),
+    )  # fmt: skip
+
+
+@pytest.mark.requirement("readers.csv.explain")
+def test_explain_says_why_a_file_would_be_refused() -> None:
+    found = csv_statements.explain(io.BytesIO(b"Farbe;Menge;Laune\nrot;1,00;gut\n"))
+    assert found.profile is None
+    assert "no column is recognised as the booking date" in found.why
+    assert "docs/csv-profiles.md" in found.why
+
+
+@pytest.mark.requirement("export.csv")
+def test_our_own_export_is_read_back_exactly() -> None:
+    records: list[Record] = [
+        AccountRecord(stable_key="DE02120300000000202051", iban="DE02120300000000202051", currency="EUR", name="=1+1"),
+        TransactionRecord(
+            amount=Decimal("-3.10"), currency="EUR", booking_date=date(2026, 1, 2), purpose="@x\u00fc", mcc="5411"
+        ),
+        StatementRecord(closing=Decimal("7"), closing_date=date(2026, 1, 3)),
+        AccountRecord(stable_key="B/2", currency="JPY", kind="savings"),
+        TransactionRecord(
+            amount=Decimal("500"), currency="JPY", booking_date=date(2026, 1, 2), status="pending", provider_id="-7"
+        ),
+        StatementRecord(),
+    ]
+    file = io.BytesIO()
+    csv_statement.write(records, file)
+    assert csv_statements.detect(file.getvalue())
+    assert list(csv_statements.read(io.BytesIO(file.getvalue()))) == records
+    assert csv_statements.explain(io.BytesIO(file.getvalue())).profile == "bankdata"
