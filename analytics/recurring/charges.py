@@ -14,8 +14,7 @@ EXCLUDED_TYPES = ["cash_withdrawal", "cash_deposit", "salary", "interest", "fee"
 def eligible(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
     """The outgoing bookings of the evidence that may recur, oldest first, each with its `row` number."""
     texts = (
-        charges.lazy()
-        .join(users.lazy().select("user_id", "today"), on="user_id")
+        charges.join(users.select("user_id", "today"), on="user_id")
         .filter(
             pl.col("booking_date") <= pl.col("today"),
             pl.col("booking_date") > pl.col("today").dt.offset_by(f"-{EVIDENCE_MONTHS}mo"),
@@ -30,21 +29,20 @@ def eligible(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
             price=pl.col("amount").abs().cast(pl.Float64),
         )
         .sort("booking_date", "id")
-        .collect()
     )
     wording = pl.concat_str([pl.col("name"), pl.col("note")], separator=" | ", ignore_nulls=True)
-    outgoing = texts.lazy().filter(
+    outgoing = texts.filter(
         pl.col("amount") < 0,
         ~pl.col("type").is_in(EXCLUDED_TYPES).fill_null(False),
         ~pl.col("is_own_transfer").fill_null(False),
         ~wording.str.contains(LEFT_OUT),
         ~(wording.str.contains(DEPOT) & ~wording.str.contains(SHOP_DEPOT)),
     )
-    returns = texts.lazy().filter(pl.col("amount") > 0, pl.col("note").str.contains(RETURN))
-    return without_returned(outgoing, returns).drop("amount_key").with_row_index("row").collect()
+    returns = texts.filter(pl.col("amount") > 0, pl.col("note").str.contains(RETURN))
+    return without_returned(outgoing, returns).drop("amount_key").with_row_index("row")
 
 
-def without_returned(outgoing: pl.LazyFrame, returns: pl.LazyFrame) -> pl.LazyFrame:
+def without_returned(outgoing: pl.DataFrame, returns: pl.DataFrame) -> pl.DataFrame:
     """A charge whose money came back as a return of the same amount was never paid."""
     outgoing = outgoing.with_columns(amount_key=pl.col("amount").abs())
     came_back = (

@@ -17,13 +17,12 @@ def chosen(members: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
     """(group, row): every charge goes to its coarsest, then best fitting group; groups that lost too much are
     dropped. Groups that come first for all of their charges win; then the next ones do, until none is left."""
     ranked = (
-        candidates.lazy()
-        .select("group", "rank", "score", "n")
+        candidates.select("group", "rank", "score", "n")
         .sort("rank", "score", "n", "group", descending=[False, True, True, False])
         .with_row_index("priority")
         .select("group", "priority", "n")
     )
-    claims = members.lazy().join(ranked, on="group").collect()
+    claims = members.join(ranked, on="group")
     won = [members.clear()]
     while claims.height:
         claims = claims.with_columns(first=pl.col("priority") == pl.col("priority").min().over("row"))
@@ -36,17 +35,16 @@ def chosen(members: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
 def completed(charges: pl.DataFrame, streams: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
     """(group, row) of the streams, without strangers of the same price, with what belongs to them at the payee:
     second collections of the same price, and trial months and new prices in the slots before and after."""
-    lattice = candidates.lazy().select(
+    lattice = candidates.select(
         "group", "axis", "period", "unit_days", "phase", "tolerance_days", "contract", "part", "score"
     )
-    dated = charges.lazy().select("row", *WHOSE, "payee", "price", "days", "business", "months")
+    dated = charges.select("row", *WHOSE, "payee", "price", "days", "business", "months")
     whole = pl.col("contract") | (pl.col("part") >= WHOLE)
     late = pl.col("late_days").abs()
     kept = (
-        on_lattice(streams.lazy().join(lattice, on="group").join(dated, on="row"))
+        on_lattice(streams.join(lattice, on="group").join(dated, on="row"))
         .filter(whole | (late <= pl.col("tolerance_days") + STRANGER_DAYS))
         .sort("row")
-        .collect()
     )
     spans = kept.group_by("group").agg(
         pl.col(*WHOSE, "payee").last(),
@@ -58,10 +56,8 @@ def completed(charges: pl.DataFrame, streams: pl.DataFrame, candidates: pl.DataF
         size=pl.len(),
     )
     left = on_lattice(
-        dated.join(streams.lazy(), on="row", how="anti")
-        .join(spans.lazy(), on=[*WHOSE, "payee"])
-        .join(lattice, on="group")
-    ).collect()
+        dated.join(streams, on="row", how="anti").join(spans, on=[*WHOSE, "payee"]).join(lattice, on="group")
+    )
     added = pl.concat([collected_again(left), charged_later(left), charged_earlier(left)])
     best = (
         added.select("group", "row", "score", late=late)

@@ -11,7 +11,7 @@ SHARE_MIN = 0.74
 COVERAGE_MIN, COVERAGE_MIN_FAST, COVERAGE_MIN_FEW = 0.70, 0.66, 0.74
 REPEATS_MAX = 1.35
 GAP_SHARE_MIN, GAP_SHARE_MIN_LONG, LONG = 0.79, 0.74, 6
-GAP_WOBBLE_DAYS_MAX = 1.5  # median distance of the gaps from their median
+GAP_WOBBLE_DAYS_MAX = 1.25  # half the distance of the gaps' quartiles
 
 # The evidence (docs/recurring.md, "How much evidence"): how much a contract may vary in amount, how many charges a
 # payment without contract needs (second figure: when it was never a day off), how far its typical charges may spread
@@ -38,9 +38,9 @@ CHANCE_MAX = 0.001
 
 def accepted(fits: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     """The fits that are evidence enough, the best one per group, with the group's facts and a `score`."""
-    facts = fits.lazy().join(groups.lazy(), on="group").join(RULES.lazy(), on="frequency")
-    known = with_claims(facts).collect()
-    judged = known.lazy().join(explained_together(known.lazy()), on=[*WHOSE, "payee"], how="left")
+    facts = fits.join(groups, on="group").join(RULES, on="frequency")
+    known = with_claims(facts)
+    judged = known.join(explained_together(known), on=[*WHOSE, "payee"], how="left")
     return (
         judged.with_columns(together=pl.col("together").fill_null(0.0))
         .filter(
@@ -54,11 +54,10 @@ def accepted(fits: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
         )
         .sort("score", "fit", descending=[True, False])
         .unique("group", keep="first", maintain_order=True)
-        .collect()
     )
 
 
-def with_claims(facts: pl.LazyFrame) -> pl.LazyFrame:
+def with_claims(facts: pl.DataFrame) -> pl.DataFrame:
     """Adds what the rules speak of as claims: fast, exact, once, equal, steady_gaps, regular."""
     fast = pl.col("frequency").is_in(["weekly", "biweekly"])
     extra = pl.col("n") - pl.col("filled")
@@ -163,7 +162,7 @@ def has_free_evidence() -> pl.Expr:
     )
 
 
-def explained_together(known: pl.LazyFrame) -> pl.LazyFrame:
+def explained_together(known: pl.DataFrame) -> pl.DataFrame:
     """Per payee the share of its charges that lie in single prices with a rhythm of their own (`together`)."""
     return (
         known.filter(

@@ -42,31 +42,27 @@ def with_group_keys(charges: pl.DataFrame) -> pl.DataFrame:
     recently = pl.col("booking_date") > pl.col("today").dt.offset_by(f"-{RECENT_MONTHS}mo")
     rising = pl.col("price") > pl.col("price").shift(1) * BAND_STEP
     bands = (
-        charges.lazy()
-        .select(*WHOSE, "payee", "price")
+        charges.select(*WHOSE, "payee", "price")
         .unique()
         .sort(*WHOSE, "payee", "price")
         .with_columns(band=rising.fill_null(False).cum_sum().over(*WHOSE, "payee"))
     )
     days = (
-        charges.lazy()
-        .filter(pl.col("contract_key").is_not_null())
+        charges.filter(pl.col("contract_key").is_not_null())
         .select(*WHOSE, "contract_key", month_day=month_day)
         .unique()
         .sort(*WHOSE, "contract_key", "month_day")
     )
     return (
-        charges.lazy()
-        .with_columns(
+        charges.with_columns(
             stem=pl.col("payee").str.head(STEM_LETTERS), recent=pl.when(recently).then(True), month_day=month_day
         )
         .join(bands, on=[*WHOSE, "payee", "price"], how="left", maintain_order="left")
         .join(day_bands(days), on=[*WHOSE, "contract_key", "month_day"], how="left", maintain_order="left")
-        .collect()
     )
 
 
-def day_bands(days: pl.LazyFrame) -> pl.LazyFrame:
+def day_bands(days: pl.DataFrame) -> pl.DataFrame:
     """Splits the days of the month on which a mandate was used where they are far apart; the month is a circle that
     is cut open at its widest gap, so that the 30th and the 1st stay together."""
     mandate = [*WHOSE, "contract_key"]
@@ -87,21 +83,18 @@ def candidate_groups(charges: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]
     only the coarsest is kept."""
     members = pl.concat(
         [
-            charges.lazy()
-            .filter(pl.all_horizontal(pl.col(key).is_not_null() for key in level.keys))
-            .select(
+            charges.filter(pl.all_horizontal(pl.col(key).is_not_null() for key in level.keys)).select(
                 "row", "days", group=pl.struct(*WHOSE, *level.keys).hash(seed=number), level=pl.lit(number, pl.UInt8)
             )
             for number, level in enumerate(LEVELS)
         ]
-    ).collect()
+    )
     names = pl.DataFrame(
         {"level": range(len(LEVELS)), "name": [x.name for x in LEVELS], "rank": [x.rank for x in LEVELS]},
         schema_overrides={"level": pl.UInt8},
     )
     groups = (
-        members.lazy()
-        .group_by("group")
+        members.group_by("group")
         .agg(
             pl.col("level").first(),
             n=pl.len(),
@@ -113,8 +106,7 @@ def candidate_groups(charges: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]
         .sort("level")
         .unique(["same", "n"], keep="first", maintain_order=True)
         .drop("same")
-        .join(names.lazy(), on="level", maintain_order="left")
+        .join(names, on="level", maintain_order="left")
         .drop("level")
-        .collect()
     )
     return members.select("group", "row"), groups.rename({"name": "level"})

@@ -65,8 +65,7 @@ def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
     )
     keys = ["text", "asked", "brand"]
     texts = (
-        texted.lazy()
-        .select(keys)
+        texted.select(keys)
         .unique()
         .with_columns(
             via=is_intermediary(text).fill_null(False),
@@ -74,7 +73,6 @@ def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
             brand_key=pl.when(~is_intermediary(pl.col("brand"))).then(key_of(pl.col("brand"))),
         )
         .with_columns(raw_key=key_of(pl.col("label")))
-        .collect()
     )
     mandate = pl.when(~pl.col("via")).then(pl.col("mandate_reference"))
     iban = pl.when(~pl.col("via")).then(pl.col("counterpart_iban"))
@@ -98,8 +96,7 @@ def united(charges: pl.DataFrame) -> pl.DataFrame:
     for alike in (["prefix"], ["stem", "price"]):
         keyed = keyed.with_columns(size=pl.len().over("user_id", "currency", "payee"))
         winners = (
-            keyed.lazy()
-            .select("user_id", "currency", "payee", "size", *alike)
+            keyed.select("user_id", "currency", "payee", "size", *alike)
             .unique()
             .with_columns(
                 elected=pl.col("payee")
@@ -111,7 +108,6 @@ def united(charges: pl.DataFrame) -> pl.DataFrame:
             .select("user_id", "currency", "payee", "elected")
             .sort("elected")
             .unique(["user_id", "currency", "payee"], keep="first", maintain_order=True)
-            .collect()
         )
         keyed = keyed.join(winners, on=["user_id", "currency", "payee"], how="left", maintain_order="left")
         keyed = keyed.with_columns(payee=pl.coalesce("elected", "payee")).drop("elected")
@@ -122,14 +118,12 @@ def voted(charges: pl.DataFrame, by: str, ballot: str) -> pl.DataFrame:
     """Every row with the same `by` of a user takes the `ballot` most of them carry as its payee."""
     keys = ["user_id", "currency", by]
     winners = (
-        charges.lazy()
-        .filter(pl.col(by).is_not_null(), pl.col(ballot).is_not_null())
+        charges.filter(pl.col(by).is_not_null(), pl.col(ballot).is_not_null())
         .group_by(*keys, ballot)
         .len()
         .sort("len", ballot, descending=[True, False])
         .unique(keys, keep="first", maintain_order=True)
         .select(*keys, elected=pl.col(ballot))
-        .collect()
     )
     return (
         charges.join(winners, on=keys, how="left", maintain_order="left")

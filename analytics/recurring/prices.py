@@ -17,39 +17,41 @@ ORDERED_MIN = 0.5  # of the charges are standing orders (the other rows may have
 def described(charges: pl.DataFrame, members: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     """The groups with their amounts (`prices`, `constant`, `narrow`, `variation`), gaps, whether a `contract` stands
     behind them and which `part` of the payee's charges they are."""
-    price, gap = pl.col("price"), pl.col("days").diff()
-    step = price / price.shift(1) - 1
-    facts = charges.lazy().select(
-        "row", *WHOSE, "payee", "days", "price", "contract_key", "type", "payee_n", "mandate_n"
-    )
+    price, gap, mandate = pl.col("price"), pl.col("gap"), pl.col("contract_key")
+    facts = charges.select("row", *WHOSE, "payee", "days", "price", "contract_key", "type", "payee_n", "mandate_n")
+    follows = pl.col("group") == pl.col("group").shift(1)
     return (
-        members.lazy()
-        .join(facts, on="row")
-        .sort("row")
+        members.join(facts, on="row")
+        .sort("group", "row")
+        .with_columns(
+            gap=pl.when(follows).then(pl.col("days").diff()),
+            changed=follows & ((price / price.shift(1) - 1).abs() > SAME_PRICE),
+            whole=price % 1 == 0,
+            ordered=(pl.col("type") == "standing_order").fill_null(False),
+        )
+        .with_columns(gap.is_between(low, high).alias(f"gaps_{name}") for name, (low, high) in GAP_DAYS.items())
         .group_by("group")
         .agg(
             pl.col(*WHOSE, "payee").last(),
             pl.col("payee_n", "mandate_n").max(),
-            variation=(price.std() / price.mean()).fill_null(0.0),
+            pl.col("whole").all(),
+            pl.col("ordered", *(f"gaps_{name}" for name in GAP_DAYS)).mean(),
+            variation=price.std().fill_null(0.0) / price.mean(),
             prices=price.n_unique(),
-            changes=(step.abs() > SAME_PRICE).sum(),
+            changes=pl.col("changed").sum(),
             first_price=price.first(),
             last_price=price.last(),
-            whole=(price % 1 == 0).all(),
-            mandates=pl.col("contract_key").drop_nulls().n_unique(),
-            contracted=pl.col("contract_key").is_not_null().mean(),
-            ordered=(pl.col("type") == "standing_order").fill_null(False).mean(),
-            gap_wobble=(gap - gap.median()).abs().median(),
-            **{f"gaps_{name}": gap.is_between(low, high).mean() for name, (low, high) in GAP_DAYS.items()},
+            one_mandate=mandate.min() == mandate.max(),
+            contracted=mandate.count() / pl.len(),
+            gap_wobble=(gap.quantile(0.75) - gap.quantile(0.25)) / 2,
         )
-        .join(groups.lazy(), on="group")
+        .join(groups, on="group")
         .with_columns(
             constant=is_constant(),
             narrow=pl.col("variation") <= NARROW_VARIATION,
             contract=has_contract(),
             part=pl.col("n") / pl.col("payee_n"),
         )
-        .collect()
     )
 
 
@@ -63,5 +65,7 @@ def has_contract() -> pl.Expr:
     """One mandate of the payee's own, most of whose charges are here; or a standing order."""
     split = pl.col("level").is_in(["mandate_day", "mandate_price"])
     enough = pl.when(split).then(CONTRACT_PART_MIN).otherwise(CONTRACT_SHARE_MIN) * pl.col("mandate_n")
-    mandated = (pl.col("mandates") == 1) & (pl.col("contracted") >= CONTRACTED_MIN) & (pl.col("n") >= enough)
+    mandated = (
+        pl.col("one_mandate").fill_null(False) & (pl.col("contracted") >= CONTRACTED_MIN) & (pl.col("n") >= enough)
+    )
     return mandated | (pl.col("ordered") >= ORDERED_MIN)

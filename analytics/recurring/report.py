@@ -28,8 +28,7 @@ NEXT_AFTER = {
 def reported(rows: pl.DataFrame, streams: pl.DataFrame) -> pl.DataFrame:
     """The streams (group, row, frequency, lattice, score) that are alive, as `analytics.frames.SUBSCRIPTIONS`."""
     charges = (
-        streams.lazy()
-        .join(rows.lazy(), on="row")
+        streams.join(rows, on="row")
         .sort("booking_date", "id")
         .filter(~is_true_up())
         .group_by("group")
@@ -49,7 +48,7 @@ def reported(rows: pl.DataFrame, streams: pl.DataFrame) -> pl.DataFrame:
         pl.col("last_charged") >= window_start(),
         pl.col("last_charged").dt.offset_by(pl.col("frequency").replace_strict(OVER_AFTER)) >= pl.col("today"),
     )
-    found = with_id(alive.collect()).with_columns(
+    found = with_id(alive).with_columns(
         confidence=pl.col("score").clip(0.0, 1.0),
         next_expected=pl.col("last_charged").dt.offset_by(pl.col("lattice").replace_strict(NEXT_AFTER)),
         yearly=pl.col("amount") * pl.col("frequency").replace_strict(CHARGES_A_YEAR, return_dtype=pl.Decimal(20, 0)),

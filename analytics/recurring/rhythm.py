@@ -45,15 +45,16 @@ def with_axes(charges: pl.DataFrame) -> pl.DataFrame:
 
 
 def likely(groups: pl.DataFrame) -> pl.DataFrame:
-    """One row per group and lattice whose number of charges fits its span; numbered as `fit`."""
+    """One row per group and lattice whose number of charges fits its span; numbered as `fit`. Two charges are no
+    rhythm but that of a calendar month, quarter or year."""
     slots = (pl.col("last_day") - pl.col("first_day")) / pl.col("period_days") + 1
     return (
-        groups.lazy()
-        .join(LATTICES.lazy(), how="cross")
-        .filter((pl.col("n") / slots).is_between(DENSITY_MIN, DENSITY_MAX))
+        groups.join(LATTICES, how="cross")
+        .filter(
+            (pl.col("n") / slots).is_between(DENSITY_MIN, DENSITY_MAX), (pl.col("n") > 2) | (pl.col("axis") == "months")
+        )
         .select("group", "n", *LATTICES.columns)
         .with_row_index("fit")
-        .collect()
     )
 
 
@@ -65,10 +66,9 @@ def fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFrame) -> p
     late = pl.col("late_days")
     near = late.abs() <= NEAR_DAYS
     points = (
-        pairs.lazy()
-        .select("fit", "group", "axis", "period", "tolerance_days", "unit_days")
-        .join(members.lazy(), on="group")
-        .join(charges.lazy().select("row", "days", "business", "months"), on="row")
+        pairs.select("fit", "group", "axis", "period", "tolerance_days", "unit_days")
+        .join(members, on="group")
+        .join(charges.select("row", "days", "business", "months"), on="row")
     )
     rough = points.group_by("fit").agg(rough=pl.arctan2(turn.sin().sum(), turn.cos().sum()) / math.tau)
     turned = points.join(rough, on="fit").with_columns(offset=axis_position() / pl.col("period") - pl.col("rough"))
@@ -93,11 +93,9 @@ def fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFrame) -> p
         )
     )
     return (
-        pairs.lazy()
-        .join(measured, on="fit")
+        pairs.join(measured, on="fit")
         .with_columns(coverage=pl.col("filled") / pl.col("slots"), repeats=pl.col("n") / pl.col("filled"))
         .drop("n")
-        .collect()
     )
 
 
@@ -106,7 +104,7 @@ def axis_position() -> pl.Expr:
     return pl.when(axis="days").then("days").when(axis="business").then("business").otherwise("months")
 
 
-def on_lattice(points: pl.LazyFrame) -> pl.LazyFrame:
+def on_lattice(points: pl.DataFrame) -> pl.DataFrame:
     """Adds the `slot` of each charge on its lattice and how many days it is late (`late_days`, negative: early)."""
     return (
         points.with_columns(offset=axis_position() / pl.col("period") - pl.col("phase"))
