@@ -1,0 +1,136 @@
+"""The check of every request: from memory, at once after a revocation, and within seconds after another process's."""
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from auth.errors import InvalidToken
+from auth.server import AuthorizationServer
+from storage import users
+from storage.database import Database
+
+
+class Counting:
+    """The database, with a count of its queries."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.queries = 0
+
+    def rows(self, sql: str, *parameters: Any) -> list[dict[str, Any]]:
+        self.queries += 1
+        return self.database.rows(sql, *parameters)
+
+
+@pytest.mark.requirement("oauth.access_check")
+def test_a_thousand_requests_cost_two_queries_and_a_fifth_of_a_millisecond_each(fresh: Any) -> None:
+    token = fresh.tokens()["access_token"]
+    counting = Counting(fresh.database)
+    fresh.server.access._database = counting
+    started = time.perf_counter()
+    for _ in range(1000):
+        fresh.server.principal(token)
+    assert (time.perf_counter() - started) / 1000 < 0.0002
+    assert counting.queries == 2  # the grant, and the list of tokens that were revoked alone
+
+
+@pytest.mark.requirement("oauth.access_check")
+def test_a_lapsed_subscription_counts_once_the_server_is_told(fresh: Any) -> None:
+    token = fresh.tokens()["access_token"]
+    assert fresh.api(token).status_code == 200
+    users.set_subscription(fresh.database, fresh.user.id, active=False)
+    fresh.server.user_changed()
+    answer = fresh.api(token)
+    assert answer.status_code == 403
+    assert answer.json()["error"].startswith("Active subscription required")
+    users.set_subscription(fresh.database, fresh.user.id, active=True)
+    fresh.server.user_changed()
+    assert fresh.api(token).status_code == 200
+
+
+@pytest.mark.requirement("oauth.access_check")
+def test_another_process_s_revocation_counts_within_five_seconds(make_world: Callable[..., Any]) -> None:
+    world = make_world(many=True)
+    other = AuthorizationServer(
+        world.database,
+        world.server.keys.path.parent,
+        world.server.settings,
+        world.clock,
+        has_other_processes=True,
+        passwords=world.server.passwords,
+    )
+    tokens = world.tokens()
+    one, two = (
+        tokens["access_token"],
+        world.refresh(tokens["refresh_token"], tokens["client_id"]).json()["access_token"],
+    )
+    other.principal(one)
+    other.principal(two)
+    world.server.revoke_token(one, client_id=tokens["client_id"])
+    world.clock.forward(seconds=5)
+    with pytest.raises(InvalidToken):
+        other.principal(one)
+    other.principal(two)
+    world.server.disconnect(world.user.id, tokens["client_id"])
+    world.clock.forward(seconds=4.9)
+    other.principal(two)
+    world.clock.forward(seconds=0.1)
+    with pytest.raises(InvalidToken):
+        other.principal(two)
+
+
+@pytest.mark.requirement("oauth.access_check")
+def test_a_failing_store_is_no_401(fresh: Any) -> None:
+    class Broken:
+        def rows(self, *_: object) -> None:
+            raise OSError("disk")
+
+    token = fresh.tokens()["access_token"]
+    fresh.server.access._database = Broken()
+    with pytest.raises(OSError, match="disk"):
+        fresh.server.principal(token)
+
+
+@pytest.mark.requirement("oauth.access_check")
+def test_a_retired_key_ends_the_long_tokens_it_signed(fresh: Any) -> None:
+    token = fresh.server.issue_token(fresh.user.id, frozenset({"read:accounts"}), timedelta(days=30))
+    assert fresh.api(token).status_code == 200
+    fresh.server.rotate_keys()
+    fresh.clock.forward(hours=1)
+    assert fresh.api(token).status_code == 200
+    fresh.clock.forward(seconds=5)
+    assert fresh.api(token).status_code == 401
+
+
+@pytest.mark.requirement("oauth.bearer")
+def test_tokens_elsewhere_than_in_one_header_are_no_tokens(world: Any) -> None:
+    token = world.tokens()["access_token"]
+    path = "/api/v1/accounts"
+    assert world.http.get(path, params={"access_token": token}).status_code == 401
+    assert world.http.get(path, headers={"Cookie": f"access_token={token}"}).status_code == 401
+    two = [("Authorization", f"Bearer {token}"), ("Authorization", f"Bearer {token}")]
+    assert world.http.get(path, headers=two).status_code == 401
+    assert world.http.get(path, headers={"Authorization": f"bEaReR {token}"}).status_code == 200
+    assert world.http.get(path, headers={"Authorization": f"Bearer {token}, Bearer {token}"}).status_code == 401
+
+
+@pytest.mark.requirement("oauth.access_check")
+def test_wrong_lifetimes_and_scopes_of_the_command_line_are_refused(fresh: Any) -> None:
+    from auth.errors import InvalidRequest
+    from auth.server import ClientUnknown, UserUnknown
+
+    for scopes, lifetime in (
+        (frozenset[str](), timedelta(hours=1)),
+        (frozenset({"read:all"}), timedelta(hours=1)),
+        (frozenset({"read:accounts"}), timedelta()),
+        (frozenset({"read:accounts"}), timedelta(days=366)),
+    ):
+        with pytest.raises(InvalidRequest):
+            fresh.server.issue_token(fresh.user.id, scopes, lifetime)
+    with pytest.raises(UserUnknown):
+        fresh.server.issue_token("nobody", frozenset({"read:accounts"}), timedelta(hours=1))
+    with pytest.raises(ClientUnknown):
+        fresh.server.remove_client("nobody")
