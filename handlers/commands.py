@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from analytics.merchants import is_intermediary
 from analytics.rules import InvalidRule, correction_key, parse_rules, render_rules
 from auth.errors import OAuthError
 from auth.passwords import LENGTH_MIN, Weakness, weakness
@@ -245,8 +246,11 @@ def correct(services: Services, report: Report, *, user: str, transaction_id: st
     row = transactions.find(services.database, owner.id, transaction_id)
     if row is None:
         raise CommandError("The user has no transaction of this id.")
+    carries_for_others = is_intermediary(row["counterpart_name"])
     key = correction_key(
-        creditor_id=row["creditor_id"], counterpart_iban=row["counterpart_iban"], merchant_name=row["merchant_name"]
+        creditor_id=None if carries_for_others else row["creditor_id"],
+        counterpart_iban=None if carries_for_others else row["counterpart_iban"],
+        merchant_name=row["merchant_name"],
     )
     if key is None:
         raise CommandError("This booking names no counterpart to remember. Write a rule: bankdata rules add.")

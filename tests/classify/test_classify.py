@@ -174,7 +174,7 @@ def test_a_card_payment_shows_the_shop_a_person_would_recognise(
         "Erika Mustermann",
         "MUSTERMANN, MAX",
         "Herr Beispiel",
-        "W. KOELMAN EO",
+        "P. VERSTEEGJE EO",
         "Dirk Penny",
         "Erika Mustermann 27 Heidestrasse 17",
     ],
