@@ -26,6 +26,7 @@ from storage.records import AccountRecord, Record, StatementRecord, TransactionR
 
 HELD_MAX = 100_000  # bookings of other accounts kept until their block can be written
 UNDATED_MAX = 1_000  # pending bookings without a day
+IDLE_MAX = 10_000  # lines that are no bookings, and as many again as there are bookings, twice
 
 
 def detect(head: bytes) -> bool:
@@ -198,6 +199,8 @@ class _Reading:
             if row is None:
                 break
             index, last = index + 1, row
+            if index > IDLE_MAX + 3 * self.count:
+                raise LimitExceeded(f"Line {lines.number}: far more lines than bookings.")
             if index > self.layout.header_row and any(row):
                 yield from self._row(row, lines.number)
         if last and not lines.last.endswith("\n"):

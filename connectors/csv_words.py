@@ -32,7 +32,8 @@ _OPENING = re.compile(
     r"saldo poczatkowe|pocatecni zustatek|solde initial|saldo iniziale"
 )
 _CLOSING = re.compile(
-    r"(?:neuer |aktueller )?kontostand\b|saldo(?: vom| per| am| in| final|:|$)|kontosaldo|endsaldo|slutsaldo|eindsaldo|"
+    r"(?:neuer |aktueller )?kontostand\b|laatste saldo|dernier solde|"
+    r"saldo(?: vom| per| am| in| final|:|$)|kontosaldo|endsaldo|slutsaldo|eindsaldo|"
     r"(?:closing|current|ledger|account|ending) ?balance|balance$|utgaende saldo|saldo koncowe|konecny zustatek|"
     r"solde(?: au| final|$)|saldo finale|saldo contabile"
 )

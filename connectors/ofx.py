@@ -29,6 +29,8 @@ from connectors.text import (
 )
 from storage.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 
+TAGS_MAX = 1_000_000  # beside those of bookings; a list of 10,000 securities has about 150,000
+TAGS_PER_BOOKING = 100  # closing tags included; real ones have some twenty
 _HEAD_BYTES = 8192
 _BEGINS = re.compile(r"[\s\ufeff]*(?:OFXHEADER\s*[:=]|DATA\s*:\s*OFXSGML|<\?xml|<\?OFX|<!--|<OFX[\s>])", re.IGNORECASE)
 _MARK = re.compile(r"<OFX[\s>]|OFXHEADER", re.IGNORECASE)
@@ -69,8 +71,10 @@ def read(stream: BinaryIO) -> Iterator[Record]:
     head = stream.read(_HEAD_BYTES)
     reader = _Reader(charset=declared_charset(head))
     line = 1
-    for token in tokens(stream, head):
+    for count, token in enumerate(tokens(stream, head)):
         line = token.line
+        if count > TAGS_MAX + TAGS_PER_BOOKING * reader.bookings:
+            raise LimitExceeded(f"Line {line}: far more tags than bookings.")
         yield from reader.take(token)
     if not reader.is_ended:
         raise MalformedFile(f"Line {line}: the file ends before its closing OFX tag.")

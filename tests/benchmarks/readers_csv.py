@@ -65,9 +65,8 @@ def main() -> None:
             seconds = time.perf_counter() - began
             assert found == rows, found
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-            print(
-                f"{name} {rows} rows {len(file) / 1e6:.0f} MB: {seconds:.2f} s, {rows / seconds:,.0f} rows/s, {peak:.0f} MB in all"
-            )
+            figures = f"{seconds:.2f} s, {rows / seconds:,.0f} rows/s, {peak:.0f} MB in all"
+            print(f"{name} {rows} rows {len(file) / 1e6:.0f} MB: {figures}")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import pytest
 from connectors import csv_statements
 from connectors.connector import LimitExceeded, MalformedFile, SourceError, UnsupportedFile
 from connectors.csv_profiles import parse_profile
+from connectors.csv_statements import IDLE_MAX
 from connectors.limits import LINE_CHARACTERS_MAX
 
 HEADER = "Datum;Empfänger;Verwendungszweck;Betrag;Währung"
@@ -82,6 +83,15 @@ def test_an_endless_line_stops_at_its_limit(filler: bytes) -> None:
     with pytest.raises(SourceError):
         list(csv_statements.read(stream))  # type: ignore[arg-type]  # reads like a binary stream
     assert stream.bytes_read < 4_000_000
+
+
+@pytest.mark.requirement("security.limits")
+@pytest.mark.parametrize("line", ["", "x;y;z", ";;;;"])
+def test_lines_without_bookings_are_not_followed_for_ever(line: str) -> None:
+    file = GOOD + f"{line}\n" * (IDLE_MAX - 10)
+    assert read(file.encode()) == 4
+    with pytest.raises(LimitExceeded, match="far more lines than bookings"):
+        read((file + f"{line}\n" * 20).encode())
 
 
 @pytest.mark.requirement("security.limits")

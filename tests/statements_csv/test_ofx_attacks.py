@@ -61,3 +61,10 @@ def test_garbled_copies_are_read_or_refused_and_never_crash() -> None:
         with contextlib.suppress(SourceError):
             list(ofx.read(io.BytesIO(bytes(copy))))
     assert time.monotonic() - started < 5
+
+
+@pytest.mark.requirement("security.limits")
+def test_tags_without_bookings_are_not_followed_for_ever() -> None:
+    stream = Endless(SAMPLE, b"<A>1")
+    with pytest.raises(LimitExceeded, match="far more tags than bookings"):
+        list(ofx.read(stream))  # type: ignore[arg-type]  # a raw stream reads like a binary one
