@@ -4,7 +4,7 @@ import polars as pl
 
 from analytics.recurring.charges import eligible
 from analytics.recurring.choice import chosen, completed
-from analytics.recurring.evidence import accepted
+from analytics.recurring.evidence import accepted, worth_fitting
 from analytics.recurring.groups import WHOSE, candidate_groups, with_group_keys
 from analytics.recurring.payees import with_payee
 from analytics.recurring.prices import described
@@ -40,6 +40,6 @@ def streams_in(rows: pl.DataFrame) -> pl.DataFrame:
     pairs = likely(groups)
     members = members.join(pairs, on="group", how="semi")
     known = described(counted, members, groups)
-    candidates = accepted(fits(counted, members, pairs), known)
+    candidates = accepted(fits(counted, members, worth_fitting(pairs, known)), known)
     streams = completed(counted, chosen(members, candidates), candidates)
     return streams.join(candidates.select("group", "frequency", "lattice", "score"), on="group")

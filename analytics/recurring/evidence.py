@@ -36,6 +36,16 @@ BASKET_VARIATION, BASKET_PRICES = 0.2, 0.7  # a weekly box has extras, but few d
 CHANCE_MAX = 0.001
 
 
+def worth_fitting(pairs: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
+    """The pairs of group and lattice whose amounts some rule below could accept, if they keep to the calendar."""
+    steady = pl.col("constant") | pl.col("narrow")
+    basket = (pl.col("variation") <= BASKET_VARIATION) & pl.col("frequency").is_in(["weekly", "biweekly"])
+    alone = (pl.col("part") >= PART_WHOLE) & pl.col("lattice").is_in(["month", "year"])
+    amounts = groups.select("group", "contract", "constant", "narrow", "variation", "part")
+    promising = pairs.join(amounts, on="group").filter(pl.col("contract") | steady | basket | alone)
+    return promising.select(pairs.columns).with_row_index("fit")
+
+
 def accepted(fits: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     """The fits that are evidence enough, the best one per group, with the group's facts and a `score`."""
     facts = fits.join(groups, on="group").join(RULES, on="frequency")

@@ -45,7 +45,7 @@ def with_axes(charges: pl.DataFrame) -> pl.DataFrame:
 
 
 def likely(groups: pl.DataFrame) -> pl.DataFrame:
-    """One row per group and lattice whose number of charges fits its span; numbered as `fit`. Two charges are no
+    """One row per group and lattice whose number of charges fits its span. Two charges are no
     rhythm but that of a calendar month, quarter or year."""
     slots = (pl.col("last_day") - pl.col("first_day")) / pl.col("period_days") + 1
     return (
@@ -54,7 +54,6 @@ def likely(groups: pl.DataFrame) -> pl.DataFrame:
             (pl.col("n") / slots).is_between(DENSITY_MIN, DENSITY_MAX), (pl.col("n") > 2) | (pl.col("axis") == "months")
         )
         .select("group", "n", *LATTICES.columns)
-        .with_row_index("fit")
     )
 
 
