@@ -104,31 +104,48 @@ def _fill_users(database: Database, first: int, last: int, today: date, now: dat
         " position, created_at) SELECT 'acc_' || md5(u::TEXT), users.id, c.id, 'k', 'EUR', 'Bank',"
         " 100, $3, 0, $4 FROM range($1, $2) AS us(u) JOIN users ON users.name = 'u' || u"
         " JOIN connections c ON c.user_id = users.id",
-        first, last, today, now,
+        first,
+        last,
+        today,
+        now,
     )
-    database.execute(
-        "INSERT INTO transactions "
-        + BODY.format(today=today, rows=ROWS_PER_USER, first=first, last=last)
-    )
+    database.execute("INSERT INTO transactions " + BODY.format(today=today, rows=ROWS_PER_USER, first=first, last=last))
 
 
 def _measure(folder: Path, tokens: list[str], rounds: int) -> None:
     port = 18_000 + random.randrange(10_000)
-    command = [sys.executable, "-c", "from handlers.cli import main; main()", "serve", "--port", str(port), "--data", str(folder)]
-    server = subprocess.Popen(command, env={"BANKDATA_RATE_LIMIT": "off", "PATH": "/usr/bin", "BANKDATA_PUBLIC_URL": "http://127.0.0.1:8000"})
+    command = [
+        sys.executable,
+        "-c",
+        "from handlers.cli import main; main()",
+        "serve",
+        "--port",
+        str(port),
+        "--data",
+        str(folder),
+    ]
+    server = subprocess.Popen(
+        command, env={"BANKDATA_RATE_LIMIT": "off", "PATH": "/usr/bin", "BANKDATA_PUBLIC_URL": "http://127.0.0.1:8000"}
+    )
     try:
         connection = _connected(port)
-        ids = {token: _get(connection, "/transactions?perPage=1", token)[1]["transactions"][0]["id"] for token in tokens}
+        ids = {
+            token: _get(connection, "/transactions?perPage=1", token)[1]["transactions"][0]["id"] for token in tokens
+        }
         draw = random.Random(11)
-        print(f"{'operation':32}{'p50 ms':>9}{'p99 ms':>9}")
+        process = psutil.Process(server.pid)
+        print(
+            f"{'operation':32}{'p50 ms':>9}{'p99 ms':>9}{'CPU ms':>9}   (CPU: of the server per request, steadier on a shared machine)"
+        )
         for name, path in PATHS.items():
-            times = []
+            times, before = [], sum(process.cpu_times()[:2])
             for _ in range(rounds):
                 token = draw.choice(tokens)
                 times.append(_get(connection, path.format(id=ids[token]), token)[0])
+            cpu = (sum(process.cpu_times()[:2]) - before) / rounds * 1000
             times.sort()
-            print(f"{name:32}{statistics.median(times):9.2f}{times[int(len(times) * 0.99)]:9.2f}")
-        print(f"{'server memory (resident)':32}{psutil.Process(server.pid).memory_info().rss / 2**20:9.0f} MB")
+            print(f"{name:32}{statistics.median(times):9.2f}{times[int(len(times) * 0.99)]:9.2f}{cpu:9.2f}")
+        print(f"{'server memory (resident)':32}{process.memory_info().rss / 2**20:9.0f} MB")
     finally:
         server.terminate()
         server.wait()
@@ -146,7 +163,9 @@ def _connected(port: int) -> http.client.HTTPConnection:
     raise SystemExit("the server did not start")
 
 
-def _get(connection: http.client.HTTPConnection, path: str, token: str) -> tuple[float, dict[str, list[dict[str, str]]]]:
+def _get(
+    connection: http.client.HTTPConnection, path: str, token: str
+) -> tuple[float, dict[str, list[dict[str, str]]]]:
     begun = time.perf_counter()
     connection.request("GET", "/api/v1" + path, headers={"Authorization": f"Bearer {token}"})
     answer = connection.getresponse()
