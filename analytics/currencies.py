@@ -58,11 +58,12 @@ def convert(
     where: pl.Expr = _ALWAYS,
 ) -> pl.DataFrame:
     """The frame and `home_amount` (FIGURE): each row's `amount` in `currency` by the rate of its `day` or the last
-    one before it, rounded half to even to the currency's digits. Rows in `currency` stay exactly as they are; rows
-    outside `where` need no rate and get 0. Raises MissingRate (decision 19)."""
+    one before it, rounded half to even to the currency's digits, as it is listed: rows in `currency` too, of which some
+    banks state five digits. Rows outside `where` need no rate and get 0. Raises MissingRate (decision 19)."""
     is_foreign = where & (pl.col("currency") != currency)
     foreign = frame.filter(is_foreign) if (frame["currency"] != currency).any() else frame.clear()
-    as_it_is = pl.when(where).then(pl.col(amount)).otherwise(0).cast(FIGURE)
+    listed = pl.col(amount).round(minor_digits(currency), mode="half_to_even")
+    as_it_is = pl.when(where).then(listed).otherwise(0).cast(FIGURE)
     if foreign.is_empty():
         return frame.with_columns(as_it_is.alias("home_amount"))
     unit = 10 ** (_MONEY_SCALE - minor_digits(currency))

@@ -33,7 +33,7 @@ def rate(currency: str, day: date, rates: list[Row]) -> Fraction | None:
 def converted(amount: Decimal, *, source: str, target: str, day: date, rates: list[Row]) -> Fraction:
     """Half to even at the target's digits: `round` of a fraction does just that."""
     if source == target:
-        return Fraction(amount)
+        return Fraction(round(Fraction(amount), DIGITS.get(target, 2)))
     bought, sold = rate(target, day, rates), rate(source, day, rates)
     if bought is None or sold is None:
         raise LookupError

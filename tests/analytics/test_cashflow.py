@@ -229,7 +229,7 @@ def test_the_sum_of_net_is_the_change_of_the_selections_booked_balance(
     cashflow = monthly_cashflow(frame(rows, BOOKINGS), selection=selection, months=10**30, today=TODAY, currency="EUR")
     change = sum(
         (
-            Fraction(reference.amount_of(row))
+            reference.home_amount(row, "EUR", [])
             for row in rows
             if row["account_id"] in selection and not row["is_adjusting_entry"]
         ),

@@ -108,8 +108,17 @@ def test_rows_that_are_not_counted_need_no_rate() -> None:
     assert counted.columns == [*BOOKINGS, "home_amount"]
 
 
-def test_what_is_in_the_currency_already_is_not_rounded() -> None:
-    assert home_amounts("booking_date | amount | currency\n 2026-01-02 | 1.00001 | JPY", currency="JPY") == ["1.00001"]
+def test_what_is_in_the_currency_already_counts_as_it_is_listed() -> None:
+    counted = home_amounts(
+        """
+        booking_date | amount | currency
+        2026-01-02   | 1.5    | JPY
+        2026-01-02   | 2.5    | JPY
+        2026-01-02   | -2.51  | JPY
+        """,
+        currency="JPY",
+    )
+    assert counted == ["2.00000", "2.00000", "-3.00000"]
 
 
 def test_the_largest_amounts_and_rates_do_not_overflow() -> None:
