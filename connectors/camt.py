@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+from itertools import islice
 from typing import BinaryIO
 
 from lxml import etree
@@ -38,21 +39,6 @@ def detect(head: bytes) -> bool:
     return text.startswith("<") and bool(_MESSAGE.search(text))
 
 
-def read(stream: BinaryIO) -> Iterator[Record]:
-    """The statements of the message, streaming; `MalformedFile`, `UnsupportedFile` or `LimitExceeded` otherwise."""
-    source = _Window(stream)
-    statements = 0
-    try:
-        for record in _records(source):
-            statements += isinstance(record, StatementRecord)
-            yield record
-    except etree.XMLSyntaxError as error:
-        line = f"line {error.lineno}" if error.lineno else "the file"
-        raise MalformedFile(f"{line}: not well-formed XML, or cut off.") from None
-    if not statements:
-        raise MalformedFile("the message holds no statement.")
-
-
 @dataclass(slots=True)
 class _Statement:
     """What has been read of the statement that is open."""
@@ -66,46 +52,59 @@ class _Statement:
     pending: int = 0
 
 
-def _records(source: "_Window") -> Iterator[Record]:
+def read(stream: BinaryIO) -> Iterator[Record]:
+    """The statements of the message, streaming; `MalformedFile`, `UnsupportedFile` or `LimitExceeded` otherwise."""
+    source = _Window(stream)
     statement: _Statement | None = None
-    entries = 0
+    statements = entries = 0
     events = etree.iterparse(
         source, events=("end",), tag=[f"{{*}}{name}" for name in (*_STATEMENTS, "Ntry")],
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, collect_ids=False,
         remove_comments=True, remove_pis=True,
     )  # fmt: skip
-    for _, element in events:
-        is_entry = _local_name(element.tag) == "Ntry"
-        holder = element.getparent() if is_entry else element
-        if statement is None:
-            _refuse_doctype(element)
-            message = _STATEMENTS.get(_local_name(holder.tag)) if holder is not None else None
-            if message is None:
-                raise MalformedFile(f"entry {entries + 1}: stands outside a statement.")
-            statement = _Statement(message, holder)
-        if holder is not statement.element:
-            raise MalformedFile(f"entry {entries + 1}: stands outside its statement.")
-        _absorb(statement, before=element)
-        if is_entry:
-            entries += 1
+    try:
+        for _, element in events:
+            is_entry = element.tag.endswith("Ntry")
+            holder = element.getparent() if is_entry else element
+            if statement is None:
+                _refuse_doctype(element)
+                statement = _begun(holder, entries)
+            if holder is not statement.element:
+                raise MalformedFile(f"entry {entries + 1}: stands outside its statement.")
+            if statement.own is None or source.unswept > _SWEEP_MARKS or not is_entry:
+                _absorb(statement, before=element)
+                source.unswept = 0
             entry, details = Texts(), list[Texts]()
-            flatten(element, entry, details)
+            if is_entry:
+                entries += 1
+                flatten(element, entry, details)
             if statement.own is None:
                 statement.own = _own(statement, entry)
                 yield _account(statement)
-            transactions = _transactions(entry, details, statement, entries)
-            source.count += len(transactions)
-            yield from transactions
-        else:
-            if statement.own is None:
-                statement.own = _own(statement, Texts())
-                yield _account(statement)
-            yield _closed(statement)
-            statement = None
-        element.clear()
-        source.begin_window()
+            if is_entry:
+                transactions = _transactions(entry, details, statement, entries)
+                source.count += len(transactions)
+                yield from transactions
+            else:
+                yield _closed(statement)
+                statements += 1
+                statement = None
+            element.clear()
+            source.begin_window()
+    except etree.XMLSyntaxError as error:
+        line = f"line {error.lineno}" if error.lineno else "the file"
+        raise MalformedFile(f"{line}: not well-formed XML, or cut off.") from None
     if events.root is not None:
         _refuse_doctype(events.root)
+    if not statements:
+        raise MalformedFile("the message holds no statement.")
+
+
+def _begun(element: etree._Element | None, entries: int) -> _Statement:
+    message = _STATEMENTS.get(_local_name(element.tag)) if element is not None else None
+    if element is None or message is None:
+        raise MalformedFile(f"entry {entries + 1}: stands outside a statement.")
+    return _Statement(message, element)
 
 
 def flatten(element: etree._Element, texts: Texts, details: list[Texts], below: "_Place | None" = None) -> None:
@@ -158,6 +157,7 @@ class _Place(dict[object, "_Place"]):
         return place
 
 
+_SWEEP_MARKS = 50_000  # some hundred finished entries
 _PLACES_MAX = 20_000  # ISO 20022 has some thousands; a hostile file gets no more of our memory
 _TELLING = frozenset(
     {"RtrInf", "CardTx", "AmtDtls", "BkTxCd"}
@@ -276,18 +276,10 @@ def _balance(balance: Texts) -> Balance:
 
 
 def _absorb(statement: _Statement, before: etree._Element) -> None:
-    """Keep what the statement says about itself, and drop what stands before the entry from memory."""
+    """Keep what the statement says about itself, and drop everything that stands before the entry from memory."""
     parent = statement.element
-    if before is parent:
-        children = list(parent)
-    elif (previous := before.getprevious()) is None:
-        return
-    elif previous.getprevious() is None and _local_name(previous.tag) == "Ntry":  # nearly always: the entry before
-        parent.remove(previous)
-        return
-    else:
-        children = list(before.itersiblings(preceding=True))[::-1]
-    for child in children:
+    count = len(parent) if before is parent else parent.index(before)
+    for child in islice(parent, count):
         name = _local_name(child.tag)
         if name == "Bal":
             balance = Texts()
@@ -298,7 +290,7 @@ def _absorb(statement: _Statement, before: etree._Element) -> None:
         elif name in _HEADER and name not in statement.header:
             statement.header[name] = child.text or ""
             flatten(child, statement.header, [], _ROOT[child.tag])
-        parent.remove(child)
+    del parent[:count]
 
 
 def _refuse_doctype(element: etree._Element) -> None:
@@ -313,7 +305,8 @@ class _Window:
         self._stream = stream
         self._bytes = self._window_bytes = self._window_marks = 0
         self._has_begun = False
-        self.count = 0
+        self.count = 0  # of transactions
+        self.unswept = 0  # marks of elements that still hang in the tree
 
     def read(self, size: int = -1) -> bytes:
         chunk = self._chunk(size)
@@ -321,7 +314,9 @@ class _Window:
             chunk = self._first(chunk, size)
         self._bytes += len(chunk)
         self._window_bytes += len(chunk)
-        self._window_marks += chunk.count(b"<") + chunk.count(b"=")
+        marks = chunk.count(b"<") + chunk.count(b"=")
+        self._window_marks += marks
+        self.unswept += marks
         if self._bytes > FILE_BYTES_MAX or self.count > ENTRIES_MAX:
             raise LimitExceeded("the file is larger than allowed.")
         if self._window_bytes > XML_ENTRY_BYTES_MAX or self._window_marks > XML_ENTRY_MARKS_MAX:

@@ -113,9 +113,14 @@ def read_amount(texts: Texts) -> Decimal:
 
 def read_day(texts: Texts, *paths: str) -> date | None:
     """The calendar day of a date or date-time; `ValueError` for anything else but nothing."""
-    written = text(texts, *paths)
+    for path in paths:
+        written = texts.get(path)
+        if written and not written.isspace():
+            break
+    else:
+        return None
     try:
-        return parse_date(written) if written else None
+        return parse_date(written)
     except ValueError:
         raise ValueError(f"its {paths[0].partition('/')[0]} is not a date") from None
 
@@ -167,7 +172,7 @@ def _transaction(
         currency=currency,
         booking_date=_booking_date(entry, detail, value_date, own),
         value_date=value_date,
-        status="pending" if text(entry, "Sts/Cd", "Sts") in _PENDING else "booked",
+        status="pending" if (entry.get("Sts/Cd") or entry.get("Sts") or "").strip() in _PENDING else "booked",
         references=_references(entry, detail, index),
         counterpart_name=party.name,
         counterpart_iban=party.iban,
@@ -225,8 +230,8 @@ def _counterpart(detail: Texts, own: Own, amount: Decimal, is_return: bool) -> _
     return _Party(
         name=_name(detail, side.names) or _name(detail, side.ultimate_names),
         iban=creditor_iban if is_creditor else debtor_iban,
-        bic=parse_bic(text(detail, *side.bics)),
-        bank_name=clean(text(detail, *side.bank_names)),
+        bic=parse_bic(_first(detail, side.bics)),
+        bank_name=clean(_first(detail, side.bank_names)),
         creditor_id=_creditor_id(detail) if is_creditor else None,
         debitor_id=None if is_creditor else next(_identifications(detail, _DEBTOR), None),
     )
@@ -238,8 +243,15 @@ def _shared_counterpart(details: list[Texts], own: Own, amount: Decimal) -> _Par
     return parties[0] if all(party == parties[0] for party in parties) else _Party()
 
 
+def _first(texts: Texts, paths: tuple[str, ...]) -> str | None:
+    for path in paths:
+        if path in texts:
+            return texts[path]
+    return None
+
+
 def _name(detail: Texts, paths: tuple[str, ...]) -> str | None:
-    name = clean(text(detail, *paths))
+    name = clean(_first(detail, paths))
     return None if name is None or is_placeholder(name) else name
 
 
@@ -296,9 +308,9 @@ def _codes(entry: Texts, detail: Texts, own: Own, amount: Decimal) -> tuple[str 
     for level in (detail, entry):
         if "BkTxCd" not in level:
             continue
-        if not code and (domain := text(level, "BkTxCd/Domn/Cd")):
-            family, subfamily = text(level, "BkTxCd/Domn/Fmly/Cd"), text(level, "BkTxCd/Domn/Fmly/SubFmlyCd")
-            code = f"{domain}-{family}-{subfamily}" if family and subfamily else None
+        if not code and (domain := level.get("BkTxCd/Domn/Cd")):
+            family, subfamily = level.get("BkTxCd/Domn/Fmly/Cd"), level.get("BkTxCd/Domn/Fmly/SubFmlyCd")
+            code = f"{domain.strip()}-{family.strip()}-{subfamily.strip()}" if family and subfamily else None
         if not gvc and (proprietary := _PROPRIETARY.fullmatch(level.get("BkTxCd/Prtry/Cd") or "")):
             issuer = (text(level, "BkTxCd/Prtry/Issr") or "").upper()
             swift_code = proprietary[1]
