@@ -49,15 +49,14 @@ def recognised(head: bytes, profiles: Sequence[Profile], is_suitable: Callable[[
     found.sort(key=lambda layout: (-len(layout.profile.header), layout.header_row))
     if best := next((layout for layout in found if is_suitable(layout)), None):
         return best
-    for entry in tried:
-        for layout in _by_shape(*entry, profiles):
-            if is_suitable(layout):
-                return layout
+    shaped = [layout for entry in tried for layout in _by_shape(*entry, profiles) if is_suitable(layout)]
+    if shaped and shaped[0].header_row < 0:
+        return shaped[0]
     try:
-        return _generic(tried)
+        return _generic(tried)  # before the shapes of rows that something stands above: it may be a header
     except UnsupportedFile:
-        if found:
-            return found[0]  # its reader says which row cannot be read
+        if shaped or found:
+            return [*shaped, *found][0]  # of the latter the reader says which row cannot be read
         raise
 
 

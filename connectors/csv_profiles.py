@@ -154,7 +154,7 @@ def _check_whole(profile: Profile) -> None:
         raise ProfileError('date is missing; for example "DD.MM.YYYY"')
 
 
-SHAPES = frozenset({"date", "amount", "currency", "iban", "digits", "text", "blank", "any", "mark"})
+SHAPES = frozenset({"date", "amount", "currency", "iban", "digits", "text", "blank", "any", "mark", "figure"})
 
 
 def _columns(value: object) -> dict[str, tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""What a single cell looks like: a date, an amount, a currency, an IBAN, digits, a mark, text."""
+"""What a single cell looks like: a date, an amount, a figure (an amount or nothing), a currency, an IBAN, text."""
 
 import re
 from collections.abc import Sequence
@@ -23,8 +23,10 @@ def kinds(cell: str) -> set[str]:
     found = {"any", "blank" if not text else "text"}
     if _DATE.fullmatch(text):
         found.add("date")
-    if text and any(character.isdigit() for character in text) and _AMOUNT.fullmatch(text):
-        found.add("amount")
+    if not text:
+        found.add("figure")
+    elif any(character.isdigit() for character in text) and _AMOUNT.fullmatch(text):
+        found |= {"amount", "figure"}
     if _CURRENCY.fullmatch(text):
         found.add("currency")
     if _IBAN.fullmatch(text):
@@ -37,15 +39,17 @@ def kinds(cell: str) -> set[str]:
 
 
 def fits(row: Sequence[str], shape: Sequence[str]) -> bool:
-    """Whether a row has this shape; blank cells may be missing at its end."""
-    if len(row) > len(shape):
-        row = row[: len(shape)] if not any(cell.strip() for cell in row[len(shape) :]) else row
-    if len(row) > len(shape):
+    """Whether a row has this shape; cells that may hold anything may be missing at its end. A figure must be there."""
+    cells = list(row)
+    while len(cells) > len(shape) and not cells[-1].strip():
+        cells.pop()
+    while len(cells) < len(shape) and shape[len(cells)] in ("any", "blank"):
+        cells.append("")
+    if len(cells) != len(shape):
         return False
-    padded = [*row, *[""] * (len(shape) - len(row))]
-    return all(
-        kind in kinds(cell) or (kind == "text" and not cell.strip()) for kind, cell in zip(shape, padded, strict=True)
-    )
+    pairs = list(zip(shape, cells, strict=True))
+    is_filled = "figure" not in shape or any(kind == "figure" and cell.strip() for kind, cell in pairs)
+    return is_filled and all(kind in kinds(cell) or (kind == "text" and not cell.strip()) for kind, cell in pairs)
 
 
 def is_booking(row: Sequence[str]) -> bool:
