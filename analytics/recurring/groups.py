@@ -4,10 +4,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-BAND_STEP = 1.07  # a new amount band begins where the next larger amount is more than 7 % higher
 RECENT_MONTHS = 8  # a contract that changed its price, its day or its name is found by its last charges
 MONTH_DAY_STEP = 5  # two collections of one mandate are more than this many days of the month apart
-STEM_LETTERS = 5  # of a payee, beside an equal amount, for names that were cut or varied
 
 
 class Level(NamedTuple):
@@ -25,41 +23,23 @@ LEVELS = (
     Level("channel", 1, ("payee", "via")),  # through an intermediary and directly are two arrangements
     Level("mandate_day", 1, ("contract_key", "day_band")),
     Level("mandate_price", 1, ("contract_key", "price")),
-    Level("band", 1, ("payee", "band")),
     Level("price", 1, ("payee", "price")),
-    Level("stem_price", 2, ("stem", "price")),
-    Level("recent", 3, ("payee", "recent")),
-    Level("recent_band", 3, ("payee", "band", "recent")),
-    Level("recent_price", 4, ("price", "recent")),
+    Level("recent", 2, ("payee", "recent")),
+    Level("recent_price", 3, ("price", "recent")),
 )
-RECENT_RANK = 3  # from here on only the last months were looked at, which is a second try and needs more evidence
+RECENT_RANK = 2  # from here on only the last months were looked at, which is a second try and needs more evidence
 WHOSE = ("user_id", "currency")
 
 
 def with_group_keys(charges: pl.DataFrame) -> pl.DataFrame:
-    """Adds what groups are made of: `stem`, `recent` (true or null), `band` of amounts, `day_band` of a mandate."""
-    month_day = pl.col("booking_date").dt.day().cast(pl.Int32)
+    """Adds what groups are made of beside payee, mandate, IBAN and price: `recent` (true or null), `day_band`."""
     recently = pl.col("booking_date") > pl.col("today").dt.offset_by(f"-{RECENT_MONTHS}mo")
-    rising = pl.col("price") > pl.col("price").shift(1) * BAND_STEP
-    bands = (
-        charges.select(*WHOSE, "payee", "price")
-        .unique()
-        .sort(*WHOSE, "payee", "price")
-        .with_columns(band=rising.fill_null(False).cum_sum().over(*WHOSE, "payee"))
+    dated = charges.with_columns(
+        recent=pl.when(recently).then(True), month_day=pl.col("booking_date").dt.day().cast(pl.Int32)
     )
-    days = (
-        charges.filter(pl.col("contract_key").is_not_null())
-        .select(*WHOSE, "contract_key", month_day=month_day)
-        .unique()
-        .sort(*WHOSE, "contract_key", "month_day")
-    )
-    return (
-        charges.with_columns(
-            stem=pl.col("payee").str.head(STEM_LETTERS), recent=pl.when(recently).then(True), month_day=month_day
-        )
-        .join(bands, on=[*WHOSE, "payee", "price"], how="left", maintain_order="left")
-        .join(day_bands(days), on=[*WHOSE, "contract_key", "month_day"], how="left", maintain_order="left")
-    )
+    mandate_days = dated.select(*WHOSE, "contract_key", "month_day").drop_nulls().unique()
+    keys = [*WHOSE, "contract_key", "month_day"]
+    return dated.join(day_bands(mandate_days), on=keys, how="left", maintain_order="left")
 
 
 def day_bands(days: pl.DataFrame) -> pl.DataFrame:
@@ -69,7 +49,8 @@ def day_bands(days: pl.DataFrame) -> pl.DataFrame:
     day = pl.col("month_day")
     around = 31 + day.first() - day.last()
     return (
-        days.with_columns(gap=pl.coalesce(day - day.shift(1), around).over(mandate))
+        days.sort(*mandate, "month_day")
+        .with_columns(gap=pl.coalesce(day - day.shift(1), around).over(mandate))
         .with_columns(start=day.sort_by("gap").last().over(mandate))
         .with_columns(turned=(day - pl.col("start")) % 31)
         .sort(*mandate, "turned")

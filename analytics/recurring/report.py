@@ -93,7 +93,7 @@ def with_id(found: pl.DataFrame) -> pl.DataFrame:
     """Adds `id`: whose stream it is, to whom, how often, and the how-manieth of its kind, oldest first; further
     charges and new prices do not change it."""
     kind = ["user_id", "currency", pl.coalesce("mandate", "payee"), "frequency"]
-    place = pl.struct("first_charged", "group").rank("ordinal").over(kind)
+    place = pl.struct("first_charged", pl.col("charge_ids").list.first()).rank("ordinal").over(kind)
     identities = found.select(pl.concat_str(*kind, place, separator="\x1f")).to_series()
     # Polars' own hash may change between its versions; this goes over the few streams, not over charges
     digests = ["sub_" + hashlib.sha256(identity.encode()).hexdigest()[:20] for identity in identities]

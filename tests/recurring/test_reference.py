@@ -85,7 +85,7 @@ def test_the_calendar_test_agrees_with_plain_loops(days: list[date]) -> None:
     charges = with_axes(rows)
     members, groups = candidate_groups(charges)
     group = groups.filter(level="payee")
-    found = fits(charges, members, likely(group))
+    found = fits(charges, members, likely(group).with_row_index("fit"))
     for fit in found.to_dicts():
         lattice = LATTICES.filter(lattice=fit["lattice"]).to_dicts()[0]
         slow = slow_fit(days, lattice)
