@@ -73,6 +73,7 @@ def main() -> None:
     Try it: `bankdata demo`. For real: `bankdata users add NAME`, `bankdata connect ...`, `bankdata serve`.
     Settings come from the environment (BANKDATA_...); docs/operations.md lists them.
     """
+    os.umask(0o077)  # whatever is written is the owner's alone
 
 
 @main.command()
