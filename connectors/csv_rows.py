@@ -10,11 +10,12 @@ from functools import partial
 from typing import NamedTuple
 
 from connectors.connector import MalformedFile, UnsupportedFile
+from connectors.csv_columns import conditions, from_the_right, label_pattern, labelled, place_of
 from connectors.csv_layout import Layout
 from connectors.csv_profiles import JOINED, Mark, plain
 from connectors.csv_shapes import kinds
 from connectors.csv_values import date_reader, decimal_mark, fitting_formats, read_amount
-from connectors.csv_words import PENDING_WORDS, column_currency
+from connectors.csv_words import CLOSING_WORDS, OPENING_WORDS, PENDING_WORDS, TOTAL_WORDS, column_currency
 from connectors.text import (
     clean,
     clean_key,
@@ -89,12 +90,12 @@ class RowReader:
         while self.width and names and not names[self.width - 1]:
             self.width -= 1
         self.places = {
-            field: [place for text in references if (place := _place(text, names)) is not None]
+            field: [place for text in references if (place := place_of(text, names)) is not None]
             for field, references in profile.columns.items()
         }
         self.places = {field: places for field, places in self.places.items() if places}
-        self._pending = _conditions(profile.pending, names)
-        self._skip = _conditions(profile.skip, names)
+        self._pending = conditions(profile.pending, names)
+        self._skip = conditions(profile.skip, names)
         self._day = date_reader(self._formats_of(layout))
         self.mark: Mark = profile.decimal or self._mark_of(layout)
         unit = next(
@@ -107,7 +108,7 @@ class RowReader:
             None,
         )
         self.currency = unit or currency or profile.currency
-        self._labels = _label_pattern(profile.labels) if profile.labels else None
+        self._labels = label_pattern(profile.labels) if profile.labels else None
         self._seen: Counter[tuple[str, str]] = Counter()
         present = {*self.places, *profile.labels.values()}
         self._plan = [(name, field, cleaner) for name, field, cleaner in _PLAN if field in present]
@@ -122,7 +123,7 @@ class RowReader:
         day = self._read_day(text)
         found = self._amount(row)
         if found is None and len(row) != self.width:
-            shifted = self._from_the_right(row)
+            shifted = from_the_right(row, width=self.width, split=self.places.get("amount", [-1])[0])
             if shifted is not None and (realigned := self._amount(shifted)) is not None:
                 row, found = shifted, realigned
         if found is None:
@@ -131,7 +132,10 @@ class RowReader:
         is_dated = day is not None
         if day is None:
             day = self._read_day(self._cell(row, "value_date"))
-            if plain(text) not in PENDING_WORDS and (text.strip() or day is None):
+            word = plain(text).rstrip(" :")
+            if word in TOTAL_WORDS | OPENING_WORDS | CLOSING_WORDS:
+                return Note(row, amount)
+            if word not in PENDING_WORDS and (text.strip() or day is None):
                 if not text.strip() and sum(1 for cell in row if cell.strip()) <= _TOTAL_CELLS_MAX:
                     return Note(row, amount)  # a line of totals has no date
                 raise MalformedFile(f"Line {line}: the booking date cannot be read.")
@@ -175,7 +179,7 @@ class RowReader:
     def _take_labels(self, texts: dict[str, str]) -> None:
         """Move what stands behind the profile's labels in the purpose to the fields that they name."""
         assert self._labels is not None
-        parts = _labelled(texts.get("purpose", ""), self._labels)
+        parts = labelled(texts.get("purpose", ""), self._labels)
         purpose = [parts.pop("", "")]
         for label, value in parts.items():
             field = self._profile.labels[label]
@@ -235,18 +239,6 @@ class RowReader:
             raise MalformedFile(f"Line {line}: the row ends after {len(row)} of {self.width} columns.")
         return Note(row, self._balance(row), day)
 
-    def _from_the_right(self, row: Sequence[str]) -> list[str] | None:
-        """A row with one cell too many or too few, its end put under the end of the header (N26, Bank Pocztowy)."""
-        missing = self.width - len(row)
-        if not self.width or abs(missing) > 3 or "amount" not in self.places:
-            return None
-        split = min(self.places["amount"][0], len(row))
-        if missing > 0:
-            cut = max(split - missing, 0)
-            return [*row[:cut], *[""] * missing, *row[cut:]]
-        joined = ", ".join(cell for cell in row[split - 1 : split - missing] if cell) if split else ""
-        return [*row[: max(split - 1, 0)], joined, *row[split - missing :]]
-
     def _balance(self, row: Sequence[str]) -> Decimal | None:
         balance = self._optional_amount(self._cell(row, "balance"))
         return balance.scaleb(-2) if balance is not None and self._profile.is_in_minor_units else balance
@@ -304,38 +296,3 @@ class RowReader:
             return decimal_mark(cells) or ("," if layout.delimiter == ";" else ".")
         except ValueError:
             return "," if layout.delimiter == ";" else "."
-
-
-def _place(text: str, names: Sequence[str]) -> int | None:
-    """The index of a column: "@3" counts from 1 (from the end when negative), "name#2" is the second of its name."""
-    if text.startswith("@"):
-        number = int(text[1:])
-        return number - 1 if number > 0 else number
-    name, _, ordinal = text.partition("#")
-    places = [index for index, other in enumerate(names) if other == name]
-    wanted = int(ordinal) if ordinal.isdigit() else 1
-    return places[wanted - 1] if wanted <= len(places) else None
-
-
-def _conditions(conditions: Mapping[str, tuple[str, ...]], names: Sequence[str]) -> list[tuple[int, frozenset[str]]]:
-    found = []
-    for name, words in conditions.items():
-        place = _place(name, names)
-        if place is not None:
-            found.append((place, frozenset(words)))
-    return found
-
-
-def _label_pattern(labels: Mapping[str, str]) -> re.Pattern[str]:
-    return re.compile(
-        r"(?:^|(?<=[\s,;]))(" + "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True)) + r"):?\s"
-    )
-
-
-def _labelled(text: str, pattern: re.Pattern[str]) -> dict[str, str]:
-    """label -> text behind it; what stands before the first label under ""."""
-    pieces = pattern.split(f"{text} ")
-    parts = {"": pieces[0].strip()}
-    for label, value in zip(pieces[1::2], pieces[2::2], strict=True):
-        parts.setdefault(label, value.strip(" ,;"))
-    return parts

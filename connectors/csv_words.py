@@ -23,7 +23,7 @@ COLUMNS: Mapping[str, frozenset[str]] = {
 }
 DEBIT_WORDS, CREDIT_WORDS = _names("debit"), _names("credit")
 PENDING_WORDS, SKIP_WORDS = _names("pending"), _names("skip")
-OPENING_WORDS, CLOSING_WORDS = _names("opening"), _names("closing")
+OPENING_WORDS, CLOSING_WORDS, TOTAL_WORDS = _names("opening"), _names("closing"), _names("total")
 CURRENCY_LABELS = frozenset({"wahrung", "waehrung", "currency", "waluta", "mena", "devise", "kontowahrung"})
 
 # Labels are matched at their beginning, after `plain`; a day or an account may follow ("kontostand vom 31.12.2026").

@@ -10,7 +10,7 @@ import pytest
 from connectors import csv_statements
 from connectors.connector import LimitExceeded, MalformedFile, SourceError, UnsupportedFile
 from connectors.csv_profiles import parse_profile
-from connectors.csv_statements import IDLE_MAX
+from connectors.csv_reading import IDLE_MAX
 from connectors.limits import LINE_CHARACTERS_MAX
 
 HEADER = "Datum;Empfänger;Verwendungszweck;Betrag;Währung"

@@ -1,0 +1,59 @@
+"""Where the columns that a profile names stand in a table, and what to do with rows that do not fit."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+_SHIFT_MAX = 3  # cells by which a row may differ from its header
+
+
+def from_the_right(row: Sequence[str], *, width: int, split: int) -> list[str] | None:
+    """A row with a cell too many or too few before its amount (at `split`), its end put under the header's end.
+
+    Met at N26 (a category that is left out) and Bank Pocztowy (commas without quotes); None when it cannot be that.
+    """
+    missing = width - len(row)
+    if not width or abs(missing) > _SHIFT_MAX or split < 0:
+        return None
+    split = min(split, len(row))
+    if missing > 0:
+        cut = max(split - missing, 0)
+        return [*row[:cut], *[""] * missing, *row[cut:]]
+    joined = ", ".join(cell for cell in row[split - 1 : split - missing] if cell) if split else ""
+    return [*row[: max(split - 1, 0)], joined, *row[split - missing :]]
+
+
+def place_of(text: str, names: Sequence[str]) -> int | None:
+    """The index of a column: "@3" counts from 1 (from the end when negative), "name#2" is the second of its name."""
+    if text.startswith("@"):
+        number = int(text[1:])
+        return number - 1 if number > 0 else number
+    name, _, ordinal = text.partition("#")
+    places = [index for index, other in enumerate(names) if other == name]
+    wanted = int(ordinal) if ordinal.isdigit() else 1
+    return places[wanted - 1] if wanted <= len(places) else None
+
+
+def conditions(declared: Mapping[str, tuple[str, ...]], names: Sequence[str]) -> list[tuple[int, frozenset[str]]]:
+    """The declared columns that this table has, each with its words."""
+    found = []
+    for name, words in declared.items():
+        place = place_of(name, names)
+        if place is not None:
+            found.append((place, frozenset(words)))
+    return found
+
+
+def label_pattern(labels: Mapping[str, str]) -> re.Pattern[str]:
+    """Finds the labels of a profile where a word may begin."""
+    return re.compile(
+        r"(?:^|(?<=[\s,;]))(" + "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True)) + r"):?\s"
+    )
+
+
+def labelled(text: str, pattern: re.Pattern[str]) -> dict[str, str]:
+    """label -> text behind it; what stands before the first label under ""."""
+    pieces = pattern.split(f"{text} ")
+    parts = {"": pieces[0].strip()}
+    for label, value in zip(pieces[1::2], pieces[2::2], strict=True):
+        parts.setdefault(label, value.strip(" ,;"))
+    return parts
