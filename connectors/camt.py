@@ -194,8 +194,8 @@ def _own(statement: _Statement, entry: Texts) -> Own:
     currency = text(header, "Acct/Ccy") or next(filter(None, balance_currencies), None) or text(entry, "Amt/@Ccy")
     try:
         last_day = read_day(header, "FrToDt/ToDtTm", "FrToDt/ToDt", "CreDtTm")
-    except ValueError as error:
-        raise MalformedFile(f"a statement: {error}.") from None
+    except ValueError:
+        last_day = None  # only needed where an entry has no date, and refused there
     return Own(
         key=iban or clean_key("".join((written or "").split())) or clean(text(header, "Acct/Nm")) or "unnamed",
         iban=iban,

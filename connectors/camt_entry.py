@@ -320,7 +320,7 @@ def _codes(entry: Texts, detail: Texts, own: Own, amount: Decimal) -> tuple[str 
 
 
 def _original(entry: Texts, detail: Texts, currency: str) -> tuple[Decimal | None, str | None]:
-    """The amount in the currency it was paid in, where that is another one."""
+    """The amount in the currency it was paid in, where that is another one; without a sign."""
     for level in (detail, entry):
         if "AmtDtls" not in level:
             continue

@@ -28,7 +28,7 @@ from connectors.text import (
 )
 from storage.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
-_BLOCK = re.compile(r"(?m)^[^\w\n]{0,10}(?:\{.*\{4:\s*)?:20:[^\n]*\n(?:[^:\n][^\n]*\n){0,3}:(?:2[158]|60|34|NS|61)")
+_BLOCK = re.compile(r"(?m)^[^\w\n]{0,10}(?:\{.*\{4:\s*)?:20:[^\n]*\n(?:[^:\n][^\n]*\n){0,3}:(?:13|2[158]|60|34|NS|61)")
 _LINE_ENDS = re.compile(r"[\r\n]+")
 _TAG = re.compile(r":(12|13|20|21|25|28|34|60|61|62|64|65|86|90|NS)([A-Z]?):")
 _ENVELOPE = re.compile(r".*\{4:")
@@ -36,11 +36,13 @@ _STRAY = " \t\x01\x02\x03\x0b\x0c\ufeff\u00ef\u00bb\u00bf"  # before a tag: cont
 _CLOCK_TAGS = frozenset({"12", "13", "21", "25", "28", "34"})  # ":25:30" in a text is half a time of day, not a field
 _LINE = re.compile(
     r"(?P<value>\d{6})(?P<entry>\d{4}|[ ]{4})?"  # 20260131 instead of 2601310131 is met too: see _value_date
-    r"(?P<mark>R?[CD]|E[CD])[ ]?(?P<funds>[A-Z])?[ ]?(?P<amount>\d[\d.,]*|,\d+)[ ]?"
+    r"(?P<mark>R?[CDcd]|E[CD])[ ]*(?P<funds>[A-Z]{0,3})[ ]*(?P<amount>\d[\d.,]*|,\d+)[ ]?"
     r"(?P<type>[A-Z][A-Z0-9]{3}|[NSF][A-Z0-9]{2}[ ])?(?P<customer>.*?)(?://(?P<bank>.*))?"
 )
 _LONG_DATE = re.compile(r"(?:19|20)(\d{6})(?=R?[CD])")
-_BALANCE = re.compile(r"(?P<mark>R?[CD])(?P<date>\d{6})(?P<currency>[A-Z]{3})?(?P<amount>\d[\d.,]*|,\d+)")
+_BALANCE = re.compile(
+    r"(?P<mark>R?[CDcd])(?P<date>\d{8}(?=[A-Z]{3})|\d{6})(?P<currency>[A-Z]{3})?(?P<amount>\d[\d.,]*|,\d+)"
+)
 _FLOOR = re.compile(r"([A-Z]{3})")
 _ORIGINAL = re.compile(r"/OCMT/([A-Z]{3})([\d.,]+)")
 _REFERENCE_DIGITS_MIN = 4  # after "//" some banks go on with words of the text
@@ -209,7 +211,7 @@ def _transaction(
         value_date = _short_date(parts["value"])
     except ValueError as error:
         raise MalformedFile(f"line {entry.line}: a :61: with {error}.") from None
-    is_debit = parts["mark"] in ("D", "RC", "ED")  # a reversed credit leaves the account
+    is_debit = parts["mark"].upper() in ("D", "RC", "ED")  # a reversed credit leaves the account
     amount = -amount if is_debit else amount
     currency = account.currency
     supplement = [text for text in entry.lines[1:] if text.strip()]
@@ -271,10 +273,10 @@ def _balance(found: _Field) -> tuple[Decimal | None, date | None, str | None]:
     except ValueError as error:
         raise MalformedFile(f"line {found.line}: a balance with {error}.") from None
     try:
-        day = _short_date(parts["date"])
+        day = _short_date(parts["date"][-6:])
     except ValueError:
         day = None  # 000000: a balance of no particular day
-    return -amount if parts["mark"] in ("D", "RC") else amount, day, parts["currency"]
+    return -amount if parts["mark"].upper() in ("D", "RC") else amount, day, parts["currency"]
 
 
 def _amount(written: str) -> Decimal:

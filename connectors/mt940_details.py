@@ -119,7 +119,7 @@ def _slashed(text: str, supplement: Sequence[str], customer: str) -> Details:
     remittance = fields.get("REMI") or fields.get("USTD") or fields.get("STRD")
     return Details(
         name=clean(fields.get("NAME")) or clean(party[2]) or (clean(ordered[1]) if len(ordered) > 1 else None),
-        iban=_iban(fields.get("IBAN")) or _iban(party[0]) or _iban(ordered[0]) or _iban(customer),
+        iban=_iban(fields.get("IBAN")) or _iban(party[0]) or _iban(ordered[0]) or _account(supplement, customer),
         bic=parse_bic(fields.get("BIC")) or parse_bic(party[1]),
         creditor_id=parse_creditor_id(fields.get("CSID")),
         mandate=clean_key(fields.get("MARF")),
@@ -186,9 +186,14 @@ def _non_swift(lines: Iterable[str]) -> Details:
     )
 
 
+def _account(supplement: Sequence[str], customer: str) -> str | None:
+    """The counterpart's IBAN in the :61: itself, or in its supplementary line (Rabobank)."""
+    return _iban(customer) or next((found for line in supplement if (found := _iban(line))), None)
+
+
 def _bank_text(supplement: Sequence[str]) -> str | None:
-    """The supplementary lines of :61: unless they hold codes (/TRCD/00100/, /OCMT/EUR12,00/)."""
-    return clean(joined(line for line in supplement if not line.lstrip().startswith("/")))
+    """The supplementary lines of :61: unless they hold codes (/TRCD/00100/, /OCMT/EUR12,00/) or an account."""
+    return clean(joined(line for line in supplement if not line.lstrip().startswith("/") and not _iban(line)))
 
 
 def _iban(text: str | None) -> str | None:

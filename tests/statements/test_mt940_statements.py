@@ -29,6 +29,8 @@ def booking(details: str = "", *, line: str = ":61:2601300130D12,34NTRFNONREF") 
         ("CR", "12.34", False),
         ("DR", "-12.34", False),
         ("RCR", "-12.34", True),
+        ("d", "-12.34", False),
+        ("C ", "12.34", False),
     ],
 )
 def test_a_reversed_credit_leaves_the_account(
@@ -172,6 +174,9 @@ def test_rabobank_and_asn_put_the_counterpart_into_the_customer_reference(found:
     rabobank = booking("/BENM//NAME/Bakker/REMI/Brood", line=":61:260130D000000001,00N541NL91ABNA0417164300")
     row = found(read, block(rabobank)).only
     assert (row.counterpart_iban, row.counterpart_name, row.purpose) == ("NL91ABNA0417164300", "Bakker", "Brood")
+    newer = booking("/EREF/E-1//BENM//NAME/Bakker", line=":61:260130D1,00N102EREF\nNL91ABNA0417164300")
+    row = found(read, block(newer)).only
+    assert (row.counterpart_iban, row.end_to_end_id, row.bank_text) == ("NL91ABNA0417164300", "E-1", None)
     asn = booking(
         "NL91ABNA0417164300 de bakker\n   \nbrood en taart", line=":61:260130D1,00NOVBNL91ABNA0417164300\nde bakker"
     )
