@@ -23,10 +23,10 @@ from handlers.detection import detect_after_import
 from handlers.exports import export
 from handlers.imports import import_files
 from handlers.refresh import Started
-from handlers.services import CLOCK_OFFSET, IS_DEMO, Services
+from handlers.services import BACKUPS_FOLDER, CLOCK_OFFSET, IS_DEMO, Services
 from storage import connections, jobs, journal, maintenance, memory, rules, schema, transactions, users
 from storage.connections import StoredConnection
-from storage.database import StoreError, Transaction
+from storage.database import Session, StoreError, Transaction
 from storage.derivation import derive_again
 from storage.jobs import Job
 from storage.users import User
@@ -130,11 +130,12 @@ def connect(
     settings: Mapping[str, Any],
     fault: str | None,
 ) -> None:
-    """A bank connection with its first sync; a fault shows from the next sync on."""
+    """A bank connection with its first sync; a fault shows from the next sync on. Connecting again renews it."""
     owner = _user(services, user)
     bank_name = bank or "Musterbank"
-    stored = services.database.atomically(
-        lambda session: connections.add(
+
+    def work(session: Session) -> StoredConnection:
+        known = connections.add(
             session,
             user_id=owner.id,
             user_name=owner.name,
@@ -143,8 +144,12 @@ def connect(
             settings={**settings, "bank_name": bank_name},
             now=services.clock.now(),
         )
-    )
-    first_sync(services, report, stored)
+        kept = {name: value for name, value in known.settings.items() if name != "fault"}
+        return connections.renew(session, known, settings={**kept, **settings})
+
+    stored = services.database.atomically(work)
+    if first_sync(services, report, stored) is None:
+        report.note(f"{bank_name} was synced recently and is up to date.")
     if fault:
         connections.set_settings(services.database, stored.id, {**stored.settings, "fault": fault})
         report.note(f"The next sync of {bank_name} will show: {fault}.")
@@ -169,6 +174,8 @@ def connect_folder(services: Services, report: Report, *, folder: str, user: str
         )
     )
     job = first_sync(services, report, stored)
+    if job is None:
+        raise CommandError(f"{stored.bank_name} was synced recently. Try again later.")
     report.line(f"{stored.bank_name}: {job.new_transactions} new transactions")
 
 
@@ -285,11 +292,16 @@ def _derive_all(session: Transaction, user_id: str, now: datetime) -> int:
     return len(changed)
 
 
-def first_sync(services: Services, report: Report, connection: StoredConnection, job_id: str | None = None) -> Job:
-    """The sync that belongs to connecting: it takes nobody's turn (decision 25). One that was cut off goes on."""
+def first_sync(
+    services: Services, report: Report, connection: StoredConnection, job_id: str | None = None
+) -> Job | None:
+    """The sync that belongs to connecting: it takes nobody's turn (decision 25). One that was cut off goes on; None
+    when the connection was synced too recently for another one."""
     started = services.refresher.start(connection, cooldown=timedelta(0), job_id=job_id)
     if started.job is None and started.error is None:
         started = Started(job=jobs.running(services.database, connection.id))
+        if started.job is None:
+            return None
     return _watch(services, report, connection, started)
 
 
@@ -396,7 +408,7 @@ def check(services: Services, report: Report) -> None:
 
 def backup(services: Services, report: Report) -> None:
     """A consistent copy of store and keys, also while the server runs; the folder it stands in."""
-    folder = services.settings.data_dir / "backups"
+    folder = services.settings.data_dir / BACKUPS_FOLDER
     name = services.clock.now().strftime("%Y%m%d-%H%M%S")
     report.line(str(maintenance.backup(services.database, folder / name, also=[services.authorization.keys.path])))
 

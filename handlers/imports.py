@@ -141,6 +141,7 @@ def _store(
         settings={},
         now=now,
     )
+    connections.allow_sync(session, source.id)
     job = jobs.start(session, user_id=user.id, connection_id=source.id, cooldown=timedelta(0), now=now)
     if job is None:
         raise CommandError(f"{connection} is being synced. Try again in a moment.")

@@ -126,6 +126,8 @@ class Refresher:
                         return
                     self.advance(job)
             except Exception:
+                if self._stop.is_set():
+                    return
                 log.exception("the background worker goes on after an error")
 
     def close(self) -> None:

@@ -40,6 +40,8 @@ def application(services: Services, *, validate_responses: bool = False) -> ASGI
             yield
         finally:
             listener.close()
+            services.refresher.close()
+            worker.join(SHUTDOWN_SECONDS)  # it may be reading the store
             services.close()
             log.info("stopped; everything is stored")
 

@@ -25,6 +25,7 @@ from storage.database import Database
 
 CLOCK_OFFSET = "clock offset, seconds"
 PROFILES_FOLDER = "csv-profiles"
+BACKUPS_FOLDER = "backups"
 IS_DEMO = "made by bankdata demo"
 
 
@@ -72,7 +73,7 @@ def open_services(settings: Settings) -> Services:
     """Open the store of these settings, made or brought up to date where needed; raises StoreError."""
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     settings.store_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    database = Database(settings.store_path)
+    database = Database(settings.store_path, export_folder=settings.data_dir / BACKUPS_FOLDER)
     clock = Clock(settings.time_zone)
     try:
         schema.migrate(database, now=clock.now())

@@ -11,6 +11,7 @@ from storage.identity import NAMESPACE
 
 Status = Literal["ACTIVE", "REAUTH_REQUIRED", "EXPIRED", "REVOKED", "ERROR", "DISCONNECTED"]
 
+NEEDS_USER = "('REAUTH_REQUIRED', 'EXPIRED', 'REVOKED', 'DISCONNECTED')"  # until connected again (decision 23)
 FAILURES_MAX = 3  # in a row, then ACTIVE becomes ERROR (decision 23)
 COLUMNS = "id, user_id, connector, bank_name, status, settings, cursor, consent_expires_at, failures_in_row, created_at"
 
@@ -94,6 +95,25 @@ def containing(session: Session, user_id: str, account_ids: list[str]) -> list[S
     )
     ids = {row["connection_id"] for row in found}
     return [connection for connection in of_user(session, user_id) if connection.id in ids]
+
+
+def renew(session: Session, connection: StoredConnection, *, settings: dict[str, Any]) -> StoredConnection:
+    """The user has connected the bank again: what was expired or withdrawn holds anew, and may be synced at once."""
+    renewed = session.rows(
+        "UPDATE connections SET settings = $3,"
+        f" status = CASE WHEN status IN {NEEDS_USER} THEN 'ACTIVE' ELSE status END,"
+        f" next_sync_at = CASE WHEN status IN {NEEDS_USER} THEN NULL ELSE next_sync_at END"
+        f" WHERE user_id = $1 AND id = $2 RETURNING {COLUMNS}",
+        connection.user_id,
+        connection.id,
+        as_json(settings),
+    )
+    return _connection(renewed[0])
+
+
+def allow_sync(session: Session, connection_id: str) -> None:
+    """Forget when the connection was synced last: what comes now is no sync, but brought by the user."""
+    session.execute("UPDATE connections SET next_sync_at = NULL WHERE id = $1", connection_id)
 
 
 def set_status(session: Session, connection_id: str, status: Status) -> None:

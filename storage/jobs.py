@@ -129,9 +129,11 @@ def release_all(session: Session) -> None:
 
 
 def progress(session: Session, job_id: str, *, status: Status, handle: dict[str, Any] | None, now: datetime) -> None:
-    """Keep what the source said; the status only moves forward."""
+    """Keep what the source said; the status only moves forward. Waiting on in one state is no progress (decision 26):
+    a source that is never ready would otherwise keep its job alive for as long as somebody asks."""
     session.execute(
-        f"UPDATE jobs SET status = $2, handle = $3, updated_at = $4 WHERE id = $1 AND {UNFINISHED}",
+        "UPDATE jobs SET handle = $3, updated_at = CASE WHEN status = $2 THEN updated_at ELSE $4 END, status = $2"
+        f" WHERE id = $1 AND {UNFINISHED}",
         job_id,
         status,
         as_json(handle) if handle is not None else None,

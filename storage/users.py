@@ -111,6 +111,9 @@ def set_home_currency(session: Session, user_id: str, currency: str) -> None:
 def remove(session: Session, user_id: str) -> None:
     """Delete the user with all data; grants and sessions are the caller's (storage.oauth)."""
     for table in (
+        "detections",
+        "corrections",
+        "user_rules",
         "journal",
         "jobs",
         "pending_transactions",
