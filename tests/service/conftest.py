@@ -71,7 +71,7 @@ class Served:
     def base_url(self) -> str:
         return f"{self.address}/api/v1"
 
-    def command(self, name: str, **arguments: Any) -> list[str]:
+    def command(self, name: str, /, **arguments: Any) -> list[str]:
         """A command of `bankdata` through the control socket, as the command line does it; the lines it prints."""
         said = Said()
         control.ask(self.folder, name, arguments, said)

@@ -69,11 +69,11 @@ class Books:
             if target and target != row["bankAccount"]["id"]:
                 sides[row["id"]] = target
         for row in self.rows:
-            if row["id"] not in sides and not row["counterpartIban"]:
+            if row["id"] not in sides and is_silent(row):
                 named = [other for other in self.opposites(row) if sides.get(other["id"]) == row["bankAccount"]["id"]]
                 if named:
                     sides[row["id"]] = named[0]["bankAccount"]["id"]
-        silent = {row["id"] for row in self.rows if not row["counterpartIban"] and row["id"] not in sides}
+        silent = {row["id"] for row in self.rows if is_silent(row) and row["id"] not in sides}
         only = {}
         for row in self.rows:
             if row["id"] in silent:
@@ -104,9 +104,7 @@ class Books:
     def crossing(self, ids: Sequence[str]) -> list[Json]:
         """The rows that cross the border of the selection."""
         return [
-            row
-            for row in self.rows
-            if row["bankAccount"]["id"] in ids and self.other_side.get(row["id"]) not in ids
+            row for row in self.rows if row["bankAccount"]["id"] in ids and self.other_side.get(row["id"]) not in ids
         ]
 
     def currency(self, ids: Sequence[str]) -> str:
@@ -117,6 +115,11 @@ class Books:
         """Each account alone, some pairs, and all."""
         ids = list(self.accounts)
         return [[id_] for id_ in ids] + [list(pair) for pair in list(combinations(ids, 2))[:4]] + [ids]
+
+
+def is_silent(row: Json) -> bool:
+    """No other account is named; some banks write the account's own IBAN beside settlements and fees."""
+    return row["counterpartIban"] in (None, row["bankAccount"]["iban"])
 
 
 def day_of(row: Json) -> date:
