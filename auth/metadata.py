@@ -60,9 +60,3 @@ def resource_metadata_paths(settings: AuthSettings) -> tuple[str, ...]:
     """The origin's root (interface 5.3) and the path-inserted address (RFC 9728 section 3.1)."""
     inserted = RESOURCE_PATH + urlsplit(settings.resource).path
     return tuple(dict.fromkeys((RESOURCE_PATH, inserted)))
-
-
-def resource_metadata_url(settings: AuthSettings) -> str:
-    """The address that challenges name (RFC 9728 section 5.1): the path-inserted one."""
-    parts = urlsplit(settings.resource)
-    return f"{parts.scheme}://{parts.netloc}{RESOURCE_PATH}{parts.path}"

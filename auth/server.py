@@ -1,6 +1,7 @@
 """The authorization server as one object: rules and store behind the endpoints, the pages and the command line."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -182,7 +183,7 @@ class AuthorizationServer:
     ) -> SignIn:
         """Check a name and a password; the same effort whether the user exists or not. Raises Busy."""
         now = self.now()
-        user = users.find_by_name(self.database, name) if 0 < len(name) <= 200 else None
+        user = users.find_by_name(self.database, name) if _is_name(name) else None
         browser_name = self.sessions.knows(known_browser, user.id if user else None, now=now)
         wait = self.throttles.wait(name=name, address=address, browser=browser_name, now=now)
         if wait:
@@ -234,6 +235,7 @@ class AuthorizationServer:
 
     def refresh(self, token: str, *, client_id: str, scope: str | None) -> TokenAnswer:
         """RFC 6749 section 6; raises OAuthError."""
+        self.sweep()
         return self.grants.refresh(token, client_id=client_id, scope=scope, now=self.now())
 
     def revoke_token(self, token: str, *, client_id: str) -> None:
@@ -242,7 +244,7 @@ class AuthorizationServer:
 
     def find_client(self, client_id: str) -> Client | None:
         """The client, if it is registered."""
-        return oauth.find_client(self.database, client_id) if 0 < len(client_id) <= 200 else None
+        return oauth.find_client(self.database, client_id) if _is_name(client_id) else None
 
     # Documents
 
@@ -270,6 +272,8 @@ class AuthorizationServer:
 
     def disconnect(self, user_id: str, client_id: str) -> int:
         """End what a user allowed an app; how many grants."""
+        if not _is_name(client_id):
+            return 0
         return self.grants.revoke_all(
             because="revoked by the user", now=self.now(), user_id=user_id, client_id=client_id
         )
@@ -332,12 +336,17 @@ class AuthorizationServer:
         if self._swept_at is not None and timedelta() <= now - self._swept_at < SWEEP_EVERY:
             return
         self._swept_at = now
-        day_ago = now - timedelta(days=1)
-        self.database.atomically(
-            lambda session: oauth.sweep(
-                session, now=now, day_ago=day_ago, session_seen=now - IDLE, session_born=now - LIFETIME
+        with suppress(Conflict):  # another process sweeps, or somebody changes a row: the next sweep finds it
+            self.database.atomically(
+                lambda session: oauth.sweep(
+                    session,
+                    now=now,
+                    hour_ago=now - timedelta(hours=1),
+                    day_ago=now - timedelta(days=1),
+                    session_seen=now - IDLE,
+                    session_born=now - LIFETIME,
+                )
             )
-        )
 
     def _ensure_builtin_client(self, session: Session) -> None:
         if oauth.find_client(session, BUILTIN_CLIENT) is None:
@@ -354,3 +363,8 @@ class AuthorizationServer:
                     used_at=self.now(),
                 ),
             )
+
+
+def _is_name(text: str) -> bool:
+    """Whether a text from outside can name anything in the store (PostgreSQL's TEXT has no NUL)."""
+    return 0 < len(text) <= 200 and "\0" not in text

@@ -30,6 +30,7 @@ FORM_BYTES_MAX = 16_384
 QUERY_BYTES_MAX = 16_384
 FIELDS_MAX = 100
 STYLE_PATH = "/oauth/style.css"
+ICON_PATH = "/oauth/icon.svg"
 
 _BROKEN_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
@@ -153,6 +154,7 @@ class Site:
             .render(
                 t=words,
                 style=self.address(STYLE_PATH),
+                icon=self.address(ICON_PATH),
                 account_address=self.address("/account"),
                 login_address=self.address("/oauth/login"),
                 **values,
@@ -197,14 +199,18 @@ class Site:
         )
 
 
-def style_route(site: Site) -> Route:
-    """The one stylesheet."""
-    content = (resources.files("handlers") / "static" / "oauth.css").read_bytes()
+def file_routes(site: Site) -> list[Route]:
+    """The one stylesheet and the icon."""
+    return [_file(site, STYLE_PATH, "oauth.css", "text/css"), _file(site, ICON_PATH, "oauth.svg", "image/svg+xml")]
+
+
+def _file(site: Site, path: str, name: str, media_type: str) -> Route:
+    content = (resources.files("handlers") / "static" / name).read_bytes()
 
     async def answer(_request: Request) -> Response:
-        return Response(content, media_type="text/css", headers={"cache-control": "public, max-age=300"})
+        return Response(content, media_type=media_type, headers={"cache-control": "public, max-age=300"})
 
-    return Route(site.settings.served_path + STYLE_PATH, answer, methods=["GET"])
+    return Route(site.settings.served_path + path, answer, methods=["GET"])
 
 
 async def _form(request: Request) -> dict[str, str]:
@@ -242,7 +248,7 @@ def _decoded(encoded: bytes, *, limit: int) -> dict[str, tuple[str, ...]]:
 def _headers(form_action: str) -> dict[str, str]:
     return {
         "content-security-policy": (
-            "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
+            "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
             f"form-action 'self'{' ' + form_action if form_action else ''}"
         ),
         "x-frame-options": "DENY",

@@ -12,7 +12,7 @@ from auth.server import AuthorizationServer
 from auth.sessions import Browser
 from handlers.account_pages import account_routes
 from handlers.limits import Limiter, Rate
-from handlers.oauth_html import Mistake, Site, Visit, style_route
+from handlers.oauth_html import Mistake, Site, Visit, file_routes
 from storage.oauth import Client, PendingRequest
 
 
@@ -20,7 +20,7 @@ def page_routes(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | N
     """All pages, under the path of `auth_url`."""
     site = Site(server, limiter=limiter, rate=rate)
     return [
-        style_route(site),
+        *file_routes(site),
         site.route("/oauth/authorize", {"GET": authorize}),
         site.route("/oauth/login", {"GET": login_page, "POST": sign_in}),
         site.route("/oauth/consent", {"GET": consent_page, "POST": decide}),

@@ -480,7 +480,13 @@ def remove_user(session: Session, user_id: str) -> None:
 
 
 def sweep(
-    session: Session, *, now: datetime, day_ago: datetime, session_seen: datetime, session_born: datetime
+    session: Session,
+    *,
+    now: datetime,
+    hour_ago: datetime,
+    day_ago: datetime,
+    session_seen: datetime,
+    session_born: datetime,
 ) -> None:
     """Delete what can never matter again; used codes and refresh tokens stay as long as they can betray a thief."""
     at, old = _utc(now), _utc(day_ago)
@@ -492,7 +498,7 @@ def sweep(
         "DELETE FROM oauth_sessions WHERE seen_at < $1 OR created_at < $2 OR (user_id IS NULL AND seen_at < $3)",
         _utc(session_seen),
         _utc(session_born),
-        old,
+        _utc(hour_ago),
     )
     session.execute("DELETE FROM oauth_throttles WHERE updated_at < $1 AND blocked_until < $1", old)
     session.execute(

@@ -54,7 +54,7 @@ def opened(chromium: Browser, complaints: list[str], **options: Any) -> Page:
     page = chromium.new_context(**options).new_page()
 
     def heard(message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning") and "favicon" not in message.location.get("url", ""):
+        if message.type in ("error", "warning"):
             complaints.append(message.text)
 
     page.on("console", heard)

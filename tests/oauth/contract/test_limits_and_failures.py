@@ -1,0 +1,201 @@
+"""Budgets, caps, settings, and what is said when the fault is ours."""
+
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from auth import server as auth_server
+from auth.errors import KeysUnusable
+from auth.keys import KeyRing
+from auth.passwords import Busy, Passwords
+from auth.settings import AuthSettings, SettingWrong
+from auth.tokens import AccessTokens
+from handlers.limits import Rate
+from storage.database import Conflict
+
+PASSWORD = "umbrella-kettle-violin"
+
+
+@pytest.mark.requirement("oauth.budgets")
+def test_programs_and_pages_have_budgets_of_their_own(make_world: Callable[..., Any]) -> None:
+    world = make_world(rate=Rate(requests=5, seconds=60))
+    for _ in range(5):
+        assert world.http.post("/oauth/revoke", data={"token": "x", "client_id": "x"}).status_code == 401
+    answer = world.http.post("/oauth/token", data={"grant_type": "x"})
+    assert (answer.status_code, answer.json()["error"]) == (429, "temporarily_unavailable")
+    assert 1 <= int(answer.headers["retry-after"]) <= 60
+    for _ in range(5):
+        assert world.http.get("/oauth/login").status_code == 200
+    answer = world.http.get("/oauth/login")
+    assert answer.status_code == 429
+    assert "retry-after" in answer.headers
+    assert answer.headers["content-type"].startswith("text/html")
+    assert world.http.get("/oauth/jwks.json").status_code == 200
+
+
+@pytest.mark.requirement("oauth.budgets")
+def test_ten_thousand_clients_are_enough(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auth_server, "CLIENTS_MAX", 2)
+    fresh.register()
+    fresh.register()
+    answer = fresh.http.post("/oauth/register", json={"redirect_uris": ["https://app.example/"]})
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "3600")
+
+
+@pytest.mark.requirement("oauth.budgets")
+def test_one_browser_keeps_twenty_sign_ins_open(fresh: Any) -> None:
+    browser, client_id = fresh.browser(), fresh.register()
+    for _ in range(20):
+        assert browser.authorize(client_id).status_code == 303
+    assert browser.authorize(client_id).status_code == 429
+    fresh.clock.forward(minutes=15)
+    assert browser.authorize(client_id).status_code == 303
+
+
+@pytest.mark.requirement("oauth.failures")
+def test_a_failing_store_is_server_error_for_programs_and_a_page_for_people(
+    fresh: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client_id = fresh.register()
+    browser = fresh.browser()
+    browser.client.get("/oauth/login")
+
+    def broken(*_: object, **__: object) -> None:
+        raise OSError("the disk is gone: secret detail")
+
+    monkeypatch.setattr(fresh.server, "find_client", broken)
+    monkeypatch.setattr(fresh.server.sessions, "find", broken)
+    answer = fresh.http.post(
+        "/oauth/token", data={"grant_type": "refresh_token", "refresh_token": "x", "client_id": client_id}
+    )
+    assert answer.status_code == 500
+    assert answer.json() == {"error": "server_error", "error_description": "Internal error"}
+    page = browser.client.get("/account")
+    assert page.status_code == 500
+    assert "secret detail" not in page.text
+    assert "Something went wrong here" in page.text
+
+
+@pytest.mark.requirement("oauth.failures")
+def test_too_many_sign_ins_at_once_are_asked_to_come_again(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy(*_: object, **__: object) -> None:
+        raise Busy
+
+    monkeypatch.setattr(fresh.server, "sign_in", busy)
+    browser = fresh.browser()
+    token = browser.client.get("/oauth/login").text.partition('name="form_token" value="')[2].partition('"')[0]
+    answer = browser.client.post("/oauth/login", data={"form_token": token, "username": "a", "password": "b"})
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+
+
+@pytest.mark.requirement("oauth.failures")
+def test_hashing_has_two_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("auth.passwords.WAIT_SECONDS", 0.01)
+    passwords = Passwords(memory_kib=64, time_cost=1)
+    for _ in range(2):
+        passwords._slots.acquire()
+    with pytest.raises(Busy):
+        passwords.hash("x")
+    passwords._slots.release()
+    assert passwords.is_right("x", passwords.hash("x"))
+
+
+@pytest.mark.requirement("oauth.failures")
+def test_a_revocation_is_tried_until_it_has_come_through(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = fresh.tokens()
+    real, tries = fresh.database.atomically, []
+
+    def contested(work: Any) -> Any:
+        tries.append(1)
+        if len(tries) < 4:
+            raise Conflict("somebody was first")
+        return real(work)
+
+    monkeypatch.setattr(fresh.database, "atomically", contested)
+    assert fresh.server.disconnect(fresh.user.id, tokens["client_id"]) == 1
+    assert fresh.api(tokens["access_token"]).status_code == 401
+
+    def never(_work: Any) -> Any:
+        raise Conflict("always")
+
+    monkeypatch.setattr(fresh.database, "atomically", never)
+    with pytest.raises(Conflict):
+        fresh.server.disconnect(fresh.user.id, tokens["client_id"])
+    assert fresh.refresh(tokens["refresh_token"], tokens["client_id"]).json()["error"] == "invalid_grant"
+    fresh.server._swept_at = None
+    fresh.server.sweep()
+
+
+@pytest.mark.requirement("oauth.settings")
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"public_url": "bank.example"},
+        {"public_url": "ftp://bank.example"},
+        {"public_url": "https://"},
+        {"public_url": "https://bank.example/?a=b"},
+        {"public_url": "https://user@bank.example"},
+        {"auth_url": "https://bank.example/#x"},
+        {"registration": "maybe"},
+        {"registration_limit": "many"},
+        {"registration_limit": "0/hour"},
+        {"refresh_reuse_seconds": -1},
+        {"refresh_reuse_seconds": 61},
+    ],
+)
+def test_wrong_settings_stop_the_start(wrong: dict[str, Any]) -> None:
+    with pytest.raises(SettingWrong):
+        AuthSettings(**wrong)
+
+
+@pytest.mark.requirement("oauth.settings")
+def test_lifetimes_must_fit_into_each_other() -> None:
+
+    with pytest.raises(SettingWrong):
+        AuthSettings(access_lifetime=timedelta(days=31))
+    assert AuthSettings(auth_url="https://login.example/a/").served_path == "/a"
+    assert AuthSettings(refresh_reuse_seconds=60).refresh_reuse_seconds == 60
+
+
+@pytest.mark.requirement("oauth.keys")
+def test_a_missing_key_or_folder_is_one_sentence(tmp_path: Any) -> None:
+
+    (tmp_path / "file").write_text("")
+    now = datetime.fromisoformat("2026-11-20T12:00:00")
+    with pytest.raises(KeysUnusable):
+        KeyRing(tmp_path / "file" / "keys", now=now)
+    ring = KeyRing(tmp_path / "keys", now=now)
+    ring.path.unlink()
+    with pytest.raises(KeysUnusable, match="missing"):
+        AccessTokens(ring, issuer="a", audience="b").issue(
+            user_id="u", client_id="c", scopes=["read:accounts"], grant_id="g", now=now
+        )
+
+
+@pytest.mark.requirement("oauth.consent")
+def test_pages_in_the_wrong_order_lead_back(world: Any) -> None:
+    browser, client_id = world.browser(), world.register()
+    login = browser.authorize(client_id)
+    secret = login.headers["location"].partition("request=")[2]
+    assert browser.client.get(f"/oauth/consent?request={secret}").headers["location"] == login.headers["location"]
+    browser.sign_in(login)
+    assert "/oauth/consent" in browser.client.get(login.headers["location"]).headers["location"]
+    assert world.browser().client.get(login.headers["location"]).status_code == 400
+    assert browser.client.get("/oauth/consent?request=unknown").status_code == 400
+    assert browser.client.get("/oauth/consent").status_code == 400
+
+
+@pytest.mark.requirement("oauth.consent")
+def test_a_client_removed_meanwhile_gets_nothing(world: Any) -> None:
+    browser, client_id = world.browser(), world.register()
+    page = browser.sign_in(browser.authorize(client_id))
+    html = browser.client.get(page.headers["location"]).text
+
+    form = dict(re.findall(r'type="hidden" name="([^"]*)" value="([^"]*)"', html.partition("</form>")[0]))
+    world.server.remove_client(client_id)
+    answer = browser.client.post("/oauth/consent", data={**form, "decision": "allow"})
+    assert answer.status_code == 400
+    assert "location" not in answer.headers
