@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as StillRunning
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from connectors import connector as source
 from connectors.connector import Connector, Ready, SourceError, Waiting
@@ -74,6 +74,7 @@ class Refresher:
         self._after_import = after_import
         self._importers = ThreadPoolExecutor(max_workers=2, thread_name_prefix="import")
         self._running: dict[str, Future[None]] = {}
+        self._advanced_at: dict[str, datetime] = {}
         self._running_lock = threading.Lock()
         self._stop = threading.Event()
 
@@ -105,13 +106,14 @@ class Refresher:
         return jobs.find(self._database, user_id, job_id)
 
     def advance(self, job: Job, *, within: float = ANSWER_WITHIN) -> None:
-        """One step of the job in a thread of its own, waited for at most `within` seconds."""
+        """One step of the job in a thread of its own. Who began it waits for at most `within` seconds; who comes
+        meanwhile does not, so that many readers of one job hold up nobody else."""
         with self._running_lock:
-            future = self._running.get(job.id)
-            if future is None:
-                future = self._importers.submit(self._step, job)
-                self._running[job.id] = future
-                future.add_done_callback(lambda _done: self._forget(job.id))
+            if job.id in self._running:
+                return
+            future = self._running[job.id] = self._importers.submit(self._step, job)
+            self._advanced_at[job.id] = self._clock.now()
+        future.add_done_callback(lambda _done: self._forget(job.id))
         try:
             future.result(timeout=within)
         except StillRunning:
@@ -121,7 +123,7 @@ class Refresher:
         """Advance abandoned jobs until `close`: for a thread of its own; reading a job works without it."""
         while not self._stop.wait(WORKER_PAUSE):
             try:
-                for job in jobs.unfinished(self._database, untouched_since=self._clock.now() - ABANDONED):
+                for job in self._abandoned():
                     if self._stop.is_set():
                         return
                     self.advance(job)
@@ -134,6 +136,14 @@ class Refresher:
         """Finish what is being imported and stop."""
         self._stop.set()
         self._importers.shutdown(wait=True)
+
+    def _abandoned(self) -> list[Job]:
+        """Jobs that nobody has advanced for a while."""
+        unfinished = jobs.unfinished(self._database)
+        last = {job.id: self._advanced_at.get(job.id, job.created_at) for job in unfinished}
+        self._advanced_at = {id_: at for id_, at in last.items() if id_ in self._advanced_at}
+        now = self._clock.now()
+        return [job for job in unfinished if now - last[job.id] >= ABANDONED]
 
     def _forget(self, job_id: str) -> None:
         with self._running_lock:

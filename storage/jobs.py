@@ -88,11 +88,9 @@ def running(session: Session, connection_id: str) -> Job | None:
     return _job(rows[0]) if rows else None
 
 
-def unfinished(session: Session, *, untouched_since: datetime) -> list[Job]:
-    """Jobs that nobody has advanced since, oldest first."""
-    rows = session.rows(
-        f"SELECT {COLUMNS} FROM jobs WHERE {UNFINISHED} AND updated_at <= $1 ORDER BY created_at, id", untouched_since
-    )
+def unfinished(session: Session) -> list[Job]:
+    """Jobs that are not final, oldest first."""
+    rows = session.rows(f"SELECT {COLUMNS} FROM jobs WHERE {UNFINISHED} ORDER BY created_at, id")
     return [_job(row) for row in rows]
 
 
