@@ -9,6 +9,7 @@ from typing import BinaryIO
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.limits import (
     HEAD_BYTES,
+    ZIP_LISTING_BYTES_MAX,
     ZIP_MEMBER_BYTES_MAX,
     ZIP_MEMBERS_MAX,
     ZIP_RATIO_FREE_BYTES,
@@ -18,6 +19,8 @@ from connectors.limits import (
 
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 0x1
+_END = b"PK\x05\x06"  # signature of the end of the listing (APPNOTE 4.3.16)
+_END_BYTES_MAX = 22 + 65_535
 
 
 def detect(head: bytes) -> bool:
@@ -31,6 +34,7 @@ def members(stream: BinaryIO) -> Iterator[BinaryIO]:
     `LimitExceeded` for too many, too large, or too well compressed ones (sources 7), `UnsupportedFile` for encrypted
     or unusually packed ones, `MalformedFile` for damage; all of them also while a member is being read.
     """
+    _refuse_long_listing(stream)
     try:
         container = zipfile.ZipFile(stream)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
@@ -51,6 +55,20 @@ def members(stream: BinaryIO) -> Iterator[BinaryIO]:
             with io.BufferedReader(member, buffer_size=HEAD_BYTES) as reader:
                 yield reader
             total += member.count
+
+
+def _refuse_long_listing(stream: BinaryIO) -> None:
+    """The library would hold all of a listing of millions of files before its length could be seen."""
+    end = stream.seek(0, io.SEEK_END)
+    stream.seek(max(0, end - _END_BYTES_MAX))
+    tail = stream.read()
+    stream.seek(0)
+    place = tail.find(_END)
+    while place >= 0:
+        listing = tail[place + 12 : place + 16]  # bytes of the listing, wherever its end may be seen
+        if int.from_bytes(listing, "little") > ZIP_LISTING_BYTES_MAX:
+            raise LimitExceeded(f"more than {ZIP_MEMBERS_MAX} files in the ZIP container.")
+        place = tail.find(_END, place + 1)
 
 
 class _Member(io.RawIOBase):

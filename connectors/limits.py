@@ -21,6 +21,7 @@ XML_ENTRY_MARKS_MAX = 1_000_000  # "<" and "=" between two finished entries: abo
 XML_BALANCES_MAX = 10_000  # of one statement
 
 ZIP_MEMBERS_MAX = 100
+ZIP_LISTING_BYTES_MAX = 1024 * 1024  # the names of all members, thousands of them
 ZIP_MEMBER_BYTES_MAX = 64 * 1024 * 1024
 ZIP_TOTAL_BYTES_MAX = FILE_BYTES_MAX
 ZIP_RATIO_MAX = 200  # 200 MB of zeros make a ZIP of 190 KB: 1,028

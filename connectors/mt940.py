@@ -219,8 +219,7 @@ def _transaction(
         [(found.tag, found.lines) for found in extra], supplement, parts["customer"], is_german=_is_german(account)
     )
     code = bank_transaction_code_of(details.gvc, is_credit=amount > 0)
-    original = _ORIGINAL.search("".join(supplement))
-    is_original = original is not None and original[1] != currency
+    original_amount, original_currency = _original("".join(supplement), currency)
     return TransactionRecord(
         amount=amount,
         currency=currency,
@@ -241,8 +240,8 @@ def _transaction(
         gvc=details.gvc,
         swift_code=parts["type"].strip() if parts["type"] else None,
         bank_text=details.bank_text,
-        original_amount=_amount(original[2]) if original and is_original else None,
-        original_currency=original[1] if original and is_original else None,
+        original_amount=original_amount,
+        original_currency=original_currency,
         is_reversal=parts["mark"].startswith("R"),
         is_return=details.is_return or (code is not None and code[-4:] in _RETURNS),
     )
@@ -252,6 +251,17 @@ def _is_german(account: AccountRecord) -> bool:
     """Whether the three digits before a :86: are a GVC: an IBAN of Germany, or a German bank code before a number."""
     key = account.stable_key
     return key.startswith("DE") or (key[:8].isdigit() and key[8:9] == "/") or (account.bic or "")[4:6] == "DE"
+
+
+def _original(supplement: str, currency: str) -> tuple[Decimal | None, str | None]:
+    """/OCMT/USD12,50/: the amount in the currency it was paid in, where that is another one; without a sign."""
+    found = _ORIGINAL.search(supplement)
+    if found is None or found[1] == currency:
+        return None, None
+    try:
+        return _amount(found[2]), found[1]
+    except ValueError:
+        return None, None  # a text that only looks like one
 
 
 def _references(bank: str | None) -> tuple[str, ...]:

@@ -208,9 +208,20 @@ def test_text_before_the_first_and_after_the_last_booking_belongs_to_none(found:
 
 
 @pytest.mark.requirement("readers.mt940.original_amount")
-def test_the_amount_paid_abroad_is_kept(found: Gather, block: Text) -> None:
-    row = found(read, block(booking("x", line=":61:260130D1,00NTRFNONREF\n/OCMT/USD1,15/"))).only
-    assert (row.original_amount, row.original_currency) == (Decimal("1.15"), "USD")
+@pytest.mark.parametrize(
+    ("code", "amount", "currency"),
+    [
+        ("/OCMT/USD1,15/", Decimal("1.15"), "USD"),
+        ("/OCMT/USD1,15//CHGS/EUR0,10/", Decimal("1.15"), "USD"),
+        ("/OCMT/EUR1,00/", None, None),
+        ("/OCMT/USD1,1,5/", None, None),
+    ],
+)
+def test_the_amount_paid_abroad_is_kept(
+    code: str, amount: Decimal | None, currency: str | None, found: Gather, block: Text
+) -> None:
+    row = found(read, block(booking("x", line=f":61:260130D1,00NTRFNONREF\n{code}"))).only
+    assert (row.original_amount, row.original_currency) == (amount, currency)
 
 
 @pytest.mark.requirement("readers.references")

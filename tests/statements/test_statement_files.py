@@ -118,6 +118,16 @@ def test_the_number_of_files_is_limited(block: Text) -> None:
 
 
 @pytest.mark.requirement("security.zip")
+def test_a_listing_of_a_hundred_thousand_files_is_not_even_read(block: Text) -> None:
+    data = packed(("a", block(BOOKING)))
+    place = data.index(b"PK\x01\x02")
+    entry, end = data[place : data.index(b"PK\x05\x06")], bytearray(data[data.index(b"PK\x05\x06") :])
+    end[12:16] = (len(entry) * 100_000).to_bytes(4, "little")
+    with pytest.raises(LimitExceeded, match="more than 100 files"):
+        rows(data[:place] + entry * 100_000 + bytes(end))
+
+
+@pytest.mark.requirement("security.zip")
 def test_a_bomb_is_refused_while_it_is_read() -> None:
     data = packed(("bomb", b"0" * 3_000_000))
     with pytest.raises(LimitExceeded, match=f"{ZIP_RATIO_MAX} to 1"):
