@@ -4,6 +4,7 @@ import csv
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import date
 
 from connectors.card_numbers import hidden_card_number
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
@@ -145,7 +146,13 @@ class Reading:
 
     def _end_of_table(self) -> Iterator[Record]:
         if self.undated:
-            raise MalformedFile("No booking of the file has a date.")
+            newest = max((account.newest for account in self.accounts.values()), default=date.min)
+            if newest == date.min:
+                raise MalformedFile("No booking of the file has a date.")
+            for booking in self.undated:
+                record = replace(booking.record, booking_date=newest)
+                yield from self._booked(booking._replace(record=record, is_dated=True))
+            self.undated = []
         is_ignored, self_closing = self.layout.profile.is_ignored, self.metadata.closing is not None
         if not self.accounts and not is_ignored and (self.tables == 0 or self_closing):
             if self.layout.profile.name == "generic":

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import pytest
 
+from connectors.connector import MalformedFile
 from storage.records import AccountRecord, StatementRecord, TransactionRecord
 
 Read = Callable[..., tuple[list[AccountRecord], list[TransactionRecord], list[StatementRecord]]]
@@ -153,6 +154,20 @@ def test_a_pending_row_without_a_date_gets_the_newest_booked_day(read_csv: Read)
     assert [(row.amount, row.status, row.booking_date.day) for row in read_csv(text)[1]] == [
         (Decimal("-3.00"), "pending", 14), (Decimal("-12.00"), "booked", 14), (Decimal("5.00"), "booked", 13),
     ]  # fmt: skip
+
+
+@pytest.mark.requirement("readers.csv.profiles")
+def test_pending_rows_below_the_booked_ones_get_their_newest_day_too(read_csv: Read) -> None:
+    text = "Date,Description,Amount(GBP)\n14/03/2026,Books,12.00\n13/03/2026,Refund,-5.00\nPending,Cafe,3.00\n"
+    assert [row.booking_date.day for row in read_csv(text)[1]] == [14, 13, 14]
+    with pytest.raises(MalformedFile, match="No booking of the file has a date"):
+        read_csv("Date,Description,Amount(GBP)\nPending,Cafe,3.00\n")
+
+
+@pytest.mark.requirement("readers.csv.profiles")
+def test_a_line_of_totals_is_no_booking(read_csv: Read) -> None:
+    text = "Date,Narrative,Amount,Currency\n2026-03-02,Cafe,-3.00,GBP\nTotal,,-3.00,GBP\n"
+    assert [row.amount for row in read_csv(text)[1]] == [Decimal("-3.00")]
 
 
 @pytest.mark.requirement("readers.csv.profiles")
