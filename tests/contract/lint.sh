@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Both descriptions under the linters of others: openapi-spec-validator, Spectral, Redocly. Silent when nothing is found.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+python=python
+[ -x .venv/bin/python ] && python=.venv/bin/python
+tools=$(bash tests/clients/npm/install.sh)/node_modules/.bin || exit 1
+
+# CI=1 and the others: neither telemetry nor a look for newer versions
+export CI=1 NO_COLOR=1 REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_NOTIFICATIONS=true REDOCLY_SUPPRESS_UPDATE_NOTICE=true
+
+failed=0
+quietly() { # quietly WHAT COMMAND...: its output only where it fails
+    local log
+    if ! log=$("${@:2}" 2>&1); then
+        printf '\n-- %s\n%s\n' "$1" "$log" >&2
+        failed=1
+    fi
+}
+
+for description in openapi.json handlers/oauth-api.json; do
+    # the OAuth documents are public and take nothing, so no 4xx is theirs; their scheme tells readers where tokens are
+    exceptions=()
+    [ "$description" = openapi.json ] ||
+        exceptions=(--skip-rule operation-4xx-response --skip-rule no-unused-components)
+    quietly "openapi-spec-validator $description" "$python" -m openapi_spec_validator "$description"
+    quietly "spectral $description" \
+        "$tools/spectral" lint --fail-severity=hint --ruleset tests/contract/spectral.yaml "$description"
+    quietly "redocly $description" "$tools/redocly" lint --extends recommended-strict "${exceptions[@]}" "$description"
+done
+exit "$failed"
