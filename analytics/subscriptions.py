@@ -3,7 +3,7 @@
 import polars as pl
 
 from analytics.recurring.charges import eligible
-from analytics.recurring.choice import chosen, completed
+from analytics.recurring.choice import chosen, completed, continued
 from analytics.recurring.evidence import accepted, worth_fitting
 from analytics.recurring.groups import WHOSE, candidate_groups, with_group_keys
 from analytics.recurring.payees import with_payee
@@ -27,7 +27,7 @@ def detect(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
         found.append(streams)
         touched = left.join(streams, on="row", how="semi").select(*WHOSE, "payee").unique()
         left = left.join(streams, on="row", how="anti").join(touched, on=[*WHOSE, "payee"], how="semi")
-    return reported(rows, pl.concat(found))
+    return reported(rows, continued(rows, pl.concat(found)))
 
 
 def streams_in(rows: pl.DataFrame) -> pl.DataFrame:

@@ -10,7 +10,14 @@ ABSORBED_MAX = 0.25  # second collections are at most a quarter of a stream with
 WHOLE = 0.99  # of the payee's charges: nothing else is bought there
 STRANGER_DAYS = 1.0  # a charge this much beyond the tolerance was bought, not collected
 NEXT_DAYS_MAX = 4.0  # a charge of another price belongs to a stream only when it comes on the day
-NEXT_PRICE_MIN, NEXT_PRICE_MAX = 0.5, 2.0  # a new price is not another product
+NEXT_PRICE_MIN, NEXT_PRICE_MAX = 0.5, 2.1  # a new price is not another product
+PAUSE_MIN, PAUSE_MAX = 0.5, 2.2  # periods between the end of a stream and the beginning of its heir
+CHANGES_MAX = 2
+PERIODS = pl.DataFrame(
+    [("weekly", 7.0), ("biweekly", 14.0), ("monthly", 30.44), ("quarterly", 91.3), ("yearly", 365.25)],
+    schema=["frequency", "period_days"],
+    orient="row",
+)
 
 
 def chosen(members: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
@@ -99,3 +106,35 @@ def on_its_day(left: pl.DataFrame) -> pl.DataFrame:
     late = pl.col("late_days").abs()
     near = left.filter(late <= pl.min_horizontal("tolerance_days", pl.lit(NEXT_DAYS_MAX)))
     return near.sort(late, "row").unique(["group", "slot"], keep="first", maintain_order=True)
+
+
+def continued(charges: pl.DataFrame, streams: pl.DataFrame) -> pl.DataFrame:
+    """The streams, where one of the same payee and frequency ends when the other begins as one: a new mandate, a new
+    price, a moved billing day. (A chain of two such changes within the evidence is joined, too.)"""
+    for _ in range(CHANGES_MAX):
+        spans = (
+            streams.join(charges.select("row", *WHOSE, "payee", "days", "price"), on="row")
+            .sort("row")
+            .group_by("group")
+            .agg(
+                pl.col(*WHOSE, "payee", "frequency").last(),
+                first_day=pl.col("days").first(),
+                last_day=pl.col("days").last(),
+                first_price=pl.col("price").first(),
+                last_price=pl.col("price").last(),
+            )
+            .join(PERIODS, on="frequency")
+        )
+        pause = (pl.col("first_day_after") - pl.col("last_day")) / pl.col("period_days")
+        ratio = pl.col("first_price_after") / pl.col("last_price")
+        heirs = (
+            spans.join(spans, on=[*WHOSE, "payee", "frequency"], suffix="_after")
+            .filter(pause.is_between(PAUSE_MIN, PAUSE_MAX), ratio.is_between(NEXT_PRICE_MIN, NEXT_PRICE_MAX))
+            .sort(pause, "group", "group_after")
+            .unique("group", keep="first", maintain_order=True)
+            .unique("group_after", keep="first", maintain_order=True)
+            .select("group", heir="group_after")
+        )
+        streams = streams.join(heirs, on="group", how="left").with_columns(group=pl.coalesce("heir", "group"))
+        streams = streams.drop("heir")
+    return streams

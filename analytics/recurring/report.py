@@ -5,9 +5,11 @@ import hashlib
 import polars as pl
 
 from analytics.frames import SUBSCRIPTIONS
+from analytics.recurring.charges import EVIDENCE_MONTHS
 from analytics.recurring.payees import behind_intermediary_as_written
 
 WINDOW_MONTHS = 6  # interface 4.7
+MONTHS_OF_OLD_STREAMS = 4  # what began in the first months of the evidence may be older
 TRUE_UP = 1.9  # a single amount this many times the median is the yearly settlement of an instalment
 CHARGES_A_YEAR = {"weekly": 52, "biweekly": 26, "monthly": 12, "quarterly": 4, "yearly": 1}
 OVER_AFTER = {"weekly": "15d", "biweekly": "29d", "monthly": "2mo1d", "quarterly": "6mo1d", "yearly": "2y1d"}
@@ -35,7 +37,8 @@ def reported(rows: pl.DataFrame, streams: pl.DataFrame) -> pl.DataFrame:
         .agg(
             pl.col("user_id", "today", "currency", "frequency", "lattice", "score").last(),
             pl.col("payee").mode().min(),
-            mandate=one_mandate(),
+            mandate=pl.col("contract_key").drop_nulls().first(),
+            month_day=pl.col("booking_date").dt.day().median(),
             first_charged=pl.col("booking_date").first(),
             last_charged=pl.col("booking_date").last(),
             amount=-pl.col("amount").last(),
@@ -68,12 +71,6 @@ def is_true_up() -> pl.Expr:
     return lone & (pl.col("price") > TRUE_UP * pl.col("price").median().over("group")) & (pl.len().over("group") > 2)
 
 
-def one_mandate() -> pl.Expr:
-    """The mandate that all charges share, null when they do not."""
-    mandate = pl.col("contract_key")
-    return pl.when(mandate.is_not_null().all() & (mandate.n_unique() == 1)).then(mandate.first())
-
-
 def stream_name() -> pl.Expr:
     """The commonest enriched name that is no intermediary's; else what the bank wrote last, without the intermediary
     and reference numbers; else the creditor id or the IBAN. A purpose speaks to people, a creditor id does not: it
@@ -90,10 +87,13 @@ def stream_name() -> pl.Expr:
 
 
 def with_id(found: pl.DataFrame) -> pl.DataFrame:
-    """Adds `id`: whose stream it is, to whom, how often, and the how-manieth of its kind, oldest first; further
-    charges and new prices do not change it."""
+    """Adds `id`: a digest of whose stream it is, its first mandate or its payee, how often, and the how-manieth of
+    that kind it is. Neither further charges nor new prices change it, nor does the sliding of the evidence: streams
+    that began before it are told apart by their day of the month."""
     kind = ["user_id", "currency", pl.coalesce("mandate", "payee"), "frequency"]
-    place = pl.struct("first_charged", pl.col("charge_ids").list.first()).rank("ordinal").over(kind)
+    evidence_start = pl.col("today").dt.offset_by(f"-{EVIDENCE_MONTHS - MONTHS_OF_OLD_STREAMS}mo")
+    began = pl.max_horizontal("first_charged", evidence_start)
+    place = pl.struct(began.alias("began"), "month_day", pl.col("charge_ids").list.first()).rank("ordinal").over(kind)
     identities = found.select(pl.concat_str(*kind, place, separator="\x1f")).to_series()
     # Polars' own hash may change between its versions; this goes over the few streams, not over charges
     digests = ["sub_" + hashlib.sha256(identity.encode()).hexdigest()[:20] for identity in identities]

@@ -178,6 +178,31 @@ def test_the_id_survives_months_and_a_new_price() -> None:
     assert all(str(identity).startswith("sub_") for identity in ids[0].values())
 
 
+@pytest.mark.requirement("subscriptions.id")
+def test_the_ids_of_two_contracts_stay_theirs_while_old_evidence_slides_away() -> None:
+    months = [date(2023 + month // 12, month % 12 + 1, 1) for month in range(47)]
+    rows = [charge(f"early{day}", day + timedelta(days=2), "19.99", "Telco") for day in months]
+    rows += [charge(f"late{day}", day + timedelta(days=17), "39.99", "Telco") for day in months]
+    seen: dict[object, set[object]] = {}
+    for today in (date(2025, 11, 10), date(2025, 11, 25), date(2025, 12, 10), date(2026, 6, 25), date(2026, 10, 10)):
+        past = [row for row in rows if row["booking_date"] <= today]  # type: ignore[operator]  # a date
+        for stream in answer(past, today):
+            seen.setdefault(stream["amount"], set()).add(stream["id"])
+    assert {price: len(ids) for price, ids in seen.items()} == {Decimal("19.99"): 1, Decimal("39.99"): 1}
+
+
+@pytest.mark.requirement("subscriptions.id")
+def test_a_new_mandate_continues_the_stream_and_its_id() -> None:
+    months = [date(2026, month, 5) for month in range(1, 12)]
+    rows = [charge(f"m{day}", day, "63.00", "Verkehrsbund", mandate_reference="OLD") for day in months[:7]]
+    (before,) = answer(rows, date(2026, 7, 20))
+    rows += [charge(f"m{day}", day, "65.00", "Verkehrsbund", mandate_reference="NEW") for day in months[7:]]
+    (stream,) = answer(rows)
+    assert (stream["occurrences"], stream["amount"]) == (6, Decimal("65.00"))
+    assert len(stream["charge_ids"]) == 11  # type: ignore[arg-type]  # a list
+    assert stream["id"] == before["id"]
+
+
 @pytest.mark.requirement("subscriptions.evidence")
 def test_a_missing_type_changes_nothing_for_a_steady_price(
     charges_from: Callable[[list[Row]], pl.DataFrame],
