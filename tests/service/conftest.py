@@ -1,4 +1,4 @@
-"""The service as a client meets it: `bankdata demo` in a process of its own, on a port of its own, over a copied store."""
+"""The service as a client meets it: `bankdata demo` in a process and on a port of its own, over a copied store."""
 
 import os
 import shutil

@@ -1,0 +1,269 @@
+"""What an import does beside merging: pending rows, balances, gaps between statements, flags, the journal."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import date, timedelta
+from decimal import Decimal
+
+import pytest
+
+from storage import accounts, ingest, journal
+from storage.ingest import InvalidRecord
+from storage.records import AccountRecord, Batch, Record, StatementRecord
+from tests.storage.conftest import GIRO, Bank, bookings
+
+NewBank = Callable[..., Bank]
+COMPLETE = StatementRecord(is_pending_complete=True)
+
+
+def pending(table: str) -> list[Record]:
+    return [replace(record, status="pending") for record in bookings(table)]
+
+
+def bring_all(bank: Bank, records: list[Record], statement: StatementRecord | None = None) -> ingest.ImportReport:
+    """One batch of booked and pending rows together."""
+    bank.count += 1
+    flat: list[Record] = [GIRO, *records, *([statement] if statement else [])]
+    return bank.store([ingest.read(Batch(id=f"batch-{bank.count}", records=iter(flat)))])
+
+
+def stated(opening: str, first: str, closing: str, last: str, **further: object) -> StatementRecord:
+    """A statement: its opening balance at the end of a day, its closing balance at the end of another."""
+    given = {
+        "opening": Decimal(opening),
+        "opening_date": date.fromisoformat(first),
+        "closing": Decimal(closing),
+        "closing_date": date.fromisoformat(last),
+        "is_authoritative": True,
+    }
+    return StatementRecord(**(given | further))  # type: ignore[arg-type]  # the fields' names and types
+
+
+def entries(bank: Bank) -> list[tuple[str, str]]:
+    """Day and amount of the adjusting entries."""
+    rows = bank.rows("booking_date, amount, id, is_adjusting_entry")
+    return [(row["booking_date"].isoformat(), f"{row['amount']:.2f}") for row in rows if row["is_adjusting_entry"]]
+
+
+def balance(bank: Bank) -> Decimal | None:
+    (account,) = accounts.of_user(bank.database, bank.user.id)
+    return account.balance
+
+
+@pytest.mark.requirement("import.pending")
+def test_a_pending_row_is_kept_but_not_served(bank: Bank) -> None:
+    report = bring_all(bank, pending("2026-11-18 | -12.50 | Shop | Karte"))
+    assert report.new_transactions == 0
+    assert bank.ids() == set()
+    assert len(bank.rows("id, booking_date, amount", "pending_transactions")) == 1
+
+
+@pytest.mark.requirement("import.pending")
+def test_a_pending_row_that_books_under_another_text_keeps_id_and_created_at(bank: Bank) -> None:
+    bring_all(bank, pending("2026-11-18 | -12.50 | Shop Berlin | VORMERKUNG Shop Berlin"))
+    (before,) = bank.rows("id, created_at, booking_date, amount", "pending_transactions")
+    bank.now += timedelta(days=2)
+    booked = bookings("2026-11-20 | -12.50 | SHOP BERLIN SAGT DANKE | Kartenzahlung Shop Berlin 4711")
+    report = bring_all(bank, booked, COMPLETE)
+    (after,) = bank.rows("id, created_at, booking_date, amount")
+    assert (after["id"], after["created_at"]) == (before["id"], before["created_at"])
+    assert report.new_transactions == 1
+    assert report.changes == [(before["id"], "added")]
+    assert bank.rows("id, booking_date, amount", "pending_transactions") == []
+
+
+@pytest.mark.requirement("import.pending")
+@pytest.mark.parametrize(("day", "is_the_same"), [("2026-11-17", True), ("2026-11-18", False)])
+def test_a_pending_row_books_within_seven_days_or_not_at_all(bank: Bank, day: str, is_the_same: bool) -> None:
+    bring_all(bank, pending("2026-11-10 | -12.50 | Shop | Karte"))
+    (before,) = bank.rows("id, booking_date, amount", "pending_transactions")
+    bring_all(bank, bookings(f"{day} | -12.50 | Shop | Karte gebucht"))
+    assert (bank.ids() == {before["id"]}) is is_the_same
+
+
+@pytest.mark.requirement("import.pending")
+def test_a_complete_set_of_pending_rows_ends_the_others_and_an_incomplete_one_does_not(bank: Bank) -> None:
+    bring_all(bank, pending("2026-11-18 | -1.00 | A | a\n2026-11-18 | -2.00 | B | b"))
+    kept = {row["id"] for row in bank.rows("id, booking_date, amount", "pending_transactions") if row["amount"] == -2}
+    bring_all(bank, pending("2026-11-19 | -3.00 | C | c"))
+    assert len(bank.rows("id, booking_date, amount", "pending_transactions")) == 3
+    bring_all(bank, pending("2026-11-18 | -2.00 | B | b"), COMPLETE)
+    assert {row["id"] for row in bank.rows("id, booking_date, amount", "pending_transactions")} == kept
+    bring_all(bank, [], COMPLETE)
+    assert bank.rows("id, booking_date, amount", "pending_transactions") == []
+
+
+@pytest.mark.requirement("import.pending")
+def test_a_pending_row_whose_booking_is_there_already_is_not_kept(bank: Bank) -> None:
+    bank.bring(bookings("2026-11-19 | -12.50 | Shop | Karte"))
+    bring_all(bank, pending("2026-11-18 | -12.50 | Shop | Karte"))
+    assert bank.rows("id, booking_date, amount", "pending_transactions") == []
+    assert len(bank.ids()) == 1
+
+
+@pytest.mark.requirement("import.gaps")
+def test_money_that_moved_between_two_statements_becomes_one_adjusting_entry(bank: Bank) -> None:
+    october = bookings("2026-10-05 | -100.00 | A | a")
+    december = bookings("2026-12-05 | -50.00 | B | b")
+    bank.bring(october, statement=stated("1000", "2026-09-30", "900", "2026-10-31"))
+    assert entries(bank) == []
+    report = bank.bring(december, statement=stated("700", "2026-11-30", "650", "2026-12-31"))
+    assert entries(bank) == [("2026-11-29", "-200.00")]
+    assert report.new_transactions == 1
+    assert [change for _, change in report.changes] == ["added", "added"]
+    total = sum(row["amount"] for row in bank.rows("id, booking_date, amount"))
+    assert total == Decimal("650") - Decimal("1000")
+
+
+@pytest.mark.requirement("import.gaps")
+def test_an_adjusting_entry_shrinks_and_goes_as_older_files_fill_the_gap(bank: Bank) -> None:
+    bank.bring(bookings("2026-10-05 | -100.00 | A | a"), statement=stated("1000", "2026-09-30", "900", "2026-10-31"))
+    bank.bring(bookings("2026-12-05 | -50.00 | B | b"), statement=stated("700", "2026-11-30", "650", "2026-12-31"))
+    rows = bank.rows("id, booking_date, amount, is_adjusting_entry")
+    (entry,) = [row["id"] for row in rows if row["is_adjusting_entry"]]
+    report = bank.bring(bookings("2026-11-10 | -150.00 | C | c"))
+    assert entries(bank) == [("2026-11-29", "-50.00")]
+    assert (entry, "modified") in report.changes
+    november = bookings("2026-11-10 | -150.00 | C | c\n2026-11-20 | -50.00 | D | d")
+    report = bank.bring(november, statement=stated("900", "2026-10-31", "700", "2026-11-30"))
+    assert entries(bank) == []
+    assert (entry, "removed") in report.changes
+    assert report.new_transactions == 1
+
+
+@pytest.mark.requirement("import.gaps")
+@pytest.mark.parametrize(
+    "statement",
+    [
+        stated("700", "2026-11-30", "650", "2026-12-31", is_authoritative=False),
+        stated("700", "2026-11-30", "651", "2026-12-31"),
+    ],
+    ids=["not authoritative", "does not add up"],
+)
+def test_only_statements_that_add_up_and_claim_to_be_whole_make_entries(bank: Bank, statement: StatementRecord) -> None:
+    bank.bring(bookings("2026-10-05 | -100.00 | A | a"), statement=stated("1000", "2026-09-30", "900", "2026-10-31"))
+    bank.bring(bookings("2026-12-05 | -50.00 | B | b"), statement=statement)
+    assert entries(bank) == []
+
+
+@pytest.mark.requirement("import.balance")
+def test_the_balance_is_that_of_the_newest_statement_in_whatever_order_they_come(bank: Bank) -> None:
+    bank.bring([], statement=stated("0", "2026-10-31", "300", "2026-11-30", is_authoritative=False))
+    assert balance(bank) == 300
+    bank.bring([], statement=stated("0", "2026-09-30", "100", "2026-10-31", is_authoritative=False))
+    assert balance(bank) == 300
+
+
+@pytest.mark.requirement("import.balance")
+def test_of_two_statements_of_one_day_the_higher_number_counts(bank: Bank) -> None:
+    for number, closing in (("9", "90"), ("10", "100"), ("8", "80")):
+        said = stated("0", "2026-10-31", closing, "2026-11-30", sequence=number, is_authoritative=False)
+        bank.bring([], statement=said)
+    assert balance(bank) == 100
+
+
+@pytest.mark.requirement("import.balance")
+def test_an_account_whose_source_says_no_balance_has_none(bank: Bank) -> None:
+    bank.bring(bookings("2026-11-02 | -5.00 | Shop | x"))
+    assert balance(bank) is None
+
+
+@pytest.mark.requirement("isPotentialDuplicate")
+def test_a_look_alike_of_another_source_is_flagged_and_kept(new_bank: NewBank) -> None:
+    files, live = new_bank("eva", "Files"), new_bank("eva", "Bank")
+    files.bring(bookings("2026-11-02 | -49.90 | Zalando SE | Bestellung 4711 | references=servicer:1"))
+    live.bring(bookings("2026-11-03 | -49.90 | Zalando SE | Bestellung 4711 | references=servicer:2"), id_="other")
+    flags = [row["is_potential_duplicate"] for row in live.rows("id, booking_date, amount, is_potential_duplicate")]
+    assert flags == [False, True]
+
+
+@pytest.mark.requirement("isPotentialDuplicate")
+def test_equal_rows_of_one_file_are_real_and_not_flagged(bank: Bank) -> None:
+    bank.bring(bookings("2026-11-02 | -2.80 | Café | Kaffee") * 2)
+    rows = bank.rows("id, booking_date, amount, is_potential_duplicate")
+    assert [row["is_potential_duplicate"] for row in rows] == [False, False]
+
+
+@pytest.mark.requirement("journal")
+def test_the_journal_numbers_every_change_without_gaps_and_raises_the_data_version(bank: Bank) -> None:
+    first = bank.bring(bookings("2026-11-02 | -5.00 | A | a\n2026-11-03 | -6.00 | B | b"))
+    second = bank.bring(bookings("2026-11-04 | -7.00 | C | c"))
+    rows = bank.database.rows("SELECT * FROM journal WHERE user_id = $1 ORDER BY sequence", bank.user.id)
+    assert [row["sequence"] for row in rows] == [1, 2, 3]
+    assert {row["transaction_id"] for row in rows} == bank.ids()
+    assert [row["job_id"] for row in rows] == ["job-1", "job-1", "job-2"]
+    assert {row["change"] for row in rows} == {"added"}
+    assert (first.data_version, second.data_version) == (1, 2)
+
+
+@pytest.mark.requirement("journal")
+def test_the_journal_replayed_is_what_is_stored(bank: Bank) -> None:
+    bank.bring(bookings("2026-10-05 | -100.00 | A | a"), statement=stated("1000", "2026-09-30", "900", "2026-10-31"))
+    bank.bring(bookings("2026-12-05 | -50.00 | B | b"), statement=stated("700", "2026-11-30", "650", "2026-12-31"))
+    bank.bring(bookings("2026-11-10 | -200.00 | C | c"))
+    bank.bring(bookings("2026-11-10 | -200.00 | C | c"))
+    alive: set[str] = set()
+    for row in bank.database.rows("SELECT transaction_id, change FROM journal ORDER BY sequence"):
+        match row["change"]:
+            case "added":
+                assert row["transaction_id"] not in alive
+                alive.add(row["transaction_id"])
+            case "modified":
+                assert row["transaction_id"] in alive
+            case "removed":
+                alive.remove(row["transaction_id"])
+    assert alive == bank.ids()
+
+
+@pytest.mark.requirement("import.atomic")
+def test_an_import_that_breaks_off_leaves_nothing(bank: Bank, monkeypatch: pytest.MonkeyPatch) -> None:
+    bank.bring(bookings("2026-11-02 | -5.00 | A | a"))
+    before = dump(bank)
+
+    def fails(*_: object, **__: object) -> int:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(journal, "record", fails)
+    with pytest.raises(OSError, match="no space"):
+        bank.bring(bookings("2026-11-03 | -6.00 | B | b"), statement=stated("10", "2026-11-01", "4", "2026-11-03"))
+    assert dump(bank) == before
+
+
+@pytest.mark.requirement("import.atomic")
+def test_a_batch_with_one_bad_amount_is_refused_whole(bank: Bank) -> None:
+    for amount in ("NaN", "Infinity", "1E+15", "0.000001"):
+        with pytest.raises(InvalidRecord):
+            bank.bring(bookings(f"2026-11-02 | -5.00 | A | a\n2026-11-03 | {amount} | B | b"))
+    assert bank.ids() == set()
+    bank.bring(bookings("2026-11-02 | -999999999999999.99999 | A | a"))
+    (row,) = bank.rows("id, booking_date, amount")
+    assert row["amount"] == Decimal("-999999999999999.99999")
+
+
+@pytest.mark.requirement("import.atomic")
+def test_a_source_that_breaks_while_it_is_read_has_imported_nothing(bank: Bank) -> None:
+    def broken() -> Iterator[Record]:
+        yield GIRO
+        yield from bookings("2026-11-02 | -5.00 | A | a")
+        raise ValueError("cut off")
+
+    with pytest.raises(ValueError, match="cut off"):
+        ingest.read(Batch(id="b", records=broken()))
+    with pytest.raises(InvalidRecord, match="before its account"):
+        ingest.read(Batch(id="b", records=iter(bookings("2026-11-02 | -5.00 | A | a"))))
+
+
+@pytest.mark.requirement("isolation")
+def test_an_iban_that_two_users_have_is_two_accounts(new_bank: NewBank) -> None:
+    eva, adam = new_bank("eva"), new_bank("adam")
+    shared = AccountRecord(stable_key="x", iban=GIRO.iban, currency="EUR")
+    for each in (eva, adam):
+        each.bring(bookings("2026-11-02 | -5.00 | A | a"), account=shared)
+    assert len({row["id"] for row in eva.database.rows("SELECT id FROM accounts")}) == 2
+    assert not eva.ids() & adam.ids()
+
+
+def dump(bank: Bank) -> dict[str, list[str]]:
+    """Everything that is stored."""
+    tables = [row["table_name"] for row in bank.database.rows("SELECT table_name FROM duckdb_tables()")]
+    return {table: sorted(map(str, bank.database.rows(f"SELECT * FROM {table}"))) for table in tables}
