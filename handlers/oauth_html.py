@@ -27,6 +27,7 @@ from handlers.oauth_words import Words, words_for
 logger = logging.getLogger("bankdata.oauth")
 
 FORM_BYTES_MAX = 16_384
+DRAINED_BYTES_MAX = 1_048_576
 QUERY_BYTES_MAX = 16_384
 FIELDS_MAX = 100
 STYLE_PATH = "/oauth/style.css"
@@ -217,11 +218,15 @@ async def _form(request: Request) -> dict[str, str]:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
         raise Mistake("bad_form", status=415)
-    content = b""
+    content, size = b"", 0
     async for chunk in request.stream():
-        content += chunk
-        if len(content) > FORM_BYTES_MAX:
-            raise Mistake("too_large", status=413)
+        size += len(chunk)
+        # Read on and forget: a browser that is cut off while it sends never sees the answer
+        if size > DRAINED_BYTES_MAX:
+            break
+        content = content + chunk if size <= FORM_BYTES_MAX else b""
+    if size > FORM_BYTES_MAX:
+        raise Mistake("too_large", status=413)
     fields = _decoded(content, limit=FORM_BYTES_MAX)
     if any(len(values) > 1 for values in fields.values()):
         raise Mistake("bad_form")
