@@ -56,7 +56,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
     """The statements of the message, streaming; `MalformedFile`, `UnsupportedFile` or `LimitExceeded` otherwise."""
     source = _Window(stream)
     statement: _Statement | None = None
-    statements = entries = 0
+    statements = entries = bookings = 0
     events = etree.iterparse(
         source, events=("end",), tag=[f"{{*}}{name}" for name in (*_STATEMENTS, "Ntry")],
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, collect_ids=False,
@@ -83,7 +83,9 @@ def read(stream: BinaryIO) -> Iterator[Record]:
                 yield _account(statement)
             if is_entry:
                 transactions = _transactions(entry, details, statement, entries)
-                source.count += len(transactions)
+                bookings += len(transactions)
+                if bookings > ENTRIES_MAX:
+                    raise LimitExceeded(f"more than {ENTRIES_MAX} bookings in one file.")
                 yield from transactions
             else:
                 yield _closed(statement)
@@ -305,7 +307,6 @@ class _Window:
         self._stream = stream
         self._bytes = self._window_bytes = self._window_marks = 0
         self._has_begun = False
-        self.count = 0  # of transactions
         self.unswept = 0  # marks of elements that still hang in the tree
 
     def read(self, size: int = -1) -> bytes:
@@ -317,7 +318,7 @@ class _Window:
         marks = chunk.count(b"<") + chunk.count(b"=")
         self._window_marks += marks
         self.unswept += marks
-        if self._bytes > FILE_BYTES_MAX or self.count > ENTRIES_MAX:
+        if self._bytes > FILE_BYTES_MAX:
             raise LimitExceeded("the file is larger than allowed.")
         if self._window_bytes > XML_ENTRY_BYTES_MAX or self._window_marks > XML_ENTRY_MARKS_MAX:
             raise LimitExceeded("one entry of the file is larger than allowed.")

@@ -409,3 +409,136 @@ def test_control_and_bidi_characters_are_gone_and_long_texts_are_cut(found: Gath
     purpose = found(read, message(entry(details=details))).only.purpose
     assert purpose.startswith("ab cx")
     assert len(purpose) == 2000
+
+
+@pytest.mark.requirement("readers.camt.cards")
+def test_a_card_payment_names_the_shop_and_its_kind(found: Gather, message: Text, entry: Text) -> None:
+    shop = "<POI><Id><Id>1</Id><ShrtNm>Kiosk</ShrtNm></Id></POI>"
+    card = f"<CardTx>{shop}<Tx><MrchntCtgyCd>5411</MrchntCtgyCd></Tx></CardTx>"
+    for text in (entry(more=card), entry(details=card)):
+        booking = found(read, message(text)).only
+        assert (booking.merchant_name, booking.mcc) == ("Kiosk", "5411")
+    no_code = card.replace("5411", "54x1")
+    assert found(read, message(entry(more=no_code))).only.mcc is None
+
+
+@pytest.mark.requirement("readers.camt.counterpart")
+def test_the_ids_of_the_counterpart_go_with_its_role(found: Gather, message: Text, entry: Text) -> None:
+    identified = "<Id><OrgId><Othr><Id>X-1</Id></Othr><Othr><Id>DE98ZZZ09999999999</Id></Othr></OrgId></Id>"
+    parties = "".join(party(role, "N", identification=identified) for role in ("Dbtr", "Cdtr"))
+    details = f"<RltdPties>{parties}</RltdPties>"
+    paid = found(read, message(entry(mark="DBIT", details=details))).only
+    assert (paid.creditor_id, paid.debitor_id) == ("DE98ZZZ09999999999", None)
+    received = found(read, message(entry(mark="CRDT", details=details))).only
+    assert (received.creditor_id, received.debitor_id) == (None, "X-1")
+
+
+@pytest.mark.requirement("readers.camt.counterpart")
+def test_an_iban_in_the_wrong_place_is_taken_when_its_digits_check(found: Gather, message: Text, entry: Text) -> None:
+    account = "<RltdPties><Cdtr><Nm>C</Nm></Cdtr><CdtrAcct><Id><Othr><Id>{}</Id></Othr></Id></CdtrAcct></RltdPties>"
+    for written, iban in ((OTHER, OTHER), ("DE02120300000000202052", None), ("4711", None)):
+        assert found(read, message(entry(details=account.format(written)))).only.counterpart_iban == iban
+
+
+@pytest.mark.requirement("readers.camt.batch")
+def test_a_whole_batch_to_one_payee_keeps_the_payee(found: Gather, message: Text, entry: Text) -> None:
+    same = detail("1.00", "A") + detail("2.00", "A")
+    assert found(read, message(entry("12.34", more=BATCH.format(same)))).only.counterpart_name == "A"
+
+
+@pytest.mark.requirement("readers.camt.accounts")
+@pytest.mark.parametrize(
+    ("account", "key", "currency"),
+    [
+        ("<Id><PrtryAcct><Id>SE12 34</Id></PrtryAcct></Id>", "SE1234", "EUR"),
+        ("<Id/><Nm>Till</Nm>", "Till", "EUR"),
+        ("", "unnamed", "EUR"),
+        ("<Id><IBAN>CH9300762011623852957</IBAN></Id>", "CH9300762011623852957", "EUR"),
+    ],
+)
+def test_accounts_without_an_iban_or_a_currency(
+    account: str, key: str, currency: str, found: Gather, message: Text, entry: Text
+) -> None:
+    (record,) = found(read, message(entry(), account=account)).accounts
+    assert (record.stable_key, record.currency) == (key, currency)
+
+
+@pytest.mark.requirement("readers.camt.accounts")
+def test_without_any_amount_the_currency_is_the_country_s(found: Gather, message: Text) -> None:
+    (record,) = found(read, message(account="<Id><IBAN>CH9300762011623852957</IBAN></Id>")).accounts
+    assert record.currency == "CHF"
+
+
+@pytest.mark.requirement("readers.camt.balances")
+def test_of_several_balances_the_earliest_opens_and_the_latest_closes_in_the_account_s_currency(
+    found: Gather, message: Text, entry: Text, balance: Text
+) -> None:
+    balances = (
+        balance("OPBD", "7", "2026-01-01", currency="USD")
+        + balance("OPBD", "2", "2026-01-30")
+        + balance("OPBD", "1", "2026-01-29")
+        + balance("CLBD", "4", "2026-01-30")
+    )
+    text = message(entry(), balances=balances, after=balance("CLBD", "3", "2026-01-29"))
+    (statement,) = found(read, text).statements
+    assert (statement.opening, statement.closing) == (1, 4)
+
+
+@pytest.mark.requirement("readers.refusal")
+def test_an_entry_without_any_day_is_refused(found: Gather, message: Text, entry: Text) -> None:
+    with pytest.raises(MalformedFile, match="entry 1: has no date"):
+        found(read, message(entry(dates=""), header="<CreDtTm>today</CreDtTm>"))
+
+
+@pytest.mark.requirement("readers.refusal")
+def test_entries_belong_into_a_statement(found: Gather, message: Text, entry: Text) -> None:
+    outside = message().replace("<Stmt>", f"{entry()}<Stmt>")
+    with pytest.raises(MalformedFile, match="entry 1: stands outside a statement"):
+        found(read, outside)
+    nested = message(entry() + f"<Other>{entry()}</Other>")
+    with pytest.raises(MalformedFile, match="entry 2: stands outside its statement"):
+        found(read, nested)
+
+
+@pytest.mark.requirement("readers.refusal")
+def test_a_balance_that_is_no_number_is_refused(found: Gather, message: Text, balance: Text) -> None:
+    with pytest.raises(MalformedFile, match="a balance: its amount is not a number"):
+        found(read, message(balances=balance("CLBD", "12x")))
+
+
+@pytest.mark.requirement("security.limits")
+@pytest.mark.parametrize(("count", "is_read"), [(10_000, True), (10_001, False)])
+def test_the_balances_of_a_statement_are_limited(
+    count: int, is_read: bool, found: Gather, message: Text, balance: Text
+) -> None:
+    text = message(balances=balance("CLBD", "1") * count)
+    if is_read:
+        assert found(read, text).statements[0].closing == 1
+    else:
+        with pytest.raises(LimitExceeded, match="10000 balances"):
+            found(read, text)
+
+
+@pytest.mark.requirement("security.limits")
+def test_the_entries_of_a_file_are_limited(
+    monkeypatch: pytest.MonkeyPatch, found: Gather, message: Text, entry: Text
+) -> None:
+    monkeypatch.setattr("connectors.camt.ENTRIES_MAX", 2)
+    assert len(found(read, message(entry() * 2)).transactions) == 2
+    with pytest.raises(LimitExceeded, match="more than 2 bookings"):
+        found(read, message(entry() * 3))
+
+
+@pytest.mark.requirement("security.xml")
+def test_a_doctype_far_into_the_file_is_refused_too(found: Gather, message: Text, entry: Text) -> None:
+    text = message(entry()).replace("<Document", f"<!--{' ' * 100_000}--><!DOCTYPE Document><Document", 1)
+    with pytest.raises(UnsupportedFile, match="DOCTYPE"):
+        found(read, text)
+
+
+@pytest.mark.requirement("readers.camt")
+def test_thousands_of_entries_are_each_read_once(found: Gather, message: Text, entry: Text, balance: Text) -> None:
+    text = message("".join(entry(f"{n}", "CRDT") for n in range(1, 5001)), after=balance("CLBD", "9"))
+    result = found(read, text)
+    assert [row.amount for row in result.transactions] == list(range(1, 5001))
+    assert result.statements[0].closing == 9

@@ -354,3 +354,58 @@ def test_lines_have_a_limit(characters: int, found: Gather, block: Text) -> None
 def test_one_booking_has_a_limit_of_text(details: str, found: Gather, block: Text) -> None:
     with pytest.raises(LimitExceeded):
         found(read, block(booking(details)))
+
+
+@pytest.mark.requirement("readers.mt940")
+def test_ns_fields_of_old_german_programs(found: Gather, block: Text) -> None:
+    text = ":61:260130C1,00NMSCNONREF\n:NS:01Rechnung\n02Nummer 7\n15Erika\n16Muster\n17GUTSCHRIFT\n1812:30\nxx"
+    row = found(read, block(text)).only
+    assert (row.purpose, row.counterpart_name, row.bank_text) == ("Rechnung Nummer 7", "Erika Muster", "GUTSCHRIFT")
+
+
+@pytest.mark.requirement("readers.mt940.dutch")
+def test_a_slashed_text_without_a_name_is_all_purpose(found: Gather, block: Text) -> None:
+    row = found(read, block(booking("/TRCD/00100/"))).only
+    assert row.purpose == "/TRCD/00100/"
+    assert found(read, block(booking("/PURP/CD/SALA/NAME/X"))).only.purpose_code == "SALA"
+
+
+@pytest.mark.requirement("readers.mt940.balances")
+@pytest.mark.parametrize("field", [":62F:Dnullnull7414,3", ":62F:"])
+def test_an_empty_balance_is_not_stated(field: str, found: Gather, block: Text) -> None:
+    assert found(read, block(booking(), closing=field)).statements[0].closing is None
+
+
+@pytest.mark.requirement("readers.mt940.balances")
+def test_a_balance_of_no_day_still_counts(found: Gather, block: Text) -> None:
+    (statement,) = found(read, block(booking(), closing=":62F:C000000EUR87,66")).statements
+    assert (statement.closing, statement.closing_date) == (Decimal("87.66"), None)
+    with pytest.raises(MalformedFile, match="a balance with not an amount"):
+        found(read, block(booking(), closing=":62F:C260131EUR8,7,6"))
+
+
+@pytest.mark.requirement("readers.refusal")
+def test_a_file_without_a_field_is_refused(found: Gather) -> None:
+    with pytest.raises(MalformedFile, match="holds no statement"):
+        found(read, "nothing\nhere\n")
+
+
+@pytest.mark.requirement("readers.refusal")
+def test_a_lost_booking_would_be_noticed(monkeypatch: pytest.MonkeyPatch, found: Gather, block: Text) -> None:
+    monkeypatch.setattr("connectors.mt940._take", lambda *_: iter(()))
+    with pytest.raises(MalformedFile, match="1 lines begin with :61:, but 0 bookings"):
+        found(read, block(booking()))
+
+
+@pytest.mark.requirement("security.limits")
+def test_the_bookings_of_a_file_are_limited(monkeypatch: pytest.MonkeyPatch, found: Gather, block: Text) -> None:
+    monkeypatch.setattr("connectors.mt940.ENTRIES_MAX", 2)
+    assert len(found(read, block("\n".join([booking()] * 2))).transactions) == 2
+    with pytest.raises(LimitExceeded, match="more than 2 bookings"):
+        found(read, block("\n".join([booking()] * 3)))
+
+
+@pytest.mark.requirement("readers.refusal")
+def test_half_a_character_of_utf_16_is_refused(found: Gather, block: Text) -> None:
+    with pytest.raises(MalformedFile, match="not text in the encoding"):
+        found(read, block(booking()).encode("utf-16")[:-1])
