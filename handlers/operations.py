@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from handlers import accounts, reports, sync, transactions
+from handlers import accounts, explanations, reports, sync, transactions
 from handlers.request import Answer, Operation
 from handlers.services import Services
 
@@ -16,6 +16,11 @@ FUNCTIONS: Mapping[str, Callable[..., Answer]] = {
     "listSubscriptions": reports.list_subscriptions,
     "startSync": sync.start_sync,
     "getSyncJob": sync.get_sync_job,
+    "listCashflowTransactions": explanations.list_cashflow_transactions,
+    "listCategoryTransactions": explanations.list_category_transactions,
+    "listSubscriptionDetails": explanations.list_subscription_details,
+    "getSubscription": explanations.get_subscription,
+    "explainTransaction": explanations.explain_transaction,
 }
 """By operationId; each takes the services, the request, and the contract's parameters in snake_case."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from urllib.parse import urlencode
 
 import polars as pl
 
@@ -57,7 +58,16 @@ def list_subscriptions(services: Services, request: Request, *, account_ids: str
     """Recurring payments that were charged in the last six months and go on (decisions 21, 22)."""
     selected = selected_accounts(services.database, request.principal.user_id, account_ids)
     found = subscriptions_of(services.database, request.principal.user_id, selected, today=services.clock.today())
-    return Answer(body={"subscriptions": [wire.subscription(row) for row in found.iter_rows(named=True)]})
+    return Answer(
+        body={"subscriptions": [wire.subscription(row) for row in found.iter_rows(named=True)]},
+        headers={"link": _details_link(request, account_ids)},
+    )
+
+
+def _details_link(request: Request, account_ids: str | None) -> str:
+    """RFC 8288: the same list with ids and charges, which this body has no room for (decision 12)."""
+    query = f"?{urlencode({'accountIds': account_ids})}" if account_ids else ""
+    return f'<{request.path}/details{query}>; rel="alternate"'
 
 
 def money_of(services: Services, user_id: str, owned: Sequence[StoredAccount]) -> tuple[str, pl.DataFrame]:

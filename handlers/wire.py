@@ -9,6 +9,7 @@ import orjson
 
 from analytics.currencies import minor_digits
 from analytics.snapshot import Snapshot
+from analytics.subscription_history import History
 from storage.accounts import StoredAccount
 from storage.jobs import Job
 
@@ -122,6 +123,66 @@ def subscription(row: Mapping[str, Any]) -> Json:
         "lastCharged": day(row["last_charged"]),
         "occurrences": row["occurrences"],
     }
+
+
+def counted(
+    judged: Mapping[str, Any], row: Mapping[str, Any], accounts: Mapping[str, StoredAccount], currency: str
+) -> Json:
+    """CountedTransaction of the contract: a transaction, and what it adds to the figure that is explained."""
+    return {
+        **transaction(row, accounts),
+        "countedAs": judged["counted_as"],
+        "leftOut": judged["left_out"],
+        "countedAmount": money(judged["counted_amount"], currency),
+    }
+
+
+def subscription_detail(row: Mapping[str, Any], told: History, charges: Iterable[Json]) -> Json:
+    """SubscriptionDetail of the contract."""
+    currency, cadence = row["currency"], told.cadence
+    return {
+        **subscription(row),
+        "id": row["id"],
+        "confidence": round(row["confidence"], 2),
+        "firstCharged": day(told.first_charged),
+        "nextExpected": day(told.next_expected),
+        "cadence": {
+            "every": cadence.every,
+            "unit": cadence.unit,
+            "weekday": cadence.weekday,
+            "dayOfMonth": cadence.day_of_month,
+            "month": cadence.month,
+        },
+        "yearlyCost": money(told.yearly_cost, currency),
+        "priceHistory": [
+            {
+                "since": day(price.since),
+                "until": day(price.until),
+                "amount": money(price.amount, currency),
+                "change": money(price.change, currency) if price.change is not None else None,
+                "charges": price.charges,
+            }
+            for price in told.prices
+        ],
+        "missedCharges": [day(missed) for missed in told.missed],
+        "charges": list(charges),
+    }
+
+
+def charge(row: Mapping[str, Any], *, is_counted: bool) -> Json:
+    """SubscriptionCharge of the contract."""
+    return {
+        "transactionId": row["id"],
+        "accountId": row["account_id"],
+        "bookingDate": day(row["booking_date"]),
+        "amount": money(-row["amount"], row["currency"]),
+        "isOccurrence": is_counted,
+    }
+
+
+def derivation(value: str | None, rule: str | None, reason: str) -> Json:
+    """Derivation of the contract: a derived value, the rule that gave it, and the rule in words."""
+    return {"value": value, "rule": rule, "reason": reason}
 
 
 def job(value: Job) -> Json:

@@ -3,7 +3,7 @@
 Every query carries the user's id: the table is sorted by it, and that is also what keeps users apart.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -138,6 +138,24 @@ def bookings(
     """The selection's rows from `since` to `until`, both included, as analytics.frames.BOOKINGS."""
     condition, values = Selection(account_ids=account_ids, date_from=since, date_to=until).condition(user_id)
     return session.frame(f"SELECT {BOOKING_COLUMNS} FROM transactions WHERE {condition}", *values, schema=BOOKINGS)
+
+
+def pending(
+    session: Session, user_id: str, account_ids: Sequence[str] | None, *, since: date, until: date
+) -> pl.DataFrame:
+    """The same of rows that are not booked yet: explanations show what does not count until it is (decision 15)."""
+    condition, values = Selection(account_ids=account_ids, date_from=since, date_to=until).condition(user_id)
+    query = f"SELECT {BOOKING_COLUMNS} FROM pending_transactions WHERE {condition}"
+    return session.frame(query, *values, schema=BOOKINGS)
+
+
+def listed(session: Session, user_id: str, ids: Iterable[str], *, pending: bool = False) -> dict[str, Row]:
+    """The rows of these ids as a page lists them, by id; those of no booked (or pending) transaction are absent."""
+    table = "pending_transactions" if pending else "transactions"
+    rows = session.rows(
+        f"SELECT {LIST_COLUMNS} FROM {table} WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, list(ids)
+    )
+    return {row["id"]: row for row in rows}
 
 
 def charges(

@@ -90,6 +90,32 @@ def get_sync_job(request: Request, *, sync_id: str) -> dict[str, Any]:
     return {"syncId": sync_id, "status": "syncing", "error": None, "createdAt": MOMENT, "updatedAt": MOMENT}
 
 
+def list_cashflow_transactions(request: Request, *, month: str, account_ids: str | None) -> dict[str, Any]:
+    figures = {"month": month, "income": 0, "expenses": 0, "net": 0}
+    return {**figures, "currency": "EUR", "transactions": []}
+
+
+def list_category_transactions(request: Request, *, category: str, account_ids: str | None) -> dict[str, Any]:
+    figures = {"amount": 0, "percentage": 0, "totalExpenses": 0, "since": MOMENT, "until": MOMENT}
+    return {"category": category, "currency": "EUR", **figures, "transactions": []}
+
+
+def list_subscription_details(request: Request, *, account_ids: str | None) -> dict[str, Any]:
+    return {"subscriptions": []}
+
+
+def get_subscription(request: Request, *, id: str, account_ids: str | None) -> dict[str, Any]:
+    raise NotFound("Subscription not found")
+
+
+def explain_transaction(request: Request, *, id: str) -> dict[str, Any]:
+    if id != TRANSACTION_ID:
+        raise NotFound("Transaction not found")
+    why = {"value": None, "rule": None, "reason": "Nothing is known."}
+    transfer = {"accountId": None, "transactionId": None, "rule": None, "reason": "Nothing is known."}
+    return {"transactionId": id, "type": why, "category": why, "merchantName": why, "transfer": transfer}
+
+
 OPERATIONS: dict[str, Operation] = {
     "listAccounts": list_accounts,
     "listTransactions": list_transactions,
@@ -99,6 +125,11 @@ OPERATIONS: dict[str, Operation] = {
     "listSubscriptions": list_subscriptions,
     "startSync": start_sync,
     "getSyncJob": get_sync_job,
+    "listCashflowTransactions": list_cashflow_transactions,
+    "listCategoryTransactions": list_category_transactions,
+    "listSubscriptionDetails": list_subscription_details,
+    "getSubscription": get_subscription,
+    "explainTransaction": explain_transaction,
 }
 
 
