@@ -48,6 +48,11 @@ def prepare(services: Services, report: Report) -> None:
     report.progress("Preparing the demo bank", len(todo), len(todo))
 
 
+def user_id(name: str) -> str:
+    """The id of a demo user: ids of recurring payments are made of it, and one is an example of the contract."""
+    return f"u{uuid5(NAMESPACE, f'demo user {name}').hex[:20]}"
+
+
 def first_job_id(connection_id: str) -> str:
     """The id of a connection's first sync: the same in every demo, so that the contract's examples exist."""
     return f"syn_{uuid5(NAMESPACE, connection_id).hex}"
@@ -62,6 +67,7 @@ def _user(services: Services, user: DemoUser) -> None:
             has_subscription=user.has_subscription,
             home_currency=user.home_currency,
             now=services.clock.now(),
+            user_id=user_id(user.name),
         )
 
 
