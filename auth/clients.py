@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from auth import redirects
 from auth.errors import InvalidClientMetadata, InvalidRedirectUri, InvalidRequest
 from auth.scopes import SCOPES, scope_text
-from storage.oauth import Client
+from storage.oauth import Client, RegisteredBy
 
 NAME_LENGTH_MAX = 200
 NAME_DEFAULT = "Unnamed app"
@@ -160,7 +160,7 @@ def checked_client(*, name: str, redirect_uris: tuple[str, ...]) -> ClientMetada
 
 
 def new_client(
-    metadata: ClientMetadata, *, client_id: str, registered_by: Any, address_hash: str | None, now: datetime
+    metadata: ClientMetadata, *, client_id: str, registered_by: RegisteredBy, address_hash: str | None, now: datetime
 ) -> Client:
     """The row to be stored."""
     return Client(

@@ -49,15 +49,11 @@ class Sessions:
 
     def sign_in(self, before: Browser | None, user_id: str, *, now: datetime) -> Browser:
         """A new session id (against fixation); the open requests of the old one come along."""
+        return self._database.atomically(lambda session: self._replaced(session, before, user_id, now))
 
-        def work(session: Session) -> Browser:
-            browser = self._add(session, user_id, now)
-            if before is not None:
-                oauth.move_requests(session, from_session=before.id_hash, to_session=browser.id_hash)
-                oauth.remove_session(session, before.id_hash)
-            return browser
-
-        return self._database.atomically(work)
+    def sign_out_for_another(self, browser: Browser, *, now: datetime) -> Browser:
+        """A session of nobody that keeps the open requests, so that another person can answer them."""
+        return self._database.atomically(lambda session: self._replaced(session, browser, None, now))
 
     def end(self, browser: Browser) -> None:
         """Sign out."""
@@ -91,6 +87,13 @@ class Sessions:
         if not is_same(seal, derived(self._key, f"known:{user_id}:{nonce}.{day}")):
             return None
         return nonce if int(now.timestamp()) // 86400 - int(day) < KNOWN_BROWSER_LIFETIME.days else None
+
+    def _replaced(self, session: Session, before: Browser | None, user_id: str | None, now: datetime) -> Browser:
+        browser = self._add(session, user_id, now)
+        if before is not None:
+            oauth.move_requests(session, from_session=before.id_hash, to_session=browser.id_hash)
+            oauth.remove_session(session, before.id_hash)
+        return browser
 
     def _add(self, session: Session, user_id: str | None, now: datetime) -> Browser:
         secret = new_secret()

@@ -74,8 +74,13 @@ def change_password(site: Site, visit: Visit) -> Response:
 
 
 def sign_out(site: Site, visit: Visit) -> Response:
-    """End the session."""
+    """End the session; from the consent page the waiting request stays for whoever signs in next."""
     browser, _user = _signed_in(site, visit, "sign out")
+    secret = visit.form.get("request", "")
+    if secret and site.server.open_request(browser, secret):
+        response = site.redirect(f"{site.address('/oauth/login')}?request={secret}")
+        site.remember(response, site.server.sessions.sign_out_for_another(browser, now=site.server.now()))
+        return response
     site.server.sessions.end(browser)
     response = site.redirect(site.address("/oauth/login"))
     site.forget(response)

@@ -164,3 +164,19 @@ def test_the_operator_lists_and_revokes_grants(fresh: Any) -> None:
     assert not fresh.server.revoke_grant("nothing")
     assert fresh.api(tokens["access_token"]).status_code == 401
     assert fresh.server.connections() == []
+
+
+@pytest.mark.requirement("oauth.consent")
+def test_not_you_lets_somebody_else_answer_the_same_request(fresh: Any) -> None:
+    client_id = fresh.register()
+    browser = fresh.browser()
+    page = browser.sign_in(browser.authorize(client_id))
+    before = browser.client.cookies["bds_session"]
+    html = browser.client.get(page.headers["location"]).text
+    login = browser.client.post("/account/sign-out", data=forms(html)["sign-out"])
+    assert "/oauth/login?request=" in login.headers["location"]
+    assert browser.client.cookies["bds_session"] != before
+    answer = browser.consent(browser.sign_in(login, "bob"))
+    assert "code=" in answer.headers["location"]
+    assert [entry.user_name for entry in fresh.server.connections()] == []
+    assert fresh.http.get("/account", headers={"Cookie": f"bds_session={before}"}).status_code == 303
