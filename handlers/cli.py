@@ -73,6 +73,7 @@ def main() -> None:
     Try it: `bankdata demo`. For real: `bankdata users add NAME`, `bankdata connect ...`, `bankdata serve`.
     Settings come from the environment (BANKDATA_...); docs/operations.md lists them.
     """
+    os.umask(0o077)  # whatever is written is about somebody's money: nobody else reads it, wherever the folder is
     os.umask(0o077)  # whatever is written is the owner's alone
 
 
@@ -361,6 +362,28 @@ def rates() -> None:
 def rates_update(file: Path, data_dir: Path | None) -> None:
     """Take newer rates from an ECB file."""
     _run("rates update", data_dir, file=str(file.absolute()))
+
+
+@main.group("connections")
+def connections_() -> None:
+    """The bank connections of the users."""
+
+
+@connections_.command("list")
+@click.option("--user", help="Only this user's.")
+@data_option
+def connections_list(user: str | None, data_dir: Path | None) -> None:
+    """List connections: id, user, bank, kind, state."""
+    _run("connections list", data_dir, user=user)
+
+
+@connections_.command("remove")
+@click.argument("connection_id")
+@click.option("--user", required=True, help="Whose connection.")
+@data_option
+def connections_remove(connection_id: str, user: str, data_dir: Path | None) -> None:
+    """End a connection; its accounts and transactions stay readable."""
+    _run("connections remove", data_dir, user=user, connection_id=connection_id)
 
 
 @main.command()

@@ -26,7 +26,7 @@ from handlers.refresh import Started
 from handlers.services import BACKUPS_FOLDER, CLOCK_OFFSET, IS_DEMO, Services
 from storage import connections, jobs, journal, maintenance, memory, rules, schema, transactions, users
 from storage.connections import StoredConnection
-from storage.database import Session, StoreError, Transaction
+from storage.database import Conflict, Session, StoreError, Transaction
 from storage.derivation import derive_again
 from storage.jobs import Job
 from storage.users import User
@@ -305,6 +305,24 @@ def first_sync(
     return _watch(services, report, connection, started)
 
 
+def connections_list(services: Services, report: Report, *, user: str | None) -> None:
+    """The bank connections with their state."""
+    for each in [_user(services, user)] if user else users.everyone(services.database):
+        for connection in connections.of_user(services.database, each.id):
+            report.line(
+                f"{connection.id}\t{each.name}\t{connection.bank_name}\t{connection.connector}\t{connection.status}"
+            )
+
+
+def connections_remove(services: Services, report: Report, *, user: str, connection_id: str) -> None:
+    """End a connection; what it brought stays readable."""
+    owner = _user(services, user)
+    if connection_id not in {each.id for each in connections.of_user(services.database, owner.id)}:
+        raise CommandError("The user has no connection of this id. `bankdata connections list` shows them.")
+    connections.remove(services.database, owner.id, connection_id)
+    report.note("Removed. Its accounts and transactions stay; connecting the bank again renews it.")
+
+
 def sync(services: Services, report: Report, *, user: str | None) -> None:
     """Sync the connections of one user or of everybody, under the same rate rule as POST /sync."""
     who = [_user(services, user)] if user else users.everyone(services.database)
@@ -456,6 +474,8 @@ COMMANDS: Mapping[str, Command] = {
     "rules apply": rules_apply,
     "correct": correct,
     "rates update": rates_update,
+    "connections list": connections_list,
+    "connections remove": connections_remove,
     "sync": sync,
     "clock advance": clock_advance,
     "clients list": clients_list,
@@ -477,3 +497,5 @@ def perform(services: Services, name: str, arguments: Mapping[str, Any], report:
         COMMANDS[name](services, report, **arguments)
     except (StoreError, ProfileError) as error:
         raise CommandError(str(error)) from error
+    except Conflict as error:
+        raise CommandError("Something else changed the same data at the same time. Try again.") from error

@@ -121,6 +121,15 @@ def set_status(session: Session, connection_id: str, status: Status) -> None:
     session.execute("UPDATE connections SET status = $2 WHERE id = $1", connection_id, status)
 
 
+def remove(session: Session, user_id: str, connection_id: str) -> None:
+    """The connection ends; its accounts and transactions stay readable (decision 23)."""
+    session.execute(
+        "UPDATE connections SET status = 'DISCONNECTED', settings = '{}' WHERE user_id = $1 AND id = $2",
+        user_id,
+        connection_id,
+    )
+
+
 def set_settings(session: Session, connection_id: str, settings: dict[str, Any]) -> None:
     """Replace what the connector reads."""
     session.execute("UPDATE connections SET settings = $2 WHERE id = $1", connection_id, as_json(settings))

@@ -1,0 +1,53 @@
+"""A connection's way from connecting to removal and back (decision 23)."""
+
+from datetime import datetime
+
+import pytest
+
+from storage import accounts, connections
+from storage.database import Database
+from tests.storage.conftest import Bank, bookings, make_bank
+
+
+@pytest.fixture
+def bank(database: Database, now: datetime) -> Bank:
+    return make_bank(database, now)
+
+
+@pytest.mark.requirement("decision 23")
+def test_a_removed_connection_is_not_synced_and_its_data_stay(bank: Bank) -> None:
+    bank.bring(bookings("2026-11-02 | -5.00 | Shop | x"))
+    connections.remove(bank.database, bank.user.id, bank.connection.id)
+    assert connections.of_user(bank.database, bank.user.id) == []
+    assert connections.statuses(bank.database, bank.user.id) == {bank.connection.id: "DISCONNECTED"}
+    assert len(accounts.of_user(bank.database, bank.user.id)) == 1
+    assert len(bank.ids()) == 1
+
+
+@pytest.mark.requirement("decision 23")
+def test_connecting_again_renews_a_removed_connection(bank: Bank) -> None:
+    connections.remove(bank.database, bank.user.id, bank.connection.id)
+    removed = connections.find(bank.database, bank.user.id, bank.connection.id)
+    assert removed is not None
+    renewed = connections.renew(bank.database, removed, settings={"accounts": 2})
+    assert (renewed.status, renewed.settings) == ("ACTIVE", {"accounts": 2})
+
+
+@pytest.mark.requirement("decision 23")
+def test_three_failures_in_a_row_are_an_error_that_the_next_success_cures(bank: Bank) -> None:
+    def state() -> str:
+        return connections.statuses(bank.database, bank.user.id)[bank.connection.id]
+
+    for expected in ("ACTIVE", "ACTIVE", "ERROR", "ERROR"):
+        connections.record_failure(bank.database, bank.connection.id, status=None)
+        assert state() == expected
+    connections.record_success(bank.database, bank.connection.id, cursor={})
+    assert state() == "ACTIVE"
+    connections.record_failure(bank.database, bank.connection.id, status=None)
+    assert state() == "ACTIVE"
+
+
+@pytest.mark.requirement("decision 23")
+def test_a_reason_that_needs_the_user_is_the_state_at_once(bank: Bank) -> None:
+    connections.record_failure(bank.database, bank.connection.id, status="EXPIRED")
+    assert connections.statuses(bank.database, bank.user.id)[bank.connection.id] == "EXPIRED"
