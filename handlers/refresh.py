@@ -17,7 +17,7 @@ from connectors.connector import Connector, Ready, SourceError, Waiting
 from handlers.clock import Clock
 from storage import accounts, connections, ingest, jobs, users
 from storage.connections import StoredConnection
-from storage.database import Conflict, Database, Session, Transaction
+from storage.database import Conflict, Database, Session, StoreError, Transaction
 from storage.ingest import InvalidRecord, ReadBatch
 from storage.jobs import Job
 from storage.records import Batch
@@ -163,7 +163,7 @@ class Refresher:
         except SourceError as error:
             log.warning("job %s failed: %s %s", job.id, type(error).__name__, error.detail)
             self._fail(leased, connection, str(error), STATUS_AFTER.get(type(error)))
-        except InvalidRecord as error:
+        except (InvalidRecord, StoreError) as error:
             self._fail(leased, connection, str(error), None)
         except Exception:
             log.exception("job %s failed", job.id)

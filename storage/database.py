@@ -6,6 +6,7 @@ transaction. The SQL is the part that PostgreSQL understands too: `$1` parameter
 
 import json
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -20,6 +21,7 @@ T = TypeVar("T")
 
 MEMORY_LIMIT = "256MB"  # the server's promise is 400 MB in all; larger sorts spill to disk
 CONFLICT_TRIES = 5
+DISK_FULL = re.compile("no space left|file too large|disk quota exceeded", re.IGNORECASE)  # ENOSPC, EFBIG, EDQUOT
 
 
 class StoreError(Exception):
@@ -248,13 +250,11 @@ def _harden(connection: duckdb.DuckDBPyConnection, export_folder: Path) -> None:
 def _translated() -> Iterator[None]:
     try:
         yield
-    except duckdb.TransactionException as error:
-        raise Conflict(_first_line(error)) from error
-    except duckdb.ConstraintException as error:
-        raise Conflict(_first_line(error)) from error
-    except (duckdb.IOException, duckdb.FatalException) as error:
-        if "no space" in str(error).lower() or "disk" in str(error).lower():
+    except duckdb.Error as error:
+        if DISK_FULL.search(str(error)):  # DuckDB wraps it in whatever was going on, also in a failed commit
             raise StoreFull(StoreFull.__doc__) from error
+        if isinstance(error, duckdb.TransactionException | duckdb.ConstraintException):
+            raise Conflict(_first_line(error)) from error
         raise
 
 

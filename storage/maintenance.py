@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from storage.database import Database, StoreError
+from storage.database import Database, StoreError, Transaction
 
 FREE_BYTES_MIN = 500 * 2**20
 STORE_NAME = "bankdata.duckdb"
@@ -39,7 +39,8 @@ def compact(database: Database) -> int:
     Rows imported since the last time lie unsorted at the end and are scanned by every query: about 1.5 ms for a
     million of them. Not `CREATE TABLE AS ... ORDER BY` and rename: that loses imports committed meanwhile.
     """
-    with database.transaction() as session:
+
+    def work(session: Transaction) -> int:
         session.execute(
             "CREATE TEMP TABLE sorted AS SELECT * FROM transactions ORDER BY user_id, booking_date DESC, id"
         )
@@ -47,3 +48,5 @@ def compact(database: Database) -> int:
         session.execute("INSERT INTO transactions SELECT * FROM sorted")
         session.execute("DROP TABLE sorted")
         return int(session.rows("SELECT count(*) AS n FROM transactions")[0]["n"])
+
+    return database.atomically(work)

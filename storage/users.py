@@ -1,5 +1,6 @@
 """The people whose accounts these are."""
 
+import threading
 from dataclasses import dataclass
 from datetime import datetime
 from secrets import token_hex
@@ -7,6 +8,9 @@ from secrets import token_hex
 from storage.database import Database, Row, Session, StoreError
 
 COLUMNS = "id, name, password_hash, has_subscription, home_currency, data_version, created_at"
+
+
+_ADDING = threading.Lock()  # two rows of one name conflict with nothing; one process opens the store, so this is enough
 
 
 class UserExists(StoreError):
@@ -88,7 +92,8 @@ def add(
         )
         return user
 
-    return database.atomically(work)
+    with _ADDING:
+        return database.atomically(work)
 
 
 def set_password_hash(session: Session, user_id: str, password_hash: str) -> None:

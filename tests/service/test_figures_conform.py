@@ -54,7 +54,7 @@ class Books:
         self.rows = rows
         self.other_side = self._other_sides()
 
-    def exact(self, path: str, **parameters: object) -> Json:
+    def exact(self, path: str, **parameters: str | int) -> Json:
         answer = self.client.get(path, params=parameters)
         assert answer.status_code == 200, answer.text
         body: Json = json.loads(answer.text, parse_float=Decimal, parse_int=Decimal)

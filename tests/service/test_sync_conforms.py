@@ -1,6 +1,6 @@
 """POST /sync and GET /sync/{syncId}: states, rate rule, failures and new days, on a server whose clock we move."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 
 import httpx
@@ -16,7 +16,7 @@ NewUser = Callable[..., httpx.Client]
 
 
 @pytest.fixture
-def new_user(own_service: Served) -> Iterator[NewUser]:
+def new_user(own_service: Served) -> NewUser:
     """A user with so many banks of one account each; the faults of each bank show from the second sync on."""
 
     def make(*faults: str | None) -> httpx.Client:

@@ -1,6 +1,6 @@
 """What an import does beside merging: pending rows, balances, gaps between statements, flags, the journal."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
@@ -20,7 +20,7 @@ def pending(table: str) -> list[Record]:
     return [replace(record, status="pending") for record in bookings(table)]
 
 
-def bring_all(bank: Bank, records: list[Record], statement: StatementRecord | None = None) -> ingest.ImportReport:
+def bring_all(bank: Bank, records: Sequence[Record], statement: StatementRecord | None = None) -> ingest.ImportReport:
     """One batch of booked and pending rows together."""
     bank.count += 1
     flat: list[Record] = [GIRO, *records, *([statement] if statement else [])]

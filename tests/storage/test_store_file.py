@@ -1,0 +1,260 @@
+"""The store as a file: who may open it, what it refuses, and what looking after it keeps."""
+
+import os
+import resource
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from analytics.frames import SUBSCRIPTIONS
+from storage import accounts, detections, jobs, maintenance, rules, schema, users
+from storage.database import Database, StoreFull, StoreInUse, StoreUnreadable
+from storage.maintenance import BackupFailed
+from storage.records import StatementRecord
+from storage.schema import StoreNewer
+from tests.storage.conftest import Bank, bookings, make_bank
+
+NewBank = Callable[..., Bank]
+
+
+def dump(database: Database) -> dict[str, list[str]]:
+    """Everything that is stored."""
+    tables = [row["table_name"] for row in database.rows("SELECT table_name FROM duckdb_tables() WHERE NOT temporary")]
+    return {table: sorted(map(str, database.rows(f"SELECT * FROM {table}"))) for table in tables}
+
+
+def elsewhere(path: Path, lines: str) -> str:
+    """What another process prints that works on the same file."""
+    program = f"from pathlib import Path\nfrom storage.database import *\npath = Path({str(path)!r})\n{lines}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    return done.stdout + done.stderr
+
+
+@pytest.mark.requirement("store.newer")
+def test_a_store_of_a_newer_version_is_refused_and_left_as_it_is(database: Database, now: datetime) -> None:
+    database.execute("INSERT INTO schema_version VALUES (999, '999_future.sql', $1)", now)
+    before = dump(database)
+    with pytest.raises(StoreNewer, match=r"schema version 999.*Update the program or restore a backup"):
+        schema.migrate(database, now=now)
+    assert dump(database) == before
+
+
+@pytest.mark.requirement("store.migrations")
+def test_migrations_run_once_in_order_and_from_every_older_version(tmp_path: Path, now: datetime) -> None:
+    known = schema.migrations()
+    assert [each.number for each in known] == list(range(1, len(known) + 1))
+    whole = Database(tmp_path / "whole.duckdb")
+    assert schema.migrate(whole, now=now) == [each.name for each in known]
+    assert schema.migrate(whole, now=now) == []
+    columns = "SELECT table_name, column_name, data_type FROM duckdb_columns() ORDER BY ALL"
+    expected = whole.rows(columns)
+    for done in range(len(known)):
+        older = Database(tmp_path / f"older{done}.duckdb")
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(schema, "migrations", lambda done=done: known[: done or 1])
+            schema.migrate(older, now=now)
+        schema.migrate(older, now=now)
+        assert older.rows(columns) == expected
+        older.close()
+    whole.close()
+
+
+@pytest.mark.requirement("store.unreadable")
+@pytest.mark.parametrize("content", [b"not a store" * 1000, b"\x00" * 8192, b"DUCK"])
+def test_a_file_that_is_no_store_is_named_and_left_as_it_is(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "bankdata.duckdb"
+    path.write_bytes(content)
+    with pytest.raises(StoreUnreadable, match=r"bankdata\.duckdb cannot be read as a store") as caught:
+        Database(path)
+    assert "\n" not in str(caught.value)
+    assert path.read_bytes() == content
+
+
+@pytest.mark.requirement("store.unreadable")
+def test_a_folder_in_its_place_is_no_store(tmp_path: Path) -> None:
+    (tmp_path / "bankdata.duckdb").mkdir()
+    with pytest.raises(StoreUnreadable):
+        Database(tmp_path / "bankdata.duckdb")
+
+
+@pytest.mark.requirement("store.one-process")
+def test_a_second_process_is_refused_and_the_first_goes_on(database: Database) -> None:
+    said = elsewhere(
+        database.path, "try:\n    Database(path)\nexcept StoreInUse as error:\n    print('refused', error)"
+    )
+    assert said == f"refused {database.path} is open in another process\n"
+    assert database.rows("SELECT 1 AS one") == [{"one": 1}]
+
+
+@pytest.mark.requirement("store.one-process")
+def test_a_store_that_another_process_has_is_refused_here(tmp_path: Path) -> None:
+    path = tmp_path / "bankdata.duckdb"
+    program = f"import sys\nfrom pathlib import Path\nfrom storage.database import Database\nd = Database(Path({str(path)!r}))\nprint('open', flush=True)\nsys.stdin.read()"  # noqa: E501
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"open\n"
+        with pytest.raises(StoreInUse):
+            Database(path)
+        assert other.stdin is not None
+        other.stdin.close()
+    Database(path).close()
+
+
+@pytest.mark.requirement("store.private")
+def test_the_file_is_its_owners_alone(database: Database) -> None:
+    assert database.path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.requirement("store.hardened")
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT * FROM read_text('/etc/hostname')",
+        "COPY (SELECT 1) TO '/tmp/bankdata-test-escape.csv'",
+        "ATTACH '/tmp/bankdata-test-escape.duckdb' AS other",
+        "INSTALL httpfs",
+        "SET enable_external_access = true",
+    ],
+)
+def test_sql_reaches_nothing_outside_the_store(database: Database, statement: str) -> None:
+    with pytest.raises(Exception, match=r"disabled|locked|not allowed|Cannot"):
+        database.execute(statement)
+
+
+@pytest.mark.requirement("backup")
+def test_a_backup_made_while_imports_run_is_whole_and_can_be_opened(bank: Bank, tmp_path: Path, now: datetime) -> None:
+    stop = threading.Event()
+    acknowledged: list[int] = [0]
+
+    def imports() -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            rows = bookings(f"2026-11-02 | -{number}.01 | A | {number}\n2026-11-02 | -{number}.02 | B | {number}")
+            bank.bring(rows, statement=StatementRecord(closing=None))
+            acknowledged[0] = 2 * number
+
+    writer = threading.Thread(target=imports)
+    writer.start()
+    copies = []
+    try:
+        for number in range(4):
+            least = acknowledged[0]
+            folder = tmp_path / "backups" / str(number)
+            copies.append((least, maintenance.backup(bank.database, folder)))
+    finally:
+        stop.set()
+        writer.join()
+    for least, folder in copies:
+        copy = Database(folder / maintenance.STORE_NAME)
+        assert schema.migrate(copy, now=now) == []
+        rows = copy.rows("SELECT count(*) AS n FROM transactions")[0]["n"]
+        assert rows >= least
+        assert rows % 2 == 0, "half an import"
+        assert copy.rows("SELECT count(*) AS n FROM journal")[0]["n"] == rows
+        assert copy.rows("SELECT journal_sequence AS n FROM users")[0]["n"] == rows
+        copy.close()
+
+
+@pytest.mark.requirement("backup")
+def test_a_backup_holds_everything_and_an_older_one_is_never_overwritten(bank: Bank, tmp_path: Path) -> None:
+    bank.bring(bookings("2026-11-02 | -5.00 | A | a"))
+    key = tmp_path / "key.json"
+    key.write_text("secret")
+    folder = maintenance.backup(bank.database, tmp_path / "backups" / "one", also=[key])
+    assert (folder / "key.json").read_text() == "secret"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    copy = Database(folder / maintenance.STORE_NAME)
+    assert dump(copy) == dump(bank.database)
+    copy.close()
+    with pytest.raises(BackupFailed, match="exists already"):
+        maintenance.backup(bank.database, folder)
+
+
+@pytest.mark.requirement("compact")
+def test_compacting_sorts_the_rows_and_loses_none_that_arrive_meanwhile(bank: Bank) -> None:
+    done = threading.Event()
+
+    def imports() -> None:
+        for number in range(30):
+            bank.bring(bookings(f"2026-{number % 11 + 1:02d}-02 | -{number}.01 | A | {number}"))
+        done.set()
+
+    writer = threading.Thread(target=imports)
+    writer.start()
+    while not done.is_set():
+        maintenance.compact(bank.database)
+    writer.join()
+    assert maintenance.compact(bank.database) == 30
+    days = [row["booking_date"] for row in bank.database.rows("SELECT booking_date FROM transactions")]
+    assert days == sorted(days, reverse=True)
+    assert len(bank.ids()) == 30
+
+
+@pytest.mark.requirement("store.full-disk")
+def test_a_full_disk_is_one_sentence_and_loses_nothing_that_was_stored(tmp_path: Path, now: datetime) -> None:
+    """A limit on the size of files stands for the full disk: writing fails in the same place in the same way."""
+    database = Database(tmp_path / "bankdata.duckdb")
+    schema.migrate(database, now=now)
+    bank = make_bank(database, now)
+    bank.bring(bookings("2026-11-02 | -5.00 | A | a"))
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    largest = max(path.stat().st_size for path in tmp_path.iterdir())
+    large = bookings("\n".join(f"2026-11-03 | -{n}.00 | {os.urandom(200).hex()} | {n}" for n in range(1, 1200)))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest + 50_000, limit[1]))
+    try:
+        with pytest.raises(StoreFull, match=r"The disk of the store is full; nothing of this change was stored\."):
+            bank.bring(large)
+        assert len(bank.ids()) == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert bank.bring(large).new_transactions == 1199
+    database.close()
+    again = Database(tmp_path / "bankdata.duckdb")
+    assert again.rows("SELECT count(*) AS n FROM transactions") == [{"n": 1200}]
+    again.close()
+
+
+@pytest.mark.requirement("users.remove")
+def test_removing_a_user_leaves_no_row_of_the_user_anywhere(new_bank: NewBank, now: datetime) -> None:
+    gone, stays = new_bank("gone"), new_bank("stays")
+    for each in (gone, stays):
+        each.bring(bookings("2026-11-02 | -5.00 | A | a"))
+        rules.keep(each.database, each.user.id, [])
+        rules.correct(each.database, each.user.id, "merchant:a", "DINING")
+        found = pl.DataFrame(schema=SUBSCRIPTIONS)
+        detections.keep(each.database, each.user.id, ["a"], data_version=1, day=now.date(), found=found)
+        jobs.start(
+            each.database, user_id=each.user.id, connection_id=each.connection.id, cooldown=timedelta(0), now=now
+        )
+    before = dump(stays.database)
+    gone.database.atomically(lambda session: users.remove(session, gone.user.id))
+    for table, rows in dump(gone.database).items():
+        assert not [row for row in rows if gone.user.id in row], table
+        assert [row for row in rows if stays.user.id in row] == [row for row in before[table] if stays.user.id in row]
+    assert len(accounts.of_user(stays.database, stays.user.id)) == 1
+
+
+@pytest.mark.requirement("users.names")
+def test_of_many_at_once_one_gets_a_name(database: Database, now: datetime) -> None:
+    made: list[str] = []
+
+    def add(name: str) -> None:
+        try:
+            users.add(database, name=name, password_hash=None, has_subscription=True, home_currency="EUR", now=now)
+            made.append(name)
+        except users.UserExists:
+            pass
+
+    threads = [threading.Thread(target=add, args=(name,)) for name in ("eva", "Eva", "EVA") * 8]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == len(users.everyone(database)) == 1
