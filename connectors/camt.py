@@ -119,7 +119,7 @@ def flatten(element: etree._Element, texts: Texts, details: list[Texts], below: 
             if written:
                 path = place.path
                 if path in texts:
-                    texts.repeated.setdefault(path, []).append(written)
+                    texts.add(path, written)
                 else:
                     texts[path] = written
                     if place.is_amount:

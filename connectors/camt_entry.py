@@ -40,18 +40,20 @@ _PENDING = frozenset({"PDNG", "FUTR"})  # INFO is served: decision in docs/decis
 class Texts(dict[str, str]):
     """The first text at each path below an element; an amount's currency at "../@Ccy"."""
 
-    __slots__ = ("repeated",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.repeated: dict[str, list[str]] = {}
+    repeated: dict[str, list[str]] | None = None  # the further texts at a path; most entries have none
 
     def all(self, path: str) -> list[str]:
         """Every text at the path, in order."""
         found = self.get(path)
         if found is None:
             return []
-        return [found, *self.repeated[path]] if path in self.repeated else [found]
+        return [found, *(self.repeated or {}).get(path, ())]
+
+    def add(self, path: str, written: str) -> None:
+        """A further text at a path that has one."""
+        if self.repeated is None:
+            self.repeated = {}
+        self.repeated.setdefault(path, []).append(written)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
