@@ -170,3 +170,17 @@ def test_passwords_are_argon2id_and_old_hashes_are_renewed_at_sign_in(fresh: Any
 )
 def test_new_passwords(password: str, fault: str | None) -> None:
     assert weakness(password, user_name="maximilian") == fault
+
+
+@pytest.mark.requirement("oauth.sign_in")
+def test_two_tabs_need_one_sign_in(fresh: Any) -> None:
+    browser, client_id = fresh.browser(), fresh.register()
+    first, second = browser.authorize(client_id), browser.authorize(client_id)
+    form = (
+        browser.client.get(second.headers["location"]).text.partition('name="form_token" value="')[2].partition('"')[0]
+    )
+    assert "code=" in browser.consent(browser.sign_in(first)).headers["location"]
+    secret = second.headers["location"].partition("request=")[2]
+    data = {"form_token": form, "request": secret, "username": "alice", "password": PASSWORD}
+    answer = browser.client.post("/oauth/login", data=data)
+    assert "code=" in browser.consent(answer).headers["location"]
