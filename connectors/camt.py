@@ -14,7 +14,8 @@ from typing import BinaryIO
 
 from lxml import etree
 
-from connectors.camt_entry import Own, Texts, read_amount, read_day, read_entry, text
+from connectors.camt_entry import Own, read_amount, read_day, read_entry
+from connectors.camt_texts import Texts, flatten, local_name, text
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.limits import ENTRIES_MAX, FILE_BYTES_MAX, XML_BALANCES_MAX, XML_ENTRY_BYTES_MAX, XML_ENTRY_MARKS_MAX
 from connectors.text import clean, clean_key, compact_iban, currency_of, parse_bic
@@ -23,6 +24,7 @@ from storage.records import AccountKind, AccountRecord, Record, StatementRecord,
 _MESSAGE = re.compile(r"BkToCstmr(?:Stmt|AcctRpt|DbtCdtNtfctn)|:camt\.05[234]\.001\.\d\d")
 _ELEMENT = re.compile(rb"<[A-Za-z]")
 _DOCTYPE_REFUSED = "the file declares a DOCTYPE, which no bank statement needs."
+_SWEEP_MARKS = 50_000  # some hundred finished entries
 _STATEMENTS = {"Stmt": "053", "Rpt": "052", "Ntfctn": "054"}
 _PAGINATION = ("StmtPgntn", "RptPgntn", "NtfctnPgntn")
 _HEADER = frozenset({"ElctrncSeqNb", "LglSeqNb", "CreDtTm", "FrToDt", "Acct", *_PAGINATION})
@@ -103,73 +105,10 @@ def read(stream: BinaryIO) -> Iterator[Record]:
 
 
 def _begun(element: etree._Element | None, entries: int) -> _Statement:
-    message = _STATEMENTS.get(_local_name(element.tag)) if element is not None else None
+    message = _STATEMENTS.get(local_name(element.tag)) if element is not None else None
     if element is None or message is None:
         raise MalformedFile(f"entry {entries + 1}: stands outside a statement.")
     return _Statement(message, element)
-
-
-def flatten(element: etree._Element, texts: Texts, details: list[Texts], below: "_Place | None" = None) -> None:
-    """Collect the texts below an element by path (local names); those of each TxDtls apart, as a detail."""
-    places = _ROOT if below is None else below
-    for child in element:
-        place = places[child.tag]
-        if not len(child):
-            written = child.text
-            if written:
-                path = place.path
-                if path in texts:
-                    texts.add(path, written)
-                else:
-                    texts[path] = written
-                    if place.is_amount:
-                        texts[place.currency_path] = child.get("Ccy", "")
-        elif not place.is_special:
-            flatten(child, texts, details, place)
-        elif place.is_detail:
-            detail = Texts()
-            flatten(child, detail, details)
-            details.append(detail)
-        elif place.is_telling:
-            texts[place.path] = "present"
-            flatten(child, texts, details, place)
-
-
-class _Place(dict[object, "_Place"]):
-    """A path and, by tag, the places below it: saves a million times joining the same names."""
-
-    __slots__ = ("currency_path", "is_amount", "is_detail", "is_special", "is_telling", "path")
-    known = 0
-
-    def __init__(self, path: str, name: str) -> None:
-        super().__init__()
-        self.path = path
-        self.currency_path = f"{path}/@Ccy"
-        self.is_amount = name == "Amt"
-        self.is_detail = name == "TxDtls"
-        self.is_telling = name in _TELLING
-        self.is_special = self.is_detail or self.is_telling or name in _SKIPPED
-
-    def __missing__(self, tag: object) -> "_Place":
-        name = tag.rpartition("}")[2] if isinstance(tag, str) else "&"  # an entity reference that was not resolved
-        place = _Place(f"{self.path}/{name}" if self.path else name, name)
-        if _Place.known < _PLACES_MAX:
-            _Place.known += 1
-            self[tag] = place
-        return place
-
-
-_SWEEP_MARKS = 50_000  # some hundred finished entries
-_PLACES_MAX = 20_000  # ISO 20022 has some thousands; a hostile file gets no more of our memory
-_TELLING = frozenset(
-    {"RtrInf", "CardTx", "AmtDtls", "BkTxCd"}
-)  # being there says something, and nothing need be looked up else
-_SKIPPED = frozenset({"PstlAdr", "CtctDtls", "Tax", "TaxRmt", "GrnshmtRmt", "RltdRmtInf", "SplmtryData"})
-_ROOT = _Place("", "")
-
-
-def _local_name(tag: object) -> str:
-    return tag.rpartition("}")[2] if isinstance(tag, str) else "&"
 
 
 def _transactions(entry: Texts, details: list[Texts], statement: _Statement, number: int) -> list[TransactionRecord]:
@@ -282,7 +221,7 @@ def _absorb(statement: _Statement, before: etree._Element) -> None:
     parent = statement.element
     count = len(parent) if before is parent else parent.index(before)
     for child in islice(parent, count):
-        name = _local_name(child.tag)
+        name = local_name(child.tag)
         if name == "Bal":
             balance = Texts()
             flatten(child, balance, [])
@@ -291,7 +230,7 @@ def _absorb(statement: _Statement, before: etree._Element) -> None:
                 raise LimitExceeded(f"more than {XML_BALANCES_MAX} balances in one statement.")
         elif name in _HEADER and name not in statement.header:
             statement.header[name] = child.text or ""
-            flatten(child, statement.header, [], _ROOT[child.tag])
+            flatten(child, statement.header, [], below=name)
     del parent[:count]
 
 

@@ -7,6 +7,7 @@ from datetime import date
 from decimal import Decimal
 from typing import NamedTuple
 
+from connectors.camt_texts import Texts, text
 from connectors.gvc import bank_transaction_code_of
 from connectors.text import (
     clean,
@@ -35,25 +36,6 @@ _MERCHANT_CATEGORY = (
     "CardTx/Tx/Indv/TxCtgy",  # since version 04 the schema's own place for a category code of ISO 18245
 )
 _PENDING = frozenset({"PDNG", "FUTR"})  # INFO is served: decision in docs/decisions/readers.md
-
-
-class Texts(dict[str, str]):
-    """The first text at each path below an element; an amount's currency at "../@Ccy"."""
-
-    repeated: dict[str, list[str]] | None = None  # the further texts at a path; most entries have none
-
-    def all(self, path: str) -> list[str]:
-        """Every text at the path, in order."""
-        found = self.get(path)
-        if found is None:
-            return []
-        return [found, *(self.repeated or {}).get(path, ())]
-
-    def add(self, path: str, written: str) -> None:
-        """A further text at a path that has one."""
-        if self.repeated is None:
-            self.repeated = {}
-        self.repeated.setdefault(path, []).append(written)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,15 +76,6 @@ def read_entry(entry: Texts, details: list[Texts], own: Own) -> list[Transaction
         _transaction(entry, detail, own, share, [], index=index)
         for index, (detail, share) in enumerate(zip(details, amounts, strict=True))
     ]
-
-
-def text(texts: Texts, *paths: str) -> str | None:
-    """The first text at the first of the paths that has one."""
-    for path in paths:
-        found = texts.get(path)
-        if found and (found := found.strip()):
-            return found
-    return None
 
 
 def read_amount(texts: Texts) -> Decimal:

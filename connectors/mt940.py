@@ -4,18 +4,18 @@ An own tokenizer instead of the mt-940 library: the reasons stand in docs/decisi
 a booking (:86:) means is told in `connectors.mt940_details`.
 """
 
-import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from connectors.connector import LimitExceeded, MalformedFile
 from connectors.gvc import bank_transaction_code_of
-from connectors.limits import DETAILS_CHARACTERS_MAX, ENTRIES_MAX, FIELD_LINES_MAX, FILE_BYTES_MAX, LINE_CHARACTERS_MAX
+from connectors.limits import DETAILS_CHARACTERS_MAX
 from connectors.mt940_details import read_details
+from connectors.mt940_fields import Field, Lines, fields
 from connectors.text import (
     clean,
     clean_key,
@@ -30,10 +30,6 @@ from storage.records import AccountRecord, Record, StatementRecord, TransactionR
 
 _BLOCK = re.compile(r"(?m)^[^\w\n]{0,10}(?:\{.*\{4:\s*)?:20:[^\n]*\n(?:[^:\n][^\n]*\n){0,3}:(?:13|2[158]|60|34|NS|61)")
 _LINE_ENDS = re.compile(r"[\r\n]+")
-_TAG = re.compile(r":(12|13|20|21|25|28|34|60|61|62|64|65|86|90|NS)([A-Z]?):")
-_ENVELOPE = re.compile(r".*\{4:")
-_STRAY = " \t\x01\x02\x03\x0b\x0c\ufeff\u00ef\u00bb\u00bf"  # before a tag: control bytes of old envelopes, a BOM
-_CLOCK_TAGS = frozenset({"12", "13", "21", "25", "28", "34"})  # ":25:30" in a text is half a time of day, not a field
 _LINE = re.compile(
     r"(?P<value>\d{6})(?P<entry>\d{4}|[ ]{4})?"  # 20260131 instead of 2601310131 is met too: see _value_date
     r"(?P<mark>R?[CDcd]|E[CD])[ ]*(?P<funds>[A-Z]{0,3})[ ]*(?P<amount>\d[\d.,]*|,\d+)[ ]?"
@@ -58,10 +54,10 @@ def detect(head: bytes) -> bool:
 
 def read(stream: BinaryIO) -> Iterator[Record]:
     """The statements of the file, streaming; `MalformedFile` or `LimitExceeded` when it cannot be read whole."""
-    source = _Lines(stream)
+    source = Lines(stream)
     statement: _Statement | None = None
     transactions = 0
-    for found in _fields(source):
+    for found in fields(source):
         if found.tag == "20" or statement is None:
             if statement is not None:
                 transactions += len(statement.held) + (statement.entry is not None)
@@ -80,13 +76,6 @@ def read(stream: BinaryIO) -> Iterator[Record]:
         raise MalformedFile(f"{source.entries} lines begin with :61:, but {transactions} bookings were found.")
 
 
-class _Field(NamedTuple):
-    tag: str
-    option: str
-    lines: list[str]
-    line: int
-
-
 @dataclass(slots=True)
 class _Statement:
     """What has been read of the block that is open."""
@@ -100,13 +89,13 @@ class _Statement:
     record: AccountRecord | None = None  # once it has been handed over
     is_after_entries: bool = False
     booked: Decimal = Decimal(0)
-    entry: _Field | None = None
-    details: list[_Field] = field(default_factory=list)
+    entry: Field | None = None
+    details: list[Field] = field(default_factory=list)
     details_size: int = 0
-    held: list[tuple[_Field, list[_Field]]] = field(default_factory=list)  # until the currency is known
+    held: list[tuple[Field, list[Field]]] = field(default_factory=list)  # until the currency is known
 
 
-def _take(found: _Field, statement: _Statement) -> Iterator[Record]:
+def _take(found: Field, statement: _Statement) -> Iterator[Record]:
     if found.tag in ("86", "NS"):
         if statement.entry is not None:
             statement.details.append(found)
@@ -199,9 +188,7 @@ def _closed(statement: _Statement) -> Iterator[Record]:
     )
 
 
-def _transaction(
-    entry: _Field, extra: list[_Field], statement: _Statement, account: AccountRecord
-) -> TransactionRecord:
+def _transaction(entry: Field, extra: list[Field], statement: _Statement, account: AccountRecord) -> TransactionRecord:
     line = _LONG_DATE.sub(r"\1", entry.lines[0].strip(), count=1)
     parts = _LINE.fullmatch(line)
     if parts is None:
@@ -271,7 +258,7 @@ def _references(bank: str | None) -> tuple[str, ...]:
     return (found,) if found else ()
 
 
-def _balance(found: _Field) -> tuple[Decimal | None, date | None, str | None]:
+def _balance(found: Field) -> tuple[Decimal | None, date | None, str | None]:
     content = found.lines[0].replace(" ", "")
     parts = _BALANCE.fullmatch(content)
     if parts is None:
@@ -314,83 +301,3 @@ def _booking_date(entry: str | None, value_date: date) -> date:
         except ValueError:
             return value_date
     return min(found, key=lambda day: abs(day - value_date))
-
-
-def _fields(source: "_Lines") -> Iterator[_Field]:
-    """The fields of all blocks; envelopes, headers and terminators left out."""
-    current: _Field | None = None
-    is_after_entries = False
-    lines = source.numbered()
-    held: tuple[int, str] | None = None
-    while (numbered := held or next(lines, None)) is not None:
-        held = None
-        number, line = numbered
-        start = (_ENVELOPE.sub("", line) if "{4:" in line else line).lstrip(_STRAY)
-        tag = _TAG.match(start)
-        if tag and is_after_entries and current and current.tag in ("86", "61", "NS"):
-            if tag[1] in _CLOCK_TAGS:
-                tag = None
-            elif tag[1] == "20":
-                held = next(lines, None)
-                following = _TAG.match(held[1].lstrip()) if held else None
-                tag = tag if following and following[1] in ("21", "25", "28") else None
-        if tag:
-            if current:
-                yield current
-            current = _Field(tag[1], tag[2], [start[tag.end() :]], number)
-            is_after_entries = tag[1] == "61" or (is_after_entries and tag[1] != "20")
-        elif line.strip() == "-" or start.startswith("-}"):
-            if current:
-                yield current
-            current = None
-            is_after_entries = False
-        elif current:
-            current.lines.append(line)
-            if len(current.lines) > FIELD_LINES_MAX:
-                raise LimitExceeded(f"line {number}: a field of more than {FIELD_LINES_MAX} lines.")
-    if current:
-        yield current
-
-
-class _Lines:
-    """Numbered lines, whatever ends them; each UTF-8 if it can be, else cp1252, as banks mix them."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self.entries = 0  # lines that begin with :61:, counted apart from the reading of fields
-
-    def numbered(self) -> Iterator[tuple[int, str]]:
-        start = self._stream.read(2)
-        encoding = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}.get(start)
-        before = "" if encoding else start.decode("latin-1")
-        if encoding is None and len(start) == 2 and b"\x00" in start:
-            encoding = "utf-16-le" if start[1:] == b"\x00" else "utf-16-be"
-            before = start.decode(encoding)
-        text = io.TextIOWrapper(self._stream, encoding=encoding or "latin-1", newline=None)
-        characters = number = 0
-        try:
-            while line := text.readline(LINE_CHARACTERS_MAX + 1):
-                number += 1
-                characters += len(line)
-                if len(line) > LINE_CHARACTERS_MAX or characters > FILE_BYTES_MAX:
-                    raise LimitExceeded(f"line {number}: longer than allowed.")
-                if "\x00" in line:
-                    raise MalformedFile(f"line {number}: holds a NUL byte, which is no text.")
-                line, before = before + line.rstrip("\n"), ""
-                line = line if encoding or line.isascii() else _decoded(line.encode("latin-1"))
-                if line.lstrip(_STRAY).startswith(":61:") or "{4::61:" in line:
-                    self.entries += 1
-                    if self.entries > ENTRIES_MAX:
-                        raise LimitExceeded(f"more than {ENTRIES_MAX} bookings in one file.")
-                yield number, line
-        except UnicodeError:
-            raise MalformedFile(f"line {number + 1}: not text in the encoding the file begins with.") from None
-        finally:
-            text.detach()
-
-
-def _decoded(line: bytes) -> str:
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError:
-        return line.decode("cp1252", "replace")

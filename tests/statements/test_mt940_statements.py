@@ -399,7 +399,7 @@ def test_a_lost_booking_would_be_noticed(monkeypatch: pytest.MonkeyPatch, found:
 
 @pytest.mark.requirement("security.limits")
 def test_the_bookings_of_a_file_are_limited(monkeypatch: pytest.MonkeyPatch, found: Gather, block: Text) -> None:
-    monkeypatch.setattr("connectors.mt940.ENTRIES_MAX", 2)
+    monkeypatch.setattr("connectors.mt940_fields.ENTRIES_MAX", 2)
     assert len(found(read, block("\n".join([booking()] * 2))).transactions) == 2
     with pytest.raises(LimitExceeded, match="more than 2 bookings"):
         found(read, block("\n".join([booking()] * 3)))

@@ -1,0 +1,104 @@
+"""The fields of SWIFT statements (MT940, MT942) as they stand in a file, envelopes and headers left out."""
+
+import io
+import re
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+from connectors.connector import LimitExceeded, MalformedFile
+from connectors.limits import ENTRIES_MAX, FIELD_LINES_MAX, FILE_BYTES_MAX, LINE_CHARACTERS_MAX
+
+_TAG = re.compile(r":(12|13|20|21|25|28|34|60|61|62|64|65|86|90|NS)([A-Z]?):")
+_ENVELOPE = re.compile(r".*\{4:")
+_STRAY = " \t\x01\x02\x03\x0b\x0c\ufeff\u00ef\u00bb\u00bf"  # before a tag: control bytes of old envelopes, a BOM
+_CLOCK_TAGS = frozenset({"12", "13", "21", "25", "28", "34"})  # ":25:30" in a text is half a time of day, not a field
+
+
+class Field(NamedTuple):
+    """A tag such as 61, its option letter, its lines, and the number of the first."""
+
+    tag: str
+    option: str
+    lines: list[str]
+    line: int
+
+
+def fields(source: "Lines") -> Iterator[Field]:
+    """The fields of all blocks; envelopes, headers and terminators left out."""
+    current: Field | None = None
+    is_after_entries = False
+    lines = source.numbered()
+    held: tuple[int, str] | None = None
+    while (numbered := held or next(lines, None)) is not None:
+        held = None
+        number, line = numbered
+        start = (_ENVELOPE.sub("", line) if "{4:" in line else line).lstrip(_STRAY)
+        tag = _TAG.match(start)
+        if tag and is_after_entries and current and current.tag in ("86", "61", "NS"):
+            if tag[1] in _CLOCK_TAGS:
+                tag = None
+            elif tag[1] == "20":
+                held = next(lines, None)
+                following = _TAG.match(held[1].lstrip()) if held else None
+                tag = tag if following and following[1] in ("21", "25", "28") else None
+        if tag:
+            if current:
+                yield current
+            current = Field(tag[1], tag[2], [start[tag.end() :]], number)
+            is_after_entries = tag[1] == "61" or (is_after_entries and tag[1] != "20")
+        elif line.strip() == "-" or start.startswith("-}"):
+            if current:
+                yield current
+            current = None
+            is_after_entries = False
+        elif current:
+            current.lines.append(line)
+            if len(current.lines) > FIELD_LINES_MAX:
+                raise LimitExceeded(f"line {number}: a field of more than {FIELD_LINES_MAX} lines.")
+    if current:
+        yield current
+
+
+class Lines:
+    """Numbered lines, whatever ends them; each UTF-8 if it can be, else cp1252, as banks mix them."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.entries = 0  # lines that begin with :61:, counted apart from the reading of fields
+
+    def numbered(self) -> Iterator[tuple[int, str]]:
+        """Each line with its number, counted from 1."""
+        start = self._stream.read(2)
+        encoding = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}.get(start)
+        before = "" if encoding else start.decode("latin-1")
+        if encoding is None and len(start) == 2 and b"\x00" in start:
+            encoding = "utf-16-le" if start[1:] == b"\x00" else "utf-16-be"
+            before = start.decode(encoding)
+        text = io.TextIOWrapper(self._stream, encoding=encoding or "latin-1", newline=None)
+        characters = number = 0
+        try:
+            while line := text.readline(LINE_CHARACTERS_MAX + 1):
+                number += 1
+                characters += len(line)
+                if len(line) > LINE_CHARACTERS_MAX or characters > FILE_BYTES_MAX:
+                    raise LimitExceeded(f"line {number}: longer than allowed.")
+                if "\x00" in line:
+                    raise MalformedFile(f"line {number}: holds a NUL byte, which is no text.")
+                line, before = before + line.rstrip("\n"), ""
+                line = line if encoding or line.isascii() else _decoded(line.encode("latin-1"))
+                if line.lstrip(_STRAY).startswith(":61:") or "{4::61:" in line:
+                    self.entries += 1
+                    if self.entries > ENTRIES_MAX:
+                        raise LimitExceeded(f"more than {ENTRIES_MAX} bookings in one file.")
+                yield number, line
+        except UnicodeError:
+            raise MalformedFile(f"line {number + 1}: not text in the encoding the file begins with.") from None
+        finally:
+            text.detach()
+
+
+def _decoded(line: bytes) -> str:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError:
+        return line.decode("cp1252", "replace")
