@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -147,13 +148,20 @@ def running(folder: Path, **how: Any) -> Iterator[Served]:
         served.stop()
 
 
-@pytest.fixture(scope="session")
-def demo_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that `bankdata demo` makes in an empty place; tests copy it."""
-    folder = tmp_path_factory.mktemp("demo") / "data"
+@cache
+def made_demo(parent: Path) -> Path:
+    """The folder that `bankdata demo` makes in an empty place, made once for all tests that copy it."""
+    folder = parent / "demo" / "data"
+    folder.parent.mkdir()
     with running(folder) as served:
         assert served.stop() == 0, served.log.read_text()
     return folder
+
+
+@pytest.fixture(scope="session")
+def demo_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's folder, with no server; tests copy it."""
+    return made_demo(tmp_path_factory.getbasetemp())
 
 
 @pytest.fixture(scope="session")

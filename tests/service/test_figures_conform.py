@@ -48,7 +48,7 @@ class Books:
         rows: list[Json] = []
         page = 1
         while len(rows) < len(ids):
-            asked = {"accountIds": ",".join(self.accounts), "perPage": 100, "page": page}
+            asked: dict[str, str | int] = {"accountIds": ",".join(self.accounts), "perPage": 100, "page": page}
             rows += self.exact("/transactions", **asked)["transactions"]
             page += 1
         self.rows = rows

@@ -1,0 +1,152 @@
+"""Settings: every wrong value stops every command with one line that names the setting; so does a name nobody knows."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from handlers.settings import SettingError, Settings, load
+from tests.cli.conftest import bankdata
+
+WRONG = [
+    ("DATABASE_URL", "postgresql://db/bank", "no PostgreSQL adapter"),
+    ("DATABASE_URL", "duckdb:///", "duckdb:///PATH"),
+    ("DATABASE_URL", "/tmp/x.duckdb", "duckdb:///PATH"),
+    ("PUBLIC_URL", "bank.example.org", "absolute http or https address"),
+    ("PUBLIC_URL", "ftp://bank.example.org", "absolute http or https address"),
+    ("AUTH_URL", "https://bank.example.org/?a=b", "absolute http or https address"),
+    ("BILLING_URL", "/plans", "absolute http or https address"),
+    ("TIME_ZONE", "Mars/Olympus", "a time zone name"),
+    ("TIME_ZONE", "../../etc/passwd", "a time zone name"),
+    ("HOME_CURRENCY", "eur", "three capital letters"),
+    ("RATE_LIMIT", "60", "60/60s, or off"),
+    ("RATE_LIMIT", "0/60s", "60/60s, or off"),
+    ("RATE_LIMIT", "60/0s", "60/60s, or off"),
+    ("RATE_LIMIT_URL", "localhost:6379", "memory:// or redis://"),
+    ("SYNC_COOLDOWN_SECONDS", "-1", "a whole number from 0 to 86400"),
+    ("SYNC_COOLDOWN_SECONDS", "86401", "a whole number from 0 to 86400"),
+    ("SYNC_COOLDOWN_SECONDS", "30m", "a whole number from 0 to 86400"),
+    ("TRUSTED_PROXIES", "all", "addresses or networks"),
+    ("TRUSTED_PROXIES", "10.0.0.0/33", "addresses or networks"),
+    ("REGISTRATION", "closed", "one of open, token, off"),
+    ("REGISTRATION_LIMIT", "20", "20/hour"),
+    ("REFRESH_REUSE_SECONDS", "61", "a whole number from 0 to 60"),
+    ("LOG_LEVEL", "INFO", "one of debug, info, warning, error"),
+]
+
+RIGHT = [
+    ("DATABASE_URL", "duckdb:////tmp/x.duckdb"),
+    ("PUBLIC_URL", "https://bank.example.org/path/"),
+    ("AUTH_URL", "https://bank.example.org/auth"),
+    ("BILLING_URL", "https://example.org/plans"),
+    ("TIME_ZONE", "Europe/Vienna"),
+    ("HOME_CURRENCY", "CHF"),
+    ("RATE_LIMIT", "1/1s"),
+    ("RATE_LIMIT", "off"),
+    ("RATE_LIMIT_URL", "redis://127.0.0.1:6379"),
+    ("SYNC_COOLDOWN_SECONDS", "0"),
+    ("SYNC_COOLDOWN_SECONDS", "86400"),
+    ("TRUSTED_PROXIES", "10.0.0.0/8,::1"),
+    ("REGISTRATION", "token"),
+    ("REGISTRATION_LIMIT", "5/day"),
+    ("REFRESH_REUSE_SECONDS", "60"),
+    ("LOG_LEVEL", "debug"),
+    ("DATA_DIR", "/tmp/x"),
+]
+
+
+@pytest.mark.requirement("settings.refused")
+@pytest.mark.parametrize(("name", "value", "expected"), WRONG)
+def test_a_wrong_value_is_one_line_that_names_the_setting(tmp_path: Path, name: str, value: str, expected: str) -> None:
+    done = bankdata("users", "list", "--data", tmp_path / "data", settings={name: value})
+    assert done.failed_with(f"BANKDATA_{name}: ")
+    assert expected in done.err
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.requirement("settings.refused")
+@pytest.mark.parametrize(("name", "value"), RIGHT)
+def test_values_at_the_bounds_are_taken(name: str, value: str) -> None:
+    load({f"BANKDATA_{name}": value})
+
+
+@pytest.mark.requirement("settings.refused")
+def test_every_setting_is_among_these_examples() -> None:
+    names = {each.name.upper() for each in fields(Settings)}
+    assert {name for name, _ in RIGHT} == names
+    assert {name for name, *_ in WRONG} == names - {"DATA_DIR"}
+
+
+@pytest.mark.requirement("settings.unknown")
+def test_a_setting_that_does_not_exist_is_one_line(tmp_path: Path) -> None:
+    done = bankdata("users", "list", "--data", tmp_path, settings={"RATELIMIT": "off"})
+    assert done.failed_with("BANKDATA_RATELIMIT: there is no such setting. docs/operations.md lists all of them.")
+
+
+@pytest.mark.requirement("settings.defaults")
+def test_an_empty_value_is_the_default_and_the_option_wins_over_the_environment(tmp_path: Path) -> None:
+    assert load({"BANKDATA_TIME_ZONE": " "}).time_zone.key == "Europe/Berlin"
+    chosen = load({"BANKDATA_DATA_DIR": "/tmp/a"}, data_dir=tmp_path)
+    assert chosen.data_dir == tmp_path
+    assert chosen.store_path == tmp_path / "bankdata.duckdb"
+    assert (chosen.billing_url, chosen.base_url) == ("http://127.0.0.1:8000/billing", "http://127.0.0.1:8000/api/v1")
+    with pytest.raises(SettingError):
+        load({"BANKDATA_": "x"})
+
+
+@pytest.mark.requirement("store.unusable-folder")
+def test_a_data_folder_that_cannot_be_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = bankdata("users", "list", "--data", tmp_path / "file" / "data")
+    assert done.failed_with("cannot be used")
+    usage = bankdata("users", "list", "--data", tmp_path / "file")
+    assert usage.code == 2
+    assert "is a file" in usage.err
+
+
+@pytest.mark.requirement("store.unreadable")
+def test_a_damaged_store_is_one_line_and_stays_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "bankdata.duckdb").write_bytes(b"not a store" * 999)
+    done = bankdata("check", "--data", tmp_path)
+    assert done.failed_with("cannot be read as a store")
+    assert (tmp_path / "bankdata.duckdb").read_bytes() == b"not a store" * 999
+
+
+@pytest.mark.requirement("store.unreadable")
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"keys": 1}'])
+def test_damaged_keys_are_one_line_and_stay_as_they_are(tmp_path: Path, content: str) -> None:
+    assert bankdata("users", "list", "--data", tmp_path).code == 0
+    keys = tmp_path / "oauth-keys.json"
+    keys.write_text(content)
+    done = bankdata("users", "list", "--data", tmp_path)
+    assert done.failed_with("oauth-keys.json")
+    assert keys.read_text() == content
+
+
+@pytest.mark.requirement("store.private")
+def test_nothing_in_the_data_folder_is_for_others_whatever_the_folders_mode(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    assert bankdata("users", "add", "eva", "--random", "--data", tmp_path).code == 0
+    assert bankdata("connect", "demo", "--user", "eva", "--accounts", "1", "--data", tmp_path).code == 0
+    assert bankdata("backup", "--data", tmp_path).code == 0
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(files) >= 4
+    assert [path for path in files if path.stat().st_mode & 0o077] == []
+    check = bankdata("check", "--data", tmp_path)
+    assert (check.code, check.err) == (1, "Error: 1 thing to mend.\n")
+    assert f"chmod 700 {tmp_path}" in check.out
+
+
+@pytest.mark.requirement("backup")
+def test_a_store_outside_the_data_folder_is_used_and_backed_up_into_it(tmp_path: Path) -> None:
+    settings = {"DATABASE_URL": f"duckdb:///{tmp_path / 'elsewhere' / 'b.duckdb'}"}
+    data = tmp_path / "data"
+    assert bankdata("users", "add", "eva", "--random", "--data", data, settings=settings).code == 0
+    done = bankdata("backup", "--data", data, settings=settings)
+    assert done.code == 0, done.err
+    (folder,) = (data / "backups").iterdir()
+    assert done.lines == [str(folder)]
+    assert {path.name for path in folder.iterdir()} == {"bankdata.duckdb", "oauth-keys.json"}
+    assert not (data / "bankdata.duckdb").exists()
+    restored = bankdata("users", "list", "--data", folder)
+    assert restored.lines == ["eva\tactive subscription\t0 bank connections"]
