@@ -12,6 +12,7 @@ LENGTH_MIN = 12
 BYTES_MAX = 1024  # longer ones are refused, never cut
 MEMORY_KIB, TIME_COST, LANES = 19 * 1024, 2, 1  # OWASP's first choice; 64 MiB and 4 lanes cost six times as long
 AT_ONCE = 2  # 19 MiB each: sign-ins must not be able to take the machine
+WAITING_MAX = 8  # more would hold the threads that the data interface needs too
 WAIT_SECONDS = 10.0
 
 Weakness = Literal["short", "long", "common", "name"]
@@ -26,19 +27,19 @@ class Passwords:
 
     def __init__(self, *, memory_kib: int = MEMORY_KIB, time_cost: int = TIME_COST, lanes: int = LANES) -> None:
         self._hasher = PasswordHasher(time_cost=time_cost, memory_cost=memory_kib, parallelism=lanes)
-        self._slots = threading.BoundedSemaphore(AT_ONCE)
+        self._slots = _Slots()
         self._dummy = self._hasher.hash("nobody has this password")
 
     def hash(self, password: str) -> str:
         """The text to store; raises Busy."""
-        with _Slot(self._slots):
+        with self._slots:
             return self._hasher.hash(password)
 
     def is_right(self, password: str, stored: str | None) -> bool:
         """Whether the password fits; takes the same time when there is nothing to compare with. Raises Busy."""
         if not is_usable(password):
             return False
-        with _Slot(self._slots):
+        with self._slots:
             try:
                 self._hasher.verify(stored or self._dummy, password)
             except (VerifyMismatchError, VerificationError, InvalidHashError):
@@ -50,18 +51,23 @@ class Passwords:
         return self._hasher.check_needs_rehash(stored)
 
 
-class _Slot:
-    """One of the few places for hashing, or Busy."""
+class _Slots:
+    """The few places for hashing and the short queue before them; raises Busy when both are taken."""
 
-    def __init__(self, slots: threading.BoundedSemaphore) -> None:
-        self._slots = slots
+    def __init__(self) -> None:
+        self.places = threading.BoundedSemaphore(AT_ONCE)
+        self.queue = threading.BoundedSemaphore(AT_ONCE + WAITING_MAX)
 
     def __enter__(self) -> None:
-        if not self._slots.acquire(timeout=WAIT_SECONDS):
+        if not self.queue.acquire(blocking=False):
+            raise Busy(Busy.__doc__)
+        if not self.places.acquire(timeout=WAIT_SECONDS):
+            self.queue.release()
             raise Busy(Busy.__doc__)
 
     def __exit__(self, *_: object) -> None:
-        self._slots.release()
+        self.places.release()
+        self.queue.release()
 
 
 def is_usable(password: str) -> bool:

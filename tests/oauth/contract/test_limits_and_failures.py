@@ -92,14 +92,20 @@ def test_too_many_sign_ins_at_once_are_asked_to_come_again(fresh: Any, monkeypat
 
 
 @pytest.mark.requirement("oauth.failures")
-def test_hashing_has_two_places(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hashing_has_two_places_and_a_short_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("auth.passwords.WAIT_SECONDS", 0.01)
     passwords = Passwords(memory_kib=64, time_cost=1)
     for _ in range(2):
-        passwords._slots.acquire()
+        passwords._slots.places.acquire()
     with pytest.raises(Busy):
         passwords.hash("x")
-    passwords._slots.release()
+    passwords._slots.places.release()
+    assert passwords.is_right("x", passwords.hash("x"))
+    for _ in range(10):
+        passwords._slots.queue.acquire()
+    with pytest.raises(Busy):
+        passwords.hash("x")
+    passwords._slots.queue.release()
     assert passwords.is_right("x", passwords.hash("x"))
 
 
