@@ -5,11 +5,11 @@ import polars as pl
 from analytics.recurring.groups import RECENT_RANK, WHOSE
 from analytics.recurring.rhythm import DAYS_PER_MONTH, NEAR_DAYS
 
-# The rhythm (docs/recurring.md, "Calendar test")
+# The rhythm (docs/recurring.md, "The calendar test")
 FEW = 4  # with so few charges all must lie on the lattice
 SHARE_MIN = 0.74
 COVERAGE_MIN, COVERAGE_MIN_FAST, COVERAGE_MIN_FEW = 0.70, 0.66, 0.74
-REPEATS_MAX = 1.35
+REPEATS_MAX = 1.25
 GAP_SHARE_MIN, GAP_SHARE_MIN_LONG, LONG = 0.79, 0.74, 6
 GAP_WOBBLE_DAYS_MAX = 1.25  # half the distance of the gaps' quartiles
 
@@ -20,7 +20,7 @@ RULES = pl.DataFrame(
         ("weekly", 0.15, 5, 4, 0.85),
         ("biweekly", 0.30, 4, 3, 1.4),
         ("monthly", 0.60, 3, 3, 2.5),
-        ("quarterly", 0.45, 3, 3, 8.0),
+        ("quarterly", 0.45, 3, 3, 4.0),
         ("yearly", 0.50, 2, 2, 18.0),
     ],
     schema=["frequency", "contract_variation", "free_charges", "free_charges_exact", "free_spread_days"],
@@ -152,7 +152,7 @@ def has_free_evidence() -> pl.Expr:
         pl.when("exact").then("free_charges_exact").otherwise("free_charges")
         + (~alone).cast(pl.Int8)
         + 2 * (~alone & ~pl.col("constant")).cast(pl.Int8)
-        + (pl.col("whole") & (pl.col("spread_days") > 1.5)).cast(pl.Int8)
+        + (pl.col("whole") & (pl.col("spread_days") > 1.8)).cast(pl.Int8)
         + (~one_price & pl.col("constant") & ~pl.col("narrow")).cast(pl.Int8)
         + short.cast(pl.Int8)
         + 2 * (pl.col("lattice") == "business20").cast(pl.Int8)
@@ -161,8 +161,10 @@ def has_free_evidence() -> pl.Expr:
     spread_max = pl.when(recent & ~pl.col("fast")).then(1.8).otherwise("free_spread_days")
     on_its_day = pl.col("spread_days") <= spread_max
     clocked = pl.col("once") & ((pl.col("share") >= 0.9) | (pl.col("coverage") >= 0.9))
+    any_payee = (pl.col("level") == "recent_price") & (pl.col("whole") | (pl.col("frequency") == "quarterly"))
     return (
         (pl.col("frequency") != "yearly")
+        & ~any_payee
         & pl.col("equal")
         & (one_price | pl.col("once"))
         & (pl.col("n") >= needed)

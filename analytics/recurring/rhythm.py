@@ -9,7 +9,7 @@ DAYS_PER_BUSINESS_DAY = 7 / 5
 
 # Months are measured as month number + (day - 1) / days of the month, so that the 31st, the 30th and the 28th
 # coincide. Business days absorb the posting after a weekend. 28 and 30 days are spoken of as monthly.
-# Tolerances: docs/recurring.md, "Calendar test".
+# Tolerances: docs/recurring.md, "The calendar test".
 LATTICES = pl.DataFrame(
     [
         ("week", "weekly", "days", 7.0, 2.1, 1.0, 1.0),
