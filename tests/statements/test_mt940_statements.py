@@ -250,6 +250,12 @@ def test_closing_balances_and_whether_they_add_up(
     assert statement.sequence == "00001/001"
 
 
+@pytest.mark.requirement("readers.references")
+def test_a_reference_that_looks_like_a_date_stays_whole(found: Gather, block: Text) -> None:
+    row = found(read, block(booking(line=":61:2601300130D1,00NTRFNONREF//20260131C77"))).only
+    assert row.references == ("servicer:20260131C77",)
+
+
 @pytest.mark.requirement("readers.mt940.balances")
 def test_available_balances_are_not_the_balance(found: Gather, block: Text) -> None:
     text = block(booking(), closing=":62F:C260131EUR87,66\n:64:C260131EUR999,00\n:65:C260201EUR999,00")
