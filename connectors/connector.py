@@ -1,7 +1,7 @@
 """What a bank connector is: it starts a refresh, is asked whether it is ready, and hands over records.
 
 A connector is input and parsing only: it touches no store, never sleeps, and never decides the state of a job;
-its failures say what happened, and one table in `handlers.syncs` says what that means for job and connection.
+its failures say what happened, and one table in `handlers.refresh` says what that means for job and connection.
 """
 
 from collections.abc import Iterator, Mapping
@@ -61,7 +61,7 @@ class Connector(Protocol):
         ...
 
     def finish(self, connection: Connection, handle: Json, *, outcomes: Mapping[str, str | None]) -> None:
-        """Called once the import is committed: for every batch id None, or why it was refused (a folder moves files)."""
+        """After the import's commit: for every batch id None, or why it was refused (a folder moves files)."""
         ...
 
 

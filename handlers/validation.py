@@ -13,7 +13,7 @@ from handlers.parameters import Parameters
 
 
 def validation(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
-    """The validation of one operation, compiled once (contract.md: Connexion's own is rebuilt for each request)."""
+    """The validation of one operation, compiled once (decision 54: Connexion's own is rebuilt for each request)."""
     parameters = Parameters(operation.parameters, not_found=not_found_sentence(operation.responses))
     body = Body(operation.request_body) if operation.request_body else None
     _check_signature(operation.function, parameters.names | ({"body"} if body else set()))

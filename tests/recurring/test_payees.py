@@ -1,4 +1,4 @@
-"""Who is paid, however banks, card terminals and intermediaries write it (docs/recurring.md, "Payee")."""
+"""Who is paid, however banks, card terminals and intermediaries write it (docs/recurring.md, "Who is paid")."""
 
 from collections.abc import Callable
 from datetime import date

@@ -61,7 +61,7 @@ def test_every_operation_survives_schemathesis(world: Any) -> None:
 
 
 def check(operation: Any, mode: Any) -> None:
-    """Well-formed and invented may be refused: codes, tokens, clients (contract.md section 5)."""
+    """Well-formed and invented may be refused: codes, tokens, clients that a schema cannot know."""
     checks = [
         schemathesis.checks.not_a_server_error,
         status_code_conformance,
