@@ -96,8 +96,8 @@ def ticked(cell: str) -> list[str]:
 
 
 @pytest.fixture
-def run_page(tmp_path: Path) -> Iterator[Callable[..., list[str]]]:
-    """Runs the blocks of a page as one shell session in an empty home; what each wrote to standard output."""
+def run_blocks(tmp_path: Path) -> Iterator[Callable[[list[Block]], list[str]]]:
+    """Runs blocks as one shell session in an empty home; what each wrote to standard output."""
     port = _free_port()
     clone, out, home = tmp_path / "clone", tmp_path / "out", tmp_path / "home"
     for folder in (clone / ".venv/bin", out, home / "statements"):
@@ -115,12 +115,12 @@ def run_page(tmp_path: Path) -> Iterator[Callable[..., list[str]]]:
         "SERVER_PID": str(pid),
     }
 
-    def run(page: Path, *, before: str = "") -> list[str]:
-        todo = [block for block in blocks(page) if block.is_run]
-        for block in blocks(page):
+    def run(read: list[Block]) -> list[str]:
+        todo = [block for block in read if block.is_run]
+        for block in read:
             if block.language == "jsonl":
                 (clone / "rules.jsonl").write_text(block.text)
-        steps = ["set -euo pipefail", before]
+        steps = ["set -euo pipefail"]
         for number, block in enumerate(todo):
             steps += ["{", block.text, f'}} >"{out}/{number}" 2>"{out}/{number}.err"']
         script = "\n".join(steps).replace(ADDRESS, f"127.0.0.1:{port}")
@@ -137,7 +137,7 @@ def run_page(tmp_path: Path) -> Iterator[Callable[..., list[str]]]:
         printed = [path.read_text() for path in (out / str(n) for n in range(len(todo))) if path.exists()]
         last = out / f"{len(printed) - 1}.err"
         said = last.read_text() if last.exists() else ended.stderr
-        assert ended.returncode == 0, f"{page.name}, block {len(printed)}:\n{todo[len(printed) - 1].text}\n{said}"
+        assert ended.returncode == 0, f"block {len(printed)}:\n{todo[len(printed) - 1].text}\n{said}"
         return [text.replace(f"127.0.0.1:{port}", ADDRESS) for text in printed]
 
     yield run

@@ -9,22 +9,17 @@ import pytest
 from tests.documents.conftest import ROOT, Block, blocks, pages
 
 DATE_TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
-RunPage = Callable[..., list[str]]
+RunBlocks = Callable[[list[Block]], list[str]]
 
 
 @pytest.mark.requirement("docs.commands")
-def test_the_readme_works_as_printed(run_page: RunPage) -> None:
-    _check("README.md", run_page)
+def test_the_readme_works_as_printed(run_blocks: RunBlocks) -> None:
+    _check(["README.md"], run_blocks)
 
 
 @pytest.mark.requirement("docs.commands")
-def test_operations_works_as_printed(run_page: RunPage) -> None:
-    _check("docs/operations.md", run_page)
-
-
-@pytest.mark.requirement("docs.commands")
-def test_rules_work_as_printed(run_page: RunPage) -> None:
-    _check("docs/rules.md", run_page, before="bankdata demo")
+def test_operations_and_rules_work_as_printed(run_blocks: RunBlocks) -> None:
+    _check(["docs/operations.md", "docs/rules.md"], run_blocks)
 
 
 @pytest.mark.requirement("docs.commands")
@@ -33,12 +28,10 @@ def test_a_block_that_is_not_run_says_why() -> None:
     assert all(re.fullmatch(r"not run: .{10,}", mark) for mark in marks), marks
 
 
-def _check(name: str, run_page: RunPage, *, before: str = "") -> None:
-    page = ROOT / name
-    printed = run_page(page, before=before)
-    todo = [block for block in blocks(page) if block.is_run]
-    assert len(printed) == len(todo)
-    for block, text in zip(todo, printed, strict=True):
+def _check(names: list[str], run_blocks: RunBlocks) -> None:
+    read = [block for name in names for block in blocks(ROOT / name)]
+    printed = run_blocks(read)
+    for block, text in zip((block for block in read if block.is_run), printed, strict=True):
         assert _is_shown(block, text), f"{block.text}\nshows\n{block.shown}\nbut prints\n{text}"
 
 
