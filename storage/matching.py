@@ -15,6 +15,7 @@ from decimal import Decimal
 from storage.identity import base_keys, fingerprint, own_id, squeezed
 from storage.records import TransactionRecord
 
+PART = re.compile(r"(.+)/\d+")  # a detail of a batch: the batch's reference and its number
 PENDING_DAYS_MAX = 7  # a pending row books within a week or lapses
 SHARED_WORDS_MIN = 0.5  # of the shorter text: card texts gain a place and lose a prefix when they book
 
@@ -56,7 +57,10 @@ def match_booked(
     """One match per record, in order; rows of `pending` are offered to records that `stored` does not explain."""
     keyed = _keyed(records)
     known, waiting = _Known(stored), _Known(pending)
-    found = _explain(keyed, (known.by_own_id, known.by_key, known.by_content))
+    found = _explain(keyed, (known.by_own_id, known.by_key))
+    if stored:
+        _explain_parts(keyed, found, known)
+    found = _explain(keyed, (known.by_content,), found)
     left = [None if row else item for row, item in zip(found, keyed, strict=True)]
     booked_now = _explain(left, (waiting.by_own_id, waiting.by_key, waiting.by_content, waiting.by_likeness_before))
     matches = []
@@ -103,15 +107,37 @@ def _keyed(records: Sequence[TransactionRecord]) -> list[_Item]:
 
 
 def _explain(
-    items: Sequence[_Item | None], ways: Sequence[Callable[[_Item], StoredRow | None]]
+    items: Sequence[_Item | None],
+    ways: Sequence[Callable[[_Item], StoredRow | None]],
+    found: Sequence[StoredRow | None] = (),
 ) -> list[StoredRow | None]:
     """For each item the stored row it is: every item is tried by the surest way before any by the next."""
-    found: list[StoredRow | None] = [None] * len(items)
+    rows = list(found) or [None] * len(items)
     for way in ways:
         for index, item in enumerate(items):
-            if item is not None and found[index] is None:
-                found[index] = way(item)
-    return found
+            if item is not None and rows[index] is None:
+                rows[index] = way(item)
+    return rows
+
+
+def _explain_parts(items: Sequence[_Item], found: list[StoredRow | None], known: "_Known") -> None:
+    """A batch that one source books as a whole ("servicer:7") and another by its details ("servicer:7/0", "/1") is
+    the same money: parts that add up to a stored whole are known, and so is a whole that stored parts add up to."""
+    parts: dict[tuple[str, date], list[int]] = defaultdict(list)
+    for index, item in enumerate(items):
+        if found[index] is not None:
+            continue
+        for reference in item.record.references:
+            if part := PART.fullmatch(reference):
+                parts[part[1], item.record.booking_date].append(index)
+                break
+        else:
+            found[index] = known.by_parts(item)
+    for (whole, day), indexes in parts.items():
+        total = sum((items[index].record.amount for index in indexes), Decimal(0))
+        row = known.take_whole(whole, day, total)
+        for index in indexes if row else ():
+            found[index] = row
 
 
 class _Known:
@@ -122,6 +148,7 @@ class _Known:
         self._by_base: dict[str, deque[str]] = defaultdict(deque)
         self._by_print: dict[str, list[str]] = defaultdict(list)
         self._by_amount: dict[Decimal, list[str]] = defaultdict(list)
+        self._by_whole: dict[tuple[str, date], list[str]] = defaultdict(list)
         self._ordinals: dict[str, int] = defaultdict(int)
         for row in sorted(rows, key=lambda row: (len(row.identity), row.identity)):
             base, _, ordinal = row.identity.rpartition("#")
@@ -129,6 +156,9 @@ class _Known:
             self._by_base[base].append(row.id)
             self._by_print[row.fingerprint].append(row.id)
             self._by_amount[row.amount].append(row.id)
+            for reference in row.references:
+                if part := PART.fullmatch(reference):
+                    self._by_whole[part[1], row.booking_date].append(row.id)
             self._ordinals[base] = max(self._ordinals[base], int(ordinal))
 
     def by_own_id(self, item: _Item) -> StoredRow | None:
@@ -142,6 +172,28 @@ class _Known:
             row = self._free.pop(queue.popleft(), None)
             if row is not None:
                 return row
+        return None
+
+    def by_parts(self, item: _Item) -> StoredRow | None:
+        """The first of the stored details that together are this whole."""
+        for reference in item.record.references:
+            rows = [
+                row
+                for id_ in self._by_whole.get((reference, item.record.booking_date), ())
+                if (row := self._free.get(id_)) is not None
+            ]
+            if rows and sum((row.amount for row in rows), Decimal(0)) == item.record.amount:
+                for row in rows:
+                    del self._free[row.id]
+                return rows[0]
+        return None
+
+    def take_whole(self, reference: str, day: date, amount: Decimal) -> StoredRow | None:
+        """The stored booking of a whole batch."""
+        for id_ in self._by_amount.get(amount, ()):
+            row = self._free.get(id_)
+            if row is not None and row.booking_date == day and reference in row.references:
+                return self._free.pop(id_)
         return None
 
     def by_content(self, item: _Item) -> StoredRow | None:

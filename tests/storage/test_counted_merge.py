@@ -76,6 +76,30 @@ def test_equal_content_is_the_same_booking_when_one_source_gives_no_reference(ba
     assert bank.bring(bookings("2026-11-02 | -5.00 | Shop | x")).new_transactions == 0
 
 
+BATCH = """
+    2026-11-02 | -5.00 | A | x | references=servicer:7/0
+    2026-11-02 | -6.00 | B | y | references=servicer:7/1
+"""
+WHOLE = "2026-11-02 | -11.00 | | Sammler | references=servicer:7"
+
+
+@pytest.mark.requirement("import.batches")
+@pytest.mark.parametrize(("first", "second", "rows"), [(BATCH, WHOLE, 2), (WHOLE, BATCH, 1)])
+def test_a_batch_told_by_its_details_and_as_a_whole_is_booked_once(
+    bank: Bank, first: str, second: str, rows: int
+) -> None:
+    bank.bring(bookings(first))
+    assert bank.bring(bookings(second)).new_transactions == 0
+    assert bank.bring(bookings(first)).new_transactions == 0
+    assert len(bank.ids()) == rows
+
+
+@pytest.mark.requirement("import.batches")
+def test_details_that_do_not_add_up_to_the_whole_are_bookings_of_their_own(bank: Bank) -> None:
+    bank.bring(bookings("2026-11-02 | -12.00 | | Sammler | references=servicer:7"))
+    assert bank.bring(bookings(BATCH)).new_transactions == 2
+
+
 @pytest.mark.requirement("import.line-breaks")
 def test_line_breaks_and_case_make_no_new_booking(bank: Bank) -> None:
     bank.bring(bookings("2026-11-02 | -5.00 | Stadtwerke | Abschlag November Vertrag 12"))
