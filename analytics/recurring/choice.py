@@ -5,6 +5,7 @@ import polars as pl
 from analytics.recurring.groups import WHOSE
 from analytics.recurring.rhythm import on_lattice
 
+TURNS_MAX = 12  # groups beaten by groups that are beaten themselves; three or four turns are common
 KEPT_MIN = 0.9  # a group that lost more than 10 % of its charges to a coarser one is no stream of its own
 ABSORBED_MAX = 0.25  # second collections are at most a quarter of a stream without contract
 WHOLE = 0.99  # of the payee's charges: nothing else is bought there
@@ -22,7 +23,7 @@ PERIODS = pl.DataFrame(
 
 def chosen(members: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
     """(group, row): every charge goes to its coarsest, then best fitting group; groups that lost too much are
-    dropped. Groups that come first for all of their charges win; then the next ones do, until none is left."""
+    dropped. Groups that come first for all of their charges win; then, of what is left, the next ones do."""
     ranked = (
         candidates.select("group", "rank", "score", "n")
         .sort("rank", "score", "n", "group", descending=[False, True, True, False])
@@ -31,11 +32,13 @@ def chosen(members: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
     )
     claims = members.join(ranked, on="group")
     won = [members.clear()]
-    while claims.height:
+    for _ in range(TURNS_MAX):
         claims = claims.with_columns(first=pl.col("priority") == pl.col("priority").min().over("row"))
         winners = claims.filter(pl.col("first").all().over("group")).select("group", "row")
         won.append(winners)
         claims = claims.join(winners, on="row", how="anti").filter(pl.len().over("group") >= KEPT_MIN * pl.col("n"))
+        if claims.is_empty():
+            break
     return pl.concat(won)
 
 

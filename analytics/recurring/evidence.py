@@ -9,7 +9,7 @@ from analytics.recurring.rhythm import DAYS_PER_MONTH, NEAR_DAYS
 FEW = 4  # with so few charges all must lie on the lattice
 SHARE_MIN = 0.74
 COVERAGE_MIN, COVERAGE_MIN_FAST, COVERAGE_MIN_FEW = 0.70, 0.66, 0.74
-REPEATS_MAX = 1.25
+REPEATS_MAX = 1.25  # a slot filled twice is more often a second contract than a double charge
 GAP_SHARE_MIN, GAP_SHARE_MIN_LONG, LONG = 0.79, 0.74, 6
 GAP_WOBBLE_DAYS_MAX = 1.25  # half the distance of the gaps' quartiles
 
@@ -28,12 +28,16 @@ RULES = pl.DataFrame(
 )
 EXACT_DAYS = 0.51  # two charges a day apart are each half a day from their middle
 VARIED_SHARE_MIN, VARIED_REPEATS_MAX = 0.8, 1.2
-PART_WHOLE, PART_MOST, TOGETHER_MIN = 0.99, 0.8, 0.85
+PART_WHOLE, PART_NEARLY, PART_MOST, TOGETHER_MIN = 0.99, 0.95, 0.8, 0.85
 EARLY_WORST_DAYS = 1.6  # two charges: the gap is at most about three days off
 YEARLY_WORST_DAYS, YEARLY_STEP_MAX = 5.0, 0.11
 ONCE_SLACK = 0.06  # a subscription is charged once a period; a habit more often than now and then twice
 BASKET_VARIATION, BASKET_PRICES = 0.2, 0.7  # a weekly box has extras, but few different prices
-CHANCE_MAX = 0.001
+CLOCKWORK = 0.9  # share or coverage of what hardly ever fails
+STRICT_SPREAD_DAYS = 1.8  # a day of the month, posted after weekends, spreads no more
+SECOND_TRY_CHARGES = 2  # more are asked for where one price of several, or one lattice of many, was picked out
+FREE_AMOUNT_SPREAD_DAYS = ((9, 2.4), (6, 1.4), (4, 1.0))  # from so many charges on, amounts may vary on the day
+CORE_FILLED_MIN, CORE_REPEATS_MAX, CHANCE_MAX = 0.85, 1.15, 0.001
 
 
 def worth_fitting(pairs: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
@@ -115,9 +119,9 @@ def is_equal() -> pl.Expr:
         pl.col("fast")
         & (pl.col("variation") <= BASKET_VARIATION)
         & (pl.col("prices") <= BASKET_PRICES * pl.col("n"))
-        & (pl.col("share") >= 0.9)
+        & (pl.col("share") >= CLOCKWORK)
         & (pl.col("n") >= LONG)
-        & (pl.col("part") >= 0.95)
+        & (pl.col("part") >= PART_NEARLY)
     )
     swinging = pl.col("fast") & (pl.col("variation") > BASKET_VARIATION) & (pl.col("changes") > pl.col("prices"))
     return (pl.col("constant") & ~swinging) | pl.col("narrow") | basket
@@ -151,16 +155,16 @@ def has_free_evidence() -> pl.Expr:
     needed = (
         pl.when("exact").then("free_charges_exact").otherwise("free_charges")
         + (~alone).cast(pl.Int8)
-        + 2 * (~alone & ~pl.col("constant")).cast(pl.Int8)
-        + (pl.col("whole") & (pl.col("spread_days") > 1.8)).cast(pl.Int8)
+        + SECOND_TRY_CHARGES * (~alone & ~pl.col("constant")).cast(pl.Int8)
+        + (pl.col("whole") & (pl.col("spread_days") > STRICT_SPREAD_DAYS)).cast(pl.Int8)
         + (~one_price & pl.col("constant") & ~pl.col("narrow")).cast(pl.Int8)
         + short.cast(pl.Int8)
-        + 2 * (pl.col("lattice") == "business20").cast(pl.Int8)
+        + SECOND_TRY_CHARGES * (pl.col("lattice") == "business20").cast(pl.Int8)
     )
     recent = pl.col("rank") >= RECENT_RANK
-    spread_max = pl.when(recent & ~pl.col("fast")).then(1.8).otherwise("free_spread_days")
+    spread_max = pl.when(recent & ~pl.col("fast")).then(STRICT_SPREAD_DAYS).otherwise("free_spread_days")
     on_its_day = pl.col("spread_days") <= spread_max
-    clocked = pl.col("once") & ((pl.col("share") >= 0.9) | (pl.col("coverage") >= 0.9))
+    clocked = pl.col("once") & ((pl.col("share") >= CLOCKWORK) | (pl.col("coverage") >= CLOCKWORK))
     any_payee = (pl.col("level") == "recent_price") & (pl.col("whole") | (pl.col("frequency") == "quarterly"))
     return (
         (pl.col("frequency") != "yearly")
@@ -203,13 +207,12 @@ def is_yearly() -> pl.Expr:
 
 def is_free_amount() -> pl.Expr:
     """Amounts that vary without a contract: only on the day, every month, and nothing else at the payee."""
-    spread_max = pl.when(pl.col("n") < 6).then(1.0).when(pl.col("n") < 9).then(1.4).otherwise(2.4)
+    spread_max = pl.coalesce(pl.when(pl.col("n") >= n).then(days) for n, days in FREE_AMOUNT_SPREAD_DAYS)
     return (
         (pl.col("lattice") == "month")
-        & (pl.col("n") >= 4)
-        & (pl.col("share") >= 0.9)
-        & (pl.col("coverage") >= pl.when(pl.col("n") < 9).then(0.9).otherwise(0.85))
-        & (pl.col("spread_days") <= spread_max)
+        & (pl.col("share") >= CLOCKWORK)
+        & (pl.col("coverage") >= CORE_FILLED_MIN)
+        & (pl.col("spread_days") <= spread_max).fill_null(False)
         & (pl.col("part") >= PART_WHOLE)
     )
 
@@ -235,8 +238,8 @@ def stands_out() -> pl.Expr:
         (pl.col("lattice") == "month")
         & (pl.col("prices") == 1)
         & (pl.col("near_filled") >= LONG)
-        & (pl.col("near_filled") >= 0.85 * pl.col("slots"))
-        & (pl.col("near_n") <= 1.15 * pl.col("near_filled"))
+        & (pl.col("near_filled") >= CORE_FILLED_MIN * pl.col("slots"))
+        & (pl.col("near_n") <= CORE_REPEATS_MAX * pl.col("near_filled"))
         & (pl.col("gaps_biweekly") < 0.5)
         & (by_chance <= CHANCE_MAX)
     )

@@ -5,6 +5,7 @@ import polars as pl
 from analytics.recurring.words import BEHIND_INTERMEDIARY, DROPPED_WORDS, INTERMEDIARIES, PLAIN_LETTERS
 
 WRITTEN_WORDS = r"^(\S+(?:\s+\S+){0,5})"  # six words say who it is; a purpose may go on for lines
+KEY_LETTERS = 24  # of a text that has no such words
 KEY_WORDS = 2  # the first two words that mean something; later ones are branches, products, numbers
 PREFIX_LETTERS = 9  # "spiegelplus" and "spiegel plus 0481" are one payee
 STEM_LETTERS = 4  # with an equal amount beside it, four letters are enough
@@ -24,15 +25,15 @@ def is_intermediary(text: pl.Expr) -> pl.Expr:
 
 
 def key_of(text: pl.Expr) -> pl.Expr:
-    """The first words that mean something, squeezed to letters and single digits."""
+    """The first words that mean something, in one; of a text without any, its letters and digits."""
     words = (
         text.str.replace(r"//.*$", "")
         .str.replace_all(r"\b[a-z]*\d[a-z]*\d[a-z0-9]*\b", " ")
-        .str.extract_all(r"[a-z0-9]{2,}")
+        .str.extract_all(r"[\p{L}\p{N}]{2,}")
     )
     kept = words.list.eval(pl.element().filter(~pl.element().is_in(DROPPED_WORDS)))
     chosen = kept.list.head(KEY_WORDS).list.join("")
-    squeezed = text.str.replace_all(r"[^a-z0-9]", "").str.head(24)
+    squeezed = text.str.replace_all(r"[^\p{L}\p{N}]", "").str.head(KEY_LETTERS)
     return pl.when(chosen != "").then(chosen).when(squeezed != "").then(squeezed)
 
 
@@ -57,8 +58,8 @@ def behind_intermediary_as_written(text: pl.Expr, note: pl.Expr) -> pl.Expr:
 
 
 def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
-    """Adds `payee` (the key), `label` (its text), `via` (collected by an intermediary), `brand_key` (of the enriched
-    name, null for an intermediary), `contract_key` and `iban_key` (null when via)."""
+    """Adds `payee` (the key), `via` (collected by an intermediary), `brand_key` (of the enriched name, null for an
+    intermediary), `contract_key` and `iban_key` (null when via)."""
     text, asked = pl.col("text"), pl.col("asked")
     texted = charges.with_columns(text=pl.coalesce("name", "brand", "note")).with_columns(
         asked=pl.when(is_intermediary(text)).then("note")
@@ -69,10 +70,9 @@ def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
         .unique()
         .with_columns(
             via=is_intermediary(text).fill_null(False),
-            label=behind_intermediary(text, asked),
+            raw_key=key_of(behind_intermediary(text, asked)),
             brand_key=pl.when(~is_intermediary(pl.col("brand"))).then(key_of(pl.col("brand"))),
         )
-        .with_columns(raw_key=key_of(pl.col("label")))
     )
     mandate = pl.when(~pl.col("via")).then(pl.col("mandate_reference"))
     iban = pl.when(~pl.col("via")).then(pl.col("counterpart_iban"))

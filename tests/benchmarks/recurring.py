@@ -42,18 +42,27 @@ FIELDS = {
 def charges_of(transactions: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
     """The transactions of the interface as the frame the detector reads; missing columns are null."""
     kinds = {ours: CHARGES[ours] for ours in FIELDS.values()}
-    own = users.select(user_id="userId", counterpart_iban="ownIbans").explode("counterpart_iban").unique()
-    account = pl.col("bankAccount").struct.field("id") if "bankAccount" in transactions.columns else pl.lit("account")
     present = [
-        (pl.col(theirs).dt.date() if theirs == "bookingDate" else pl.col(theirs)).cast(kinds[ours]).alias(ours)
+        column_of(transactions, theirs).cast(kinds[ours]).alias(ours)
         if theirs in transactions.columns
         else pl.lit(None, kinds[ours]).alias(ours)
         for theirs, ours in FIELDS.items()
     ]
-    rows = transactions.select(*present, account_id=account).join(
-        own.with_columns(is_own_transfer=True), on=["user_id", "counterpart_iban"], how="left"
-    )
-    return rows.with_columns(pl.col("is_own_transfer").fill_null(False)).select(CHARGES.keys())
+    rows = transactions.select(*present, account_id=pl.lit("account"))
+    if "ownIbans" not in users.columns:
+        return rows.with_columns(is_own_transfer=False).select(CHARGES.keys())
+    own = users.select(user_id="userId", counterpart_iban="ownIbans").explode("counterpart_iban").drop_nulls().unique()
+    marked = rows.join(own.with_columns(is_own_transfer=True), on=["user_id", "counterpart_iban"], how="left")
+    return marked.with_columns(pl.col("is_own_transfer").fill_null(False)).select(CHARGES.keys())
+
+
+def column_of(transactions: pl.DataFrame, name: str) -> pl.Expr:
+    """A column of the folder; a booking date may be a day, an instant or a text that begins with a day."""
+    if name != "bookingDate":
+        return pl.col(name)
+    if transactions.schema[name] == pl.String:
+        return pl.col(name).str.head(10).str.to_date("%Y-%m-%d")
+    return pl.col(name).dt.date()
 
 
 def answers(found: pl.DataFrame, user_ids: list[str]) -> dict[str, list[dict[str, Any]]]:
@@ -85,7 +94,6 @@ def plain_failures(path: Path) -> list[str]:
             [{**row, "userId": "u", "amount": float(row["amount"])} for row in case["transactions"]],
             infer_schema_length=None,
         )
-        rows = rows.with_columns(pl.col("bookingDate").str.head(10).str.to_datetime("%Y-%m-%d"))
         found = detect(charges_of(rows, users), users.select(user_id="userId", today="asOf"))
         wanted = case["expected"]
         said = answers(found, ["u"])["u"]
