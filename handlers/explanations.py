@@ -34,13 +34,14 @@ def list_cashflow_transactions(services: Services, request: Request, *, month: s
     with services.database.transaction() as session:
         selected = selected_accounts(session, user_id, account_ids)
         first = _shown_month(month, today)
-        currency, rates = money_of(services, user_id, selected.accounts)
         # A month of the last ten years is in the history anyway; for an older one the rows before it decide
         since = first if first >= (needed_since(HISTORY_MONTHS_MIN, today=today) or first) else None
+        bookings = transactions.bookings(session, user_id, selected.filter, since=since, until=last_day(first))
+        currency, rates = money_of(services, user_id, selected.accounts, bookings)
         try:
             with stated_currencies():
                 judged = month_transactions(
-                    transactions.bookings(session, user_id, selected.filter, since=since, until=last_day(first)),
+                    bookings,
                     selection=selected.ids,
                     month=first,
                     today=today,
@@ -64,8 +65,8 @@ def list_category_transactions(
     since, until = last_30_days(today)
     with services.database.transaction() as session:
         selected = selected_accounts(session, user_id, account_ids)
-        currency, rates = money_of(services, user_id, selected.accounts)
         bookings = transactions.bookings(session, user_id, selected.filter, since=None)
+        currency, rates = money_of(services, user_id, selected.accounts, bookings)
         with stated_currencies():
             whole = snapshot(balances(selected.accounts), bookings, today=today, currency=currency, rates=rates)
             judged = category_transactions(

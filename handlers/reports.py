@@ -25,10 +25,11 @@ def get_cashflow(services: Services, request: Request, *, account_ids: str | Non
     user_id, today = request.principal.user_id, services.clock.today()
     selected = selected_accounts(services.database, user_id, account_ids)
     since = needed_since(months, today=today)
-    currency, rates = money_of(services, user_id, selected.accounts)
+    bookings = transactions.bookings(services.database, user_id, selected.filter, since=since)
+    currency, rates = money_of(services, user_id, selected.accounts, bookings)
     with stated_currencies():
         rows = monthly_cashflow(
-            transactions.bookings(services.database, user_id, selected.filter, since=since),
+            bookings,
             selection=selected.ids,
             months=months,
             today=today,
@@ -42,11 +43,12 @@ def get_snapshot(services: Services, request: Request, *, account_ids: str | Non
     """Balances now and expenses of the last 30 days by category (decisions 16 to 20)."""
     user_id, today = request.principal.user_id, services.clock.today()
     selected = selected_accounts(services.database, user_id, account_ids)
-    currency, rates = money_of(services, user_id, selected.accounts)
+    bookings = transactions.bookings(services.database, user_id, selected.filter, since=None)
+    currency, rates = money_of(services, user_id, selected.accounts, bookings)
     with stated_currencies():
         found = snapshot(
             balances(selected.accounts),
-            transactions.bookings(services.database, user_id, selected.filter, since=None),
+            bookings,
             today=today,
             currency=currency,
             rates=rates,
@@ -70,12 +72,16 @@ def _details_link(request: Request, account_ids: str | None) -> str:
     return f'<{request.path}/details{query}>; rel="alternate"'
 
 
-def money_of(services: Services, user_id: str, owned: Sequence[StoredAccount]) -> tuple[str, pl.DataFrame]:
-    """The currency of the selection's figures, and the reference rates if there is anything to convert."""
+def money_of(
+    services: Services, user_id: str, owned: Sequence[StoredAccount], bookings: pl.DataFrame
+) -> tuple[str, pl.DataFrame]:
+    """The currency of the selection's figures, and the reference rates if there is anything to convert: an account of
+    one currency may hold a booking in another."""
     currencies = {account.currency for account in owned}
     user = users.find(services.database, user_id) if len(currencies) != 1 else None
     currency = reporting_currency(currencies, home=user.home_currency if user else services.settings.home_currency)
-    return currency, services.rates if currencies - {currency} else NO_RATES
+    is_mixed = bool(currencies - {currency}) or bool((bookings["currency"] != currency).any())
+    return currency, services.rates if is_mixed else NO_RATES
 
 
 @contextmanager

@@ -149,9 +149,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 @pytest.fixture
-def holder(service: Service) -> Holder:
-    """A user without accounts."""
-    return service.newcomer()
+def holder(demo_service: Service) -> Holder:
+    """A user without accounts, in the store whose answers are held against the contract."""
+    return demo_service.newcomer()
 
 
 @pytest.fixture
