@@ -82,14 +82,17 @@ def test_a_person_with_a_keyboard_alone_allows_and_denies(
     complaints: list[str] = []
     page = opened(chromium, complaints, viewport={"width": 375, "height": 720})
     page.goto(address(live, live.register(callback), callback))
-    page.keyboard.type("alice")  # the field has the focus
+    page.locator("#username:focus").wait_for()
+    page.keyboard.type("alice")
     page.keyboard.press("Tab")
     page.keyboard.type(PASSWORD)
     page.keyboard.press("Enter")
     page.wait_for_url("**/oauth/consent**")
+    page.locator("button[value=allow]").wait_for()
     page.keyboard.press("Tab")
     if decision == "deny":
         page.keyboard.press("Tab")
+    page.locator(f"button[value={decision}]:focus").wait_for()
     page.keyboard.press("Enter")
     page.wait_for_url(callback + "**")
     assert ("code=" in page.url) == (decision == "allow")

@@ -180,3 +180,20 @@ def test_not_you_lets_somebody_else_answer_the_same_request(fresh: Any) -> None:
     assert "code=" in answer.headers["location"]
     assert [entry.user_name for entry in fresh.server.connections()] == []
     assert fresh.http.get("/account", headers={"Cookie": f"bds_session={before}"}).status_code == 303
+
+
+@pytest.mark.requirement("oauth.clients")
+def test_the_operator_s_clients_follow_the_same_rules(fresh: Any) -> None:
+    from auth.errors import InvalidRedirectUri, InvalidRequest
+
+    with pytest.raises(InvalidRequest):
+        fresh.server.add_client(" ", ("https://ours.example/cb",))
+    with pytest.raises(InvalidRedirectUri):
+        fresh.server.add_client("Ours", ("http://ours.example/cb",))
+
+
+@pytest.mark.requirement("oauth.account")
+def test_a_password_that_the_operator_set_signs_all_browsers_out(fresh: Any) -> None:
+    browser = signed_in(fresh)
+    fresh.server.password_was_set(fresh.user.id)
+    assert browser.client.get("/account").status_code == 303

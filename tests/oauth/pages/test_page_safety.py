@@ -292,6 +292,7 @@ def test_broken_forms_get_a_page(world: Any, path: str, content: bytes, kind: st
         ("fr,de;q=0.3,en;q=0.2", "de"),
         ("fr", "en"),
         ("de;q=0, en;q=0.1", "en"),
+        ("de;q=x,en;q=0.1", "en"),
         (";;;q=x,\xff" + "a" * 600, "en"),
         ("DE", "de"),
     ],

@@ -108,6 +108,7 @@ def test_redirect_uris_that_apps_use_are_accepted_byte_for_byte(world: Any, uri:
         "https://app.example:x/cb",
         "https://-app.example/cb",
         "https://[::gg]/cb",
+        "https://[1:2]/cb",
         "https://app.example/%zz",
         "https://app.example/cb?code=1",
         "https://app.example/cb?state=1",

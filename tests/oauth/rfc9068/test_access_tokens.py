@@ -12,7 +12,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from auth.errors import InvalidToken
+from auth.errors import InvalidToken, KeysUnusable
 from auth.keys import KeyRing, thumbprint
 from auth.tokens import AccessTokens, Claims
 
@@ -276,8 +276,6 @@ def test_the_key_file_is_private_and_its_jwk_shows_public_members_only(tmp_path:
 @pytest.mark.requirement("oauth.keys")
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"secret": "AAAA", "keys": []}', "\x00"])
 def test_a_damaged_key_file_stops_the_start_with_one_sentence(tmp_path: Path, content: str) -> None:
-    from auth.errors import KeysUnusable
-
     path = tmp_path / "oauth-keys.json"
     path.write_text(content)
     path.chmod(0o600)
@@ -287,8 +285,6 @@ def test_a_damaged_key_file_stops_the_start_with_one_sentence(tmp_path: Path, co
 
 @pytest.mark.requirement("oauth.keys")
 def test_a_key_file_that_others_can_read_is_not_used(tmp_path: Path) -> None:
-    from auth.errors import KeysUnusable
-
     ring = KeyRing(tmp_path, now=NOW)
     ring.path.chmod(0o644)
     with pytest.raises(KeysUnusable, match="chmod 600"):
@@ -306,3 +302,30 @@ def test_the_key_id_is_the_thumbprint_of_rfc_7638() -> None:
     )
     jwk = {"kty": "RSA", "n": modulus, "e": "AQAB", "alg": "RS256", "kid": "2011-04-29"}
     assert thumbprint(jwk) == "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"
+
+
+@pytest.mark.requirement("oauth.keys")
+def test_weak_and_foreign_kinds_of_keys_are_not_used(tmp_path: Path) -> None:
+    ring = KeyRing(tmp_path, now=NOW)
+    document = json.loads(ring.path.read_text())
+    for key in (
+        rsa.generate_private_key(public_exponent=65537, key_size=1024),
+        ec.generate_private_key(ec.SECP256R1()),
+    ):
+        pem = key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        document["keys"][0]["pem"] = pem.decode()
+        ring.path.write_text(json.dumps(document))
+        with pytest.raises(KeysUnusable, match="damaged"):
+            KeyRing(tmp_path, now=NOW)
+
+
+@pytest.mark.requirement("oauth.keys")
+def test_of_two_first_starts_at_once_one_makes_the_keys(tmp_path: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(4) as pool:
+        rings = list(pool.map(lambda _: KeyRing(tmp_path, now=NOW), range(4)))
+    assert len({ring.active().kid for ring in rings}) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["oauth-keys.json"]

@@ -1,0 +1,94 @@
+"""The moments that races are made of, one by one: what a caller hears who comes second."""
+
+import re
+from typing import Any
+
+import pytest
+from starlette.requests import ClientDisconnect
+
+from auth import access
+from auth.errors import InvalidGrant, InvalidToken
+from handlers.oauth import refused
+from storage import oauth, users
+from storage.database import Conflict
+
+
+def second(*_: object, **__: object) -> bool:
+    return False
+
+
+def conflict(*_: object, **__: object) -> None:
+    raise Conflict("somebody was first")
+
+
+@pytest.mark.requirement("oauth.races")
+@pytest.mark.parametrize("name", ["use_code", "use_refresh_token"])
+def test_whom_the_store_calls_second_gets_nothing_and_ends_the_family(
+    fresh: Any, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    tokens = fresh.tokens()
+    code, verifier = fresh.browser().code(tokens["client_id"])
+    monkeypatch.setattr(oauth, name, second)
+    if name == "use_code":
+        answer = fresh.redeem(code, verifier, tokens["client_id"])
+    else:
+        answer = fresh.refresh(tokens["refresh_token"], tokens["client_id"])
+    assert answer.json()["error"] == "invalid_grant"
+    assert (fresh.api(tokens["access_token"]).status_code == 401) == (name == "use_refresh_token")
+
+
+@pytest.mark.requirement("oauth.races")
+def test_a_conflict_that_does_not_end_is_a_lost_race(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = fresh.tokens()
+    browser = fresh.browser()
+    page = browser.sign_in(browser.authorize(tokens["client_id"]))
+    session = fresh.server.sessions.find(browser.client.cookies["bds_session"], now=fresh.server.now())
+    monkeypatch.setattr(fresh.database, "atomically", conflict)
+    with pytest.raises(InvalidGrant):
+        fresh.server.refresh(tokens["refresh_token"], client_id=tokens["client_id"], scope=None)
+    secret = page.headers["location"].partition("request=")[2]
+    assert fresh.server.decide(session, secret, is_allowed=True) is None
+    monkeypatch.undo()
+    assert fresh.server.refresh(tokens["refresh_token"], client_id=tokens["client_id"], scope=None)
+
+
+@pytest.mark.requirement("oauth.races")
+def test_forms_of_a_user_who_was_just_removed_change_nothing(fresh: Any) -> None:
+    browser = fresh.browser()
+    page = browser.sign_in(browser.authorize(fresh.register()))
+    consent = browser.client.get(page.headers["location"]).text.partition("</form>")[0]
+    account = browser.client.get("/account").text.partition("</form>")[0]
+    users.remove(fresh.database, fresh.user.id)
+    for path, html in (("/oauth/consent", consent), ("/account/sign-out", account)):
+        form = dict(re.findall(r'type="hidden" name="([^"]*)" value="([^"]*)"', html))
+        assert browser.client.post(path, data={**form, "decision": "allow"}).status_code == 400
+    assert fresh.server.connections() == []
+
+
+@pytest.mark.requirement("oauth.access_check")
+def test_what_is_remembered_of_tokens_and_grants_is_bounded(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access, "CACHED_TOKENS_MAX", 2)
+    monkeypatch.setattr(access, "CACHED_GRANTS_MAX", 2)
+    client_id = fresh.register()
+    for _ in range(5):
+        assert fresh.api(fresh.tokens(client_id)["access_token"]).status_code == 200
+    assert len(fresh.server.access._claims) <= 2
+    assert len(fresh.server.access._standing) <= 2
+
+
+@pytest.mark.requirement("oauth.access_check")
+def test_a_token_whose_grant_is_unknown_speaks_for_nobody(fresh: Any) -> None:
+    token = fresh.server.tokens.issue(
+        user_id=fresh.user.id, client_id="c", scopes=["read:accounts"], grant_id="unknown", now=fresh.server.now()
+    )
+    with pytest.raises(InvalidToken):
+        fresh.server.principal(token)
+
+
+@pytest.mark.requirement("oauth.bad_input")
+def test_the_server_stops_reading_what_never_ends_and_answers_nobody_who_is_gone(fresh: Any) -> None:
+    content = b"a=" + b"x" * 1_200_000
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert fresh.http.post("/oauth/login", content=content, headers=headers).status_code == 413
+    assert refused(ClientDisconnect()) is None
+    assert fresh.server.disconnect(fresh.user.id, "\0") == 0
