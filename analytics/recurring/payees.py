@@ -76,11 +76,17 @@ def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
     )
     mandate = pl.when(~pl.col("via")).then(pl.col("mandate_reference"))
     iban = pl.when(~pl.col("via")).then(pl.col("counterpart_iban"))
+    nameless = pl.col("name").is_null() & pl.col("brand").is_null()
     keyed = texted.join(texts, on=keys, how="left", nulls_equal=True, maintain_order="left")
     keyed = keyed.with_columns(
         contract_key=mandate,
         iban_key=iban,
-        payee=pl.coalesce("raw_key", "counterpart_iban", "mandate_reference", pl.lit("?")),
+        payee=pl.coalesce(
+            pl.when(~nameless | iban.is_null()).then("raw_key"),
+            pl.col("counterpart_iban").str.reverse(),  # what tells accounts of one bank apart stands at the end
+            "mandate_reference",
+            pl.lit("?"),
+        ),
     )
     keyed = voted(keyed, "payee", "brand_key")
     keyed = voted(keyed, "iban_key", "payee")

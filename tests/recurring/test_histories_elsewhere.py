@@ -195,7 +195,7 @@ def test_standing_orders_known_by_nothing_but_the_account_they_go_to() -> None:
     home = Household("u", rnd, COUNTRIES["Czechia"])
     for number in range(8):
         day, price = rnd.randrange(1, 28), money(rnd, 200, 9000)
-        days = monthly(START, day)
+        days = monthly(START, day)[-3 if number % 2 else 0 :]
         written: Row = {"counterpart_iban": f"CZ{number:022}", "purpose": rnd.choice(["SIPO", "POJISTNE", ""]) or None}
         for due in days:
             home.book(due, price, written)

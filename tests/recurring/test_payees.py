@@ -132,3 +132,20 @@ def test_the_name_is_the_enriched_one_else_what_the_bank_wrote(
         {"booking_date": date(2026, month, 15), "amount": Decimal("-57.30"), **row} for month in range(6, 12)
     ]
     assert [stream["merchant_name"] for stream in said(charges_from(rows))] == [name]
+
+
+@pytest.mark.requirement("subscriptions.payee")
+def test_without_a_name_the_account_says_more_than_words_that_many_payees_share(
+    charges_from: Callable[[list[Row]], pl.DataFrame], said: Callable[..., list[Row]]
+) -> None:
+    rows: list[Row] = [
+        {
+            "booking_date": date(2026, month, day),
+            "amount": Decimal(amount),
+            "purpose": "Beitrag",
+            "counterpart_iban": iban,
+        }
+        for month in (9, 10, 11)
+        for day, amount, iban in ((5, "-61.00", "DE0210010010000001"), (14, "-24.00", "DE0210010010000002"))
+    ]
+    assert [stream["amount"] for stream in said(charges_from(rows))] == [Decimal("61.00"), Decimal("24.00")]
