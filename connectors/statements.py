@@ -3,7 +3,7 @@
 import hashlib
 import io
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -11,7 +11,7 @@ from connectors import archive, camt, csv_statements, mt940, ofx
 from connectors.connector import LimitExceeded, SourceError, UnsupportedFile
 from connectors.csv_profiles import Profile
 from connectors.limits import FILE_BYTES_MAX, HEAD_BYTES
-from storage.records import Batch, Record
+from storage.records import AccountRecord, Batch, Record
 
 _COMPANIONS = (b"%PDF-", b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\x00", b"MM\x00*")  # banks add them to a ZIP
 
@@ -58,9 +58,10 @@ def read_statements(source: Path | BinaryIO, profiles: Sequence[Profile] | None 
 
 
 def read_records(source: Path | BinaryIO, profiles: Sequence[Profile] | None = None) -> Iterator[Record]:
-    """All records of a file in one stream; the files of a ZIP container one after the other."""
-    for batch in read_statements(source, profiles):
-        yield from batch.records
+    """All records of a file in one stream; the files of a ZIP container one after the other, told by their part."""
+    for part, batch in enumerate(read_statements(source, profiles)):
+        for record in batch.records:
+            yield replace(record, part=part) if part and isinstance(record, AccountRecord) else record
 
 
 def format_name(source: Path | BinaryIO) -> str | None:

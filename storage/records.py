@@ -33,6 +33,7 @@ class AccountRecord:
     kind: AccountKind | None = None
     bank_name: str | None = None
     bic: str | None = None
+    part: int = 0  # the file of a container that it stands in: keys and equal bookings are counted within one file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,7 +59,7 @@ def incoming(matches: Sequence[Match], ids: Sequence[str], created: Sequence[dat
         "id": ids,
         "identity": [match.identity for match in matches],
         "fingerprint": [match.fingerprint for match in matches],
-        "reference_keys": [as_json(list(record.references)) for record in records],
+        "reference_keys": [as_json(list(record.references)) if record.references else "[]" for record in records],
         "created_at": created,
         "source_merchant_name": [record.merchant_name for record in records],
     }

@@ -1,17 +1,16 @@
 """What banks and files said of an account as a whole: its balance, and the gaps between statements."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from itertools import pairwise
 
 import polars as pl
 
 from analytics.frames import MONEY
 from storage import accounts
-from storage.database import Session
+from storage.database import Row, Session
+from storage.gaps import Stated, gaps, number
 from storage.identity import transaction_id
 from storage.journal import Change
 from storage.records import StatementRecord
@@ -81,16 +80,16 @@ def _keep_one(
 
 
 def _set_balance(session: Session, user_id: str, account_id: str) -> None:
-    """The closing balance of the newest statement; on one day the highest number, then the last received."""
+    """The closing balance of the newest statement; see `_last_of_a_day` for several on one day."""
     rows = session.rows(
-        "SELECT closing, closing_date, sequence, received_at, position FROM statements"
+        "SELECT opening, closing, closing_date, sequence, is_authoritative, received_at, position FROM statements"
         " WHERE user_id = $1 AND account_id = $2 AND closing IS NOT NULL AND closing_date ="
         " (SELECT max(closing_date) FROM statements WHERE user_id = $1 AND account_id = $2 AND closing IS NOT NULL)",
         user_id,
         account_id,
     )
     if rows:
-        newest = max(rows, key=lambda row: (_number(row["sequence"]), row["received_at"], row["position"]))
+        newest = _last_of_a_day(rows)
         accounts.set_balance(
             session,
             user_id=user_id,
@@ -100,11 +99,26 @@ def _set_balance(session: Session, user_id: str, account_id: str) -> None:
         )
 
 
+def _last_of_a_day(rows: Sequence[Row]) -> Row:
+    """Of the statements that close on one day the one after which nothing follows, in whatever order they came: the
+    day's statement before an interim report that does not prove its balance, then the one whose closing balance opens
+    no other, then the highest number, then the last received."""
+
+    def order(row: Row) -> tuple[bool, bool, tuple[tuple[int, ...], str], datetime, int]:
+        is_last = not any(
+            other is not row and other["opening"] == row["closing"] and other["closing"] != row["closing"]
+            for other in rows
+        )
+        return row["is_authoritative"], is_last, number(row["sequence"]), row["received_at"], row["position"]
+
+    return max(rows, key=order)
+
+
 def _settle_gaps(
     session: Session, user_id: str, account_id: str, connection_id: str, now: datetime
 ) -> list[tuple[str, Change]]:
     """Write, resize or remove adjusting entries so that every gap between statements is explained, and no more."""
-    gaps = {transaction_id(account_id, gap.identity): gap for gap in _gaps(session, user_id, account_id)}
+    missing = {transaction_id(account_id, gap.identity): gap for gap in _gaps(session, user_id, account_id)}
     stored = {
         row["id"]: row["amount"]
         for row in session.rows(
@@ -113,13 +127,15 @@ def _settle_gaps(
             account_id,
         )
     }
-    stale = [id_ for id_, amount in stored.items() if id_ not in gaps or gaps[id_].amount != amount]
-    fresh = [id_ for id_, gap in gaps.items() if stored.get(id_) != gap.amount]
+    stale = [id_ for id_, amount in stored.items() if id_ not in missing or missing[id_].amount != amount]
+    fresh = [id_ for id_, gap in missing.items() if stored.get(id_) != gap.amount]
     if stale:
         session.execute("DELETE FROM transactions WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, stale)
     if fresh:
-        session.append("transactions", _adjusting_rows(session, user_id, account_id, connection_id, gaps, fresh, now))
-    changes: list[tuple[str, Change]] = [(id_, "removed") for id_ in stale if id_ not in gaps]
+        session.append(
+            "transactions", _adjusting_rows(session, user_id, account_id, connection_id, missing, fresh, now)
+        )
+    changes: list[tuple[str, Change]] = [(id_, "removed") for id_ in stale if id_ not in missing]
     changes += [(id_, "modified" if id_ in stored else "added") for id_ in fresh]
     return changes
 
@@ -131,25 +147,22 @@ def _gaps(session: Session, user_id: str, account_id: str) -> list[_Gap]:
         user_id,
         account_id,
     )
-    rows.sort(key=lambda row: (row["closing_date"], _number(row["sequence"]), row["opening_date"]))
-    gaps = []
-    for earlier, later in pairwise(rows):
-        if later["opening_date"] < earlier["closing_date"] or later["opening"] == earlier["closing"]:
-            continue
+    found = []
+    for earlier, later in gaps([Stated(**row) for row in rows]):
         between = session.rows(
             "SELECT coalesce(sum(amount), 0) AS total FROM transactions WHERE user_id = $1 AND account_id = $2"
             " AND NOT is_adjusting_entry AND booking_date > $3 AND booking_date < $4",
             user_id,
             account_id,
-            earlier["closing_date"],
-            later["opening_date"],
+            earlier.closing_date,
+            later.opening_date,
         )[0]["total"]
-        missing = later["opening"] - earlier["closing"] - between
+        missing = later.opening - earlier.closing - between
         if missing:
-            day = max(earlier["closing_date"], later["opening_date"] - timedelta(days=1))
-            identity = f"gap:{earlier['closing_date']}:{later['opening_date']}:{later['sequence'] or ''}#1"
-            gaps.append(_Gap(identity=identity, day=day, amount=missing))
-    return gaps
+            day = max(earlier.closing_date, later.opening_date - timedelta(days=1))
+            identity = f"gap:{earlier.closing_date}:{later.opening_date}:{later.sequence or ''}#1"
+            found.append(_Gap(identity=identity, day=day, amount=missing))
+    return found
 
 
 def _adjusting_rows(
@@ -157,7 +170,7 @@ def _adjusting_rows(
     user_id: str,
     account_id: str,
     connection_id: str,
-    gaps: dict[str, _Gap],
+    missing: dict[str, _Gap],
     ids: Sequence[str],
     now: datetime,
 ) -> pl.DataFrame:
@@ -167,9 +180,9 @@ def _adjusting_rows(
     return pl.DataFrame(
         {
             "id": list(ids),
-            "booking_date": [gaps[id_].day for id_ in ids],
-            "amount": [gaps[id_].amount for id_ in ids],
-            "identity": [gaps[id_].identity for id_ in ids],
+            "booking_date": [missing[id_].day for id_ in ids],
+            "amount": [missing[id_].amount for id_ in ids],
+            "identity": [missing[id_].identity for id_ in ids],
         },
         schema_overrides={"amount": MONEY},
     ).with_columns(
@@ -192,9 +205,3 @@ def _adjusting_rows(
         connection_id=pl.lit(connection_id),
         batch_id=pl.col("identity"),
     )
-
-
-def _number(sequence: str | None) -> tuple[int, str]:
-    """Statement numbers in their order: 9 before 10, words after numbers."""
-    digits = re.sub(r"\D", "", sequence or "")
-    return (int(digits) if digits else -1, sequence or "")
