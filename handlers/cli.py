@@ -87,19 +87,19 @@ def demo(host: str, port: int, data_dir: Path | None, fresh: bool) -> None:
     settings = _settings(data_dir, address=_address(host, port))
     from handlers.demo import prepare, welcome  # the server's libraries take a second to load
 
-    listener = _listener(host, port)
-    if fresh:
-        _forget_demo(settings)
-    terminal = Terminal()
-    terminal.progress("Opening the store", 0, 1)
-    services = _opened(settings, for_server=True)
-    try:
-        prepare(services, terminal)
-    except CommandError as error:
-        services.close()
-        _stop(str(error))
-    terminal.end()
-    _serve(services, listener, ready=lambda: welcome(services, terminal))
+    with _listener(host, port) as listener:
+        if fresh:
+            _forget_demo(settings)
+        terminal = Terminal()
+        terminal.progress("Opening the store", 0, 1)
+        services = _opened(settings, for_server=True)
+        try:
+            prepare(services, terminal)
+        except CommandError as error:
+            services.close()
+            _stop(str(error))
+        terminal.end()
+        _serve(services, listener, ready=lambda: welcome(services, terminal))
 
 
 @main.command()
@@ -112,19 +112,19 @@ def serve(host: str, port: int, data_dir: Path | None) -> None:
     from handlers.services import IS_DEMO
     from storage import memory, users
 
-    listener = _listener(host, port)
-    services = _opened(settings, for_server=True)
-    if memory.recall(services.database, IS_DEMO) is not None:
-        services.close()
-        _stop(f"{settings.data_dir} holds the demo. Serve it with `bankdata demo`, or choose another --data DIR.")
-    has_users = bool(users.everyone(services.database))
+    with _listener(host, port) as listener:
+        services = _opened(settings, for_server=True)
+        if memory.recall(services.database, IS_DEMO) is not None:
+            services.close()
+            _stop(f"{settings.data_dir} holds the demo. Serve it with `bankdata demo`, or choose another --data DIR.")
+        has_users = bool(users.everyone(services.database))
 
-    def ready() -> None:
-        click.echo(f"Serving {settings.base_url} (documentation: {settings.public_url}/docs)", err=True)
-        if not has_users:
-            click.echo("There are no users yet. Add one with `bankdata users add NAME`.", err=True)
+        def ready() -> None:
+            click.echo(f"Serving {settings.base_url} (documentation: {settings.public_url}/docs)", err=True)
+            if not has_users:
+                click.echo("There are no users yet. Add one with `bankdata users add NAME`.", err=True)
 
-    _serve(services, listener, ready=ready)
+        _serve(services, listener, ready=ready)
 
 
 @main.group()

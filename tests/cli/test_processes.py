@@ -1,0 +1,187 @@
+"""`bankdata` as processes: starting, refusing to start, being told to stop, and being interrupted."""
+
+import signal
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from handlers.control import FILE_NAME
+from tests.cli.conftest import bankdata, bankdata_process
+from tests.service.conftest import Served, free_port, get, running, start
+
+STOPS = [signal.SIGTERM, signal.SIGINT]
+
+
+@pytest.mark.requirement("serve.stop")
+@pytest.mark.parametrize("number", STOPS)
+def test_a_server_asked_to_stop_ends_with_success_and_leaves_no_socket(
+    copied: Callable[[], Path], number: signal.Signals
+) -> None:
+    with running(copied()) as served:
+        sock = served.folder / FILE_NAME
+        assert stat.S_ISSOCK(sock.stat().st_mode)
+        assert sock.stat().st_mode & 0o777 == 0o600
+        before = get(served.client("solo"), "/accounts")
+        assert served.stop(number) == 0
+        assert not sock.exists()
+        assert "Traceback" not in served.log.read_text()
+    with running(served.folder) as again:
+        assert get(again.client("solo"), "/accounts") == before
+
+
+@pytest.mark.requirement("serve.stop")
+def test_a_server_asked_to_stop_during_a_sync_stops_without_a_word(copied: Callable[[], Path]) -> None:
+    with running(copied()) as served:
+        served.advance(86_400)
+        (job,) = served.client("solo").post("/sync").json()["syncJobs"]
+        get(served.client("solo"), f"/sync/{job['syncId']}")
+        assert served.stop() == 0
+        assert "Traceback" not in served.log.read_text()
+
+
+@pytest.mark.requirement("serve.ready")
+def test_the_demo_prints_a_line_that_works_when_pasted(copied: Callable[[], Path]) -> None:
+    with running(copied()) as served:
+        assert served.process.stdout is not None
+        lines = [served.process.stdout.readline() for _ in range(12)]
+        (curl,) = [line.strip() for line in lines if line.strip().startswith("curl ")]
+        header = curl.split('"')[1]
+        name, _, value = header.partition(": ")
+        answer = httpx.get(curl.split()[-1], headers={name: value}, trust_env=False)
+        assert len(answer.json()["accounts"]) == 4
+        for user in ("demo", "solo", "empty", "lapsed", "globe"):
+            assert any(line.startswith(f"  user {user} ") for line in lines)
+
+
+@pytest.mark.requirement("serve.port")
+@pytest.mark.parametrize("command", ["demo", "serve"])
+def test_a_port_in_use_is_one_line(served: Served, tmp_path: Path, command: str) -> None:
+    process = bankdata_process(command, "--data", tmp_path / "data", "--port", served.port)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (1, "")
+    assert err == (
+        f"Error: Port {served.port} of 127.0.0.1 is in use. Choose another with --port, or stop what listens there.\n"
+    )
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.requirement("serve.port")
+@pytest.mark.parametrize("host", ["203.0.113.7", "no such host"])
+def test_an_address_that_is_not_ours_is_one_line(tmp_path: Path, host: str) -> None:
+    done = bankdata("serve", "--data", tmp_path, "--port", free_port(), "--host", host)
+    assert done.failed_with(f"{host!r} is no address of this machine. Try --host 127.0.0.1.")
+
+
+@pytest.mark.requirement("store.one-process")
+def test_a_second_server_on_one_folder_is_refused_and_the_first_goes_on(served: Served) -> None:
+    done = bankdata("demo", "--data", served.folder, "--port", free_port())
+    assert done.failed_with("One process serves a DuckDB store")
+    assert served.client("solo").get("/accounts").status_code == 200
+
+
+@pytest.mark.requirement("serve.demo")
+def test_serve_refuses_a_demo_and_demo_refuses_real_users(demo_store: Path, tmp_path: Path) -> None:
+    refused = bankdata("serve", "--data", demo_store, "--port", free_port())
+    assert refused.failed_with("holds the demo. Serve it with `bankdata demo`")
+    assert bankdata("users", "add", "eva", "--random", "--data", tmp_path).code == 0
+    for fresh in ([], ["--fresh"]):
+        done = bankdata("demo", "--data", tmp_path, "--port", free_port(), *fresh)
+        assert done.failed_with(f"{tmp_path} holds real users.")
+    assert bankdata("users", "list", "--data", tmp_path).lines == ["eva\tactive subscription\t0 bank connections"]
+
+
+@pytest.mark.requirement("serve.demo")
+def test_a_demo_starts_whatever_has_been_done_to_its_banks(copied: Callable[[], Path]) -> None:
+    folder = copied()
+    with running(folder) as served:
+        client = served.client("solo")
+        served.command("connect", connector="demo", user="solo", bank="Musterbank", settings={}, fault="fails")
+        served.advance(86_400)
+        assert client.post("/sync").status_code == 202
+        served.command("connect", connector="demo", user="demo", bank="Musterbank", settings={}, fault="needs_user")
+    with running(folder) as again:
+        assert again.client("solo").get("/accounts").status_code == 200
+        assert again.client("demo").get("/accounts").status_code == 200
+
+
+@pytest.mark.requirement("serve.demo")
+def test_a_demo_started_just_after_midnight_minds_the_rate_rule_and_starts(copied: Callable[[], Path]) -> None:
+    folder = copied()
+    with running(folder) as served:
+        answer = served.client("solo").post("/sync")
+        assert answer.status_code == 202
+        job = answer.json()["syncJobs"][0]["syncId"]
+        while get(served.client("solo"), f"/sync/{job}")["status"] != "completed":
+            pass
+    behind = bankdata("clock", "advance", 1700, "--data", folder)
+    assert behind.code == 0
+    with running(folder, settings={"TIME_ZONE": "Pacific/Kiritimati"}) as again:  # where it is tomorrow earlier
+        assert again.client("solo").get("/accounts").status_code == 200
+
+
+@pytest.mark.requirement("serve.demo")
+def test_fresh_throws_the_demo_away(copied: Callable[[], Path]) -> None:
+    folder = copied()
+    assert bankdata("users", "add", "guest", "--random", "--data", folder).code == 0
+    process = bankdata_process("demo", "--fresh", "--data", folder, "--port", free_port(), RATE_LIMIT="off")
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith("The demo bank is open at ")
+    names = [line.split("\t")[0] for line in bankdata("users", "list", "--data", folder).lines]
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert names == ["demo", "empty", "globe", "lapsed", "solo"]
+
+
+@pytest.mark.requirement("serve.killed")
+def test_a_socket_that_a_killed_server_left_behind_disturbs_nobody(copied: Callable[[], Path]) -> None:
+    served = start(copied())
+    served.process.kill()
+    served.stop()
+    assert (served.folder / FILE_NAME).exists()
+    assert bankdata("users", "list", "--data", served.folder).code == 0
+    with running(served.folder) as again:
+        assert again.client("solo").get("/accounts").status_code == 200
+
+
+@pytest.mark.requirement("serve.deep-folder")
+def test_a_folder_too_deep_for_a_socket_address_works(demo_store: Path, tmp_path: Path) -> None:
+    deep = tmp_path.joinpath(*["d" * 40] * 4)
+    deep.mkdir(parents=True)
+    (deep / "bankdata.duckdb").write_bytes((demo_store / "bankdata.duckdb").read_bytes())
+    with running(deep):
+        assert bankdata("clock", "advance", 1, "--data", deep).code == 0
+
+
+@pytest.mark.requirement("import.interrupted")
+def test_ctrl_c_while_importing_leaves_nothing_and_the_file_can_be_imported_again(tmp_path: Path) -> None:
+    data, file = tmp_path / "data", tmp_path / "large.ofx"
+    assert bankdata("users", "add", "eva", "--random", "--data", data).code == 0
+    file.write_text(ofx(60_000))
+    process = bankdata_process("import", file, "--user", "eva", "--data", data)
+    time.sleep(2.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 1, "the file was imported before it could be interrupted"
+    assert out == ""
+    assert err.strip() == "Aborted!"
+    assert bankdata("export", "--user", "eva", "--format", "jsonl", "--data", data).lines == []
+    file.write_text(ofx(10))
+    assert bankdata("import", file, "--user", "eva", "--data", data).lines[0] == f"{file} (ofx): 10 new, 0 known"
+
+
+def ofx(count: int) -> str:
+    """A statement with so many bookings."""
+    head = (
+        "OFXHEADER:100\nDATA:OFXSGML\nVERSION:102\nENCODING:USASCII\nCHARSET:1252\n\n<OFX><BANKMSGSRSV1><STMTTRNRS>"
+        "<STMTRS><CURDEF>EUR<BANKACCTFROM><BANKID>99910000<ACCTID>1234567<ACCTTYPE>CHECKING</BANKACCTFROM><BANKTRANLIST>"
+    )
+    row = (
+        "<STMTTRN><TRNTYPE>DEBIT<DTPOSTED>202611{day:02d}<TRNAMT>-{n}.00<FITID>{n}<NAME>Shop {n}<MEMO>No {n}</STMTTRN>"
+    )
+    rows = "".join(row.format(day=n % 28 + 1, n=n) for n in range(1, count + 1))
+    return f"{head}{rows}</BANKTRANLIST></STMTRS></STMTTRNRS></BANKMSGSRSV1></OFX>"
