@@ -222,8 +222,9 @@ class AuthorizationServer:
         if fault:
             return fault
         users.set_password_hash(self.database, user.id, self.passwords.hash(new))
-        self.sessions.end_others(user.id, but=browser)
-        return SignIn(browser=browser)
+        renewed = self.sessions.sign_in(browser, user.id, now=now)  # a new id after every proof of who it is
+        self.sessions.end_others(user.id, but=renewed)
+        return SignIn(browser=renewed)
 
     # Tokens
 

@@ -70,7 +70,9 @@ def change_password(site: Site, visit: Visit) -> Response:
         return response
     if outcome.browser is None:
         return _account(site, visit, browser, user, error="wrong")
-    return site.redirect(site.address("/account?notice=password_changed"))
+    response = site.redirect(site.address("/account?notice=password_changed"))
+    site.remember(response, outcome.browser)
+    return response
 
 
 def sign_out(site: Site, visit: Visit) -> Response:

@@ -69,12 +69,14 @@ def test_tokens_of_the_command_line_are_listed_and_revocable(fresh: Any) -> None
 def test_a_new_password_ends_other_sessions_and_keeps_apps(fresh: Any) -> None:
     tokens = fresh.tokens()
     browser, other = signed_in(fresh), signed_in(fresh)
+    before = browser.client.cookies["bds_session"]
     form = forms(browser.client.get("/account").text)["password"]
     answer = browser.client.post(
         "/account/password",
         data={**form, "current_password": PASSWORD, "new_password": NEW, "repeated_password": NEW},
     )
     assert answer.headers["location"] == "/account?notice=password_changed"
+    assert browser.client.cookies["bds_session"] != before
     assert browser.client.get("/account").status_code == 200
     assert other.client.get("/account").status_code == 303
     assert fresh.api(tokens["access_token"]).status_code == 200
