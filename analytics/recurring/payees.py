@@ -83,7 +83,7 @@ def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
         iban_key=iban,
         payee=pl.coalesce(
             pl.when(~nameless | iban.is_null()).then("raw_key"),
-            pl.col("counterpart_iban").str.reverse(),  # what tells accounts of one bank apart stands at the end
+            "counterpart_iban",
             "mandate_reference",
             pl.lit("?"),
         ),
@@ -95,14 +95,19 @@ def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
 
 
 def united(charges: pl.DataFrame) -> pl.DataFrame:
-    """Two keys of a user are one payee when nine letters agree, or four and an amount; the commoner key wins."""
+    """Two keys of a user are one payee when nine letters agree, or four and an amount; the commoner key wins. Keys
+    that are accounts or mandates are not names: those of one bank begin alike."""
+    named = pl.col("payee").ne_missing(pl.col("counterpart_iban")) & pl.col("payee").ne_missing(
+        pl.col("mandate_reference")
+    )
     keyed = charges.with_columns(
         prefix=pl.col("payee").str.head(PREFIX_LETTERS), stem=pl.col("payee").str.head(STEM_LETTERS)
     )
     for alike in (["prefix"], ["stem", "price"]):
         keyed = keyed.with_columns(size=pl.len().over("user_id", "currency", "payee"))
         winners = (
-            keyed.select("user_id", "currency", "payee", "size", *alike)
+            keyed.filter(named)
+            .select("user_id", "currency", "payee", "size", *alike)
             .unique()
             .with_columns(
                 elected=pl.col("payee")
