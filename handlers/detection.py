@@ -9,18 +9,22 @@ import polars as pl
 from analytics.subscriptions import detect
 from handlers.selection import Selected
 from storage import accounts, detections, transactions
-from storage.database import Conflict, Database
+from storage.database import Conflict, Database, Session
 
 EVIDENCE = timedelta(days=25 * 31)  # 25 months: yearly rhythms need two charges and the months around them
 
 
-def subscriptions_of(database: Database, user_id: str, selected: Selected, *, today: date) -> pl.DataFrame:
-    """The streams of these accounts as analytics.frames.SUBSCRIPTIONS; never older than data or day."""
+def subscriptions_of(
+    database: Database, user_id: str, selected: Selected, *, today: date, session: Session | None = None
+) -> pl.DataFrame:
+    """The streams of these accounts as analytics.frames.SUBSCRIPTIONS; never older than data or day. They are read in
+    `session`, where there is one: who reads their charges there too sees one state of the data."""
     ids = selected.ids
-    version, found = detections.stored(database, user_id, ids, day=today)
+    reading = session or database
+    version, found = detections.stored(reading, user_id, ids, day=today)
     if found is not None:
         return found
-    charges = transactions.charges(database, [user_id], since=today - EVIDENCE, account_ids=selected.filter)
+    charges = transactions.charges(reading, [user_id], since=today - EVIDENCE, account_ids=selected.filter)
     found = _detected(charges, [user_id], today)
     _keep(database, user_id, ids, version, today, found)
     return found

@@ -20,12 +20,11 @@ from handlers.reports import balances, money_of, stated_currencies
 from handlers.request import Answer, Request
 from handlers.selection import Selected, selected_accounts
 from handlers.services import Services
-from storage import detections, rules, transactions
-from storage.database import Conflict, Row, Session
+from storage import rules, transactions
+from storage.database import Row, Session
 
 MONTH_NOT_FOUND = "Month not found. It is written YYYY-MM and lies in the history that GET /cashflow lists"
 SUBSCRIPTION_NOT_FOUND = "Subscription not found"
-TRIES = 5  # imports may come between detection and reading; one a try is more than a user's banks can do
 
 
 def list_cashflow_transactions(services: Services, request: Request, *, month: str, account_ids: str | None) -> Answer:
@@ -172,16 +171,11 @@ def _streams(
 ) -> tuple[pl.DataFrame, Mapping[str, Row]]:
     """The selection's streams (or the one of this id), and all their charges by id, of one state of the data."""
     user_id = request.principal.user_id
-    for _ in range(TRIES):
-        with services.database.transaction() as session:
-            selected = selected_accounts(session, user_id, account_ids)
-            found = detections.stored(session, user_id, selected.ids, day=today)[1]
-            if found is not None:
-                wanted = found if id is None else found.filter(pl.col("id") == id)
-                ids = wanted["charge_ids"].explode().drop_nulls()
-                return wanted, transactions.listed(session, user_id, ids)
-        subscriptions_of(services.database, user_id, selected, today=today)
-    raise Conflict("the data of this user keep changing")
+    with services.database.transaction() as session:
+        selected = selected_accounts(session, user_id, account_ids)
+        found = subscriptions_of(services.database, user_id, selected, today=today, session=session)
+        wanted = found if id is None else found.filter(pl.col("id") == id)
+        return wanted, transactions.listed(session, user_id, wanted["charge_ids"].explode().drop_nulls())
 
 
 def _told(row: Mapping[str, object], by_id: Mapping[str, Row], today: date) -> wire.Json:
