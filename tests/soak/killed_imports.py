@@ -1,0 +1,147 @@
+"""kill -9 during imports: nothing that was acknowledged is lost, and no import is there by half.
+
+    python -m tests.soak.killed_imports --data DIR [--cycles 30]
+
+Each cycle starts a demo server, makes one user sync and another import files, kills the server at a random moment,
+and reads the store.
+"""
+
+import argparse
+import random
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+from handlers.control import CommandError
+from storage.database import Database
+from tests.service.conftest import Said, Served, get, start
+
+ROWS_PER_FILE = 300
+PASSWORD = "Regenturm-4711-quer"
+IBAN = "DE02120300000000202051"
+USER = "walker"
+
+
+@dataclass
+class Ledger:
+    """What the server has acknowledged."""
+
+    files: set[int] = field(default_factory=set)  # numbers of files that were reported as imported
+    tried: int = 0
+    days_synced: int = 0
+    cut_off: int = 0  # cycles in which the kill hit a file that was being imported
+    completed: dict[str, int] = field(default_factory=dict)  # sync id -> newTransactions
+
+
+def cycle(folder: Path, ledger: Ledger, chance: random.Random) -> None:
+    """One server's life and violent death, and what the store says afterwards."""
+    served = start(folder)
+    if not ledger.tried:
+        served.command("users add", name=USER, password=PASSWORD, is_generated=False, has_subscription=True)
+    ended = threading.Event()
+    walker = threading.Thread(target=_import_files, args=(served, folder.parent, ledger, ended))
+    syncer = threading.Thread(target=_sync_days, args=(served, ledger, ended))
+    walker.start()
+    syncer.start()
+    time.sleep(chance.uniform(0.2, 1.2))
+    served.process.kill()
+    ended.set()
+    walker.join(30)
+    syncer.join(30)
+    served.stop()
+    _check(folder, ledger)
+
+
+def _import_files(served: Served, folder: Path, ledger: Ledger, ended: threading.Event) -> None:
+    while not ended.is_set():
+        ledger.tried += 1
+        number = ledger.tried
+        file = folder / f"file{number}.ofx"
+        file.write_text(_statement(number))
+        said = Said()
+        try:
+            said.lines += served.command(
+                "import", user=USER, files=[str(file)], connection=None, is_dry_run=False, is_json=False
+            )
+        except (CommandError, OSError, ValueError):
+            ledger.cut_off += 1
+            return
+        finally:
+            file.unlink()
+        ledger.files.add(number)
+
+
+def _sync_days(served: Served, ledger: Ledger, ended: threading.Event) -> None:
+    with suppress(httpx.TransportError, CommandError, OSError, ValueError, AssertionError):
+        client = served.client("solo")
+        while not ended.is_set():
+            served.advance(86_400)
+            for job in client.post("/sync").json()["syncJobs"]:
+                while not ended.is_set():
+                    read = get(client, f"/sync/{job['syncId']}")
+                    if read["status"] == "completed":
+                        ledger.completed[job["syncId"]] = read["newTransactions"]
+                        ledger.days_synced += 1
+                        break
+
+
+def _check(folder: Path, ledger: Ledger) -> None:
+    """The store opens, holds every acknowledged file and sync, and no part of another."""
+    database = Database(folder / "bankdata.duckdb")
+    try:
+        rows = database.rows(
+            "SELECT purpose, count(*) AS n FROM transactions JOIN users ON users.id = user_id WHERE users.name = $1"
+            " GROUP BY purpose",
+            USER,
+        )
+        stored = {int(row["purpose"].removeprefix("File ")): row["n"] for row in rows}
+        assert set(stored) >= ledger.files, "an acknowledged file is lost"
+        assert set(stored.values()) <= {ROWS_PER_FILE}, "half an import"
+        jobs = {row["id"]: row for row in database.rows("SELECT id, status, new_transactions FROM jobs")}
+        for id_, count in ledger.completed.items():
+            assert (jobs[id_]["status"], jobs[id_]["new_transactions"]) == ("completed", count)
+        journal = database.rows(
+            "SELECT user_id, count(*) AS n, max(sequence) AS last, journal_sequence AS said FROM journal"
+            " JOIN users ON users.id = user_id GROUP BY user_id, journal_sequence"
+        )
+        for row in journal:
+            assert row["n"] == row["last"] == row["said"], "the journal has a gap"
+        added = database.rows("SELECT count(*) AS n FROM journal WHERE change = 'added'")[0]["n"]
+        removed = database.rows("SELECT count(*) AS n FROM journal WHERE change = 'removed'")[0]["n"]
+        assert added - removed == database.rows("SELECT count(*) AS n FROM transactions")[0]["n"]
+        counted = database.rows("SELECT coalesce(sum(new_transactions), 0) AS n FROM jobs")[0]["n"]
+        assert counted == added, "newTransactions and the journal disagree"
+    finally:
+        database.close()
+
+
+def _statement(number: int) -> str:
+    head = (
+        "OFXHEADER:100\nDATA:OFXSGML\nVERSION:102\nENCODING:USASCII\nCHARSET:1252\n\n<OFX><BANKMSGSRSV1><STMTTRNRS>"
+        "<STMTRS><CURDEF>EUR<BANKACCTFROM><BANKID>99910000<ACCTID>1234567<ACCTTYPE>CHECKING</BANKACCTFROM><BANKTRANLIST>"
+    )
+    row = "<STMTTRN><TRNTYPE>DEBIT<DTPOSTED>202611{day:02d}<TRNAMT>-{n}.00<FITID>{f}-{n}<NAME>Shop<MEMO>File {f}</STMTTRN>"
+    rows = "".join(row.format(day=n % 28 + 1, n=n, f=number) for n in range(1, ROWS_PER_FILE + 1))
+    return f"{head}{rows}</BANKTRANLIST></STMTRS></STMTTRNRS></BANKMSGSRSV1></OFX>"
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--cycles", type=int, default=30)
+    given = parser.parse_args()
+    given.data.parent.mkdir(parents=True, exist_ok=True)
+    ledger, chance = Ledger(), random.Random(4711)
+    for number in range(given.cycles):
+        cycle(given.data, ledger, chance)
+        print(f"cycle {number + 1}: {len(ledger.files)} files, {ledger.days_synced} syncs acknowledged", flush=True)
+    print(f"{given.cycles} kills, {ledger.cut_off} of them in the middle of a file: nothing lost, nothing half")
+
+
+if __name__ == "__main__":
+    main()
