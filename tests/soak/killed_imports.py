@@ -124,7 +124,10 @@ def _statement(number: int) -> str:
         "OFXHEADER:100\nDATA:OFXSGML\nVERSION:102\nENCODING:USASCII\nCHARSET:1252\n\n<OFX><BANKMSGSRSV1><STMTTRNRS>"
         "<STMTRS><CURDEF>EUR<BANKACCTFROM><BANKID>99910000<ACCTID>1234567<ACCTTYPE>CHECKING</BANKACCTFROM><BANKTRANLIST>"
     )
-    row = "<STMTTRN><TRNTYPE>DEBIT<DTPOSTED>202611{day:02d}<TRNAMT>-{n}.00<FITID>{f}-{n}<NAME>Shop<MEMO>File {f}</STMTTRN>"
+    row = (
+        "<STMTTRN><TRNTYPE>DEBIT<DTPOSTED>202611{day:02d}<TRNAMT>-{n}.00<FITID>{f}-{n}<NAME>Shop"
+        "<MEMO>File {f}</STMTTRN>"
+    )
     rows = "".join(row.format(day=n % 28 + 1, n=n, f=number) for n in range(1, ROWS_PER_FILE + 1))
     return f"{head}{rows}</BANKTRANLIST></STMTRS></STMTTRNRS></BANKMSGSRSV1></OFX>"
 
