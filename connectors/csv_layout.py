@@ -113,7 +113,9 @@ def _by_header(
             return
 
 
-def _by_shape(encoding: str, delimiter: str, rows: list[tuple[str, ...]], profiles: Sequence[Profile]) -> Layout | None:
+def _by_shape(
+    encoding: str, delimiter: str, rows: list[tuple[str, ...]], profiles: Sequence[Profile]
+) -> Iterator[Layout]:
     for profile in profiles:
         if not profile.shape or (profile.delimiter or delimiter) != delimiter:
             continue

@@ -157,7 +157,7 @@ class RowReader:
         currency = written or (column if _CURRENCY.fullmatch(column) else None) or self.currency
         if currency is None:
             currency = self._home.get(account) or self._home.setdefault(account, currency_of(compact_iban(account)))
-        name = get("name") or (get("payee") or get("payer") if amount < 0 else get("payer") or get("payee"))
+        party = get("name") or (get("payee") or get("payer") if amount < 0 else get("payer") or get("payee"))
         weak = reference("bank", get("reference")) if "reference" in texts else None
         original = self._original(texts)
         values = {name: cleaner(text) for name, field, cleaner in self._plan if (text := get(field))}
@@ -169,10 +169,10 @@ class RowReader:
             status="pending" if is_pending else "booked",
             provider_id=self._provider_id(account + currency, get("id")),
             references=(weak,) if weak else (),
-            counterpart_name=clean(name),
+            counterpart_name=clean(party),
             original_amount=original[0] if original else None,
             original_currency=original[1] if original else None,
-            **values,
+            **values,  # type: ignore[arg-type]  # texts of a record, by its own field names
         )
         return Booking(record, account, get("account_name", ""), self._balance(row), is_dated)
 

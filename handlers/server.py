@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 from handlers import commands, control
 from handlers.app import CONTRACT_FILE, create_app
 from handlers.limits import Limiter, Rate
-from handlers.oauth import oauth_api, oauth_routes, oauth_shared_paths
+from handlers.oauth import BUDGET, oauth_api, oauth_routes, oauth_shared_paths
 from handlers.operations import operations
 from handlers.services import Services
 
@@ -46,6 +46,7 @@ def application(services: Services, *, validate_responses: bool = False) -> ASGI
             log.info("stopped; everything is stored")
 
     limit = settings.rate_limit
+    oauth_rate = BUDGET if limit else None
     return create_app(
         contract=CONTRACT_FILE.read_bytes(),
         operations=operations(services),
@@ -55,8 +56,8 @@ def application(services: Services, *, validate_responses: bool = False) -> ASGI
         limiter=limiter,
         rate=Rate(requests=limit[0], seconds=limit[1]) if limit else None,
         trusted_proxies=[str(network) for network in settings.trusted_proxies],
-        extra_apis=[oauth_api(services.authorization, limiter=limiter)],
-        routes=oauth_routes(services.authorization, limiter=limiter),
+        extra_apis=[oauth_api(services.authorization, limiter=limiter, rate=oauth_rate)],
+        routes=oauth_routes(services.authorization, limiter=limiter, rate=oauth_rate),
         shared_paths=oauth_shared_paths(services.authorization),
         lifespan=lifespan,
         validate_responses=validate_responses,

@@ -94,10 +94,8 @@ def _fill_users(database: Database, first: int, last: int, today: date, now: dat
         user = users.add(
             database, name=f"u{number}", password_hash=None, has_subscription=True, home_currency="EUR", now=now
         )
-        database.atomically(
-            lambda session, user=user: connections.add(
-                session, user_id=user.id, user_name=user.name, connector="demo", bank_name="Bank", settings={}, now=now
-            )
+        connections.add(
+            database, user_id=user.id, user_name=user.name, connector="demo", bank_name="Bank", settings={}, now=now
         )
     database.execute(
         "INSERT INTO accounts (id, user_id, connection_id, stable_key, currency, bank_name, balance, balance_date,"
@@ -134,9 +132,7 @@ def _measure(folder: Path, tokens: list[str], rounds: int) -> None:
         }
         draw = random.Random(11)
         process = psutil.Process(server.pid)
-        print(
-            f"{'operation':32}{'p50 ms':>9}{'p99 ms':>9}{'CPU ms':>9}   (CPU: of the server per request, steadier on a shared machine)"
-        )
+        print(f"{'operation':32}{'p50 ms':>9}{'p99 ms':>9}{'CPU ms':>9}   (CPU of the server)")
         for name, path in PATHS.items():
             times, before = [], sum(process.cpu_times()[:2])
             for _ in range(rounds):
