@@ -90,7 +90,7 @@ def generic_shape(rows: Sequence[Row]) -> tuple[Profile, int, str] | None:
         return None
     if len(amounts) == 2 and not _is_balance(columns[amounts[0]], columns[amounts[1]], mark):
         return None
-    fields = {"date": (f"@{dates[0] + 1}",), "amount": (f"@{amounts[0] + 1}",)}
+    fields: dict[str, tuple[str, ...]] = {"date": (f"@{dates[0] + 1}",), "amount": (f"@{amounts[0] + 1}",)}
     if len(amounts) == 2:
         fields["balance"] = (f"@{amounts[1] + 1}",)
     if len(dates) == 2:

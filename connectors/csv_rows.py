@@ -160,7 +160,7 @@ class RowReader:
         party = get("name") or (get("payee") or get("payer") if amount < 0 else get("payer") or get("payee"))
         weak = reference("bank", get("reference")) if "reference" in texts else None
         original = self._original(texts)
-        values = {name: cleaner(text) for name, field, cleaner in self._plan if (text := get(field))}
+        values = {name: cleaner(found) for name, field, cleaner in self._plan if (found := get(field))}
         record = TransactionRecord(
             amount=amount,
             currency=currency,
