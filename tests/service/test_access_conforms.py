@@ -173,6 +173,29 @@ def test_the_contract_is_served_byte_for_byte_and_names_the_version(service: Ser
     assert service.base_url.endswith("/v1")
 
 
+@pytest.mark.requirement("decision 36")
+def test_what_is_deprecated_in_the_contract_says_since_when_and_until_when() -> None:
+    for path, operations in json.loads(CONTRACT_FILE.read_bytes())["paths"].items():
+        for method, operation in operations.items():
+            if method in ("get", "post") and operation.get("deprecated"):
+                assert {"Deprecation", "Sunset"} <= operation["responses"]["200"]["headers"].keys(), path
+
+
+@pytest.mark.requirement("decision 52")
+def test_the_log_names_nobody(service: Served) -> None:
+    client = service.client("demo")
+    accounts = get(client, "/accounts")["accounts"]
+    client.get("/transactions", params={"accountIds": accounts[0]["id"], "search": "Geheimwort"})
+    client.get("/transactions/geheim")
+    with service.bare("geheimes.token.hier") as stranger:
+        stranger.get("/accounts")
+    log = service.log.read_text()
+    secrets = ["geheim", "Geheimwort", str(client.headers["authorization"]).split()[1], "127.0.0.1"]
+    secrets += [account["iban"] for account in accounts if account["iban"]]
+    secrets += [row["counterpartName"] for row in everything(client)[:50] if row["counterpartName"]]
+    assert [secret for secret in secrets if secret in log] == []
+
+
 @pytest.mark.requirement("contract.examples")
 def test_the_ids_in_the_contracts_examples_exist_in_the_demo(service: Served) -> None:
     text = CONTRACT_FILE.read_text()

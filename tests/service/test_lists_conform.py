@@ -63,6 +63,7 @@ def is_found(row: Json, search: str) -> bool:
 
 
 @pytest.mark.requirement("interface 2.1")
+@pytest.mark.requirement("decision 24")
 def test_every_account_has_every_field_and_nothing_else(client: httpx.Client) -> None:
     accounts = get(client, "/accounts")["accounts"]
     assert accounts
@@ -249,6 +250,11 @@ def test_amounts_have_the_digits_of_their_currency(client: httpx.Client) -> None
     amounts = DIGITS.findall(text)
     assert len(amounts) == 100
     assert all(re.fullmatch(r"-?(0|[1-9]\d*)\.\d\d", amount) for amount in amounts)
+
+
+@pytest.mark.requirement("interface 4.2")
+def test_accounts_come_in_the_same_order_every_time(client: httpx.Client) -> None:
+    assert get(client, "/accounts") == get(client, "/accounts", accountIds="ignored")
 
 
 @pytest.mark.requirement("decision 12")

@@ -56,6 +56,7 @@ def finished(client: httpx.Client, sync_id: str) -> Json:
 
 
 @pytest.mark.requirement("interface 3")
+@pytest.mark.requirement("decision 48")
 @pytest.mark.requirement("interface 4.9")
 def test_reading_a_job_takes_it_from_pending_to_completed(new_user: NewUser) -> None:
     client = new_user(None)

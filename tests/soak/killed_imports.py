@@ -20,9 +20,9 @@ from handlers.control import CommandError
 from storage.database import Database
 from tests.service.conftest import Said, Served, get, start
 
-ROWS_PER_FILE = 300
+ROWS_PER_FILE = 60
 PASSWORD = "Regenturm-4711-quer"
-IBAN = "DE02120300000000202051"
+ALIVE_SECONDS = (0.3, 2.5)
 USER = "walker"
 
 
@@ -47,7 +47,7 @@ def cycle(folder: Path, ledger: Ledger, chance: random.Random) -> None:
     syncer = threading.Thread(target=_sync_days, args=(served, ledger, ended))
     walker.start()
     syncer.start()
-    time.sleep(chance.uniform(0.2, 1.2))
+    time.sleep(chance.uniform(*ALIVE_SECONDS))
     served.process.kill()
     ended.set()
     walker.join(30)

@@ -106,6 +106,12 @@ def test_a_store_that_another_process_has_is_refused_here(tmp_path: Path) -> Non
     Database(path).close()
 
 
+@pytest.mark.requirement("decision 40")
+def test_the_file_has_the_format_that_all_newer_engines_read(database: Database) -> None:
+    (tags,) = [row["tags"] for row in database.rows("SELECT tags FROM duckdb_databases() WHERE path IS NOT NULL")]
+    assert tags["storage_version"] == "v1.2.0+"
+
+
 @pytest.mark.requirement("store.private")
 def test_the_file_is_its_owners_alone(database: Database) -> None:
     assert database.path.stat().st_mode & 0o777 == 0o600

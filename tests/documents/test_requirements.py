@@ -1,0 +1,59 @@
+"""tests/requirements.tsv in both directions: no promise without a test, no test's mark without a promise."""
+
+import csv
+import re
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+TESTS = Path(__file__).parents[1]
+MARK = re.compile(r'\brequirement\(\s*"([^"]+)"')
+INTERFACE = [
+    *(f"interface 2.{number}" for number in range(1, 14)),
+    "interface 3",
+    *(f"interface 4.{number}" for number in range(1, 10)),
+    "interface 5",
+    *(f"interface 5.{number}" for number in range(1, 7)),
+    "interface 7",
+    "interface 8",
+    "interface 9",
+]
+"""The sections that promise something; 1 introduces, 6 says that there are no events."""
+
+
+def promises() -> list[tuple[str, str, list[str]]]:
+    """Source, sentence, and the marks of the tests that hold it; a mark may end in an asterisk."""
+    with (TESTS / "requirements.tsv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    assert rows[0] == ["promise", "sentence", "marks"]
+    assert [row for row in rows[1:] if len(row) != 3 or not all(row)] == []
+    return [(promise, sentence, marks.split("; ")) for promise, sentence, marks in rows[1:]]
+
+
+def marks() -> set[str]:
+    """What the tests say they hold."""
+    return {mark for path in TESTS.rglob("*.py") for mark in MARK.findall(path.read_text(encoding="utf-8"))}
+
+
+def test_every_promise_is_held_by_a_test() -> None:
+    known = marks()
+    held = {
+        (promise, wanted): any(fnmatchcase(mark, wanted) for mark in known)
+        for promise, _, needed in promises()
+        for wanted in needed
+    }
+    assert [what for what, is_held in held.items() if not is_held] == []
+
+
+def test_every_mark_of_a_test_belongs_to_a_promise() -> None:
+    wanted = [pattern for *_, patterns in promises() for pattern in patterns]
+    assert sorted(mark for mark in marks() if not any(fnmatchcase(mark, each) for each in wanted)) == []
+
+
+def test_every_section_of_the_interface_and_every_decision_is_a_promise() -> None:
+    page = (TESTS.parent / "docs" / "decisions" / "README.md").read_text(encoding="utf-8")
+    decisions = [f"decision {number}" for number in re.findall(r"^\*\*(\d+)\.", page, re.MULTILINE)]
+    assert len(decisions) >= 36
+    named = [promise for promise, *_ in promises()]
+    assert [each for each in (*INTERFACE, *decisions) if each not in named] == []
+    known = {*INTERFACE, *decisions, *(f"issue {number}" for number in range(2, 6))}
+    assert [each for each in named if each not in known] == []
