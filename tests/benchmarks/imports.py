@@ -2,7 +2,7 @@
 
     .venv/bin/python tests/benchmarks/imports.py 200000
 
-A camt.053 file with so many bookings, all different, goes into an empty store by `bankdata import`; then once more, when
+A camt.053 file with so many bookings, all different, goes into an empty store by `bankdata import`; then again, when
 every booking is known.
 """
 
