@@ -20,6 +20,7 @@ from handlers.operations import operations
 from handlers.services import Services
 
 SHUTDOWN_SECONDS = 10  # requests that still run get so long to end
+KEEP_ALIVE_SECONDS = 75  # longer than proxies keep idle connections (nginx: 60), so that none writes into a closed one
 
 log = logging.getLogger("bankdata")
 
@@ -77,6 +78,7 @@ def run(services: Services, *, listener: socket.socket, ready: Callable[[], None
         proxy_headers=False,  # uvicorn believes X-Forwarded-For from 127.0.0.1; handlers.addresses decides that
         server_header=False,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         log_config=_logging(services.settings.log_level),
     )
     server = _Server(config, ready)
