@@ -120,7 +120,7 @@ def is_left_out_or_counted(row: Json) -> bool:
 
 
 @pytest.mark.requirement("explanations.add-up")
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=25)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=15)
 @given(batches=ledgers())
 def test_explanations_add_up_to_every_figure_of_every_selection(
     new_holder: Callable[[], Holder], batches: list[Import]
