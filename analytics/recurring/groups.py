@@ -51,7 +51,7 @@ def day_bands(days: pl.DataFrame) -> pl.DataFrame:
     return (
         days.sort(*mandate, "month_day")
         .with_columns(gap=pl.coalesce(day - day.shift(1), around).over(mandate))
-        .with_columns(start=day.sort_by("gap").last().over(mandate))
+        .with_columns(start=day.sort_by("gap", "month_day").last().over(mandate))
         .with_columns(turned=(day - pl.col("start")) % 31)
         .sort(*mandate, "turned")
         .with_columns(day_band=(pl.col("turned").diff() > MONTH_DAY_STEP).fill_null(False).cum_sum().over(mandate))

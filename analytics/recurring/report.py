@@ -77,9 +77,10 @@ def stream_name() -> pl.Expr:
     comes after the purpose, unlike in decision 21."""
     brand = pl.col("merchant_name").filter(pl.col("brand_key").is_not_null()).mode().min()
     named = pl.col("counterpart_name").is_not_null()
+    telling = named | ~named.any()  # the rows with a name, or all when none has one
     written = behind_intermediary_as_written(
-        pl.coalesce("counterpart_name", "merchant_name", "purpose").sort_by(named).last(),
-        pl.col("purpose").sort_by(named).last(),
+        pl.coalesce("counterpart_name", "merchant_name", "purpose").filter(telling).last(),
+        pl.col("purpose").filter(telling).last(),
     )
     return pl.coalesce(
         brand, written, pl.col("creditor_id").last(), pl.col("counterpart_iban").last(), pl.lit("Unknown")

@@ -82,7 +82,7 @@ def fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFrame) -> p
             share=(late.abs() <= pl.col("tolerance_days")).mean(),
             slots=pl.col("slot").max() - pl.col("slot").min() + 1,
             filled=pl.col("slot").n_unique(),
-            spread_days=late.sort_by(late.abs())
+            spread_days=late.sort_by(late.abs(), late)
             .head((pl.len() * TYPICAL_SHARE).ceil().cast(pl.UInt32))
             .std()
             .fill_null(0.0),

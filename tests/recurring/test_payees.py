@@ -149,3 +149,42 @@ def test_without_a_name_the_account_says_more_than_words_that_many_payees_share(
         for day, amount, iban in ((5, "-61.00", "DE0210010010000001"), (14, "-24.00", "DE0210010010000002"))
     ]
     assert [stream["amount"] for stream in said(charges_from(rows))] == [Decimal("61.00"), Decimal("24.00")]
+
+
+@pytest.mark.requirement("decision 21")
+def test_the_name_is_that_of_the_last_row_that_has_one(
+    history: Callable[..., pl.DataFrame], said: Callable[..., list[Row]]
+) -> None:
+    (stream,) = said(
+        history("""
+            date       | amount | name           | purpose            | mandate
+            2026-08-15 | -57.30 | NORDLICHT      | Abschlag           | N-1
+            2026-09-15 | -57.30 | Nordlicht GmbH | Abschlag           | N-1
+            2026-10-15 | -57.30 |                | Nordlicht Abschlag | N-1
+            2026-11-15 | -57.30 |                | Abschlag           | N-1
+        """)
+    )
+    assert stream["merchant_name"] == "Nordlicht GmbH"
+
+
+@pytest.mark.requirement("subscriptions.users")
+def test_a_user_alone_hears_what_the_user_hears_in_company(
+    charges_from: Callable[[list[Row]], pl.DataFrame], said: Callable[..., list[Row]]
+) -> None:
+    def rows(user: str) -> list[Row]:
+        names = ["Nordlicht", "NORDLICHT GMBH", "Nordlicht Energie", "nordlicht"]
+        return [
+            {
+                "user_id": user,
+                "id": f"{user}{number}",
+                "booking_date": date(2026, 4 + number, 15),
+                "amount": Decimal("-57.30"),
+                "counterpart_name": names[number % 4],
+            }
+            for number in range(8)
+        ]
+
+    company = said(charges_from([row for number in range(30) for row in rows(f"user{number:02}-")]))
+    for number in range(30):
+        user = f"user{number:02}-"
+        assert said(charges_from(rows(user))) == [stream for stream in company if stream["user_id"] == user]
