@@ -114,3 +114,9 @@ class MalformedFile(SourceError):
 
 class LimitExceeded(SourceError):
     """The source is larger than allowed."""
+
+
+def as_sentence(reason: Exception) -> str:
+    """Why something was refused, for a person: it begins with a capital letter and ends with a full stop."""
+    text = str(reason)
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")

@@ -249,7 +249,7 @@ def connect_folder(folder: Path, user: str, bank: str | None, data_dir: Path | N
 @click.option("--connection", help="Name of the connection they belong to.  [default: Statement files]")
 @click.option("--dry-run", is_flag=True, help="Read and report, keep nothing.")
 @click.option("--json", "is_json", is_flag=True, help="One line of JSON per file.")
-@click.option("--explain", is_flag=True, help="Say which CSV layout was recognised and why; import nothing.")
+@click.option("--explain", is_flag=True, help="Say what was recognised in the files and why; import nothing.")
 @data_option
 def import_(
     files: tuple[Path, ...],
@@ -498,22 +498,17 @@ def compact(data_dir: Path | None) -> None:
 
 
 def _explain(files: Sequence[Path], settings: Settings) -> None:
-    from connectors.connector import SourceError
-    from connectors.csv_statements import explain
-    from connectors.statements import format_name
+    from connectors.csv_profiles import ProfileError
+    from handlers.recognition import explained
     from handlers.services import own_profiles
 
+    try:
+        profiles = own_profiles(settings)
+    except ProfileError as error:
+        _stop(str(error))
     for path in files:
-        try:
-            name = format_name(path)
-            click.echo(f"{path}: {name or 'not a bank statement in a known format'}")
-            if name == "csv":
-                with path.open("rb") as stream:
-                    click.echo(str(explain(stream, own_profiles(settings))))
-        except SourceError as error:
-            click.echo(f"  refused: {error}")
-        except OSError as error:
-            _stop(f"{path}: {error.strerror or error}")
+        for line in explained(path, profiles):
+            click.echo(line)
 
 
 def _run(command: str, data_dir: Path | None, **arguments: Any) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from connectors import uploads
-from connectors.connector import SourceError
+from connectors.connector import SourceError, as_sentence
 from connectors.csv_profiles import Profile, ProfileError
 from connectors.folder import batch_id
 from connectors.registry import with_bank_names
@@ -48,11 +48,11 @@ class FileReport:
     def lines(self) -> Iterator[str]:
         """For a person: a line for the file and one per statement."""
         if self.error:
-            yield f"{self.file}: refused, {self.error}"
+            yield f"{self.file}: refused: {self.error}"
             return
         yield f"{self.file} ({self.format}): {self.new} new, {self.known} known"
         for block in self.blocks:
-            yield "  " + _statement_line(block)
+            yield "  " + statement_line(block)
 
 
 class _DryRun(Exception):
@@ -81,9 +81,9 @@ def import_files(
             read = _read(Path(name), outcome, report, profiles)
             _keep(services, user, connection or CONNECTION_DEFAULT, read, outcome, is_dry_run=is_dry_run)
         except (SourceError, InvalidRecord) as error:
-            outcome.error = str(error)
+            outcome.error = as_sentence(error)
         except OSError as error:
-            outcome.error = f"the file cannot be read: {error.strerror or error}."
+            outcome.error = f"The file cannot be read: {error.strerror or error}."
         refused += outcome.error is not None
         for line in [outcome.as_json()] if is_json else outcome.lines():
             report.line(line)
@@ -167,12 +167,14 @@ def _number(amount: Decimal | None) -> str:
     return "null" if amount is None else f"{amount:f}"
 
 
-def _statement_line(block: Block) -> str:
-    days = sorted(record.booking_date for record in block.transactions)
+def statement_line(block: Block) -> str:
+    """What a person wants to know of a statement: account, rows, period, closing balance, whether it adds up."""
+    days = [record.booking_date for record in block.transactions]
+    count = len(days)
     said = block.statement
     parts = [
         f"{block.account.iban or block.account.stable_key} {block.account.currency}",
-        f"{len(block.transactions)} rows" + (f" from {days[0]} to {days[-1]}" if days else ""),
+        f"{count} row{'' if count == 1 else 's'}" + (f" from {min(days)} to {max(days)}" if days else ""),
     ]
     if said.closing is not None:
         parts.append(f"closing balance {said.closing:f}" + (f" on {said.closing_date}" if said.closing_date else ""))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from connectors import connector as source
-from connectors.connector import Connector, Ready, SourceError, Waiting
+from connectors.connector import Connector, Ready, SourceError, Waiting, as_sentence
 from handlers.clock import Clock
 from storage import accounts, connections, ingest, jobs, users
 from storage.connections import StoredConnection
@@ -162,7 +162,7 @@ class Refresher:
             self._take_step(leased, connection)
         except SourceError as error:
             log.warning("job %s failed: %s %s", job.id, type(error).__name__, error.detail)
-            self._fail(leased, connection, str(error), STATUS_AFTER.get(type(error)))
+            self._fail(leased, connection, as_sentence(error), STATUS_AFTER.get(type(error)))
         except (InvalidRecord, StoreError) as error:
             self._fail(leased, connection, str(error), None)
         except Exception:
@@ -189,7 +189,12 @@ class Refresher:
     def _import(self, job: Job, connection: StoredConnection, connector: Connector, handle: source.Json) -> None:
         today = self._clock.today()
         asked = _as_source(connection)
-        batches, outcomes = _read_all(connector.fetch(asked, handle, cursor=connection.cursor, today=today))
+        batches, outcomes, refusal = _read_all(connector.fetch(asked, handle, cursor=connection.cursor, today=today))
+        if refusal is not None and not batches:
+            status = STATUS_AFTER.get(type(refusal)) if isinstance(refusal, SourceError) else None
+            self._fail(job, connection, as_sentence(refusal), status)
+            connector.finish(asked, handle, outcomes=outcomes)  # or the same files would fail every sync to come
+            return
         cursor = dict(connector.next_cursor(asked, handle, today=today))
         self._database.atomically(lambda session: self._store(session, job, connection, batches, cursor))
         connector.finish(asked, handle, outcomes=outcomes)
@@ -231,23 +236,24 @@ class Refresher:
             self._fail(job, connection, TIMED_OUT, None)
 
 
-def _read_all(batches: Iterable[Batch]) -> tuple[list[ReadBatch], dict[str, str | None]]:
-    """The batches that can be read whole, and for every batch None or why it was refused.
+Refusal = SourceError | InvalidRecord
+
+
+def _read_all(batches: Iterable[Batch]) -> tuple[list[ReadBatch], dict[str, str | None], Refusal | None]:
+    """The batches that can be read whole, for every batch None or why it was refused, and the last refusal.
 
     A bad file does not keep good ones out; only when nothing can be read is that a failure of the sync.
     """
     read: list[ReadBatch] = []
     outcomes: dict[str, str | None] = {}
-    refusal: SourceError | InvalidRecord | None = None
+    refusal: Refusal | None = None
     for batch in batches:
         try:
             read.append(ingest.read(batch))
             outcomes[batch.id] = None
         except (SourceError, InvalidRecord) as error:
-            outcomes[batch.id], refusal = str(error), error
-    if refusal is not None and not read:
-        raise refusal
-    return read, outcomes
+            outcomes[batch.id], refusal = as_sentence(error), error
+    return read, outcomes, refusal
 
 
 def _as_source(connection: StoredConnection) -> source.Connection:
