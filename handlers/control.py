@@ -10,6 +10,7 @@ import os
 import socket
 import socketserver
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -57,9 +58,16 @@ class ControlServer:
         self._path = folder / FILE_NAME
         self._path.unlink(missing_ok=True)
 
+        self._busy: set[threading.Thread] = set()
+        busy = self._busy
+
         class Handler(socketserver.StreamRequestHandler):
             def handle(self) -> None:
-                _answer(self, perform)
+                busy.add(threading.current_thread())
+                try:
+                    _answer(self, perform)
+                finally:
+                    busy.discard(threading.current_thread())
 
         before = os.umask(0o177)
         try:
@@ -70,11 +78,14 @@ class ControlServer:
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, name="control", daemon=True).start()
 
-    def close(self) -> None:
-        """Stop listening."""
+    def close(self, *, within: float) -> None:
+        """Stop listening, and wait so many seconds for commands that still run; what then breaks off leaves nothing."""
         self._server.shutdown()
         self._server.server_close()
         self._path.unlink(missing_ok=True)
+        until = time.monotonic() + within
+        for thread in list(self._busy):
+            thread.join(max(0.0, until - time.monotonic()))
 
 
 def ask(folder: Path, command: str, arguments: Mapping[str, Any], report: Report) -> None:

@@ -40,7 +40,7 @@ def application(services: Services, *, validate_responses: bool = False) -> ASGI
         try:
             yield
         finally:
-            listener.close()
+            listener.close(within=SHUTDOWN_SECONDS)
             services.refresher.close()
             worker.join(SHUTDOWN_SECONDS)  # it may be reading the store
             services.close()

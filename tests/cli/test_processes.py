@@ -43,6 +43,49 @@ def test_a_server_asked_to_stop_during_a_sync_stops_without_a_word(copied: Calla
         assert "Traceback" not in served.log.read_text()
 
 
+@pytest.mark.requirement("serve.stop")
+def test_a_server_asked_to_stop_lets_a_running_command_end(copied: Callable[[], Path], tmp_path: Path) -> None:
+    file = tmp_path / "statement.ofx"
+    file.write_text(ofx(4_000))
+    with running(copied()) as served:
+        process = bankdata_process("import", file, "--user", "empty", "--data", served.folder)
+        before = served.log.stat().st_size
+        while process.poll() is None and not _is_asked(served):
+            time.sleep(0.02)
+        assert served.stop() == 0
+        out, err = process.communicate(timeout=60)
+        assert "Traceback" not in served.log.read_text()[before:]
+    rows = bankdata("export", "--user", "empty", "--format", "jsonl", "--data", served.folder).lines
+    if process.returncode == 0:
+        assert (len(rows), err) == (4_000, "")
+        assert out.startswith(f"{file} (ofx): 4000 new, 0 known")
+    else:
+        assert (rows, out) == ([], "")
+        assert len(err.splitlines()) == 1
+
+
+def _is_asked(served: Served) -> bool:
+    """Whether somebody is connected to the control socket."""
+    sockets = Path("/proc/net/unix").read_text().splitlines()
+    return sum(line.endswith(str(served.folder / FILE_NAME)) for line in sockets) > 1
+
+
+@pytest.mark.requirement("cli.connect")
+def test_a_sync_waits_for_a_slow_bank(copied: Callable[[], Path]) -> None:
+    with running(copied()) as served:
+        served.advance(86_400)
+        served.command("connect", connector="demo", user="solo", bank="Musterbank", settings={}, fault="slow")
+        served.advance(86_400)
+        process = bankdata_process("sync", "--user", "solo", "--data", served.folder)
+        deadline = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.2)
+            served.advance(30)
+        out, err = process.communicate(timeout=30)
+        assert (process.returncode, err) == (0, "")
+        assert out.startswith("solo\tMusterbank\t")
+
+
 @pytest.mark.requirement("serve.ready")
 def test_the_demo_prints_a_line_that_works_when_pasted(copied: Callable[[], Path]) -> None:
     with running(copied()) as served:
