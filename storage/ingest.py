@@ -2,6 +2,7 @@
 
 import gc
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from storage.records import AccountRecord, Batch, StatementRecord, TransactionRe
 from storage.rows import DECIMALS_MAX, DIGITS_BEFORE_POINT_MAX, incoming
 from storage.users import User
 
+CURRENCY = re.compile("[A-Z]{3}")  # the shape of ISO 4217; lists of it age
 OWN_IDS_LOOKED_AT = 100  # of a statement; one is enough to know it again
 NEIGHBOUR_DAYS = 60  # how far around a batch stored rows can be the same bookings (dates move, pending rows book)
 STORED_COLUMNS = (
@@ -95,6 +97,7 @@ def read(batch: Batch) -> ReadBatch:
             if isinstance(record, TransactionRecord) and blocks:
                 blocks[-1].transactions.append(_checked(record))
             elif isinstance(record, AccountRecord):
+                _check_currency(record.currency)
                 blocks.append(Block(record))
             elif not blocks:
                 raise InvalidRecord("A booking stands before its account.")
@@ -280,7 +283,8 @@ def _without_collection() -> Iterator[None]:
 
 
 def _checked(record: TransactionRecord) -> TransactionRecord:
-    """The record, if its amounts can be kept exactly."""
+    """The record, if its currency is a code and its amounts can be kept exactly."""
+    _check_currency(record.currency)
     for amount in (record.amount, record.original_amount):
         if amount is None:
             continue
@@ -293,6 +297,11 @@ def _checked(record: TransactionRecord) -> TransactionRecord:
                 f"An amount has more than {DIGITS_BEFORE_POINT_MAX} digits or more than {DECIMALS_MAX} decimals."
             )
     return record
+
+
+def _check_currency(code: str) -> None:
+    if not CURRENCY.fullmatch(code):
+        raise InvalidRecord("A currency is not a code of three capital letters.")
 
 
 def _each_once(changes: Sequence[tuple[str, journal.Change]]) -> list[tuple[str, journal.Change]]:
