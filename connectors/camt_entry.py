@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from connectors.camt_texts import Texts, text
 from connectors.gvc import bank_transaction_code_of
+from connectors.limits import CODE_CHARACTERS_MAX
 from connectors.text import (
     clean,
     clean_key,
@@ -291,7 +292,7 @@ def _codes(entry: Texts, detail: Texts, own: Own, amount: Decimal) -> tuple[str 
             swift_code = proprietary[1]
             if issuer in _GERMAN_ISSUERS or (swift_code and (not issuer or (own.iban or "").startswith("DE"))):
                 gvc = proprietary[2]
-    return clean(code) or bank_transaction_code_of(gvc, is_credit=amount > 0), gvc, swift_code
+    return clean(code, CODE_CHARACTERS_MAX) or bank_transaction_code_of(gvc, is_credit=amount > 0), gvc, swift_code
 
 
 def _original(entry: Texts, detail: Texts, currency: str) -> tuple[Decimal | None, str | None]:

@@ -11,6 +11,7 @@ HEAD_BYTES = 64 * 1024  # what `detect` is shown of a file
 NAME_CHARACTERS_MAX = 140  # ISO 20022 Max140Text; finAPI keeps 80
 PURPOSE_CHARACTERS_MAX = 2000
 KEY_CHARACTERS_MAX = 140  # references, mandates, ids
+CODE_CHARACTERS_MAX = 35  # ISO 20022 Max35Text; domain, family and subfamily have fourteen
 AMOUNT_DIGITS_MAX = 15
 
 FIELD_LINES_MAX = 1000  # of one field of MT940; SWIFT allows six

@@ -12,11 +12,12 @@ import io
 import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date
+from functools import partial
 from typing import BinaryIO, cast, get_args
 
 from connectors.connector import LimitExceeded, MalformedFile
 from connectors.csv_lines import Lines
-from connectors.limits import ENTRIES_MAX
+from connectors.limits import CODE_CHARACTERS_MAX, ENTRIES_MAX
 from connectors.text import clean, clean_purpose, compact_iban, parse_amount, parse_bic, parse_date
 from storage.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 
@@ -45,6 +46,14 @@ COLUMNS = (
     "record", *ACCOUNT_COLUMNS, "booking_date", "value_date", "amount", "currency", *TEXT_COLUMNS, "original_amount",
     "is_reversal", "is_return", "references", "sequence", "is_authoritative", "type", "category",
 )  # fmt: skip
+READ_AS: dict[str, Callable[[str | None], str | None]] = {
+    "counterpart_iban": compact_iban,
+    "counterpart_bic": parse_bic,
+    "purpose": clean_purpose,
+    "bank_transaction_code": partial(clean, characters=CODE_CHARACTERS_MAX),
+    "purpose_code": partial(clean, characters=CODE_CHARACTERS_MAX),
+}
+"""Columns that are more, or less, than a name."""
 NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 FORMULA = tuple("=+-@\t\r'")
 YES = "true"
@@ -172,7 +181,7 @@ def _account(line: Line) -> AccountRecord:
 
 
 def _transaction(line: Line) -> TransactionRecord:
-    texts = {name: clean(line[name]) for name in TEXT_COLUMNS} | {"purpose": clean_purpose(line["purpose"])}
+    texts = {name: READ_AS.get(name, clean)(line[name]) for name in TEXT_COLUMNS}
     return TransactionRecord(
         amount=parse_amount(_stated(line, "amount")),
         currency=_stated(line, "currency"),
