@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -14,6 +15,7 @@ from auth.errors import OAuthError
 from auth.passwords import LENGTH_MIN, Weakness, weakness
 from auth.scopes import SCOPES
 from auth.server import ClientUnknown
+from connectors import limits
 from connectors.connector import SourceError
 from connectors.csv_profiles import ProfileError
 from connectors.ecb import update_rates
@@ -32,7 +34,7 @@ from storage.jobs import Job
 from storage.users import User
 
 NAME_CHARACTERS_MAX = 64
-STEPS_PAUSE_MAX = 600  # a sync that a person watches gives up waiting after ten minutes
+WATCH_PAUSE = 0.5  # seconds between two looks at a sync that waits for its bank
 
 
 Command = Callable[..., None]
@@ -132,7 +134,7 @@ def connect(
 ) -> None:
     """A bank connection with its first sync; a fault shows from the next sync on. Connecting again renews it."""
     owner = _user(services, user)
-    bank_name = bank or "Musterbank"
+    bank_name = _bank_name(bank or "Musterbank")
 
     def work(session: Session) -> StoredConnection:
         known = connections.add(
@@ -162,13 +164,14 @@ def connect_folder(services: Services, report: Report, *, folder: str, user: str
         path = checked_folder(folder)
     except SourceError as error:
         raise CommandError(str(error)) from error
+    bank_name = _bank_name(bank or path.name)
     stored = services.database.atomically(
         lambda session: connections.add(
             session,
             user_id=owner.id,
             user_name=owner.name,
             connector=Folder.name,
-            bank_name=bank or path.name,
+            bank_name=bank_name,
             settings={"folder": str(path)},
             now=services.clock.now(),
         )
@@ -177,6 +180,13 @@ def connect_folder(services: Services, report: Report, *, folder: str, user: str
     if job is None:
         raise CommandError(f"{stored.bank_name} was synced recently. Try again later.")
     report.line(f"{stored.bank_name}: {job.new_transactions} new transactions")
+
+
+def _bank_name(text: str) -> str:
+    """What clients see as bankName: one line, and no longer than a name that a statement may hold."""
+    if len(text) > limits.NAME_CHARACTERS_MAX or not text.isprintable():
+        raise CommandError(f"The name of a bank has at most {limits.NAME_CHARACTERS_MAX} characters, all printable.")
+    return text
 
 
 def import_(
@@ -195,7 +205,7 @@ def import_(
         report,
         user=_user(services, user),
         files=files,
-        connection=connection,
+        connection=_bank_name(connection) if connection else None,
         is_dry_run=is_dry_run,
         is_json=is_json,
     )
@@ -450,6 +460,8 @@ def _watch(services: Services, report: Report, connection: StoredConnection, sta
         report.progress(f"{connection.bank_name}: {job.status}", steps[job.status], 3)
         read = services.refresher.read(job.user_id, job.id)
         assert read is not None, "a job vanished"
+        if read.status == job.status:
+            time.sleep(WATCH_PAUSE)
         job = read
     report.progress(f"{connection.bank_name}: {job.status}", 3, 3)
     if job.status == "failed":
