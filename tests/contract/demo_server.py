@@ -28,7 +28,7 @@ class Answer:
     body: Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Demo:
     """A running demo: where it answers, and where its store is."""
 
