@@ -1,0 +1,69 @@
+"""`bankdata` as a person types it, for the tests of imports."""
+
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import CompletedProcess, run
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from handlers.cli import main
+from handlers.services import Services, open_services
+from handlers.settings import load
+
+BANKDATA = [sys.executable, "-c", "from handlers.cli import main; main()"]
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Shell:
+    """`bankdata` as a person types it, on one data folder."""
+
+    folder: Path
+
+    def __call__(self, *arguments: str | Path, code: int = 0) -> Result:
+        """One command in this process; standard output and error apart."""
+        result = CliRunner().invoke(
+            main, [str(argument) for argument in arguments], env={"BANKDATA_DATA_DIR": str(self.folder)}
+        )
+        assert result.exit_code == code, (result.output, result.exception)
+        return result
+
+    def apart(self, *arguments: str | Path) -> CompletedProcess[str]:
+        """One command in a process of its own."""
+        return run(
+            [*BANKDATA, *(str(argument) for argument in arguments)],
+            env={**os.environ, "BANKDATA_DATA_DIR": str(self.folder)},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def import_(self, *files: Path, user: str = "eva", code: int = 0) -> list[dict[str, Any]]:
+        """The reports of an import, file by file."""
+        result = self("import", "--user", user, "--json", *files, code=code)
+        return [json.loads(line) for line in result.stdout.splitlines()]
+
+    def export(self, format_: str, path: Path, user: str = "eva") -> Path:
+        """An export into a file."""
+        self("export", "--user", user, "--format", format_, "--output", path)
+        return path
+
+    def opened(self) -> Services:
+        """The store itself; close it before the next command."""
+        return open_services(load({}, data_dir=self.folder))
+
+    def rows(self, columns: str, table: str = "transactions") -> list[tuple[Any, ...]]:
+        """What is stored, in a fixed order."""
+        services = self.opened()
+        try:
+            return [
+                tuple(row.values()) for row in services.database.rows(f"SELECT {columns} FROM {table} ORDER BY ALL")
+            ]
+        finally:
+            services.close()

@@ -1,0 +1,79 @@
+"""A chain of daily statements gives the same ledger in any order, however often, and after any interruption."""
+
+import os
+import random
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from subprocess import DEVNULL, PIPE, Popen
+
+import pytest
+
+from tests.imports.command_line import BANKDATA, ROOT, Shell
+from tests.imports.statement_chain import Chain, chain
+
+DAYS = 24
+STORED = "id, amount, booking_date, is_adjusting_entry, is_potential_duplicate"
+
+
+@pytest.fixture(scope="module")
+def bank() -> Chain:
+    return chain(DAYS)
+
+
+@pytest.fixture
+def files(bank: Chain, write: Callable[..., Path]) -> list[Path]:
+    return [write(file.name, file.content) for file in bank.files]
+
+
+def ledger(shell: Shell) -> tuple[object, ...]:
+    """Everything that an order of import could change."""
+    return shell.rows(STORED), shell.rows("balance, balance_date", "accounts")
+
+
+@pytest.fixture
+def in_order(tmp_path: Path, files: Sequence[Path]) -> tuple[object, ...]:
+    """The ledger after one import of every file in the bank's order."""
+    other = Shell(tmp_path / "in-order")
+    other("users", "add", "eva", "--random")
+    other.import_(*files)
+    return ledger(other)
+
+
+@pytest.mark.requirement("import.any-order")
+@pytest.mark.parametrize("order", ["reversed", "shuffled"])
+def test_any_order_and_every_file_twice_give_the_same_ledger(
+    order: str, bank: Chain, files: list[Path], in_order: tuple[object, ...], shell: Shell
+) -> None:
+    again = files[::-1] if order == "reversed" else random.Random(7).sample(files, len(files))
+    reports = shell.import_(*again, *again)
+    assert sum(report["new"] for report in reports) == len(bank.entries)
+    assert sum(report["new"] for report in reports[len(files) :]) == 0
+    assert ledger(shell) == in_order
+    amounts = [row[0] for row in shell.rows("amount")]
+    assert sorted(amounts) == sorted(entry.amount for entry in bank.entries)
+    assert [row[0] for row in shell.rows("balance", "accounts")] == [bank.closing]
+
+
+@pytest.mark.requirement("import.killed")
+def test_a_kill_in_the_middle_loses_and_doubles_nothing(
+    bank: Chain, files: list[Path], in_order: tuple[object, ...], shell: Shell
+) -> None:
+    folder = shell.folder
+    for after in (1, 6, 11):  # reports that are seen before the process is killed
+        command = [*BANKDATA, "import", "--user", "eva", "--json"]
+        environment = {**os.environ, "BANKDATA_DATA_DIR": str(folder)}
+        with Popen(
+            [*command, *map(str, files)], env=environment, cwd=ROOT, stdout=PIPE, stderr=DEVNULL, text=True
+        ) as running:
+            assert running.stdout is not None
+            for _ in range(after):
+                assert running.stdout.readline()
+            running.send_signal(signal.SIGKILL)
+        assert running.returncode == -signal.SIGKILL
+        stored = {row[0] for row in shell.rows("batch_id")}
+        jobs = shell.rows("status", "jobs")
+        assert {row[0] for row in jobs} == {"completed"}
+        assert len(stored) >= after - 3  # days without a booking leave none
+    shell.import_(*files)
+    assert ledger(shell) == in_order
