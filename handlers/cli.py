@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from handlers.services import Services
 
 EXPORT_FORMATS = ("csv", "jsonl", "parquet", "camt053", "ofx", "beancount")
+PATHS = ("file", "folder", "path")  # arguments that name files, whose names may be any bytes
 TTL_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 data_option = click.option(
@@ -308,7 +309,11 @@ def rules() -> None:
 @data_option
 def rules_add(file: TextIO, user: str, data_dir: Path | None) -> None:
     """Append the rules of a file of JSON lines (- for standard input)."""
-    _run("rules add", data_dir, user=user, text=file.read())
+    try:
+        text = file.read()
+    except UnicodeDecodeError:
+        _stop(f"{file.name}: not a text in UTF-8.")
+    _run("rules add", data_dir, user=user, text=text)
 
 
 @rules.command("list")
@@ -515,6 +520,9 @@ def _run(command: str, data_dir: Path | None, **arguments: Any) -> None:
     """Carry out a command here, or in the server that has the store open."""
     settings = _settings(data_dir)
     terminal = Terminal()
+    for name, value in arguments.items():
+        if isinstance(value, str) and name not in PATHS and not _is_text(value):
+            _stop(f"{name.replace('_', ' ').capitalize()} {value!r} is not a text in UTF-8.")
     try:
         try:
             control.ask(settings.data_dir, command, arguments, terminal)
@@ -524,6 +532,11 @@ def _run(command: str, data_dir: Path | None, **arguments: Any) -> None:
         terminal.end()
         _stop(str(error))
     terminal.end()
+
+
+def _is_text(value: str) -> bool:
+    """Whether this can be written: bytes of a command line that are no UTF-8 arrive as lone surrogates."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 def _run_here(settings: Settings, command: str, arguments: Mapping[str, Any], terminal: Terminal) -> None:

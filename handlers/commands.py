@@ -3,7 +3,7 @@
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -164,6 +164,8 @@ def connect_folder(services: Services, report: Report, *, folder: str, user: str
         path = checked_folder(folder)
     except SourceError as error:
         raise CommandError(str(error)) from error
+    if holds_more_than_statements(path, [Path.home(), services.settings.data_dir, services.settings.store_path.parent]):
+        raise CommandError(f"Every file in {path} would be moved. Give the connection a folder of its own.")
     bank_name = _bank_name(bank or path.name)
     stored = services.database.atomically(
         lambda session: connections.add(
@@ -180,6 +182,11 @@ def connect_folder(services: Services, report: Report, *, folder: str, user: str
     if job is None:
         raise CommandError(f"{stored.bank_name} was synced recently. Try again later.")
     report.line(f"{stored.bank_name}: {job.new_transactions} new transactions")
+
+
+def holds_more_than_statements(folder: Path, kept: Iterable[Path]) -> bool:
+    """Whether the folder is one of those that must stay as they are, or one above them: a sync puts away all files."""
+    return any(each.resolve().is_relative_to(folder) for each in kept)
 
 
 def _bank_name(text: str) -> str:
@@ -509,5 +516,8 @@ def perform(services: Services, name: str, arguments: Mapping[str, Any], report:
         COMMANDS[name](services, report, **arguments)
     except (StoreError, ProfileError) as error:
         raise CommandError(str(error)) from error
+    except OSError as error:
+        named = f"{error.filename}: " if error.filename else ""
+        raise CommandError(f"{named}{error.strerror or error}.") from error
     except Conflict as error:
         raise CommandError("Something else changed the same data at the same time. Try again.") from error

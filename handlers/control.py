@@ -96,7 +96,10 @@ def ask(folder: Path, command: str, arguments: Mapping[str, Any], report: Report
                 connection.connect(address)
         except OSError as error:
             raise NoServer from error
-        connection.sendall(json.dumps({"command": command, "arguments": arguments}).encode() + b"\n")
+        request = json.dumps({"command": command, "arguments": arguments}).encode() + b"\n"
+        if len(request) > REQUEST_BYTES_MAX:
+            raise CommandError(f"The command is too large: at most {REQUEST_BYTES_MAX // 2**20} MB go to the server.")
+        connection.sendall(request)
         with connection.makefile("r", encoding="utf-8") as answers:
             for answer in answers:
                 message = json.loads(answer)

@@ -10,7 +10,9 @@ import currency_converter
 import pytest
 
 from handlers.cli import main
+from handlers.commands import holds_more_than_statements
 from tests.cli.conftest import Done, Run, bankdata
+from tests.service.conftest import Served
 
 PASSWORD = "Regenturm-4711-quer"
 NUMBERS = count()
@@ -210,6 +212,45 @@ def test_a_folder_is_connected_if_there_is_one(run: Run, new_user: NewUser, tmp_
     done = run("connect", "folder", tmp_path / "inbox", "--user", name, "--bank", "Hausbank")
     assert done.lines == ["Hausbank: 0 new transactions"]
     assert run("connect", "folder", tmp_path / "none", "--user", name).code == 2
+
+
+@pytest.mark.requirement("cli.connect")
+def test_a_folder_that_holds_more_than_statements_is_refused(
+    run: Run, place: Path, new_user: NewUser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = run("connect", "folder", place, "--user", new_user())
+    assert data.failed_with(f"Every file in {place} would be moved. Give the connection a folder of its own.")
+    assert (place / "bankdata.duckdb").exists()
+    home, inbox = tmp_path / "home", tmp_path / "home" / "statements"
+    inbox.mkdir(parents=True)
+    assert holds_more_than_statements(Path("/"), [home])
+    assert holds_more_than_statements(home, [home])
+    assert not holds_more_than_statements(inbox, [home])
+
+
+@pytest.mark.requirement("cli.one-sentence")
+def test_files_that_cannot_be_written_or_read_are_one_sentence(run: Run, tmp_path: Path) -> None:
+    nowhere = tmp_path / "none" / "x.csv"
+    done = run("export", "--user", "solo", "--format", "csv", "--output", nowhere)
+    assert done.failed_with(f"{nowhere}: No such file or directory.")
+    (tmp_path / "rules.jsonl").write_bytes(b"\xff\xfe")
+    assert run("rules", "add", tmp_path / "rules.jsonl", "--user", "solo").failed_with("not a text in UTF-8.")
+    assert run("import", tmp_path, "--user", "solo").failed_with("1 of 1 file refused.")
+
+
+@pytest.mark.requirement("cli.one-sentence")
+def test_arguments_that_are_no_text_are_one_sentence(run: Run) -> None:
+    broken = "a\udcff"
+    assert run("token", "--user", broken).failed_with("User 'a\\udcff' is not a text in UTF-8.")
+    assert run("users", "remove", broken, "--yes").failed_with("Name 'a\\udcff' is not a text in UTF-8.")
+    assert run("correct", broken, "RENT", "--user", "solo").failed_with("is not a text in UTF-8.")
+
+
+@pytest.mark.requirement("cli.one-sentence")
+def test_a_command_larger_than_a_server_takes_is_one_sentence(served: Served, tmp_path: Path) -> None:
+    (tmp_path / "rules.jsonl").write_text("#" * 2**20)
+    done = bankdata("rules", "add", tmp_path / "rules.jsonl", "--user", "solo", "--data", served.folder)
+    assert done.failed_with("The command is too large")
 
 
 @pytest.mark.requirement("cli.rules")

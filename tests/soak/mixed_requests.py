@@ -85,6 +85,8 @@ def _ask(client: httpx.Client, user: str, owned: Mapping[str, Owned], chance: ra
                           "foreign account", "foreign transaction"])  # fmt: skip
     asked: dict[str, Any] = {"accountIds": ids}
     expected = {200}
+    if kind == "detail" and not owned[user].transactions:
+        kind = "accounts"
     match kind:
         case "accounts":
             path, asked = "/accounts", {}
@@ -95,8 +97,6 @@ def _ask(client: httpx.Client, user: str, owned: Mapping[str, Owned], chance: ra
             path = "/transactions"
             asked |= {"search": chance.choice(["e", "über", "a b", "%", "'"]), "perPage": 20}
         case "detail":
-            if not owned[user].transactions:
-                return
             path, asked = f"/transactions/{chance.choice(owned[user].transactions)}", {}
         case "sync":
             path, asked, expected = "/sync", {}, {202, 404, 429}
