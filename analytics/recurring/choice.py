@@ -9,6 +9,7 @@ TURNS_MAX = 12  # groups beaten by groups that are beaten themselves; three or f
 KEPT_MIN = 0.9  # a group that lost more than 10 % of its charges to a coarser one is no stream of its own
 ABSORBED_MAX = 0.25  # second collections are at most a quarter of a stream without contract
 WHOLE = 0.99  # of the payee's charges: nothing else is bought there
+STREAMS_AT_A_PAYEE_MAX = 10  # more are rows without a name; every left-over would be compared with every stream
 STRANGER_DAYS = 1.0  # a charge this much beyond the tolerance was bought, not collected
 NEXT_DAYS_MAX = 4.0  # a charge of another price belongs to a stream only when it comes on the day
 NEXT_PRICE_MIN, NEXT_PRICE_MAX = 0.5, 2.1  # a new price is not another product
@@ -56,14 +57,18 @@ def completed(charges: pl.DataFrame, streams: pl.DataFrame, candidates: pl.DataF
         .filter(whole | (late <= pl.col("tolerance_days") + STRANGER_DAYS))
         .sort("row")
     )
-    spans = kept.group_by("group").agg(
-        pl.col(*WHOSE, "payee").last(),
-        first_slot=pl.col("slot").min(),
-        last_slot=pl.col("slot").max(),
-        first_price=pl.col("price").first(),
-        last_price=pl.col("price").last(),
-        stream_prices=pl.col("price").unique(),
-        size=pl.len(),
+    spans = (
+        kept.group_by("group")
+        .agg(
+            pl.col(*WHOSE, "payee").last(),
+            first_slot=pl.col("slot").min(),
+            last_slot=pl.col("slot").max(),
+            first_price=pl.col("price").first(),
+            last_price=pl.col("price").last(),
+            stream_prices=pl.col("price").unique(),
+            size=pl.len(),
+        )
+        .filter(pl.len().over(*WHOSE, "payee") <= STREAMS_AT_A_PAYEE_MAX)
     )
     left = on_lattice(
         dated.join(streams, on="row", how="anti").join(spans, on=[*WHOSE, "payee"]).join(lattice, on="group")
@@ -126,6 +131,7 @@ def continued(charges: pl.DataFrame, streams: pl.DataFrame) -> pl.DataFrame:
                 first_price=pl.col("price").first(),
                 last_price=pl.col("price").last(),
             )
+            .filter(pl.len().over(*WHOSE, "payee") <= STREAMS_AT_A_PAYEE_MAX)
             .join(PERIODS, on="frequency")
         )
         pause = (pl.col("first_day_after") - pl.col("last_day")) / pl.col("period_days")

@@ -7,7 +7,7 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
-from analytics.recurring.choice import TURNS_MAX, chosen
+from analytics.recurring.choice import STREAMS_AT_A_PAYEE_MAX, TURNS_MAX, chosen
 
 Row = dict[str, object]
 Charges = Callable[[list[Row]], pl.DataFrame]
@@ -132,3 +132,18 @@ def test_the_choice_ends_even_when_every_group_is_beaten_by_the_one_before_it() 
     won = chosen(members, candidates)
     assert won.group_by("group").len().height == TURNS_MAX
     assert won["row"].is_unique().all()
+
+
+@pytest.mark.requirement("subscriptions.bounds")
+@pytest.mark.parametrize("count", [STREAMS_AT_A_PAYEE_MAX, STREAMS_AT_A_PAYEE_MAX + 1, 60])
+def test_many_payments_without_any_name_are_told_apart_by_their_price(
+    count: int, charges_from: Charges, said: Said
+) -> None:
+    rows = [
+        {"booking_date": date(2026, month, 1 + number % 17), "amount": -(Decimal(7) + number) * Decimal("1.37")}
+        for number in range(count)
+        for month in range(5, 12)
+    ]
+    streams = said(charges_from(rows))
+    assert [stream["occurrences"] for stream in streams] == [6] * count
+    assert len({stream["amount"] for stream in streams}) == count
