@@ -1,47 +1,97 @@
-"""How long a statement file takes from the command to the store: seconds, processor time and memory of the process.
+"""Measures an import end to end: seconds and memory of each phase for growing generated camt files, then an export.
 
-    .venv/bin/python tests/benchmarks/imports.py 200000
+    python tests/benchmarks/imports.py 200000
 
-A camt.053 file with so many bookings, all different, goes into an empty store by `bankdata import`; then again, when
-every booking is known.
+Each size runs in a process of its own. CPU seconds are shown too: a machine that others use makes a clock unfair.
 """
 
 import argparse
-import os
+import resource
+import subprocess
 import sys
-import tempfile
 import time
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # runs from a checkout, installed or not
 
+from connectors.registry import with_bank_names
+from connectors.statements import read_records
+from handlers.exports import FORMATS, export
+from storage import connections, ingest, schema, users
+from storage.database import Database, Transaction
+from storage.ingest import ImportReport, ReadBatch
+from storage.records import Batch
 from tests.benchmarks.readers import camt
 
+NOW = datetime(2026, 11, 20, 12)  # noqa: DTZ001 - the store keeps UTC without zone
+Result = TypeVar("Result")
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+def timed(label: str, work: Callable[[], Result]) -> Result:
+    """Do the work and print how long it took, and the most memory that the process has held so far."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = work()
+    seconds, busy = time.perf_counter() - wall, time.process_time() - cpu
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"  {label:<28} {seconds:6.2f} s  {busy:6.2f} s CPU  {peak:5.0f} MB at most", flush=True)
+    return result
+
+
+def measure(rows: int, folder: Path) -> None:
+    """All phases for one size."""
+    path = folder / "statement.xml"
+    with path.open("w", encoding="utf-8") as stream:
+        stream.writelines(camt(rows))
+    print(f"{rows} entries, {path.stat().st_size / 1e6:.0f} MB", flush=True)
+    database = Database(folder / "bankdata.duckdb")
+    schema.migrate(database, now=NOW)
+    user = users.add(database, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW)
+
+    def read() -> ReadBatch:
+        return ingest.read(Batch(id="file", records=with_bank_names(read_records(path))))
+
+    def store(batch: ReadBatch) -> ImportReport:
+        def work(session: Transaction) -> ImportReport:
+            source = connections.add(
+                session,
+                user_id=user.id,
+                user_name=user.name,
+                connector="files",
+                bank_name="Bank",
+                settings={},
+                now=NOW,
+            )
+            return ingest.store(session, user=user, connection=source, job_id="job", batches=[batch], now=NOW)
+
+        return database.atomically(work)
+
+    batch = timed("read", read)
+    assert timed("import", partial(store, batch)).new_transactions == rows
+    assert timed("import once more", partial(store, batch)).new_transactions == 0
+    del batch
+    for name in (*FORMATS, "parquet"):
+        written = folder / "export"
+        assert timed(f"export {name}", partial(export, database, user.id, name, written, now=NOW)) == rows
+    database.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rows", type=int)
-    rows: int = parser.parse_args().rows
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "statement.xml"
-        with file.open("w", encoding="utf-8") as stream:
-            stream.writelines(camt(rows))
-        data = ["--data", str(Path(folder) / "data")]
-        _measured("empty store", ["users", "add", "eva", "--random", *data])
-        for what in (f"{rows} new", f"{rows} known"):
-            _measured(what, ["import", str(file), "--user", "eva", *data])
-    return 0
-
-
-def _measured(what: str, arguments: list[str]) -> None:
-    command = str(Path(sys.executable).with_name("bankdata"))
-    started = time.perf_counter()
-    child = os.posix_spawn(command, [command, *arguments], os.environ)
-    _, status, used = os.wait4(child, 0)
-    took = time.perf_counter() - started
-    processor = used.ru_utime + used.ru_stime
-    print(f"{what:>14}: {took:.1f} s, {processor:.1f} s of processor, {used.ru_maxrss // 1024} MB, exit {status}")
+    parser.add_argument("--alone", action="store_true", help="this size only, in this process")
+    arguments = parser.parse_args()
+    if arguments.alone:
+        with TemporaryDirectory() as folder:
+            measure(arguments.rows, Path(folder))
+        return
+    for rows in (arguments.rows // 4, arguments.rows // 2, arguments.rows):
+        subprocess.run([sys.executable, __file__, str(rows), "--alone"], check=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
