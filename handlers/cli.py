@@ -569,7 +569,11 @@ def _opened(settings: Settings, *, for_server: bool = False) -> "Services":
 def _serve(services: "Services", listener: socket.socket, *, ready: Callable[[], None]) -> None:
     from handlers.server import run
 
-    run(services, listener=listener, ready=ready)
+    try:
+        run(services, listener=listener, ready=ready)
+    except CannotListen as error:
+        services.close()
+        _stop(str(error))
 
 
 def _listener(host: str, port: int) -> socket.socket:

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 from handlers import commands, control
 from handlers.app import CONTRACT_FILE, create_app
 from handlers.limits import Limiter, Rate
+from handlers.listener import CannotListen
 from handlers.oauth import BUDGET, oauth_api, oauth_routes, oauth_shared_paths
 from handlers.operations import operations
 from handlers.services import Services
@@ -25,8 +26,10 @@ KEEP_ALIVE_SECONDS = 75  # longer than proxies keep idle connections (nginx: 60)
 log = logging.getLogger("bankdata")
 
 
-def application(services: Services, *, validate_responses: bool = False) -> ASGIApp:
-    """The whole service as one ASGI application; it closes `services` when it ends."""
+def application(
+    services: Services, listener: control.ControlServer | None = None, *, validate_responses: bool = False
+) -> ASGIApp:
+    """The whole service as one ASGI application; it closes `services`, and the control socket, when it ends."""
     settings = services.settings
     limiter = Limiter(settings.rate_limit_url)
 
@@ -34,13 +37,11 @@ def application(services: Services, *, validate_responses: bool = False) -> ASGI
     async def lifespan(_app: Any) -> AsyncIterator[None]:
         worker = threading.Thread(target=services.refresher.work, name="sync worker", daemon=True)
         worker.start()
-        listener = control.ControlServer(
-            settings.data_dir, lambda name, arguments, report: commands.perform(services, name, arguments, report)
-        )
         try:
             yield
         finally:
-            listener.close(within=SHUTDOWN_SECONDS)
+            if listener is not None:
+                listener.close(within=SHUTDOWN_SECONDS)
             services.refresher.close()
             worker.join(SHUTDOWN_SECONDS)  # it may be reading the store
             services.close()
@@ -68,10 +69,20 @@ def application(services: Services, *, validate_responses: bool = False) -> ASGI
 def run(services: Services, *, listener: socket.socket, ready: Callable[[], None]) -> None:
     """Serve until SIGINT or SIGTERM, in this one process: DuckDB lets one process open the store.
 
-    `ready` is called once requests are answered. Being asked to stop is no failure: this returns.
+    `ready` is called once requests are answered. Being asked to stop is no failure: this returns. Raises CannotListen
+    when the control socket cannot be made.
     """
+    try:
+        commands_from = control.ControlServer(
+            services.settings.data_dir, lambda *command: commands.perform(services, *command)
+        )
+    except OSError as error:
+        raise CannotListen(
+            f"{services.settings.data_dir / control.FILE_NAME} cannot be made, through which commands reach the server:"
+            f" {error.strerror or error}."
+        ) from error
     config = uvicorn.Config(
-        application(services),
+        application(services, commands_from),
         workers=1,
         lifespan="on",
         access_log=False,  # request lines hold search texts

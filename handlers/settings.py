@@ -93,8 +93,8 @@ def _quota(text: str) -> str:
 def _database_url(text: str) -> str:
     if text.startswith(("postgres://", "postgresql://")):
         raise ValueError("duckdb:///PATH; this version has no PostgreSQL adapter yet")
-    if not text.startswith("duckdb:///") or text == "duckdb:///":
-        raise ValueError("duckdb:///PATH, such as duckdb:////var/lib/bankdata/bankdata.duckdb")
+    if not text.startswith("duckdb:////") or text.endswith("/"):  # a relative path would be another store elsewhere
+        raise ValueError("duckdb:///PATH with an absolute path, such as duckdb:////var/lib/bankdata/bankdata.duckdb")
     return text
 
 

@@ -21,13 +21,13 @@ def backup(database: Database, folder: Path, *, also: Iterable[Path] = ()) -> Pa
     """
     try:
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if folder.exists():
+            raise BackupFailed(f"{folder} exists already. Try again in a second.")
         folder.mkdir(mode=0o700)
         database.copy_to(folder / STORE_NAME)
         (folder / STORE_NAME).chmod(0o600)
         for path in also:
             shutil.copy2(path, folder / path.name)
-    except FileExistsError as error:
-        raise BackupFailed(f"{folder} exists already. Try again in a second.") from error
     except OSError as error:
         raise BackupFailed(f"The backup could not be written to {folder}: {error.strerror or error}") from error
     return folder

@@ -7,11 +7,14 @@ import pytest
 
 from handlers.settings import SettingError, Settings, load
 from tests.cli.conftest import bankdata
+from tests.service.conftest import free_port
 
 WRONG = [
     ("DATABASE_URL", "postgresql://db/bank", "no PostgreSQL adapter"),
     ("DATABASE_URL", "duckdb:///", "duckdb:///PATH"),
     ("DATABASE_URL", "/tmp/x.duckdb", "duckdb:///PATH"),
+    ("DATABASE_URL", "duckdb:///relative.duckdb", "an absolute path"),
+    ("DATABASE_URL", "duckdb:////tmp/", "an absolute path"),
     ("PUBLIC_URL", "bank.example.org", "absolute http or https address"),
     ("PUBLIC_URL", "ftp://bank.example.org", "absolute http or https address"),
     ("AUTH_URL", "https://bank.example.org/?a=b", "absolute http or https address"),
@@ -135,6 +138,20 @@ def test_nothing_in_the_data_folder_is_for_others_whatever_the_folders_mode(tmp_
     check = bankdata("check", "--data", tmp_path)
     assert (check.code, check.err) == (1, "Error: 1 thing to mend.\n")
     assert f"chmod 700 {tmp_path}" in check.out
+
+
+@pytest.mark.requirement("backup")
+def test_a_backup_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    assert bankdata("users", "list", "--data", tmp_path).code == 0
+    (tmp_path / "backups").write_text("")
+    assert bankdata("backup", "--data", tmp_path).failed_with("The backup could not be written to")
+
+
+@pytest.mark.requirement("serve.port")
+def test_a_control_socket_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "control.sock").mkdir()
+    done = bankdata("serve", "--data", tmp_path, "--port", free_port())
+    assert done.failed_with("control.sock cannot be made, through which commands reach the server: Is a directory.")
 
 
 @pytest.mark.requirement("backup")
