@@ -105,7 +105,7 @@ def by_file(format_: str, records: Sequence[Record]) -> list[Record]:
 
 @pytest.mark.requirement("import.files-equal-sync")
 @pytest.mark.parametrize("format_", FORMATS)
-@pytest.mark.parametrize("user", ["solo", "globe"])
+@pytest.mark.parametrize("user", ["demo", "solo", "lapsed", "globe"])
 def test_a_file_of_the_history_gives_the_bookings_of_the_sync(
     format_: str, user: str, fetched: Fetch, ledger: Callable[[str], Ledger]
 ) -> None:
