@@ -23,9 +23,9 @@ from storage.accounts import StoredAccount
 def get_cashflow(services: Services, request: Request, *, account_ids: str | None, months: int) -> Answer:
     """Income, expenses and net of each of the last months, the current one last (decisions 3, 13 to 16, 19)."""
     user_id, today = request.principal.user_id, services.clock.today()
-    selected = selected_accounts(services.database, user_id, account_ids)
-    since = needed_since(months, today=today)
-    bookings = transactions.bookings(services.database, user_id, selected.filter, since=since)
+    with services.database.transaction() as session:  # accounts and bookings of one state of the store
+        selected = selected_accounts(session, user_id, account_ids)
+        bookings = transactions.bookings(session, user_id, selected.filter, since=needed_since(months, today=today))
     currency, rates = money_of(services, user_id, selected.accounts, bookings)
     with stated_currencies():
         rows = monthly_cashflow(
@@ -42,8 +42,9 @@ def get_cashflow(services: Services, request: Request, *, account_ids: str | Non
 def get_snapshot(services: Services, request: Request, *, account_ids: str | None) -> Answer:
     """Balances now and expenses of the last 30 days by category (decisions 16 to 20)."""
     user_id, today = request.principal.user_id, services.clock.today()
-    selected = selected_accounts(services.database, user_id, account_ids)
-    bookings = transactions.bookings(services.database, user_id, selected.filter, since=None)
+    with services.database.transaction() as session:  # balances and bookings of one state of the store
+        selected = selected_accounts(session, user_id, account_ids)
+        bookings = transactions.bookings(session, user_id, selected.filter, since=None)
     currency, rates = money_of(services, user_id, selected.accounts, bookings)
     with stated_currencies():
         found = snapshot(

@@ -27,21 +27,18 @@ def list_transactions(
     if date_from and date_to and date_from > date_to:
         raise BadRequest("dateFrom: must not be after dateTo")
     user_id = request.principal.user_id
-    selected = selected_accounts(services.database, user_id, account_ids)
-    selection = transactions.Selection(
-        account_ids=selected.filter,
-        category=category,
-        date_from=date_from,
-        date_to=date_to,
-        search=search,
-    )
-    total = transactions.count(services.database, user_id, selection)
-    offset = (page - 1) * per_page
-    rows = (
-        transactions.page(services.database, user_id, selection, limit=per_page, offset=offset)
-        if offset < total
-        else []
-    )
+    with services.database.transaction() as session:  # page and total of one state of the store
+        selected = selected_accounts(session, user_id, account_ids)
+        selection = transactions.Selection(
+            account_ids=selected.filter,
+            category=category,
+            date_from=date_from,
+            date_to=date_to,
+            search=search,
+        )
+        total = transactions.count(session, user_id, selection)
+        offset = (page - 1) * per_page
+        rows = transactions.page(session, user_id, selection, limit=per_page, offset=offset) if offset < total else []
     by_id = wire.by_id(selected.accounts)
     return Answer(
         body={
