@@ -15,7 +15,7 @@ from typing import BinaryIO
 from lxml import etree
 
 from connectors.camt_entry import Own, read_amount, read_day, read_entry
-from connectors.camt_texts import Texts, flatten, local_name, text
+from connectors.camt_texts import Texts, local_name, read_entry_texts, read_texts, text
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.limits import ENTRIES_MAX, FILE_BYTES_MAX, XML_BALANCES_MAX, XML_ENTRY_BYTES_MAX, XML_ENTRY_MARKS_MAX
 from connectors.text import clean, clean_key, compact_iban, currency_of, parse_bic
@@ -76,10 +76,8 @@ def read(stream: BinaryIO) -> Iterator[Record]:
             if statement.own is None or source.unswept > _SWEEP_MARKS or not is_entry:
                 _absorb(statement, before=element)
                 source.unswept = 0
-            entry, details = Texts(), list[Texts]()
-            if is_entry:
-                entries += 1
-                flatten(element, entry, details)
+            entries += is_entry
+            entry, details = read_entry_texts(element) if is_entry else (Texts(), [])
             if statement.own is None:
                 statement.own = _own(statement, entry)
                 yield _account(statement)
@@ -223,14 +221,12 @@ def _absorb(statement: _Statement, before: etree._Element) -> None:
     for child in islice(parent, count):
         name = local_name(child.tag)
         if name == "Bal":
-            balance = Texts()
-            flatten(child, balance, [])
-            statement.balances.append(balance)
+            statement.balances.append(read_texts(child))
             if len(statement.balances) > XML_BALANCES_MAX:
                 raise LimitExceeded(f"more than {XML_BALANCES_MAX} balances in one statement.")
         elif name in _HEADER and name not in statement.header:
             statement.header[name] = child.text or ""
-            flatten(child, statement.header, [], below=name)
+            statement.header.update(read_texts(child, below=name))
     del parent[:count]
 
 

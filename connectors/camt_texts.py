@@ -1,6 +1,18 @@
 """The texts of a camt element by path, local names only: what the readers of statements and entries look at."""
 
+from functools import lru_cache
+
 from lxml import etree
+
+from connectors.connector import LimitExceeded
+from connectors.limits import XML_TAG_CHARACTERS_MAX
+
+_DETAIL = "TxDtls"
+_TELLING = frozenset({"RtrInf", "CardTx", "AmtDtls", "BkTxCd"})  # being there says something: without, no look-ups
+_SKIPPED = frozenset({"PstlAdr", "CtctDtls", "Tax", "TaxRmt", "GrnshmtRmt", "RltdRmtInf", "SplmtryData"})
+_SHAPES_MAX = 500  # a bank writes a few dozen; a hostile file gets no more of our memory
+_SHAPE_NODES_MAX = 128
+_PATH_CHARACTERS_MAX = 200  # the longest that is looked up has 60
 
 
 class Texts(dict[str, str]):
@@ -16,7 +28,10 @@ class Texts(dict[str, str]):
         return [found, *(self.repeated or {}).get(path, ())]
 
     def add(self, path: str, written: str) -> None:
-        """A further text at a path that has one."""
+        """A text at a path that may have one already."""
+        if path not in self:
+            self[path] = written
+            return
         if self.repeated is None:
             self.repeated = {}
         self.repeated.setdefault(path, []).append(written)
@@ -31,67 +46,106 @@ def text(texts: Texts, *paths: str) -> str | None:
     return None
 
 
-def flatten(element: etree._Element, texts: Texts, details: list[Texts], *, below: str = "") -> None:
-    """Collect the texts below an element by path (local names); those of each TxDtls apart, as a detail."""
-    _collect(element, texts, details, _ROOT[below] if below else _ROOT)
+def read_entry_texts(entry: etree._Element) -> tuple[Texts, list[Texts]]:
+    """The texts of an entry, and apart those of each of its details (TxDtls)."""
+    details: list[Texts] = []
+    nodes = list(entry.iterdescendants())
+    if len(nodes) > _SHAPE_NODES_MAX:  # a batch: its details have shapes of their own
+        nodes.clear()  # lxml takes a long time to clear what is still held
+        for detail in entry.iter(f"{{*}}{_DETAIL}"):
+            if len(detail):
+                details.append(read_texts(detail))
+                detail.clear()
+        nodes = list(entry.iterdescendants())
+    parts = _shape(nodes, "").parts
+    return _texts(parts[0], nodes), details or [_texts(part, nodes) for part in parts[1:]]
 
 
-def _collect(element: etree._Element, texts: Texts, details: list[Texts], places: "_Place") -> None:
-    for child in element:
-        place = places[child.tag]
-        if not len(child):
-            written = child.text
-            if written:
-                path = place.path
-                if path in texts:
-                    texts.add(path, written)
-                else:
-                    texts[path] = written
-                    if place.is_amount:
-                        texts[place.currency_path] = child.get("Ccy", "")
-        elif not place.is_special:
-            _collect(child, texts, details, place)
-        elif place.is_detail:
-            detail = Texts()
-            _collect(child, detail, details, _ROOT)
-            details.append(detail)
-        elif place.is_telling:
-            texts[place.path] = "present"
-            _collect(child, texts, details, place)
+def read_texts(element: etree._Element, *, below: str = "") -> Texts:
+    """The texts below an element by path, `below` before each path."""
+    nodes = list(element.iterdescendants())
+    return _texts(_shape(nodes, below).parts[0], nodes)
 
 
-class _Place(dict[object, "_Place"]):
-    """A path and, by tag, the places below it: saves a million times joining the same names."""
-
-    __slots__ = ("currency_path", "is_amount", "is_detail", "is_special", "is_telling", "path")
-    known = 0
-
-    def __init__(self, path: str, name: str) -> None:
-        super().__init__()
-        self.path = path
-        self.currency_path = f"{path}/@Ccy"
-        self.is_amount = name == "Amt"
-        self.is_detail = name == "TxDtls"
-        self.is_telling = name in _TELLING
-        self.is_special = self.is_detail or self.is_telling or name in _SKIPPED
-
-    def __missing__(self, tag: object) -> "_Place":
-        name = tag.rpartition("}")[2] if isinstance(tag, str) else "&"  # an entity reference that was not resolved
-        place = _Place(f"{self.path}/{name}" if self.path else name, name)
-        if _Place.known < _PLACES_MAX:
-            _Place.known += 1
-            self[tag] = place
-        return place
+def _texts(part: "_Part", nodes: list[etree._Element]) -> Texts:
+    texts = Texts(part.told)
+    if part.is_plain:
+        for path, place in part.leaves:
+            if written := nodes[place].text:
+                texts[path] = written
+    else:
+        for path, place in part.leaves:
+            if written := nodes[place].text:
+                texts.add(path, written)
+    for path, place in part.amounts:
+        if nodes[place].text:
+            texts.setdefault(path, nodes[place].get("Ccy", ""))
+    return texts
 
 
-_PLACES_MAX = 20_000  # ISO 20022 has some thousands; a hostile file gets no more of our memory
-_TELLING = frozenset(
-    {"RtrInf", "CardTx", "AmtDtls", "BkTxCd"}
-)  # being there says something, and nothing need be looked up else
-_SKIPPED = frozenset({"PstlAdr", "CtctDtls", "Tax", "TaxRmt", "GrnshmtRmt", "RltdRmtInf", "SplmtryData"})
-_ROOT = _Place("", "")
+def _shape(nodes: list[etree._Element], below: str) -> "_Shape":
+    """`LimitExceeded` for a tag longer than any that a bank writes."""
+    tags = tuple([tag for node in nodes if len(tag := node.tag) <= XML_TAG_CHARACTERS_MAX or _refused()])
+    shape_of = _known_shape if len(tags) <= _SHAPE_NODES_MAX else _Shape
+    return shape_of(tags, tuple(map(len, nodes)), below)
 
 
-def local_name(tag: object) -> str:
+def _refused() -> bool:
+    raise LimitExceeded(f"a name of more than {XML_TAG_CHARACTERS_MAX} characters, its namespace included.")
+
+
+class _Part:
+    """The places of the texts that belong together: those of an entry itself, or of one of its details."""
+
+    __slots__ = ("amounts", "is_plain", "leaves", "told")
+
+    def __init__(self) -> None:
+        self.leaves: list[tuple[str, int]] = []
+        self.amounts: list[tuple[str, int]] = []
+        self.told: dict[str, str] = {}
+        self.is_plain = True
+
+    def add(self, path: str, name: str, place: int) -> None:
+        """A leaf."""
+        self.leaves.append((path, place))
+        if name == "Amt":
+            self.amounts.append((f"{path}/@Ccy", place))
+
+
+class _Shape:
+    """Where the texts stand among the nodes of a tree, told by the tags and the numbers of children of the nodes.
+
+    Shapes repeat from entry to entry, so that paths are put together once for each shape and not for each entry.
+    """
+
+    __slots__ = ("parts",)
+
+    def __init__(self, tags: tuple[str, ...], sizes: tuple[int, ...], below: str) -> None:
+        part = _Part()
+        self.parts = [part]
+        above: list[tuple[str | None, _Part]] = []  # the path above each node still to come, the nearest last
+        for place, (tag, size) in enumerate(zip(tags, sizes, strict=True)):
+            parent, part = above.pop() if above else (below, self.parts[0])
+            name = local_name(tag)
+            path = None if parent is None else f"{parent}/{name}" if parent else name
+            if path is None or len(path) > _PATH_CHARACTERS_MAX or (size and name in _SKIPPED):
+                above += [(None, part)] * size
+            elif not size:
+                part.add(path, name, place)
+            elif name == _DETAIL:
+                self.parts.append(_Part())
+                above += [("", self.parts[-1])] * size
+            else:
+                if name in _TELLING:
+                    part.told[path] = "present"
+                above += [(path, part)] * size
+        for part in self.parts:
+            part.is_plain = len(dict(part.leaves)) == len(part.leaves)
+
+
+_known_shape = lru_cache(maxsize=_SHAPES_MAX)(_Shape)
+
+
+def local_name(tag: str) -> str:
     """A tag without its namespace."""
-    return tag.rpartition("}")[2] if isinstance(tag, str) else "&"
+    return tag.rpartition("}")[2]

@@ -20,6 +20,7 @@ DETAILS_CHARACTERS_MAX = 16 * 1024  # of all :86: of one booking; SWIFT allows 3
 XML_ENTRY_BYTES_MAX = 64 * 1024 * 1024  # between two finished entries; libxml2 holds this much as a tree
 XML_ENTRY_MARKS_MAX = 1_000_000  # "<" and "=" between two finished entries: about 15,000 details of one batch
 XML_BALANCES_MAX = 10_000  # of one statement
+XML_TAG_CHARACTERS_MAX = 400  # a name with its namespace: a long one declared once is spelled out at every element
 
 ZIP_MEMBERS_MAX = 100
 ZIP_LISTING_BYTES_MAX = 1024 * 1024  # the names of all members, thousands of them
