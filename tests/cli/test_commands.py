@@ -196,8 +196,8 @@ def test_a_bad_file_is_refused_with_its_reason_and_keeps_no_good_one_out(
     bad.write_text("<Document><BkToCstmrStmt>")
     done = run("import", bad, missing, good, "--user", name)
     assert done.failed_with("2 of 3 files refused.")
-    assert done.lines[0].startswith(f"{bad}: refused, ")
-    assert done.lines[1] == f"{missing}: refused, the file cannot be read: No such file or directory."
+    assert done.lines[0].startswith(f"{bad}: refused: ")
+    assert done.lines[1] == f"{missing}: refused: The file cannot be read: No such file or directory."
     assert " new, 0 known" in done.lines[2]
     assert run("import", good).code == 2
     explained = run("import", "--explain", good, bad)
