@@ -25,7 +25,9 @@ class Body:
         """`described` is the contract's requestBody; its media types are the only ones that are read."""
         self._required: bool = described.get("required", False)
         self._readers = {kind: _reader(kind, media["schema"]) for kind, media in described["content"].items()}
-        self._assumed = next(iter(described["content"]))
+        # A browser sends a body without a type across sites and asks nobody first: where the body is the whole request,
+        # as in registering a client, its type must be stated.
+        self._assumed = "" if self._required else next(iter(described["content"]))
 
     async def read(self, scope: Scope, receive: Receive) -> Any:
         """The body as JSON values, None when there is none: a client that sends no body may still name its type."""

@@ -243,3 +243,8 @@ def test_a_bad_form_is_refused(form: TestClient, content: bytes, status: int, te
 @pytest.mark.requirement("loop.form")
 def test_json_is_no_form(form: TestClient) -> None:
     assert form.post("/oauth/token", json={"grant_type": "x"}).status_code == 415
+
+
+@pytest.mark.requirement("loop.form")
+def test_a_required_body_without_a_type_is_refused_because_browsers_send_such_across_sites(form: TestClient) -> None:
+    assert form.post("/oauth/token", content=b"grant_type=x").status_code == 415

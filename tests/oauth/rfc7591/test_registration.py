@@ -255,6 +255,13 @@ def test_other_content_types_are_refused_so_that_no_web_site_registers_in_passin
     assert answer.json()["error"] == "invalid_request"
 
 
+@pytest.mark.requirement("oauth.bad_input")
+def test_a_body_without_a_type_is_refused_because_browsers_send_one_across_sites_unasked(world: Any) -> None:
+    answer = world.http.post("/oauth/register", content=b'{"redirect_uris": ["https://app.example/cb"]}')
+    assert answer.status_code == 415
+    assert answer.json()["error"] == "invalid_request"
+
+
 @pytest.mark.requirement("oauth.registration_limit")
 def test_twenty_unused_clients_an_hour_and_address(fresh: Any) -> None:
     for _ in range(20):
