@@ -145,7 +145,8 @@ def complete(session: Session, job: Job, *, new_transactions: int, now: datetime
 
 
 def fail(session: Session, job: Job, *, error: str, now: datetime) -> bool:
-    """End the job with a reason for its user; the connection may be tried again after two minutes."""
+    """End the job with a reason for its user; the connection may be tried again after two minutes, and never later
+    than it could be had the job been completed (decision 25)."""
     return _end(session, job, "failed", None, error, now, now + FAILED_COOLDOWN)
 
 
@@ -169,7 +170,7 @@ def _end(
     )
     if ended:
         session.execute(
-            "UPDATE connections SET running_job_id = NULL, next_sync_at = coalesce($3, next_sync_at)"
+            "UPDATE connections SET running_job_id = NULL, next_sync_at = least(next_sync_at, coalesce($3, next_sync_at))"
             " WHERE id = $1 AND running_job_id = $2",
             job.connection_id,
             job.id,

@@ -141,8 +141,8 @@ class Syncs(RuleBasedStateMachine):
             ended = jobs.find(self.database, self.user_id, running[0].id)
             assert ended is not None
             assert (ended.status, ended.error) == ("failed", "The sync timed out")
-            self.allowed_at[bank] = self.clock.moment + AFTER_FAILURE
-        may = not running and self.clock.moment >= self.allowed_at[bank]
+            self.allowed_at[bank] = min(self.clock.moment + AFTER_FAILURE, self.allowed_at[bank])
+        may = (not running or is_overdue) and self.clock.moment >= self.allowed_at[bank]
         assert (started.job is not None) is may
         if started.job is not None:
             assert started.job.status == "pending"
@@ -171,7 +171,7 @@ class Syncs(RuleBasedStateMachine):
             }  # fmt: skip
             assert after.status == expected[self.bank.answer[bank]]
         if after.status == "failed":
-            self.allowed_at[bank] = self.clock.moment + AFTER_FAILURE
+            self.allowed_at[bank] = min(self.clock.moment + AFTER_FAILURE, self.allowed_at[bank])
         if after.status == "completed":
             assert after.new_transactions == len(self.bank.ledger[bank]) - self.stored[bank]
             self.stored[bank] = len(self.bank.ledger[bank])

@@ -47,6 +47,14 @@ def test_a_failed_sync_may_be_tried_again_two_minutes_after_it_failed(bank: Bank
 
 
 @pytest.mark.requirement("decision 25")
+def test_a_sync_that_fails_late_does_not_keep_the_connection_longer_than_30_minutes(bank: Bank, job: Job) -> None:
+    failed_at = bank.now + timedelta(minutes=29)
+    bank.database.atomically(lambda session: jobs.fail(session, job, error="no", now=failed_at))
+    assert started(bank, bank.now + COOLDOWN - MILLISECOND) is None
+    assert started(bank, bank.now + COOLDOWN) is not None
+
+
+@pytest.mark.requirement("decision 25")
 def test_a_running_job_counts_as_recent_however_long_it_runs(bank: Bank, job: Job) -> None:
     assert started(bank, bank.now + timedelta(days=1)) is None
     assert jobs.running(bank.database, bank.connection.id) == job
