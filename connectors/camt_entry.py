@@ -191,7 +191,7 @@ def _references(entry: Texts, detail: Texts, index: int | None) -> tuple[str, ..
         reference("txid", detail.get("Refs/TxId")),
         reference("ntryref", entry.get("NtryRef")) if index is None else None,
     )
-    return tuple(dict.fromkeys(found for found in candidates if found))
+    return tuple(dict.fromkeys(filter(None, candidates)))
 
 
 def _counterpart(detail: Texts, own: Own, amount: Decimal, is_return: bool) -> _Party:
@@ -203,11 +203,12 @@ def _counterpart(detail: Texts, own: Own, amount: Decimal, is_return: bool) -> _
     elif is_return and not _name(detail, side.names) and not _iban(detail, side):
         side = _DEBTOR if side is _CREDITOR else _CREDITOR  # Swiss returns name one party only, under its new role
     is_creditor = side is _CREDITOR
+    has_agents = "RltdAgts" in detail
     return _Party(
         name=_name(detail, side.names) or _name(detail, side.ultimate_names),
         iban=creditor_iban if is_creditor else debtor_iban,
-        bic=parse_bic(_first(detail, side.bics)),
-        bank_name=clean(_first(detail, side.bank_names)),
+        bic=parse_bic(_first(detail, side.bics)) if has_agents else None,
+        bank_name=clean(_first(detail, side.bank_names)) if has_agents else None,
         creditor_id=_creditor_id(detail) if is_creditor else None,
         debitor_id=None if is_creditor else next(_identifications(detail, _DEBTOR), None),
     )
@@ -232,8 +233,9 @@ def _name(detail: Texts, paths: tuple[str, ...]) -> str | None:
 
 
 def _iban(detail: Texts, side: "_Side") -> str | None:
-    stated = compact_iban(detail.get(side.iban))
-    return stated or (parse_iban(other) if (other := detail.get(side.other_account)) else None)
+    if (stated := detail.get(side.iban)) and (iban := compact_iban(stated)):
+        return iban
+    return parse_iban(detail.get(side.other_account))
 
 
 def _identifications(detail: Texts, side: "_Side") -> Iterator[str]:
@@ -271,11 +273,8 @@ def _purpose(entry: Texts, details: list[Texts]) -> str | None:
 
 
 def _remittance(detail: Texts) -> list[str]:
-    for paths in (("RmtInf/Ustrd",), _STRUCTURED):
-        lines = [line for path in paths for line in detail.all(path) if line.strip()]
-        if lines:
-            return lines
-    return []
+    lines = [line for line in detail.all("RmtInf/Ustrd") if line.strip()]
+    return lines or [line for path in _STRUCTURED for line in detail.all(path) if line.strip()]
 
 
 def _codes(entry: Texts, detail: Texts, own: Own, amount: Decimal) -> tuple[str | None, str | None, str | None]:

@@ -8,7 +8,9 @@ from connectors.connector import LimitExceeded
 from connectors.limits import XML_TAG_CHARACTERS_MAX
 
 _DETAIL = "TxDtls"
-_TELLING = frozenset({"RtrInf", "CardTx", "AmtDtls", "BkTxCd"})  # being there says something: without, no look-ups
+_TELLING = frozenset(
+    {"RtrInf", "CardTx", "AmtDtls", "BkTxCd", "RltdAgts"}
+)  # being there says something: without, no look-ups
 _SKIPPED = frozenset({"PstlAdr", "CtctDtls", "Tax", "TaxRmt", "GrnshmtRmt", "RltdRmtInf", "SplmtryData"})
 _SHAPES_MAX = 500  # a bank writes a few dozen; a hostile file gets no more of our memory
 _SHAPE_NODES_MAX = 128

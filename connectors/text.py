@@ -71,7 +71,7 @@ def clean_purpose(*parts: str | None) -> str | None:
 
 def clean_key(text: str | None) -> str | None:
     """A reference, mandate or id; None for the placeholders that banks write instead (sources 4.3)."""
-    key = clean(text, KEY_CHARACTERS_MAX)
+    key = clean(text, KEY_CHARACTERS_MAX) if text else None
     return None if key is None or is_placeholder(key) else key
 
 
@@ -116,10 +116,14 @@ def _is_number(whole: str, fraction: str) -> bool:
     return bool(_DIGITS.fullmatch(whole) and _DIGITS.fullmatch(fraction) and (whole or fraction))
 
 
-@lru_cache(maxsize=4096)
 def parse_date(text: str) -> date:
     """The calendar day of an ISO date or date-time; its zone is not applied (decision 10). `ValueError` otherwise."""
-    day = date.fromisoformat(text.strip()[:10])
+    return _day(text.strip()[:10])
+
+
+@lru_cache(maxsize=4096)
+def _day(text: str) -> date:
+    day = date.fromisoformat(text)
     if not 1900 <= day.year <= 2199:
         raise ValueError("a year no booking has")
     return day
@@ -135,11 +139,15 @@ def day_or_month_end(year: int, month: int, day: int) -> date:
         return date(year + month // 12, month % 12 + 1, 1) - timedelta(days=1)
 
 
-@lru_cache(maxsize=65536)
 def parse_iban(text: str | None) -> str | None:
     """The compact IBAN when length, shape and check digits are right, else None."""
     compact = compact_iban(text)
-    return compact if compact and schwifty.IBAN(compact, allow_invalid=True).is_valid else None
+    return compact if compact and _is_iban(compact) else None
+
+
+@lru_cache(maxsize=65536)  # of short texts only: what is cached outlives the file
+def _is_iban(compact: str) -> bool:
+    return schwifty.IBAN(compact, allow_invalid=True).is_valid
 
 
 def compact_iban(text: str | None) -> str | None:
@@ -151,26 +159,29 @@ def compact_iban(text: str | None) -> str | None:
     return compact if _IBAN.fullmatch(compact) else None
 
 
-@lru_cache(maxsize=65536)
 def parse_bic(text: str | None) -> str | None:
     """What has the shape of a BIC (ISO 9362), else None."""
-    bic = (text or "").strip().upper()
+    bic = text.strip().upper() if text else ""
     return bic if _BIC.fullmatch(bic) else None
 
 
-@lru_cache(maxsize=65536)
 def parse_creditor_id(text: str | None) -> str | None:
     """A SEPA creditor identifier whose check digits are right (EPC262-08: without the business code), else None."""
-    compact = "".join((text or "").split()).upper()
-    if not _CREDITOR_ID.fullmatch(compact):
+    if not text:
         return None
+    compact = "".join(text.split()).upper()
+    return compact if _CREDITOR_ID.fullmatch(compact) and _is_creditor_id(compact) else None
+
+
+@lru_cache(maxsize=65536)
+def _is_creditor_id(compact: str) -> bool:
     digits = "".join(str(int(character, 36)) for character in compact[7:] + compact[:4])
-    return compact if int(digits) % 97 == 1 else None
+    return int(digits) % 97 == 1
 
 
 def reference(kind: str, text: str | None) -> str | None:
     """A weak key with its kind, such as "servicer:20260131-17"; None for placeholders."""
-    key = clean_key(text)
+    key = clean_key(text) if text else None
     return f"{kind}:{key}" if key else None
 
 
