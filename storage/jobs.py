@@ -170,7 +170,7 @@ def _end(
     )
     if ended:
         session.execute(
-            "UPDATE connections SET running_job_id = NULL, next_sync_at = least(next_sync_at, coalesce($3, next_sync_at))"
+            "UPDATE connections SET running_job_id = NULL, next_sync_at = least(next_sync_at, $3)"
             " WHERE id = $1 AND running_job_id = $2",
             job.connection_id,
             job.id,
