@@ -94,7 +94,8 @@ class Lines:
         except UnicodeError:
             raise MalformedFile(f"line {number + 1}: not text in the encoding the file begins with.") from None
         finally:
-            text.detach()
+            if not self._stream.closed:  # a reader that is given up may outlive its file
+                text.detach()
 
 
 def _decoded(line: bytes) -> str:

@@ -9,7 +9,8 @@ import pytest
 
 from tests.imports.command_line import Shell
 
-CSV = "Date,Description,Amount,Currency\n2026-03-01,Coffee,-3.50,EUR\n2026-03-01,Coffee,-3.50,EUR\n2026-03-02,Pay,99.00,EUR\n"
+COFFEE = "2026-03-01,Coffee,-3.50,EUR\n"
+CSV = f"Date,Description,Amount,Currency\n{COFFEE}{COFFEE}2026-03-02,Pay,99.00,EUR\n"
 IDS = "id, created_at, amount, purpose"
 
 
