@@ -1,0 +1,111 @@
+"""Files that are damaged or hostile: a sentence, no crash, no half import; what is good beside them is imported."""
+
+import io
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.imports.command_line import Shell
+from tests.imports.statement_chain import chain
+
+NAMESPACE = "urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"
+CSV = "Date,Description,Amount,Currency\n2026-03-01,Coffee,-3.50,EUR\n"
+MT940 = ":20:S\r\n:25:37040044/0532013000\r\n:28C:1/1\r\n:60F:C260101EUR100,00\r\n"
+ATTACKS: dict[str, bytes] = {
+    "entity bomb": b'<!DOCTYPE d [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;&a;">]>'
+    + f'<Document xmlns="{NAMESPACE}"><BkToCstmrStmt><Stmt><Id>&b;</Id></Stmt></BkToCstmrStmt></Document>'.encode(),
+    "external entity": b'<!DOCTYPE d [<!ENTITY a SYSTEM "file:///etc/hostname">]>'
+    + f'<Document xmlns="{NAMESPACE}"><BkToCstmrStmt><Stmt><Id>&a;</Id></Stmt></BkToCstmrStmt></Document>'.encode(),
+    "deep nesting": f'<Document xmlns="{NAMESPACE}"><BkToCstmrStmt><Stmt>'.encode() + b"<a>" * 100_000,
+    "long line of XML": f'<Document xmlns="{NAMESPACE}"><BkToCstmrStmt><Stmt><Id>'.encode() + b"A" * 12_000_000,
+    "long line of MT940": f"{MT940}:61:".encode() + b"1" * 1_000_000,
+    "long field of MT940": f"{MT940}:61:2601010101D1,00NTRFNONREF\r\n:86:".encode() + b"x\r\n" * 100_000,
+    "long line of OFX": b"OFXHEADER:100\n\n<OFX><BANKMSGSRSV1><STMTTRNRS><MEMO>" + b"A" * 1_000_000,
+    "open tags of OFX": b"OFXHEADER:100\n\n<OFX>" + b"<A>" * 300_000,
+    "long line of CSV": f'{CSV}2026-03-02,"'.encode() + b"A" * 1_000_000,
+    "NULs in CSV": CSV.encode() + b"\0" * 100,
+    "NULs": b"\0" * 100_000,
+    "nothing": b"",
+    "a byte order mark": b"\xef\xbb\xbf",
+    "another encoding": CSV.encode("utf-32"),
+    "a picture": b"\x89PNG\r\n\x1a\n" + b"\0" * 100,
+}
+
+
+def zipped(*files: tuple[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as container:
+        for name, content in files:
+            container.writestr(name, content)
+    return stream.getvalue()
+
+
+@pytest.mark.requirement("import.attacks")
+@pytest.mark.parametrize("name", ATTACKS)
+def test_an_attack_is_refused_in_a_sentence_and_leaves_nothing(
+    name: str, shell: Shell, write: Callable[..., Path]
+) -> None:
+    good = write("good.csv", CSV)
+    refused, imported = shell.import_(write("attack", ATTACKS[name]), good, code=1)
+    assert refused["error"][0].isupper()
+    assert refused["error"].endswith(".")
+    assert (refused["new"], refused["statements"]) == (0, [])
+    assert (imported["error"], imported["new"]) == (None, 1)
+    assert len(shell.rows("id")) == 1
+
+
+@pytest.mark.requirement("import.attacks")
+def test_a_container_is_imported_whole_or_not_at_all(shell: Shell, write: Callable[..., Path]) -> None:
+    bad = write("bad.zip", zipped(("a.csv", CSV.encode()), ("b.csv", b"not a statement")))
+    (report,) = shell.import_(bad, code=1)
+    assert report["error"].startswith("File 2 of the ZIP container: ")
+    assert shell.rows("id") == []
+    assert shell.rows("id", "accounts") == []
+
+
+@pytest.mark.requirement("import.attacks")
+def test_names_in_a_container_are_never_paths(shell: Shell, write: Callable[..., Path], tmp_path: Path) -> None:
+    name = f"../../../../../../../../{tmp_path}/escaped.csv"
+    (report,) = shell.import_(write("a.zip", zipped((name, CSV.encode()))))
+    assert report["new"] == 1
+    assert not (tmp_path / "escaped.csv").exists()
+
+
+@pytest.mark.requirement("import.whole-or-not")
+def test_a_file_cut_off_anywhere_is_refused_or_whole(shell: Shell, write: Callable[..., Path]) -> None:
+    content = chain(3).files[1].content
+    pieces = [write(f"{at}.xml", content[:at]) for at in range(0, len(content) - 1, len(content) // 12)]
+    for report in shell.import_(*pieces, code=1):
+        assert report["error"] is not None
+    assert shell.rows("id") == []
+
+
+@pytest.mark.requirement("import.containers")
+def test_the_files_of_a_container_meet_as_files(shell: Shell, write: Callable[..., Path]) -> None:
+    """The same booking in two files of a container is one; twice in one file it is two."""
+    twice = CSV + "2026-03-01,Coffee,-3.50,EUR\n"
+    (report,) = shell.import_(write("a.zip", zipped(("a.csv", CSV.encode()), ("b.csv", twice.encode()))))
+    assert (report["new"], report["known"]) == (2, 1)
+    assert len(shell.rows("id")) == 2
+
+
+@pytest.mark.requirement("import.dry-run")
+def test_a_dry_run_reports_and_leaves_nothing(shell: Shell, write: Callable[..., Path]) -> None:
+    result = shell("import", "--user", "eva", "--dry-run", write("a.csv", CSV))
+    assert "(csv): 1 new, 0 known" in result.stdout
+    for table in ("transactions", "accounts", "connections", "jobs", "journal", "statements"):
+        assert shell.rows("*", table) == []
+
+
+@pytest.mark.requirement("import.missing-file")
+def test_a_file_that_is_not_there_is_told_and_the_others_are_imported(
+    shell: Shell, write: Callable[..., Path], tmp_path: Path
+) -> None:
+    result = shell("import", "--user", "eva", tmp_path / "none.xml", tmp_path, write("a.csv", CSV), code=1)
+    first, second, *_ = result.stdout.splitlines()
+    assert first == f"{tmp_path}/none.xml: refused: The file cannot be read: No such file or directory."
+    assert second == f"{tmp_path}: refused: The file cannot be read: Is a directory."
+    assert result.stderr.endswith("Error: 2 of 3 files refused.\n")
+    assert len(shell.rows("id")) == 1
