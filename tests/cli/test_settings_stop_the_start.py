@@ -1,6 +1,7 @@
 """Settings: every wrong value stops every command with one line that names the setting; so does a name nobody knows."""
 
 from dataclasses import fields
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,17 @@ def test_an_empty_value_is_the_default_and_the_option_wins_over_the_environment(
     assert (chosen.billing_url, chosen.base_url) == ("http://127.0.0.1:8000/billing", "http://127.0.0.1:8000/api/v1")
     with pytest.raises(SettingError):
         load({"BANKDATA_": "x"})
+
+
+@pytest.mark.requirement("decision 10")
+def test_today_is_the_day_of_the_configured_zone(tmp_path: Path) -> None:
+    """Kiritimati and Niue lie 25 hours apart: they never have the same date."""
+    tmp_path.chmod(0o700)
+    days = []
+    for zone in ("Pacific/Niue", "Pacific/Kiritimati"):
+        line = bankdata("check", "--data", tmp_path, settings={"TIME_ZONE": zone}).lines[0]
+        days.append(date.fromisoformat(line.rpartition("today is ")[2]))
+    assert days[0] < days[1]
 
 
 @pytest.mark.requirement("store.unusable-folder")

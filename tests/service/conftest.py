@@ -175,6 +175,7 @@ def service(copied: Callable[[], Path]) -> Iterator[Served]:
     """The server of all tests that only read."""
     with running(copied()) as served:
         yield served
+    assert "Traceback" not in served.log.read_text()
 
 
 @pytest.fixture(scope="module")
@@ -182,6 +183,7 @@ def own_service(copied: Callable[[], Path]) -> Iterator[Served]:
     """A server for the tests of one module, which may move its clock and add users."""
     with running(copied()) as served:
         yield served
+    assert "Traceback" not in served.log.read_text()
 
 
 def get(client: httpx.Client, path: str, **parameters: Any) -> Any:

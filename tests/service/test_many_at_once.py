@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.service.conftest import Served, everything, get
+from tests.service.conftest import Served, everything, get, running, start
 from tests.soak.killed_imports import Ledger, cycle
 from tests.soak.mixed_requests import soak
 
@@ -60,6 +60,25 @@ def test_a_thousand_mixed_requests_never_show_another_users_row(
     assert outcome.wrong == []
     assert sum(outcome.answers.values()) > 900
     assert "Traceback" not in own_service.log.read_text()
+
+
+@pytest.mark.requirement("store.killed")
+def test_a_job_that_a_killed_server_left_behind_is_finished_by_the_next_one(copied: Callable[[], Path]) -> None:
+    folder = copied()
+    served = start(folder)
+    try:
+        (job,) = served.client("solo").post("/sync").json()["syncJobs"]
+        path = f"/sync/{job['syncId']}"
+        before = get(served.client("solo"), path)
+        assert before["status"] == "syncing"
+    finally:
+        served.process.kill()
+        served.stop()
+    with running(folder) as again:
+        after = get(again.client("solo"), path)
+        assert after["createdAt"] == before["createdAt"]
+        assert after["status"] == "completed"
+        assert again.client("solo").post("/sync").status_code == 429
 
 
 @pytest.mark.requirement("store.killed")
