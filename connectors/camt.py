@@ -17,7 +17,14 @@ from lxml import etree
 from connectors.camt_entry import Own, read_amount, read_day, read_entry
 from connectors.camt_texts import Texts, local_name, read_entry_texts, read_texts, text
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
-from connectors.limits import ENTRIES_MAX, FILE_BYTES_MAX, XML_BALANCES_MAX, XML_ENTRY_BYTES_MAX, XML_ENTRY_MARKS_MAX
+from connectors.limits import (
+    ENTRIES_MAX,
+    FILE_BYTES_MAX,
+    STATEMENTS_MAX,
+    XML_BALANCES_MAX,
+    XML_ENTRY_BYTES_MAX,
+    XML_ENTRY_MARKS_MAX,
+)
 from connectors.text import clean, clean_key, compact_iban, currency_of, parse_bic
 from storage.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 
@@ -90,6 +97,8 @@ def read(stream: BinaryIO) -> Iterator[Record]:
             else:
                 yield _closed(statement)
                 statements += 1
+                if statements > STATEMENTS_MAX:
+                    raise LimitExceeded(f"more than {STATEMENTS_MAX} statements in one file.")
                 statement = None
             element.clear()
             source.begin_window()

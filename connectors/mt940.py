@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+from functools import lru_cache
 from typing import BinaryIO
 
 from connectors.connector import LimitExceeded, MalformedFile
 from connectors.gvc import bank_transaction_code_of
-from connectors.limits import DETAILS_CHARACTERS_MAX
+from connectors.limits import DETAILS_CHARACTERS_MAX, HELD_ENTRIES_MAX, STATEMENTS_MAX
 from connectors.mt940_details import read_details
 from connectors.mt940_fields import Field, Lines, fields
 from connectors.text import (
@@ -56,9 +57,12 @@ def read(stream: BinaryIO) -> Iterator[Record]:
     """The statements of the file, streaming; `MalformedFile` or `LimitExceeded` when it cannot be read whole."""
     source = Lines(stream)
     statement: _Statement | None = None
-    transactions = 0
+    statements = transactions = 0
     for found in fields(source):
         if found.tag == "20" or statement is None:
+            statements += 1
+            if statements > STATEMENTS_MAX:
+                raise LimitExceeded(f"more than {STATEMENTS_MAX} statements in one file.")
             if statement is not None:
                 transactions += len(statement.held) + (statement.entry is not None)
                 yield from _closed(statement)
@@ -133,6 +137,8 @@ def _flushed(statement: _Statement) -> Iterator[TransactionRecord]:
     statement.entry, statement.details, statement.details_size = None, [], 0
     if statement.record is not None:
         yield from _unheld(statement, statement.record)
+    elif len(statement.held) > HELD_ENTRIES_MAX:
+        raise LimitExceeded(f"more than {HELD_ENTRIES_MAX} bookings before the statement's currency.")
 
 
 def _unheld(statement: _Statement, account: AccountRecord) -> Iterator[TransactionRecord]:
@@ -281,6 +287,7 @@ def _amount(written: str) -> Decimal:
     return parse_amount(written, "," if "," in written else ".")
 
 
+@lru_cache(maxsize=4096)
 def _short_date(written: str) -> date:
     """YYMMDD; years from 80 are of the last century, and 30 February is the last day of February."""
     year, month, day = int(written[:2]), int(written[2:4]), int(written[4:])
@@ -290,6 +297,7 @@ def _short_date(written: str) -> date:
         raise ValueError("a date that does not exist") from None
 
 
+@lru_cache(maxsize=4096)
 def _booking_date(entry: str | None, value_date: date) -> date:
     """MMDD in the year that brings it nearest to the value date; the value date where there is none."""
     if not entry or not entry.strip():

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from connectors.sepa_text import SepaText, read_sepa_text
 from connectors.text import clean, clean_key, clean_purpose, parse_bic, parse_creditor_id, parse_iban
 
 _LINE_LENGTH = 64  # a line this long was cut by SWIFT's width of 65, a shorter one ended by itself
+_MARKS = {mark: re.compile(re.escape(mark) + r"(?=\d{2})") for mark in "?>~<@^|"}
 _STRUCTURED = re.compile(r"\s*(?P<gvc>\d{3})?\s*(?P<mark>[?>~<@^|])(?=\d{2})")
 _PURPOSE_CODES = frozenset(f"{number:02d}" for number in (*range(20, 30), *range(60, 64)))
 _SLASHED = re.compile(
@@ -20,8 +21,7 @@ _LABELS = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Details:
+class Details(NamedTuple):
     """Who and what for, as far as the dialect says it."""
 
     name: str | None = None
@@ -65,14 +65,14 @@ def joined(lines: Iterable[str]) -> str:
 
 
 def _is_structured(match: re.Match[str], lines: list[str]) -> bool:
-    return match["gvc"] is not None or len(re.findall(re.escape(match["mark"]) + r"\d{2}", "".join(lines))) > 1
+    return match["gvc"] is not None or len(_MARKS[match["mark"]].findall("".join(lines))) > 1
 
 
 def _german(text: str, match: re.Match[str], *, is_german: bool) -> Details:
     """166?00bank text?10prima nota?20..?29?60..?63purpose?30BIC?31account?32?33name, any mark for the question mark."""
     fields: dict[str, str] = {}
     pieces: list[str] = []
-    for chunk in re.split(re.escape(match["mark"]) + r"(?=\d{2})", text.lstrip())[1:]:
+    for chunk in _MARKS[match["mark"]].split(text.lstrip())[1:]:
         code, content = chunk[:2], chunk[2:]
         if code in _PURPOSE_CODES:
             pieces.append(content)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 from connectors.connector import LimitExceeded, MalformedFile
-from connectors.limits import ENTRIES_MAX, FIELD_LINES_MAX, FILE_BYTES_MAX, LINE_CHARACTERS_MAX
+from connectors.limits import ENTRIES_MAX, FIELD_LINES_MAX, FILE_BYTES_MAX, LINE_CHARACTERS_MAX, LINES_MAX
 
 _TAG = re.compile(r":(12|13|20|21|25|28|34|60|61|62|64|65|86|90|NS)([A-Z]?):")
 _ENVELOPE = re.compile(r".*\{4:")
@@ -33,7 +33,7 @@ def fields(source: "Lines") -> Iterator[Field]:
         held = None
         number, line = numbered
         start = (_ENVELOPE.sub("", line) if "{4:" in line else line).lstrip(_STRAY)
-        tag = _TAG.match(start)
+        tag = _TAG.match(start) if start.startswith(":") else None
         if tag and is_after_entries and current and current.tag in ("86", "61", "NS"):
             if tag[1] in _CLOCK_TAGS:
                 tag = None
@@ -82,11 +82,13 @@ class Lines:
                 characters += len(line)
                 if len(line) > LINE_CHARACTERS_MAX or characters > FILE_BYTES_MAX:
                     raise LimitExceeded(f"line {number}: longer than allowed.")
+                if number > LINES_MAX:
+                    raise LimitExceeded(f"more than {LINES_MAX} lines in one file.")
                 if "\x00" in line:
                     raise MalformedFile(f"line {number}: holds a NUL byte, which is no text.")
                 line, before = before + line.rstrip("\n"), ""
                 line = line if encoding or line.isascii() else _decoded(line.encode("latin-1"))
-                if line.lstrip(_STRAY).startswith(":61:") or "{4::61:" in line:
+                if ":61:" in line and (line.lstrip(_STRAY).startswith(":61:") or "{4::61:" in line):
                     self.entries += 1
                     if self.entries > ENTRIES_MAX:
                         raise LimitExceeded(f"more than {ENTRIES_MAX} bookings in one file.")

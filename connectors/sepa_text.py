@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from connectors.text import clean, clean_key, clean_purpose, parse_bic, parse_creditor_id, parse_iban
 
@@ -13,8 +13,7 @@ _LABEL = re.compile(r"(?:^|\s)(EREF|MREF|CRED|IBAN|BIC):\s*")
 _LABEL_START = re.compile(rf"(?:{_KEYWORDS})[+:]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SepaText:
+class SepaText(NamedTuple):
     """What the keywords say; `purpose` is the text without them."""
 
     purpose: str | None = None

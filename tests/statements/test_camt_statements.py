@@ -542,3 +542,44 @@ def test_thousands_of_entries_are_each_read_once(found: Gather, message: Text, e
     result = found(read, text)
     assert [row.amount for row in result.transactions] == list(range(1, 5001))
     assert result.statements[0].closing == 9
+
+
+@pytest.mark.requirement("security.limits")
+def test_the_statements_of_a_message_are_limited(
+    monkeypatch: pytest.MonkeyPatch, found: Gather, message: Text, entry: Text
+) -> None:
+    monkeypatch.setattr("connectors.camt.STATEMENTS_MAX", 2)
+    second = f"</Stmt><Stmt><Acct><Id><IBAN>{OTHER}</IBAN></Id></Acct>{entry()}"
+    assert len(found(read, message(entry(), after=second)).statements) == 2
+    with pytest.raises(LimitExceeded, match="more than 2 statements"):
+        found(read, message(entry(), after=second * 2))
+
+
+@pytest.mark.requirement("security.limits")
+@pytest.mark.parametrize(("characters", "is_read"), [(400, True), (401, False)])
+def test_a_namespace_that_is_spelled_out_at_every_element_is_limited(
+    characters: int, is_read: bool, found: Gather, message: Text, entry: Text
+) -> None:
+    namespace = "u" * (characters - len("{}x"))
+    text = message(entry(more=f'<p:x xmlns:p="{namespace}">1</p:x>'))
+    if is_read:
+        assert found(read, text).only.amount == Decimal("-12.34")
+    else:
+        with pytest.raises(LimitExceeded, match="more than 400 characters"):
+            found(read, text)
+
+
+@pytest.mark.requirement("readers.camt.batch")
+@pytest.mark.parametrize("count", [3, 300])
+def test_the_details_of_a_batch_are_told_apart_however_many_there_are(
+    count: int, found: Gather, message: Text, entry: Text
+) -> None:
+    details = "</TxDtls><TxDtls>".join(
+        f'<Refs><EndToEndId>E-{n}</EndToEndId></Refs><Amt Ccy="EUR">{n}</Amt><RmtInf><Ustrd>A{n}</Ustrd>'
+        f"<Ustrd/><Ustrd>B{n}</Ustrd></RmtInf>"
+        for n in range(1, count + 1)
+    )
+    rows = found(read, message(entry(f"{count * (count + 1) // 2}", "CRDT", details=details))).transactions
+    assert [(row.amount, row.end_to_end_id, row.purpose) for row in rows] == [
+        (Decimal(n), f"E-{n}", f"A{n} B{n}") for n in range(1, count + 1)
+    ]

@@ -415,3 +415,31 @@ def test_the_bookings_of_a_file_are_limited(monkeypatch: pytest.MonkeyPatch, fou
 def test_half_a_character_of_utf_16_is_refused(found: Gather, block: Text) -> None:
     with pytest.raises(MalformedFile, match="not text in the encoding"):
         found(read, block(booking()).encode("utf-16")[:-1])
+
+
+@pytest.mark.requirement("security.limits")
+def test_the_lines_of_a_file_are_limited(monkeypatch: pytest.MonkeyPatch, found: Gather, block: Text) -> None:
+    text = block(booking()).rstrip("\n")
+    monkeypatch.setattr("connectors.mt940_fields.LINES_MAX", text.count("\n") + 1)
+    assert found(read, text).only.amount == Decimal("-12.34")
+    with pytest.raises(LimitExceeded, match="lines in one file"):
+        found(read, f"{text}\n\n")
+
+
+@pytest.mark.requirement("security.limits")
+def test_the_statements_of_a_file_are_limited(monkeypatch: pytest.MonkeyPatch, found: Gather, block: Text) -> None:
+    monkeypatch.setattr("connectors.mt940.STATEMENTS_MAX", 2)
+    text = block(booking()).rstrip("\n") + "\n"
+    assert len(found(read, text * 2).statements) == 2
+    with pytest.raises(LimitExceeded, match="more than 2 statements"):
+        found(read, text * 3)
+
+
+@pytest.mark.requirement("security.limits")
+def test_bookings_that_wait_for_their_currency_are_limited(monkeypatch: pytest.MonkeyPatch, found: Gather) -> None:
+    monkeypatch.setattr("connectors.mt940.HELD_ENTRIES_MAX", 2)
+    head, end = ":20:A\n:25:37040044/0532013000\n:28C:1\n", "\n:62F:C260131USD1,00\n"
+    rows = found(read, head + "\n".join([booking()] * 2) + end).transactions
+    assert [row.currency for row in rows] == ["USD", "USD"]
+    with pytest.raises(LimitExceeded, match="more than 2 bookings before"):
+        found(read, head + "\n".join([booking()] * 3) + end)
