@@ -133,23 +133,9 @@ def connect(
     fault: str | None,
 ) -> None:
     """A bank connection with its first sync; a fault shows from the next sync on. Connecting again renews it."""
-    owner = _user(services, user)
     bank_name = _bank_name(bank or "Musterbank")
-
-    def work(session: Session) -> StoredConnection:
-        known = connections.add(
-            session,
-            user_id=owner.id,
-            user_name=owner.name,
-            connector=connector,
-            bank_name=bank_name,
-            settings={**settings, "bank_name": bank_name},
-            now=services.clock.now(),
-        )
-        kept = {name: value for name, value in known.settings.items() if name != "fault"}
-        return connections.renew(session, known, settings={**kept, **settings})
-
-    stored = services.database.atomically(work)
+    wanted = {**settings, "bank_name": bank_name}
+    stored = _connected(services, _user(services, user), connector=connector, bank_name=bank_name, settings=wanted)
     if first_sync(services, report, stored) is None:
         report.note(f"{bank_name} was synced recently and is up to date.")
     if fault:
@@ -158,7 +144,7 @@ def connect(
 
 
 def connect_folder(services: Services, report: Report, *, folder: str, user: str, bank: str | None) -> None:
-    """A folder whose statement files every sync reads."""
+    """A folder whose statement files every sync reads. Connecting it again renews the connection."""
     owner = _user(services, user)
     try:
         path = checked_folder(folder)
@@ -167,21 +153,38 @@ def connect_folder(services: Services, report: Report, *, folder: str, user: str
     if holds_more_than_statements(path, [Path.home(), services.settings.data_dir, services.settings.store_path.parent]):
         raise CommandError(f"Every file in {path} would be moved. Give the connection a folder of its own.")
     bank_name = _bank_name(bank or path.name)
-    stored = services.database.atomically(
-        lambda session: connections.add(
+    for each in connections.of_user(services.database, owner.id):
+        if (each.connector, each.bank_name) == (Folder.name, bank_name) and each.settings["folder"] != str(path):
+            raise CommandError(
+                f"{bank_name} is connected to {each.settings['folder']} already. Name this one otherwise with --bank."
+            )
+    stored = _connected(services, owner, connector=Folder.name, bank_name=bank_name, settings={"folder": str(path)})
+    job = first_sync(services, report, stored)
+    if job is None:
+        report.note(f"{bank_name} was synced recently; its next sync reads what is new.")
+        return
+    report.line(f"{stored.bank_name}: {job.new_transactions} new transactions")
+
+
+def _connected(
+    services: Services, owner: User, *, connector: str, bank_name: str, settings: Mapping[str, Any]
+) -> StoredConnection:
+    """The connection of this name, new or renewed (decision 62), without a fault."""
+
+    def work(session: Session) -> StoredConnection:
+        known = connections.add(
             session,
             user_id=owner.id,
             user_name=owner.name,
-            connector=Folder.name,
+            connector=connector,
             bank_name=bank_name,
-            settings={"folder": str(path)},
+            settings=dict(settings),
             now=services.clock.now(),
         )
-    )
-    job = first_sync(services, report, stored)
-    if job is None:
-        raise CommandError(f"{stored.bank_name} was synced recently. Try again later.")
-    report.line(f"{stored.bank_name}: {job.new_transactions} new transactions")
+        kept = {name: value for name, value in known.settings.items() if name != "fault"}
+        return connections.renew(session, known, settings={**kept, **settings})
+
+    return services.database.atomically(work)
 
 
 def holds_more_than_statements(folder: Path, kept: Iterable[Path]) -> bool:

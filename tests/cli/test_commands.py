@@ -215,6 +215,26 @@ def test_a_folder_is_connected_if_there_is_one(run: Run, new_user: NewUser, tmp_
     assert run("connect", "folder", tmp_path / "none", "--user", name).code == 2
 
 
+@pytest.mark.requirement("decision 62")
+def test_a_removed_folder_can_be_connected_again_and_a_name_stays_with_its_folder(
+    run: Run, new_user: NewUser, tmp_path: Path
+) -> None:
+    name = new_user()
+    first, second = tmp_path / "a" / "inbox", tmp_path / "b" / "inbox"
+    first.mkdir(parents=True)
+    second.mkdir(parents=True)
+    assert run("connect", "folder", first, "--user", name).code == 0
+    refused = run("connect", "folder", second, "--user", name)
+    assert refused.failed_with(f"inbox is connected to {first} already. Name this one otherwise with --bank.")
+    (line,) = run("connections", "list", "--user", name).lines
+    assert run("connections", "remove", line.split("\t")[0], "--user", name).code == 0
+    assert run("connect", "folder", second, "--user", name).lines == ["inbox: 0 new transactions"]
+    assert run("connections", "list", "--user", name).lines == [line]
+    assert run("sync", "--user", name).lines == [f"{name}\tinbox\t0 new transactions"]
+    again = run("connect", "folder", second, "--user", name)
+    assert (again.code, again.out) == (0, "")
+
+
 @pytest.mark.requirement("cli.connect")
 def test_a_folder_that_holds_more_than_statements_is_refused(
     run: Run, place: Path, new_user: NewUser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
