@@ -45,6 +45,21 @@ INCOMING: dict[str, pl.DataType] = {
 }
 """What the source says of a booking, with the identity that the merge gave it."""
 
+CHARACTERS_MAX = {
+    "counterpart_name": 1000,
+    "counterpart_iban": 64,
+    "counterpart_bic": 64,
+    "counterpart_bank_name": 1000,
+    "creditor_id": 256,
+    "debitor_id": 256,
+    "mandate_reference": 256,
+    "purpose": 20_000,
+    "bank_transaction_code": 64,
+    "purpose_code": 64,
+    "source_merchant_name": 1000,
+}
+"""The bounds of the contract (openapi.json); readers keep far below, and no other source may break an answer."""
+
 FROM_RECORD = [
     name
     for name in INCOMING
@@ -65,4 +80,5 @@ def incoming(matches: Sequence[Match], ids: Sequence[str], created: Sequence[dat
     }
     for name in FROM_RECORD:
         columns[name] = [getattr(record, name) for record in records]
-    return pl.DataFrame(columns, schema=INCOMING)
+    frame = pl.DataFrame(columns, schema=INCOMING)
+    return frame.with_columns(pl.col(name).str.head(length) for name, length in CHARACTERS_MAX.items())
