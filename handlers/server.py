@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from handlers import commands, control
 from handlers.app import CONTRACT_FILE, create_app
+from handlers.connection import Connection
 from handlers.limits import Limiter, Rate
 from handlers.listener import CannotListen
 from handlers.oauth import BUDGET, oauth_api, oauth_routes, oauth_shared_paths
@@ -84,6 +85,7 @@ def run(services: Services, *, listener: socket.socket, ready: Callable[[], None
     config = uvicorn.Config(
         application(services, commands_from),
         workers=1,
+        http=Connection,
         lifespan="on",
         access_log=False,  # request lines hold search texts
         proxy_headers=False,  # uvicorn believes X-Forwarded-For from 127.0.0.1; handlers.addresses decides that

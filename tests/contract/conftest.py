@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 from auth.errors import InvalidToken
 from auth.principal import Principal
 from handlers.app import CONTRACT_FILE, create_app
+from handlers.connection import Connection
 from handlers.errors import NotFound
 from handlers.limits import Limiter
 from handlers.request import Answer, Operation, Request
@@ -193,7 +194,9 @@ def connect() -> Connect:
 def live(app: ASGIApp) -> Iterator[Live]:
     """The application under a real uvicorn on loopback: bytes in, bytes out."""
     server = uvicorn.Server(
-        uvicorn.Config(app, port=0, log_level="critical", access_log=False, proxy_headers=False, lifespan="off")
+        uvicorn.Config(
+            app, http=Connection, port=0, log_level="critical", access_log=False, proxy_headers=False, lifespan="off"
+        )
     )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

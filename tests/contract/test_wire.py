@@ -144,3 +144,14 @@ def test_head_sends_no_content(live: Live) -> None:
     head = live(get(b"/api/v1/accounts").replace(b"GET", b"HEAD", 1))
     assert status(head) == 200
     assert head.endswith(b"\r\n\r\n")
+
+
+@pytest.mark.requirement("decision 4")
+@pytest.mark.parametrize(
+    "request_line", [b"GET /\xff HTTP/1.1", b"GET / HTTP/9.9", b"\x00\xff", b"GET /api/v1/accounts?a=\xfc HTTP/1.1"]
+)
+def test_what_is_no_http_is_refused_in_the_error_body_of_everything_else(live: Live, request_line: bytes) -> None:
+    answer = live(request_line + b"\r\nHost: x\r\n\r\n")
+    assert status(answer) == 400
+    assert b"content-type: application/json\r\n" in answer
+    assert error(answer) == "Invalid HTTP request received"
