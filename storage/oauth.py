@@ -508,7 +508,9 @@ def sweep(
         old,
     )
     session.execute(
-        "DELETE FROM oauth_clients WHERE registered_by = 'self' AND used_at IS NULL AND created_at < $1", old
+        "DELETE FROM oauth_clients WHERE registered_by = 'self' AND used_at IS NULL AND created_at < $1"
+        " AND NOT EXISTS (SELECT 1 FROM oauth_requests r WHERE r.client_id = oauth_clients.id)",  # somebody signs in now
+        old,
     )
 
 

@@ -295,6 +295,22 @@ def test_unused_clients_are_gone_after_a_day_and_used_ones_stay(fresh: Any) -> N
     assert fresh.server.find_client(used) is not None
 
 
+@pytest.mark.requirement("oauth.registration")
+def test_a_client_stays_while_somebody_signs_in_for_it(fresh: Any) -> None:
+    client_id = fresh.register()
+    fresh.clock.forward(hours=23, minutes=59)
+    browser = fresh.browser()
+    page = browser.authorize(client_id)
+    fresh.clock.forward(minutes=11)
+    fresh.register()  # sweeps
+    assert browser.consent(browser.sign_in(page)).status_code == 303
+    other = fresh.register()
+    fresh.browser().authorize(other)
+    fresh.clock.forward(hours=24, seconds=1)
+    fresh.register()
+    assert fresh.server.find_client(other) is None
+
+
 @pytest.mark.requirement("oauth.registration_mode")
 def test_registration_can_be_off(make_world: Callable[..., Any]) -> None:
     world = make_world(registration="off")
