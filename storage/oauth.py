@@ -509,7 +509,7 @@ def sweep(
     )
     session.execute(
         "DELETE FROM oauth_clients WHERE registered_by = 'self' AND used_at IS NULL AND created_at < $1"
-        " AND NOT EXISTS (SELECT 1 FROM oauth_requests r WHERE r.client_id = oauth_clients.id)",  # somebody signs in now
+        " AND NOT EXISTS (SELECT 1 FROM oauth_requests r WHERE r.client_id = oauth_clients.id)",  # a sign-in goes on
         old,
     )
 
