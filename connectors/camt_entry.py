@@ -1,7 +1,6 @@
 """What one entry (Ntry) of a camt message means as transactions: sign, parties, references, texts, codes."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -210,7 +209,7 @@ def _counterpart(detail: Texts, own: Own, amount: Decimal, is_return: bool) -> _
         bic=parse_bic(_first(detail, side.bics)) if has_agents else None,
         bank_name=clean(_first(detail, side.bank_names)) if has_agents else None,
         creditor_id=_creditor_id(detail) if is_creditor else None,
-        debitor_id=None if is_creditor else next(_identifications(detail, _DEBTOR), None),
+        debitor_id=None if is_creditor else next(iter(_identifications(detail, _DEBTOR)), None),
     )
 
 
@@ -238,14 +237,16 @@ def _iban(detail: Texts, side: "_Side") -> str | None:
     return parse_iban(detail.get(side.other_account))
 
 
-def _identifications(detail: Texts, side: "_Side") -> Iterator[str]:
-    for path in side.ids:
-        if path in detail:
-            yield from (key for written in detail.all(path) if (key := clean_key(written)))
+def _identifications(detail: Texts, side: "_Side") -> list[str]:
+    found = [written for path in side.ids if path in detail for written in detail.all(path)]
+    return [key for written in found if (key := clean_key(written))] if found else found
 
 
 def _creditor_id(detail: Texts) -> str | None:
-    return next((found for key in _identifications(detail, _CREDITOR) if (found := parse_creditor_id(key))), None)
+    for key in _identifications(detail, _CREDITOR):
+        if found := parse_creditor_id(key):
+            return found
+    return None
 
 
 class _Side:

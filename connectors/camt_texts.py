@@ -1,12 +1,15 @@
 """The texts of a camt element by path, local names only: what the readers of statements and entries look at."""
 
+from collections.abc import Iterable
 from functools import lru_cache
+from operator import attrgetter
 
 from lxml import etree
 
 from connectors.connector import LimitExceeded
 from connectors.limits import XML_TAG_CHARACTERS_MAX
 
+_tag_of = attrgetter("tag")
 _DETAIL = "TxDtls"
 _TELLING = frozenset(
     {"RtrInf", "CardTx", "AmtDtls", "BkTxCd", "RltdAgts"}
@@ -86,14 +89,9 @@ def _texts(part: "_Part", nodes: list[etree._Element]) -> Texts:
 
 
 def _shape(nodes: list[etree._Element], below: str) -> "_Shape":
-    """`LimitExceeded` for a tag longer than any that a bank writes."""
-    tags = tuple([tag for node in nodes if len(tag := node.tag) <= XML_TAG_CHARACTERS_MAX or _refused()])
-    shape_of = _known_shape if len(tags) <= _SHAPE_NODES_MAX else _Shape
-    return shape_of(tags, tuple(map(len, nodes)), below)
-
-
-def _refused() -> bool:
-    raise LimitExceeded(f"a name of more than {XML_TAG_CHARACTERS_MAX} characters, its namespace included.")
+    if len(nodes) > _SHAPE_NODES_MAX:
+        return _Shape(map(_tag_of, nodes), map(len, nodes), below)
+    return _known_shape(tuple(map(_tag_of, nodes)), tuple(map(len, nodes)), below)
 
 
 class _Part:
@@ -118,16 +116,19 @@ class _Shape:
     """Where the texts stand among the nodes of a tree, told by the tags and the numbers of children of the nodes.
 
     Shapes repeat from entry to entry, so that paths are put together once for each shape and not for each entry.
+    `LimitExceeded` at the first tag that is longer than any that a bank writes.
     """
 
     __slots__ = ("parts",)
 
-    def __init__(self, tags: tuple[str, ...], sizes: tuple[int, ...], below: str) -> None:
+    def __init__(self, tags: Iterable[str], sizes: Iterable[int], below: str) -> None:
         part = _Part()
         self.parts = [part]
         above: list[tuple[str | None, _Part]] = []  # the path above each node still to come, the nearest last
         for place, (tag, size) in enumerate(zip(tags, sizes, strict=True)):
             parent, part = above.pop() if above else (below, self.parts[0])
+            if len(tag) > XML_TAG_CHARACTERS_MAX:
+                raise LimitExceeded(f"a name of more than {XML_TAG_CHARACTERS_MAX} characters, namespace included.")
             name = local_name(tag)
             path = None if parent is None else f"{parent}/{name}" if parent else name
             if path is None or len(path) > _PATH_CHARACTERS_MAX or (size and name in _SKIPPED):
