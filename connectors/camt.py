@@ -177,6 +177,7 @@ def _closed(statement: _Statement) -> StatementRecord:
     page = text(header, *(f"{name}/PgNb" for name in _PAGINATION))
     is_last = text(header, *(f"{name}/LastPgInd" for name in _PAGINATION)) != "false"
     is_paged = page is not None and not (page == "1" and is_last)
+    is_interim = statement.message == "052" and not _of_kind(statement, "CLBD")
     return StatementRecord(
         opening=opening,
         opening_date=opening_date,
@@ -184,7 +185,10 @@ def _closed(statement: _Statement) -> StatementRecord:
         closing_date=closing_date,
         sequence=f"{sequence}/{page}" if sequence and is_paged else sequence,
         is_pending_complete=statement.message == "052" and statement.pending > 0 and not is_paged,
-        is_authoritative=opening is not None and closing is not None and opening + statement.booked == closing,
+        is_authoritative=not is_interim
+        and opening is not None
+        and closing is not None
+        and opening + statement.booked == closing,
     )
 
 

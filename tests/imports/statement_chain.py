@@ -61,7 +61,7 @@ def chain(days: int = 155, seed: int = 1) -> Chain:
             files.append(_file(f"{number:03}b.xml", number * 2 + 1, day, middle, of_day[half:]))
         elif number % 11 == 5:  # the intraday report and the statement, together in one container
             part = of_day[: max(1, len(of_day) // 2)]
-            report = _camt(number * 2, day, balance, part, message="052", closing_code="ITBD")
+            report = _camt(9000 + number, day, balance, part, message="052", closing_code="ITBD")
             statement = _camt(number * 2 + 1, day, balance, of_day)
             files.append(File(f"{number:03}.zip", _zip(report, statement)))
         elif number % 7 == 6:  # a file that begins with yesterday once more

@@ -1,8 +1,10 @@
 """A chain of daily statements gives the same ledger in any order, however often, and after any interruption."""
 
+import io
 import os
 import random
 import signal
+import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
@@ -77,3 +79,23 @@ def test_a_kill_in_the_middle_loses_and_doubles_nothing(
         assert len(stored) >= after - 3  # days without a booking leave none
     shell.import_(*files)
     assert ledger(shell) == in_order
+
+
+@pytest.mark.requirement("import.balance")
+@pytest.mark.parametrize("is_report_first", [True, False])
+def test_the_balance_of_a_day_is_that_of_its_statement_not_of_its_intraday_report(
+    is_report_first: bool, shell: Shell, write: Callable[..., Path]
+) -> None:
+    bank = chain(17)
+    (report, statement), balance = contents(bank.files[-1].content), [(bank.closing, bank.entries[-1].day)]
+    files = [write("report.xml", report), write("statement.xml", statement)]
+    before = [write(file.name, file.content) for file in bank.files[:-1]]
+    shell.import_(*before, *(files if is_report_first else files[::-1]))
+    assert shell.rows("balance, balance_date", "accounts") == balance
+    assert len(shell.rows("id")) == len(bank.entries)
+
+
+def contents(container: bytes) -> list[bytes]:
+    """The files of a ZIP container."""
+    with zipfile.ZipFile(io.BytesIO(container)) as opened:
+        return [opened.read(name) for name in opened.namelist()]
