@@ -35,19 +35,23 @@ def names(folder: Path) -> set[str]:
 def test_good_files_are_imported_hostile_ones_put_away_and_the_log_names_nobody(served: Served, tmp_path: Path) -> None:
     folder, elsewhere = tmp_path / "bank", tmp_path / "elsewhere.csv"
     folder.mkdir()
+    served.command("connect folder", folder=str(folder), user="eva", bank="Ordner")
     bank = chain(3)
     elsewhere.write_text("Date,Description,Amount,Currency\n2026-03-01,Elsewhere,-3.50,EUR\n")
     for file in bank.files:
         put(folder / file.name, file.content)
+    (folder / "link.csv").symlink_to(elsewhere)
+
+    lines = served.command("sync", user="eva")
+
+    assert lines == [f"eva\tOrdner\t{len(bank.entries)} new transactions"]
+    assert names(folder / "done") == {file.name for file in bank.files}
+
     for name, content in ATTACKS.items():
         if content:
             put(folder / name, content)
-    (folder / "link.csv").symlink_to(elsewhere)
-
-    lines = served.command("connect folder", folder=str(folder), user="eva", bank="Ordner")
-
-    assert lines == [f"Ordner: {len(bank.entries)} new transactions"]
-    assert names(folder / "done") == {file.name for file in bank.files}
+    put(folder / "again.xml", bank.files[0].content)
+    assert served.command("sync", user="eva") == ["eva\tOrdner\t0 new transactions"]
     refused = {name for name, content in ATTACKS.items() if content}
     assert names(folder / "failed") == refused | {f"{name}.reason" for name in refused}
     for name in refused:
@@ -61,12 +65,19 @@ def test_good_files_are_imported_hostile_ones_put_away_and_the_log_names_nobody(
         served.command("sync", user="eva")
     assert "bad.csv" in names(folder / "failed")
     assert served.command("sync", user="eva") == ["eva\tOrdner\t0 new transactions"]  # the worker goes on
-
-    put(folder / "again.xml", bank.files[0].content)
-    assert served.command("sync", user="eva") == ["eva\tOrdner\t0 new transactions"]
     assert served.client("eva").get("/accounts").json()["accounts"][0]["iban"] == IBAN
 
     log = served.log.read_text()
     assert "Traceback" not in log
     for word in (*SHOPS, IBAN, "Einkauf", "Coffee", "E2E-", "Ordner", "again.xml"):
         assert word not in log
+
+
+@pytest.mark.requirement("folder.of-its-own")
+def test_a_folder_that_holds_other_things_is_not_connected_and_stays_as_it_is(served: Served, tmp_path: Path) -> None:
+    folder = tmp_path / "Downloads"
+    folder.mkdir()
+    put(folder / "holiday.jpg", b"\xff\xd8\xff\xe0 a picture")
+    with pytest.raises(CommandError, match=r"holds files that are no statements, 'holiday\.jpg'"):
+        served.command("connect folder", folder=str(folder), user="eva", bank="Ordner")
+    assert names(folder) == {"holiday.jpg"}
