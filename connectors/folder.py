@@ -102,12 +102,17 @@ def _new_files(folder: Path, now: datetime) -> list[Path]:
 
 
 def _is_complete(path: Path, now: datetime) -> bool:
-    """Whether the file is a statement in waiting: no folder, no link, not hidden, no longer being written."""
-    if path.name.startswith(".") or path.name.lower().endswith(PARTIAL_ENDINGS) or not _is_plain_file(path):
+    """Whether the file is a statement in waiting that is no longer being written."""
+    if not is_waiting(path):
         return False
     status = path.stat()
     written = datetime.fromtimestamp(status.st_mtime, UTC).replace(tzinfo=None)
     return status.st_size > 0 and (now - written).total_seconds() >= QUIET_SECONDS
+
+
+def is_waiting(path: Path) -> bool:
+    """Whether a sync looks at the file: no folder, no link, not hidden, not named as a part."""
+    return not path.name.startswith(".") and not path.name.lower().endswith(PARTIAL_ENDINGS) and _is_plain_file(path)
 
 
 def _is_plain_file(path: Path) -> bool:

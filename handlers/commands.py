@@ -19,7 +19,8 @@ from connectors import limits
 from connectors.connector import SourceError
 from connectors.csv_profiles import ProfileError
 from connectors.ecb import update_rates
-from connectors.folder import Folder, checked_folder
+from connectors.folder import Folder, checked_folder, is_waiting
+from connectors.statements import format_name
 from handlers.control import CommandError, Report
 from handlers.detection import detect_after_import
 from handlers.exports import export
@@ -150,9 +151,15 @@ def connect_folder(services: Services, report: Report, *, folder: str, user: str
         path = checked_folder(folder)
     except SourceError as error:
         raise CommandError(str(error)) from error
+    bank_name = _bank_name(bank or path.name)
     if holds_more_than_statements(path, [Path.home(), services.settings.data_dir, services.settings.store_path.parent]):
         raise CommandError(f"Every file in {path} would be moved. Give the connection a folder of its own.")
-    bank_name = _bank_name(bank or path.name)
+    strangers = [each.name for each in sorted(path.iterdir()) if is_waiting(each) and format_name(each) is None]
+    if strangers:
+        raise CommandError(
+            f"{path} holds files that are no statements, {strangers[0]!r} for one, and a sync puts away all it finds."
+            " Give the connection a folder of its own."
+        )
     for each in connections.of_user(services.database, owner.id):
         if (each.connector, each.bank_name) == (Folder.name, bank_name) and each.settings["folder"] != str(path):
             raise CommandError(
