@@ -4,8 +4,10 @@ import os
 import re
 import socket
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from getpass import GetPassWarning
 from pathlib import Path
 from secrets import token_urlsafe
 from shutil import copyfileobj
@@ -619,7 +621,12 @@ def _password(from_stdin: bool, is_random: bool) -> str:
         return token_urlsafe(18)
     if from_stdin:
         return sys.stdin.readline().rstrip("\n")
-    return str(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", GetPassWarning)  # it would show on the screen what is typed
+            return str(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
+    except GetPassWarning:
+        _stop("There is no terminal to ask for the password. Use --password-stdin or --random.")
 
 
 def _stop(message: str) -> NoReturn:

@@ -53,6 +53,7 @@ def bankdata_process(*arguments: object, **settings: str) -> "subprocess.Popen[s
         [BANKDATA, *map(str, arguments)],
         env=environment(**settings),
         stdin=subprocess.DEVNULL,
+        start_new_session=True,  # without a terminal
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

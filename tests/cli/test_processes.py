@@ -228,3 +228,10 @@ def ofx(count: int) -> str:
     )
     rows = "".join(row.format(day=n % 28 + 1, n=n) for n in range(1, count + 1))
     return f"{head}{rows}</BANKTRANLIST></STMTRS></STMTTRNRS></BANKMSGSRSV1></OFX>"
+
+
+@pytest.mark.requirement("cli.users")
+def test_without_a_terminal_nobody_is_asked_for_a_password(tmp_path: Path) -> None:
+    out, err = bankdata_process("users", "add", "eva", "--data", tmp_path / "data").communicate(timeout=30)
+    assert out == ""
+    assert err == "Error: There is no terminal to ask for the password. Use --password-stdin or --random.\n"
