@@ -8,9 +8,11 @@ import json
 import os
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from random import random
 from typing import Any, Protocol, TypeVar
 
 import duckdb
@@ -20,7 +22,7 @@ Row = dict[str, Any]
 T = TypeVar("T")
 
 MEMORY_LIMIT = "256MB"  # the server's promise is 400 MB in all; larger sorts spill to disk
-CONFLICT_TRIES = 5
+CONFLICT_PAUSES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)  # seconds: the winner may be committing
 DISK_FULL = re.compile("no space left|file too large|disk quota exceeded", re.IGNORECASE)  # ENOSPC, EFBIG, EDQUOT
 
 
@@ -172,15 +174,16 @@ class Database:
             cursor.close()
 
     def atomically(self, work: Callable[[Transaction], T]) -> T:
-        """The result of `work` inside a transaction, tried again when another one was first."""
-        for attempt in range(CONFLICT_TRIES):
+        """The result of `work` inside a transaction, tried again when another one was first: a row that somebody
+        changes is refused until that change is committed, so trying again at once would only lose again."""
+        for pause in CONFLICT_PAUSES:
             try:
                 with self.transaction() as session:
                     return work(session)
             except Conflict:
-                if attempt + 1 == CONFLICT_TRIES:
-                    raise
-        raise AssertionError
+                time.sleep(pause * (0.5 + random()))  # noqa: S311 - no secret; it parts losers who would meet again
+        with self.transaction() as session:
+            return work(session)
 
     def copy_to(self, path: Path) -> None:
         """A consistent copy in a new file below the export folder, while reading and writing go on."""

@@ -3,6 +3,8 @@
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime, timedelta
+from threading import Event
+from time import sleep
 
 import pytest
 
@@ -137,3 +139,21 @@ def test_a_final_state_is_written_once(bank: Bank, job: Job, first: str) -> None
 def test_a_job_is_found_by_its_user_only(bank: Bank, job: Job) -> None:
     assert jobs.find(bank.database, "somebody else", job.id) is None
     assert jobs.find(bank.database, bank.user.id, "syn_0") is None
+
+
+@pytest.mark.requirement("decision 26")
+def test_of_many_who_start_at_once_one_does_and_none_fails_though_the_winner_is_slow(bank: Bank) -> None:
+    chosen = Event()
+
+    def slowly() -> None:
+        with bank.database.transaction() as session:
+            session.execute("UPDATE connections SET status = status WHERE id = $1", bank.connection.id)
+            chosen.set()
+            sleep(0.15)
+
+    with ThreadPoolExecutor(13) as threads:
+        first = threads.submit(slowly)
+        assert chosen.wait(5)
+        jobs_started = list(threads.map(lambda _: started(bank, bank.now), range(12)))
+    first.result()
+    assert sum(job is not None for job in jobs_started) == 1
