@@ -12,7 +12,7 @@ LENGTH_MIN = 12
 BYTES_MAX = 1024  # longer ones are refused, never cut
 MEMORY_KIB, TIME_COST, LANES = 19 * 1024, 2, 1  # OWASP's first choice; 64 MiB and 4 lanes cost six times as long
 AT_ONCE = 2  # 19 MiB each: sign-ins must not be able to take the machine
-WAITING_MAX = 8  # more would hold the threads that the data interface needs too
+WAITING_MAX = 18  # a second of sign-ins; more would hold the threads (40) that the data interface needs too
 WAIT_SECONDS = 10.0
 
 Weakness = Literal["short", "long", "common", "name"]

@@ -101,7 +101,7 @@ def test_hashing_has_two_places_and_a_short_queue(monkeypatch: pytest.MonkeyPatc
         passwords.hash("x")
     passwords._slots.places.release()
     assert passwords.is_right("x", passwords.hash("x"))
-    for _ in range(10):
+    for _ in range(20):
         passwords._slots.queue.acquire()
     with pytest.raises(Busy):
         passwords.hash("x")
