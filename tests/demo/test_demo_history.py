@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
-from time import process_time
 
 import pytest
 from hypothesis import given, settings
@@ -127,13 +126,7 @@ def test_something_is_announced_on_every_day(name: str, number: int) -> None:
 
 
 @pytest.mark.requirement("demo.size")
-def test_all_households_are_made_in_well_under_two_seconds_and_demo_has_about_1600_bookings(
+def test_demo_has_about_1600_bookings(
     all_rows: Callable[..., list[TransactionRecord]],
 ) -> None:
-    started = process_time()
-    for user in USERS:
-        for setting in user.connections:
-            for account in household(setting["household"], seed=setting["seed"]):
-                list(Ledger(account).booked(date(2024, 1, 1), date(2026, 11, 20)))
-    assert process_time() - started < 2
     assert 900 <= len(all_rows("demo")) <= 1700

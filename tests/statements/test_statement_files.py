@@ -2,7 +2,6 @@
 
 import io
 import random
-import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -187,7 +186,6 @@ def test_damaged_copies_are_read_or_refused_and_nothing_else(
     mt940 = block(BOOKING + "\n" + BOOKING, closing=":62F:C260131EUR87,66")
     whole = {"camt": camt.encode(), "mt940": mt940.encode(), "zip": packed(("a", camt), ("b", mt940))}[kind]
     chance = random.Random(kind)
-    began = time.monotonic()
     reasons: set[str] = set()
     for _ in range(1500):
         data = bytearray(whole)
@@ -208,6 +206,5 @@ def test_damaged_copies_are_read_or_refused_and_nothing_else(
             rows(bytes(data))
         except SourceError as refusal:
             reasons.add(str(refusal))
-    assert time.monotonic() - began < 60
     assert all(reason and "Miete" not in reason for reason in reasons)
     assert len(reasons) > 1

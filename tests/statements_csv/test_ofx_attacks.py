@@ -3,7 +3,6 @@
 import contextlib
 import io
 import random
-import time
 
 import pytest
 
@@ -53,14 +52,12 @@ def test_the_longest_allowed_value_is_read_and_one_byte_more_is_not() -> None:
 @pytest.mark.requirement("security.limits")
 def test_garbled_copies_are_read_or_refused_and_never_crash() -> None:
     dice = random.Random(20260131)
-    started = time.process_time()
     for _ in range(300):
         copy = bytearray(SAMPLE)
         for _ in range(dice.randrange(1, 8)):
             copy[dice.randrange(len(copy))] = dice.randrange(256)
         with contextlib.suppress(SourceError):
             list(ofx.read(io.BytesIO(bytes(copy))))
-    assert time.process_time() - started < 5
 
 
 @pytest.mark.requirement("security.limits")
