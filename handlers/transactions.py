@@ -38,7 +38,11 @@ def list_transactions(
         )
         total = transactions.count(session, user_id, selection)
         offset = (page - 1) * per_page
-        rows = transactions.page(session, user_id, selection, limit=per_page, offset=offset) if offset < total else []
+        rows = (
+            transactions.page(session, user_id, selection, limit=per_page, offset=offset, total=total)
+            if offset < total
+            else []
+        )
     by_id = wire.by_id(selected.accounts)
     return Answer(
         body={

@@ -21,6 +21,7 @@ import polars as pl
 Row = dict[str, Any]
 T = TypeVar("T")
 
+LATE_MATERIALIZATION_ROWS_MAX = 100  # the largest page (interface 4.3)
 MEMORY_LIMIT = "256MB"  # the server's promise is 400 MB in all; larger sorts spill to disk
 CONFLICT_PAUSES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)  # seconds: the winner may be committing
 DISK_FULL = re.compile("no space left|file too large|disk quota exceeded", re.IGNORECASE)  # ENOSPC, EFBIG, EDQUOT
@@ -223,7 +224,7 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
                 "threads": 1,
                 "memory_limit": MEMORY_LIMIT,
                 "storage_compatibility_version": "v1.2.0",
-                "late_materialization_max_rows": 100,
+                "late_materialization_max_rows": LATE_MATERIALIZATION_ROWS_MAX,
                 "checkpoint_threshold": "64MB",
                 "autoinstall_known_extensions": "false",
                 "autoload_known_extensions": "false",

@@ -11,7 +11,7 @@ import polars as pl
 
 from analytics.frames import BOOKINGS, CHARGES, MONEY
 from analytics.text import fold, plain
-from storage.database import Row, Session
+from storage.database import LATE_MATERIALIZATION_ROWS_MAX, Row, Session
 
 LIST_COLUMNS = (
     "id, account_id, amount, currency, booking_date, value_date, merchant_name, counterpart_name,"
@@ -29,6 +29,7 @@ BOOKING_COLUMNS = ", ".join(
     for name in BOOKINGS
 )
 ROWS_AT_ONCE = 10_000
+ONE_SCAN_ROWS_MAX = 5_000  # of a selection; above, two scans are faster
 RULE_COLUMNS = ", type_rule, category_rule, merchant_rule, transfer_rule, transfer_id, transfer_account_id"
 
 
@@ -69,14 +70,17 @@ def count(session: Session, user_id: str, selection: Selection) -> int:
     return int(session.rows(f"SELECT count(*) AS n FROM transactions WHERE {condition}", *values)[0]["n"])
 
 
-def page(session: Session, user_id: str, selection: Selection, *, limit: int, offset: int) -> list[Row]:
-    """One page, newest first, then by id descending: a total order (decision 1)."""
+def page(session: Session, user_id: str, selection: Selection, *, limit: int, offset: int, total: int) -> list[Row]:
+    """One page of `total` rows, newest first, then by id descending: a total order (decision 1).
+
+    DuckDB answers a small limit by sorting first and fetching the other columns in a second scan: eight times faster
+    for 100,000 rows, a third slower for 1,000. A larger limit inside the small one is the way to decline.
+    """
     condition, values = selection.condition(user_id)
-    return session.rows(
-        f"SELECT {LIST_COLUMNS} FROM transactions WHERE {condition}"
-        f" ORDER BY booking_date DESC, id DESC LIMIT {int(limit)} OFFSET {int(offset)}",
-        *values,
-    )
+    ordered = f"SELECT {LIST_COLUMNS} FROM transactions WHERE {condition} ORDER BY booking_date DESC, id DESC"
+    if total <= ONE_SCAN_ROWS_MAX:
+        ordered = f"SELECT * FROM ({ordered} LIMIT {max(offset + limit, LATE_MATERIALIZATION_ROWS_MAX + 1)})"
+    return session.rows(f"{ordered} LIMIT {int(limit)} OFFSET {int(offset)}", *values)
 
 
 def find(session: Session, user_id: str, transaction_id: str) -> Row | None:
