@@ -9,8 +9,8 @@ trap cleanup EXIT
 
 python -m pip wheel -q --no-deps --no-build-isolation -w "$place/dist" "$root"
 python3 -m venv "$place/venv"
-grep -q . "$root/.ci/requirements.lock"
-"$place/venv/bin/pip" install -q "$place"/dist/*.whl -c <(sed -n 's/^\([a-zA-Z0-9._-]*==[^ ;\\]*\).*/\1/p' "$root/.ci/requirements.lock")
+sed -n 's/^\([A-Za-z0-9._-]*==[^\\]*\) \\$/\1/p' "$root/.ci/requirements.lock" >"$place/constraints"  # the tested versions
+"$place/venv/bin/pip" install -q "$place"/dist/*.whl -c "$place/constraints"
 
 cd "$place"
 export HOME="$place/home" PATH="$place/venv/bin:/usr/bin:/bin"
