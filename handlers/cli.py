@@ -569,11 +569,12 @@ def _opened(settings: Settings, *, for_server: bool = False) -> "Services":
 
 
 def _serve(services: "Services", listener: socket.socket, *, ready: Callable[[], None]) -> None:
+    from handlers.limits import CountsUnusable
     from handlers.server import run
 
     try:
         run(services, listener=listener, ready=ready)
-    except CannotListen as error:
+    except (CannotListen, CountsUnusable) as error:
         services.close()
         _stop(str(error))
 

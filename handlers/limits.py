@@ -101,6 +101,9 @@ def _storage(url: str, clock: Clock) -> Storage:
     try:
         storage = storage_from_string(f"async+{url}", implementation="redispy", wrap_exceptions=True)
     except (ConfigurationError, ValueError) as error:
-        raise CountsUnusable(f"the store of the rate limit cannot be used: {error}") from error
+        raise CountsUnusable(
+            f"BANKDATA_RATE_LIMIT_URL: the store of the rate limit cannot be used: {str(error).splitlines()[0]}"
+            " Redis needs the extra `redis` of this package."
+        ) from error
     assert isinstance(storage, Storage)
     return storage

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 from handlers import commands, control
 from handlers.app import CONTRACT_FILE, create_app
 from handlers.connection import Connection
-from handlers.limits import Limiter, Rate
+from handlers.limits import CountsUnusable, Limiter, Rate
 from handlers.listener import CannotListen
 from handlers.oauth import BUDGET, oauth_api, oauth_routes, oauth_shared_paths
 from handlers.operations import operations
@@ -71,7 +71,7 @@ def run(services: Services, *, listener: socket.socket, ready: Callable[[], None
     """Serve until SIGINT or SIGTERM, in this one process: DuckDB lets one process open the store.
 
     `ready` is called once requests are answered. Being asked to stop is no failure: this returns. Raises CannotListen
-    when the control socket cannot be made.
+    when the control socket cannot be made, and CountsUnusable.
     """
     try:
         commands_from = control.ControlServer(
@@ -82,8 +82,13 @@ def run(services: Services, *, listener: socket.socket, ready: Callable[[], None
             f"{services.settings.data_dir / control.FILE_NAME} cannot be made, through which commands reach the server:"
             f" {error.strerror or error}."
         ) from error
+    try:
+        served = application(services, commands_from)
+    except CountsUnusable:
+        commands_from.close(within=0)
+        raise
     config = uvicorn.Config(
-        application(services, commands_from),
+        served,
         workers=1,
         http=Connection,
         lifespan="on",

@@ -75,6 +75,13 @@ def test_values_at_the_bounds_are_taken(name: str, value: str) -> None:
 
 
 @pytest.mark.requirement("settings.refused")
+def test_a_store_of_the_rate_limit_that_cannot_be_used_is_one_line_and_leaves_no_socket(tmp_path: Path) -> None:
+    wrong = {"RATE_LIMIT_URL": "redis://127.0.0.1:notaport"}
+    done = bankdata("demo", "--port", free_port(), "--data", tmp_path, settings=wrong)
+    assert done.failed_with("BANKDATA_RATE_LIMIT_URL: the store of the rate limit cannot be used: ")
+    assert not (tmp_path / "control.sock").exists()
+
+
 def test_every_setting_is_among_these_examples() -> None:
     names = {each.name.upper() for each in fields(Settings)}
     assert {name for name, _ in RIGHT} == names
