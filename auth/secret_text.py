@@ -11,6 +11,11 @@ def new_secret() -> str:
     return secrets.token_urlsafe(32)
 
 
+def new_client_id() -> str:
+    """192 random bits; a word in front, for a command line takes what begins with a dash for an option."""
+    return f"app_{secrets.token_urlsafe(24)}"
+
+
 def stored_hash(secret: str) -> str:
     """What the store keeps. SHA-256 is enough for 256 random bits; passwords are another matter."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -14,7 +14,7 @@ from auth.keys import KeyRing
 from auth.passwords import Passwords, Weakness, weakness
 from auth.principal import Principal
 from auth.scopes import SCOPES
-from auth.secret_text import derived, is_same, new_secret, stored_hash
+from auth.secret_text import derived, is_same, new_client_id, new_secret, stored_hash
 from auth.sessions import IDLE, LIFETIME, Browser, Sessions
 from auth.settings import AuthSettings
 from auth.throttle import Throttles
@@ -109,7 +109,7 @@ class AuthorizationServer:
         address_hash = derived(self._addresses_key, address)
         self._refuse_floods(address_hash, now)
         client = clients.new_client(
-            asked, client_id=new_secret()[:32], registered_by="self", address_hash=address_hash, now=now
+            asked, client_id=new_client_id(), registered_by="self", address_hash=address_hash, now=now
         )
         self.database.atomically(lambda session: oauth.add_client(session, client))
         return client
@@ -302,7 +302,7 @@ class AuthorizationServer:
         """A client of the operator's, which never expires; raises OAuthError with the reason."""
         client = clients.new_client(
             clients.checked_client(name=name, redirect_uris=redirect_uris),
-            client_id=new_secret()[:32],
+            client_id=new_client_id(),
             registered_by="operator",
             address_hash=None,
             now=self.now(),

@@ -33,6 +33,7 @@ def test_a_client_gets_an_id_no_secret_and_its_metadata_back(world: Any) -> None
     body = answer.json()
     client_id = body.pop("client_id")
     assert len(client_id) >= 16
+    assert client_id.startswith("app_")  # `bankdata clients remove` would take a dash for an option
     assert client_id != "mine"
     assert body.pop("client_id_issued_at") == 1795176000
     assert body == {**GOOD, **more, "scope": "read:accounts read:transactions read:cashflow"}
