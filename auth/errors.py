@@ -32,12 +32,6 @@ class InvalidGrant(OAuthError):
     code = "invalid_grant"
 
 
-class UnauthorizedClient(OAuthError):
-    """The client may not do this."""
-
-    code = "unauthorized_client"
-
-
 class UnsupportedGrantType(OAuthError):
     """grant_type must be authorization_code or refresh_token."""
 
@@ -103,12 +97,6 @@ class TooManyRequests(OAuthError):
     def __init__(self, retry_after: int, description: str | None = None) -> None:
         super().__init__(description, headers={"Retry-After": str(retry_after)})
         self.retry_after = retry_after
-
-
-class RequestTooLarge(OAuthError):
-    """The request is too large."""
-
-    status = 413
 
 
 class UnsupportedMediaType(OAuthError):

@@ -186,6 +186,15 @@ def users_subscription(name: str, state: str, data_dir: Path | None) -> None:
     _run("users subscription", data_dir, name=name, active=state == "on")
 
 
+@users.command("currency")
+@click.argument("name")
+@click.argument("currency")
+@data_option
+def users_currency(name: str, currency: str, data_dir: Path | None) -> None:
+    """Choose the currency of a user's figures over several currencies, such as CHF."""
+    _run("users currency", data_dir, name=name, currency=currency)
+
+
 @users.command("remove")
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask.")

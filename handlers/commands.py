@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from analytics.currencies import EURO
 from analytics.merchants import is_intermediary
 from analytics.rules import InvalidRule, correction_key, parse_rules, render_rules
 from auth.errors import OAuthError
@@ -101,6 +102,15 @@ def users_subscription(services: Services, report: Report, *, name: str, active:
     users.set_subscription(services.database, user.id, active=active)
     services.authorization.user_changed()
     report.note(f"{user.name} has {'an active' if active else 'no'} subscription now.")
+
+
+def users_currency(services: Services, report: Report, *, name: str, currency: str) -> None:
+    """The currency of figures over several currencies (decision 19); raises CommandError for one without a rate."""
+    user = _user(services, name)
+    if currency != EURO and currency not in services.rates["currency"]:
+        raise CommandError(f"{currency!r} has no reference rate of the European Central Bank. Try EUR, USD or CHF.")
+    users.set_home_currency(services.database, user.id, currency)
+    report.note(f"Figures over several currencies are in {currency} for {user.name} now.")
 
 
 def users_remove(services: Services, report: Report, *, name: str) -> None:
@@ -491,6 +501,7 @@ COMMANDS: Mapping[str, Command] = {
     "users list": users_list,
     "users passwd": users_passwd,
     "users subscription": users_subscription,
+    "users currency": users_currency,
     "users remove": users_remove,
     "token": token,
     "connect": connect,

@@ -116,11 +116,6 @@ def allow_sync(session: Session, connection_id: str) -> None:
     session.execute("UPDATE connections SET next_sync_at = NULL WHERE id = $1", connection_id)
 
 
-def set_status(session: Session, connection_id: str, status: Status) -> None:
-    """The state the bank has told us of."""
-    session.execute("UPDATE connections SET status = $2 WHERE id = $1", connection_id, status)
-
-
 def remove(session: Session, user_id: str, connection_id: str) -> None:
     """The connection ends; its accounts and transactions stay readable (decision 23)."""
     session.execute(

@@ -78,6 +78,8 @@ def test_a_user_is_added_listed_changed_and_removed(run: Run) -> None:
     assert PASSWORD not in added.err
     assert f"{name}\tactive subscription\t0 bank connections" in run("users", "list").lines
     assert run("users", "add", name.upper(), "--random").failed_with("There is a user named")
+    assert run("users", "currency", name, "CHF").code == 0
+    assert run("users", "currency", name, "XYZ").failed_with("'XYZ' has no reference rate")
     assert run("users", "subscription", name, "off").code == 0
     assert f"{name}\tno subscription\t0 bank connections" in run("users", "list").lines
     changed = run("users", "passwd", name, "--random")
