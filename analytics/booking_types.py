@@ -28,7 +28,9 @@ class Codes(NamedTuple):
     bank_text: str | None
 
 
+NOTHING = "nothing"  # the rule of a value that is None
 UNDECIDED = "?"
+SILENT = {"NMSC", "CREDIT", "DEBIT", "999"}  # "miscellaneous", the sign once more, "no structure": codes that say nothing
 NAMED_TYPES = {"cash_withdrawal", "cash_deposit", "standing_order", "direct_debit", "card_payment", "fee", "interest"}
 CODE_LENGTH_MAX = 2  # "DD", "SO", "tb": a code, and then the whole text of the bank
 HEAD_WORDS_MAX = 8  # banks without a field for the kind of booking write it into the first words of the purpose
@@ -57,7 +59,8 @@ def booking_type(
     has_iban: bool,
     has_mandate: bool,
 ) -> Verdict:
-    """One of the ten types of interface 2.4 with its rule; "other" where nothing is known."""
+    """One of the ten types of interface 2.4 with its rule: "other" where what is said fits none, None where nothing is
+    said: no code, no name and no word."""
     verdict = _from_codes(codes)
     if verdict is None:
         verdict = _from_words(codes, name, purpose_words, has_iban=has_iban)
@@ -68,13 +71,19 @@ def booking_type(
     if verdict is None and has_iban:
         verdict = Verdict("transfer", "counterpart-iban")
     if verdict is None:
-        verdict = Verdict("other", "default:other")
+        verdict = Verdict("other", "default:other") if _speaks(codes, name, purpose_words) else Verdict(None, NOTHING)
     if codes.is_credit and verdict.value in ("transfer", "other"):
         # Many banks book wages as an ordinary credit transfer: the code says how, the word says what.
         payroll = PAYROLL.best(purpose_words) or (PAYROLL.best(words_of(name)) if name and not purpose_words else None)
         if payroll is not None:
             return Verdict("salary", f"word:{payroll.phrase}")
     return verdict
+
+
+def _speaks(codes: Codes, name: str | None, purpose_words: Sequence[str]) -> bool:
+    """Whether there is anything to judge by; numbers alone are none."""
+    said = [code for code in codes[1:] if isinstance(code, str) and code.strip().upper() not in SILENT]
+    return bool(said) or name is not None or any(not word.isdecimal() for word in purpose_words)
 
 
 @lru_cache(maxsize=65_536)

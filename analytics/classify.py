@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from analytics.booking_types import Codes, Verdict, booking_type
+from analytics.booking_types import NOTHING, Codes, Verdict, booking_type
 from analytics.categories import Evidence, category
 from analytics.facts import CATEGORIES
 from analytics.frames import CLASSIFIABLE
@@ -21,7 +21,7 @@ DERIVED: dict[str, pl.DataType] = {
     "merchant_name": pl.String(),
     "merchant_rule": pl.String(),
 }
-"""The columns that `classify` adds or replaces; none but merchant_name is ever null."""
+"""The columns that `classify` adds or replaces; type and category are null where the booking says nothing at all."""
 
 
 class _Row(NamedTuple):
@@ -88,18 +88,22 @@ def _derive(
     if rule is not None and rule.type is not None:
         kind = Verdict(rule.type, f"user-rule:{rule.id}")
     kept = _kept(row, iban, shop, rule, corrections)
-    value = kept or category(
-        Evidence(
-            kind.value or "other",
-            row.is_credit,
-            is_own,
-            row.account_kind,
-            own.get(iban) if iban else None,
-            row.purpose_code,
-            row.mcc,
-            row.purpose_words,
-            row.bank_text,
-            shop,
+    value = kept or (
+        Verdict(None, NOTHING)
+        if kind.value is None
+        else category(
+            Evidence(
+                kind.value,
+                row.is_credit,
+                is_own,
+                row.account_kind,
+                own.get(iban) if iban else None,
+                row.purpose_code,
+                row.mcc,
+                row.purpose_words,
+                row.bank_text,
+                shop,
+            )
         )
     )
     return kind.value, kind.rule, value.value, value.rule, shop.name, shop.rule

@@ -21,7 +21,8 @@ TYPE = {
     "word": "The words of the bank or of the purpose say so (“{}”).",
     "mandate": "A mandate or a creditor id is given, which only direct debits have.",
     "counterpart-iban": "The other side has an IBAN, and nothing speaks for another type.",
-    "default": "Nothing in the booking tells its type.",
+    "default": "What the booking says fits none of the types.",
+    "nothing": "The booking says nothing but its amount and its day.",
     "adjusting-entry": _ADJUSTING,
 }
 CATEGORY = {
@@ -34,6 +35,7 @@ CATEGORY = {
     "intermediary": "It is what payments by way of this service are for mostly ({}).",
     "correction": "You have corrected a booking with the same {} before.",
     "default": "Nothing in the booking tells more than its type ({}).",
+    "nothing": "The booking says nothing but its amount and its day.",
     "adjusting-entry": _ADJUSTING,
 }
 MERCHANT = {

@@ -175,6 +175,11 @@ def oddities() -> tuple[Habit, ...]:
             ),
         ),
         Habit(
+            "annex",
+            twice_a_year(6, 19),
+            bank_row(steady("-12.30"), gvc=None, iso=None, bank_text=None, purpose="Vorgang {number} lt. Anlage"),
+        ),
+        Habit(
             "unexplained",
             every(53),
             bank_row(scattered("-19.90", "-2.10"), gvc=None, iso=None, bank_text=None, purpose="{number}/{day:%j}"),

@@ -46,13 +46,39 @@ def derived(rows: pl.DataFrame, **arguments: object) -> dict[str, str | None]:
         ({"counterpart_name": "PENNY SAGT DANKE"}, "card_payment"),
         ({"counterpart_name": "BANKOMAT 0123"}, "cash_withdrawal"),
         ({"purpose": "Kosten Urlaub", "counterpart_iban": OTHER}, "transfer"),  # free text between people
-        ({}, "other"),
+        ({"purpose": "Vorgang 4711"}, "other"),  # it says something, and that fits no type
+        ({"counterpart_name": "X"}, "other"),
     ],
 )
 def test_the_first_rule_of_the_chain_that_answers_gives_the_type(
     bookings: Bookings, row: dict[str, str], expected: str
 ) -> None:
     assert derived(bookings({"amount": "-1", **row}))["type"] == expected
+
+
+@pytest.mark.requirement("interface 2.4 type")
+@pytest.mark.parametrize("amount", ["-1", "1"])
+@pytest.mark.parametrize(
+    "row",
+    [
+        {},
+        {"purpose": "4711/0815 - 12.03.2026"},
+        {"swift_code": "NMSC", "gvc": "999"},
+        {"swift_code": "debit", "purpose": " "},
+        {"swift_code": "CREDIT"},
+    ],
+)
+def test_a_booking_that_says_nothing_has_neither_type_nor_category(
+    bookings: Bookings, amount: str, row: dict[str, str]
+) -> None:
+    assert derived(bookings({"amount": amount, **row})) == {
+        "type": None,
+        "type_rule": "nothing",
+        "category": None,
+        "category_rule": "nothing",
+        "merchant_name": None,
+        "merchant_rule": "none",
+    }
 
 
 @pytest.mark.requirement("interface 2.4 type")
@@ -250,15 +276,16 @@ ROWS = st.fixed_dictionaries(
 @pytest.mark.requirement("issue 4 category")
 @given(ROWS)
 @settings(max_examples=150, deadline=None, derandomize=True)
-def test_whatever_a_bank_writes_gets_a_type_and_a_category_with_their_rules(
+def test_whatever_a_bank_writes_gets_a_type_and_a_category_or_neither_with_their_rules(
     row: dict[str, str | bool | Decimal],
 ) -> None:
     rows = pl.DataFrame([row], schema=CLASSIFIABLE)
     first = classify(rows, own_ibans={})
     assert first.equals(classify(rows, own_ibans={}))
     answer = first.row(0, named=True)
-    assert answer["type"] in TYPES
-    assert answer["category"] in CATEGORIES
+    assert answer["type"] in (None, *TYPES)
+    assert answer["category"] in (None, *CATEGORIES)
+    assert (answer["type"] is None) == (answer["category"] is None)
     assert answer["type_rule"]
     assert answer["category_rule"]
     assert answer["merchant_rule"]

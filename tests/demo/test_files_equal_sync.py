@@ -203,14 +203,18 @@ def test_every_announced_row_that_books_keeps_its_id(today: date, ledger: Callab
 
 
 @pytest.mark.requirement("demo.content")
-def test_all_types_and_all_categories_occur_for_demo(fetched: Fetch, ledger: Callable[[str], Ledger]) -> None:
+def test_all_types_and_all_categories_and_none_of_them_occur_for_demo(
+    fetched: Fetch, ledger: Callable[[str], Ledger]
+) -> None:
     demo = ledger("demo")
     demo.bring(fetched("demo"))
-    assert {row[0] for row in demo.rows("DISTINCT type")} - {None} == {
+    assert {row[0] for row in demo.rows("DISTINCT type")} == {
+        None,
         "direct_debit", "transfer", "standing_order", "cash_withdrawal", "cash_deposit", "card_payment", "interest",
         "fee", "salary", "other",
     }  # fmt: skip
     assert {row[0] for row in demo.rows("DISTINCT category")} == {
+        None,
         "GROCERIES", "RENT", "SALARY", "TRANSPORT", "SUBSCRIPTION", "ENTERTAINMENT", "TRANSFER", "INSURANCE", "HEALTH",
         "DINING", "SHOPPING", "SAVINGS", "OTHER",
     }  # fmt: skip
