@@ -169,6 +169,7 @@ def _transaction(
         original_currency=original_currency,
         is_reversal=entry.get("RvslInd", "").strip() in ("true", "1"),
         is_return=is_return,
+        detail=index or 0,
     )
 
 

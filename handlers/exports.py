@@ -18,7 +18,7 @@ from storage.records import AccountRecord, Record, StatementRecord, TransactionR
 SAID = tuple(
     name
     for name in TransactionRecord.__dataclass_fields__
-    if name not in ("provider_id", "references", "status", "merchant_name")
+    if name not in ("provider_id", "references", "status", "merchant_name", "detail")
 )
 
 

@@ -156,8 +156,10 @@ def _statement_json(block: Block) -> str:
     said = block.statement
     texts = json.dumps({"account": block.account.iban or block.account.stable_key, "currency": block.account.currency})
     day = said.closing_date.isoformat() if said.closing_date else None
+    rows = block.entries
+    pending = sum(record.status == "pending" for record in rows)
     return (
-        f'{texts[:-1]}, "rows": {len(block.transactions)}, "pending": {len(block.transactions) - len(block.booked)},'
+        f'{texts[:-1]}, "rows": {len(rows)}, "pending": {pending},'
         f' "opening": {_number(said.opening)}, "closing": {_number(said.closing)}, "closingDate": {json.dumps(day)},'
         f' "addsUp": {json.dumps(block.adds_up)}}}'
     )
@@ -170,11 +172,13 @@ def _number(amount: Decimal | None) -> str:
 def statement_line(block: Block) -> str:
     """What a person wants to know of a statement: account, rows, period, closing balance, whether it adds up."""
     days = [record.booking_date for record in block.transactions]
-    count = len(days)
+    count, bookings = len(block.entries), len(block.transactions)
     said = block.statement
     parts = [
         f"{block.account.iban or block.account.stable_key} {block.account.currency}",
-        f"{count} row{'' if count == 1 else 's'}" + (f" from {min(days)} to {max(days)}" if days else ""),
+        f"{count} row{'' if count == 1 else 's'}"
+        + (f" with {bookings} bookings" if bookings != count else "")
+        + (f" from {min(days)} to {max(days)}" if days else ""),
     ]
     if said.closing is not None:
         parts.append(f"closing balance {said.closing:f}" + (f" on {said.closing_date}" if said.closing_date else ""))

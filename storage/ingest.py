@@ -44,6 +44,11 @@ class Block:
     statement: StatementRecord = field(default_factory=StatementRecord)
 
     @property
+    def entries(self) -> list[TransactionRecord]:
+        """What stands in the source as a row of its own: a batch is one, however many bookings it shows."""
+        return [record for record in self.transactions if record.detail == 0]
+
+    @property
     def booked(self) -> list[TransactionRecord]:
         """The bookings that move the booked balance."""
         return [record for record in self.transactions if record.status == "booked"]

@@ -72,6 +72,7 @@ class TransactionRecord:
     original_currency: str | None = None
     is_reversal: bool = False
     is_return: bool = False
+    detail: int = 0  # its place among the bookings of one entry: the first of a batch stands for the entry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

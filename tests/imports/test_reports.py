@@ -1,0 +1,76 @@
+"""What `bankdata import` says of a file: rows as they stand in it, bookings as they are stored."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.imports.command_line import Shell
+
+IBAN = "DE89370400440532013000"
+
+
+def _booking(amount: str, *shares: str, status: str = "BOOK") -> str:
+    details = "".join(f'<TxDtls><Amt Ccy="EUR">{share}</Amt></TxDtls>' for share in shares)
+    return (
+        f'<Ntry><Amt Ccy="EUR">{amount}</Amt><CdtDbtInd>DBIT</CdtDbtInd><Sts>{status}</Sts>'
+        f"<BookgDt><Dt>2026-03-02</Dt></BookgDt><NtryDtls>{details}</NtryDtls></Ntry>"
+    )
+
+
+def _balance(code: str, amount: str) -> str:
+    return (
+        f'<Bal><Tp><CdOrPrtry><Cd>{code}</Cd></CdOrPrtry></Tp><Amt Ccy="EUR">{amount}</Amt>'
+        "<CdtDbtInd>CRDT</CdtDbtInd><Dt><Dt>2026-03-02</Dt></Dt></Bal>"
+    )
+
+
+@pytest.fixture
+def statement(write: Callable[..., Path]) -> Path:
+    """Four rows: a booking, a batch of three bookings, a batch that does not add up, and one that is announced."""
+    rows = (
+        _booking("5.00")
+        + _booking("12.00", "3.00", "4.00", "5.00")
+        + _booking("7.00", "1.00", "2.00")
+        + _booking("9.99", status="PDNG")
+    )
+    return write(
+        "march.xml",
+        '<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.02"><BkToCstmrStmt><Stmt>'
+        f"<Acct><Id><IBAN>{IBAN}</IBAN></Id><Ccy>EUR</Ccy></Acct>"
+        f"{_balance('OPBD', '100.00')}{_balance('CLBD', '76.00')}{rows}</Stmt></BkToCstmrStmt></Document>",
+    )
+
+
+@pytest.mark.requirement("import.report")
+def test_a_batch_is_one_row_of_the_file_and_as_many_bookings_as_it_shows(shell: Shell, statement: Path) -> None:
+    assert shell.import_(statement, statement) == [
+        {
+            "file": str(statement),
+            "format": "camt",
+            "error": None,
+            "statements": [
+                {
+                    "account": IBAN,
+                    "currency": "EUR",
+                    "rows": 4,
+                    "pending": 1,
+                    "opening": 100.00,
+                    "closing": 76.00,
+                    "closingDate": "2026-03-02",
+                    "addsUp": True,
+                }
+            ],
+            "new": new,
+            "known": known,
+        }
+        for new, known in ((5, 0), (0, 5))
+    ]
+
+
+@pytest.mark.requirement("import.report")
+def test_a_person_reads_rows_bookings_period_balance_and_sum(shell: Shell, statement: Path) -> None:
+    told = shell("import", "--user", "eva", statement).stdout
+    assert (
+        f"{IBAN} EUR, 4 rows with 6 bookings from 2026-03-02 to 2026-03-02, closing balance 76.00 on 2026-03-02, adds up"
+    ) in told
