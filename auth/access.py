@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from auth.errors import InvalidToken
 from auth.principal import Principal
 from auth.tokens import AccessTokens, Claims
-from storage import oauth
 from storage.database import Database
-from storage.oauth import Standing
+from storage.oauth import grants, tokens
+from storage.oauth.grants import Standing
 
 CACHED_TOKENS_MAX = 4096
 CACHED_GRANTS_MAX = 4096
@@ -69,7 +69,7 @@ class AccessCheck:
         if known is not None and not self._is_stale(known[1], now):
             return known[0]
         generation = self._generation
-        standing = oauth.standing(self._database, grant_id)
+        standing = grants.standing(self._database, grant_id)
         with self._lock:
             # A revocation between query and here has the last word: what was read before it is not kept
             if standing is not None and generation == self._generation:
@@ -83,7 +83,7 @@ class AccessCheck:
         if known is not None and not self._is_stale(known[1], now):
             return known[0]
         generation = self._generation
-        revoked = oauth.revoked_access_tokens(self._database, now=now)
+        revoked = tokens.revoked_access(self._database, now=now)
         with self._lock:
             if generation == self._generation:
                 self._revoked = (revoked, now)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from auth import pkce, redirects
 from auth.errors import InvalidRequest, InvalidScope, InvalidTarget, OAuthError, UnsupportedResponseType
 from auth.scopes import SCOPES, scope_set, scope_text
-from storage.oauth import Client
+from storage.oauth.clients import Client
 
 STATE_LENGTH_MAX = 4096
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from auth import redirects
 from auth.errors import InvalidClientMetadata, InvalidRedirectUri, InvalidRequest
 from auth.scopes import SCOPES, scope_text
-from storage.oauth import Client, RegisteredBy
+from storage.oauth.clients import Client, RegisteredBy
 
 NAME_LENGTH_MAX = 200
 NAME_DEFAULT = "Unnamed app"

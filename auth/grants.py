@@ -16,9 +16,13 @@ from auth.scopes import scope_set, scope_text
 from auth.secret_text import derived, new_secret, stored_hash
 from auth.settings import AuthSettings
 from auth.tokens import AccessTokens
-from storage import oauth, users
+from storage import users
 from storage.database import Conflict, Database, Session
-from storage.oauth import Code, Grant, PendingRequest, RefreshToken
+from storage.oauth import clients, codes, grants, tokens
+from storage.oauth.codes import Code
+from storage.oauth.grants import Grant
+from storage.oauth.pending import PendingRequest
+from storage.oauth.tokens import RefreshToken
 
 CODE_LIFETIME = timedelta(seconds=60)  # ASVS 5.0 10.4.3: at most one minute
 LOCKS = 64
@@ -72,9 +76,9 @@ class Grants:
     def allow(self, session: Session, request: PendingRequest, *, user_id: str, now: datetime) -> str:
         """The code for a request that the user has just allowed, inside the caller's transaction."""
         grant = self._new_grant(user_id=user_id, client_id=request.client_id, scope=request.scope, now=now)
-        oauth.add_grant(session, grant)
+        grants.add(session, grant)
         code = new_secret()
-        oauth.add_code(
+        codes.add(
             session,
             Code(
                 code_hash=stored_hash(code),
@@ -86,7 +90,7 @@ class Grants:
                 used_at=None,
             ),
         )
-        oauth.mark_client_used(session, request.client_id, now=now)
+        clients.mark_used(session, request.client_id, now=now)
         return code
 
     def redeem_code(
@@ -96,7 +100,7 @@ class Grants:
         code_hash = stored_hash(code)
 
         def work(session: Session) -> TokenAnswer:
-            row = oauth.find_code(session, code_hash)
+            row = codes.find(session, code_hash)
             if row is None:
                 raise _refused("code unknown")
             # "ensure that the authorization code was issued to ... client_id in the request" RFC 6749 section 4.1.3
@@ -117,9 +121,9 @@ class Grants:
             if now >= row.expires_at:
                 raise _refused("code expired")
             grant = self._live_grant(session, row.grant_id, now)
-            if not oauth.use_code(session, code_hash, now=now):
+            if not codes.use(session, code_hash, now=now):
                 raise _Reused(row.grant_id)
-            oauth.redeem_grant(session, grant.id, now=now)
+            grants.redeem(session, grant.id, now=now)
             return self._next_tokens(session, grant, new_secret(), scope=grant.scope, now=now)
 
         return self._exactly_once(code_hash, work, reason="code used twice", now=now)
@@ -130,7 +134,7 @@ class Grants:
         successor = derived(self._successor_key, refresh_token)
 
         def work(session: Session) -> TokenAnswer:
-            row = oauth.find_refresh_token(session, token_hash)
+            row = tokens.find_refresh(session, token_hash)
             if row is None:
                 raise _refused("refresh token unknown")
             grant = self._live_grant(session, row.grant_id, now)
@@ -144,7 +148,7 @@ class Grants:
             if now >= row.expires_at:
                 raise _refused("refresh token expired")
             narrowed = _narrowed(grant, scope)
-            if not oauth.use_refresh_token(session, token_hash, now=now):
+            if not tokens.use_refresh(session, token_hash, now=now):
                 raise _Reused(grant.id)
             return self._next_tokens(session, grant, successor, scope=narrowed, now=now)
 
@@ -152,9 +156,9 @@ class Grants:
 
     def revoke_token(self, token: str, *, client_id: str, now: datetime) -> None:
         """RFC 7009: a refresh token ends its grant at once, an access token ends alone; others' tokens stay."""
-        row = oauth.find_refresh_token(self._database, stored_hash(token))
+        row = tokens.find_refresh(self._database, stored_hash(token))
         if row is not None:
-            grant = oauth.find_grant(self._database, row.grant_id)
+            grant = grants.find(self._database, row.grant_id)
             if grant is not None and grant.client_id == client_id:
                 self.revoke(grant.id, because="revoked by the app", now=now)
             return
@@ -165,13 +169,13 @@ class Grants:
             # invalid token." RFC 7009 section 2.2
         if claims.client_id == client_id:
             self._certainly(
-                lambda session: oauth.revoke_access_token(session, claims.token_id, expires_at=claims.expires_at)
+                lambda session: tokens.revoke_access(session, claims.token_id, expires_at=claims.expires_at)
             )
             self._access.forget()
 
     def revoke(self, grant_id: str, *, because: str, now: datetime) -> bool:
         """End one grant; its access tokens are refused from the next request on."""
-        ended = self._certainly(lambda session: oauth.revoke_grant(session, grant_id, because=because, now=now))
+        ended = self._certainly(lambda session: grants.revoke(session, grant_id, because=because, now=now))
         self._access.forget()
         return ended
 
@@ -180,7 +184,7 @@ class Grants:
     ) -> int:
         """End all grants of a user, of a client, or of both together; how many."""
         ended = self._certainly(
-            lambda session: oauth.revoke_grants(session, because=because, now=now, user_id=user_id, client_id=client_id)
+            lambda session: grants.revoke_all(session, because=because, now=now, user_id=user_id, client_id=client_id)
         )
         self._access.forget()
         return ended
@@ -192,7 +196,7 @@ class Grants:
         grant = self._new_grant(
             user_id=user_id, client_id=client_id, scope=scope_text(scopes), now=now, lifetime=lifetime, redeemed_at=now
         )
-        self._database.atomically(lambda session: oauth.add_grant(session, grant))
+        self._database.atomically(lambda session: grants.add(session, grant))
         return self._tokens.issue(
             user_id=user_id, client_id=client_id, scopes=scopes, grant_id=grant.id, now=now, lifetime=lifetime
         )
@@ -245,7 +249,7 @@ class Grants:
             raise _refused(f"{reason}; grant {grant_id} revoked")
 
     def _live_grant(self, session: Session, grant_id: str, now: datetime) -> Grant:
-        grant = oauth.find_grant(session, grant_id)
+        grant = grants.find(session, grant_id)
         if grant is None or grant.revoked_at is not None or now >= grant.expires_at:
             raise _refused("grant ended")
         if users.find(session, grant.user_id) is None:
@@ -257,13 +261,13 @@ class Grants:
         allowed = timedelta(seconds=self._settings.refresh_reuse_seconds)
         if row.used_at is None or now - row.used_at >= allowed:
             return False
-        next_row = oauth.find_refresh_token(session, stored_hash(successor))
+        next_row = tokens.find_refresh(session, stored_hash(successor))
         return next_row is not None and next_row.used_at is None
 
     def _next_tokens(
         self, session: Session, grant: Grant, refresh_token: str, *, scope: str, now: datetime
     ) -> TokenAnswer:
-        oauth.add_refresh_token(
+        tokens.add_refresh(
             session,
             RefreshToken(
                 token_hash=stored_hash(refresh_token),

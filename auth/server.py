@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from auth import clients, metadata
+from auth import metadata
 from auth.access import AccessCheck
+from auth.clients import checked_client, new_client, read_registration
 from auth.errors import InvalidRequest, RegistrationClosed, RegistrationTokenWrong, TooManyRequests
 from auth.grants import Grants, TokenAnswer
 from auth.keys import KeyRing
@@ -19,9 +20,12 @@ from auth.sessions import IDLE, LIFETIME, Browser, Sessions
 from auth.settings import AuthSettings
 from auth.throttle import Throttles
 from auth.tokens import LEEWAY_SECONDS, AccessTokens
-from storage import oauth, users
+from storage import users
 from storage.database import Conflict, Database, Session
-from storage.oauth import Client, Connected, PendingRequest
+from storage.oauth import browsers, clients, expiry, grants, pending
+from storage.oauth.clients import Client
+from storage.oauth.grants import Connected
+from storage.oauth.pending import PendingRequest
 from storage.users import User
 
 BUILTIN_CLIENT = "bankdata-command-line"
@@ -104,14 +108,12 @@ class AuthorizationServer:
             raise RegistrationClosed()
         if self.settings.registration == "token" and not is_same(bearer or "", self.registration_token()):
             raise RegistrationTokenWrong(headers={"WWW-Authenticate": 'Bearer error="invalid_token"'})
-        asked = clients.read_registration(document)
+        asked = read_registration(document)
         self.sweep()
         address_hash = derived(self._addresses_key, address)
         self._refuse_floods(address_hash, now)
-        client = clients.new_client(
-            asked, client_id=new_client_id(), registered_by="self", address_hash=address_hash, now=now
-        )
-        self.database.atomically(lambda session: oauth.add_client(session, client))
+        client = new_client(asked, client_id=new_client_id(), registered_by="self", address_hash=address_hash, now=now)
+        self.database.atomically(lambda session: clients.add(session, client))
         return client
 
     def registration_token(self) -> str:
@@ -122,12 +124,12 @@ class AuthorizationServer:
         limit = self.settings.registrations_allowed
         if limit is not None:
             allowed, window = limit
-            unused = oauth.unused_clients(self.database, address_hash=address_hash, since=now - window)
+            unused = clients.unused(self.database, address_hash=address_hash, since=now - window)
             if len(unused) >= allowed:
                 free_at = unused[len(unused) - allowed] + window
                 wait = max(1, int((free_at - now).total_seconds()) + 1)
                 raise TooManyRequests(wait, "Too many clients were registered from this address. Try again later.")
-        if oauth.count_clients(self.database) >= CLIENTS_MAX:
+        if clients.count_self_registered(self.database) >= CLIENTS_MAX:
             raise TooManyRequests(3600, "Too many clients are registered here. Try again later.")
 
     # Sign-in and consent
@@ -137,7 +139,7 @@ class AuthorizationServer:
     ) -> str:
         """Remember a valid authorization request for this browser; the id that the pages carry."""
         now, secret = self.now(), new_secret()
-        if oauth.count_requests(self.database, browser.id_hash, now=now) >= REQUESTS_MAX:
+        if pending.count(self.database, browser.id_hash, now=now) >= REQUESTS_MAX:
             raise TooManyRequests(60, "Too many sign-ins are open in this browser.")
         request = PendingRequest(
             id_hash=stored_hash(secret),
@@ -151,13 +153,13 @@ class AuthorizationServer:
             expires_at=now + REQUEST_LIFETIME,
             used_at=None,
         )
-        self.database.atomically(lambda session: oauth.add_request(session, request))
+        self.database.atomically(lambda session: pending.add(session, request))
         return secret
 
     def open_request(self, browser: Browser, secret: str) -> tuple[PendingRequest, Client] | None:
         """The request behind an id, if it is this browser's and still open."""
-        request = oauth.find_request(self.database, stored_hash(secret), session_hash=browser.id_hash, now=self.now())
-        client = oauth.find_client(self.database, request.client_id) if request else None
+        request = pending.find(self.database, stored_hash(secret), session_hash=browser.id_hash, now=self.now())
+        client = clients.find(self.database, request.client_id) if request else None
         return (request, client) if request and client else None
 
     def decide(self, browser: Browser, secret: str, *, is_allowed: bool) -> tuple[PendingRequest, str | None] | None:
@@ -166,8 +168,8 @@ class AuthorizationServer:
         assert user_id is not None, "only a signed-in browser decides"
 
         def work(session: Session) -> tuple[PendingRequest, str | None] | None:
-            request = oauth.use_request(session, stored_hash(secret), session_hash=browser.id_hash, now=now)
-            if request is None or oauth.find_client(session, request.client_id) is None:
+            request = pending.use(session, stored_hash(secret), session_hash=browser.id_hash, now=now)
+            if request is None or clients.find(session, request.client_id) is None:
                 return None
             if not is_allowed:
                 return request, None
@@ -245,7 +247,7 @@ class AuthorizationServer:
 
     def find_client(self, client_id: str) -> Client | None:
         """The client, if it is registered."""
-        return oauth.find_client(self.database, client_id) if _is_name(client_id) else None
+        return clients.find(self.database, client_id) if _is_name(client_id) else None
 
     # Documents
 
@@ -265,7 +267,7 @@ class AuthorizationServer:
 
     def connections(self, user_id: str | None = None) -> list[Connected]:
         """The apps connected to a user, or to everybody, newest first."""
-        return oauth.connected(self.database, now=self.now(), user_id=user_id)
+        return grants.connected(self.database, now=self.now(), user_id=user_id)
 
     def revoke_grant(self, grant_id: str) -> bool:
         """End one grant; False when there is no live one of this id."""
@@ -296,31 +298,36 @@ class AuthorizationServer:
 
     def clients(self) -> list[Client]:
         """All registered clients, oldest first."""
-        return oauth.clients(self.database)
+        return clients.list_all(self.database)
 
     def add_client(self, name: str, redirect_uris: tuple[str, ...]) -> Client:
         """A client of the operator's, which never expires; raises OAuthError with the reason."""
-        client = clients.new_client(
-            clients.checked_client(name=name, redirect_uris=redirect_uris),
+        client = new_client(
+            checked_client(name=name, redirect_uris=redirect_uris),
             client_id=new_client_id(),
             registered_by="operator",
             address_hash=None,
             now=self.now(),
         )
-        self.database.atomically(lambda session: oauth.add_client(session, client))
+        self.database.atomically(lambda session: clients.add(session, client))
         return client
 
     def remove_client(self, client_id: str) -> int:
         """Delete a client and end its grants; how many. Raises ClientUnknown."""
-        if oauth.find_client(self.database, client_id) is None:
+        if clients.find(self.database, client_id) is None:
             raise ClientUnknown(ClientUnknown.__doc__)
         ended = self.grants.revoke_all(because="client removed", now=self.now(), client_id=client_id)
-        self.database.atomically(lambda session: oauth.remove_client(session, client_id))
+        self.database.atomically(lambda session: clients.remove(session, client_id))
         return ended
 
     def remove_user(self, user_id: str) -> None:
         """Delete all that the authorization server knows of a user; tokens are refused from now on."""
-        self.database.atomically(lambda session: oauth.remove_user(session, user_id))
+
+        def work(session: Session) -> None:
+            grants.remove_all(session, user_id)
+            browsers.remove_all(session, user_id)
+
+        self.database.atomically(work)
         self.access.forget()
 
     def password_was_set(self, user_id: str) -> None:
@@ -339,7 +346,7 @@ class AuthorizationServer:
         self._swept_at = now
         with suppress(Conflict):  # another process sweeps, or somebody changes a row: the next sweep finds it
             self.database.atomically(
-                lambda session: oauth.sweep(
+                lambda session: expiry.sweep(
                     session,
                     now=now,
                     hour_ago=now - timedelta(hours=1),
@@ -350,8 +357,8 @@ class AuthorizationServer:
             )
 
     def _ensure_builtin_client(self, session: Session) -> None:
-        if oauth.find_client(session, BUILTIN_CLIENT) is None:
-            oauth.add_client(
+        if clients.find(session, BUILTIN_CLIENT) is None:
+            clients.add(
                 session,
                 Client(
                     id=BUILTIN_CLIENT,

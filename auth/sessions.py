@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from auth.secret_text import derived, is_same, new_secret, stored_hash
-from storage import oauth
 from storage.database import Conflict, Database, Session
-from storage.oauth import BrowserSession
+from storage.oauth import browsers, pending
+from storage.oauth.browsers import BrowserSession
 
 IDLE = timedelta(hours=12)
 LIFETIME = timedelta(days=7)
@@ -35,12 +35,12 @@ class Sessions:
         """The live session of a cookie."""
         if not secret or len(secret) > 100:
             return None
-        row = oauth.find_session(self._database, stored_hash(secret))
+        row = browsers.find(self._database, stored_hash(secret))
         if row is None or now - row.seen_at >= IDLE or now - row.created_at >= LIFETIME:
             return None
         if now - row.seen_at >= SEEN_EVERY:
             with suppress(Conflict):  # another tab was seen at the same moment
-                self._database.atomically(lambda session: oauth.see_session(session, row.id_hash, now=now))
+                self._database.atomically(lambda session: browsers.see(session, row.id_hash, now=now))
         return Browser(secret=secret, id_hash=row.id_hash, user_id=row.user_id)
 
     def start(self, *, now: datetime) -> Browser:
@@ -57,12 +57,12 @@ class Sessions:
 
     def end(self, browser: Browser) -> None:
         """Sign out."""
-        self._database.atomically(lambda session: oauth.remove_session(session, browser.id_hash))
+        self._database.atomically(lambda session: browsers.remove(session, browser.id_hash))
 
     def end_others(self, user_id: str, *, but: Browser | None) -> None:
         """Sign a user out of all other browsers."""
         kept = but.id_hash if but else ""
-        self._database.atomically(lambda session: oauth.remove_sessions(session, user_id, but=kept))
+        self._database.atomically(lambda session: browsers.remove_all(session, user_id, but=kept))
 
     def form_token(self, browser: Browser, purpose: str) -> str:
         """What a form must carry: HMAC of session and purpose."""
@@ -91,14 +91,12 @@ class Sessions:
     def _replaced(self, session: Session, before: Browser | None, user_id: str | None, now: datetime) -> Browser:
         browser = self._add(session, user_id, now)
         if before is not None:
-            oauth.move_requests(session, from_session=before.id_hash, to_session=browser.id_hash)
-            oauth.remove_session(session, before.id_hash)
+            pending.move(session, from_session=before.id_hash, to_session=browser.id_hash)
+            browsers.remove(session, before.id_hash)
         return browser
 
     def _add(self, session: Session, user_id: str | None, now: datetime) -> Browser:
         secret = new_secret()
         browser = Browser(secret=secret, id_hash=stored_hash(secret), user_id=user_id)
-        oauth.add_session(
-            session, BrowserSession(id_hash=browser.id_hash, user_id=user_id, created_at=now, seen_at=now)
-        )
+        browsers.add(session, BrowserSession(id_hash=browser.id_hash, user_id=user_id, created_at=now, seen_at=now))
         return browser

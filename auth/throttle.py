@@ -6,9 +6,9 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from auth.secret_text import derived
-from storage import oauth
 from storage.database import Conflict, Database, Session
-from storage.oauth import Throttle
+from storage.oauth import throttles
+from storage.oauth.throttles import Throttle
 
 ACCOUNT_FAILURES = 5  # the first ones are free: people mistype
 ADDRESS_FAILURES = 100  # a whole family or office may share one
@@ -42,7 +42,7 @@ class Throttles:
         if browser:
             subjects.append(self._subject("browser", browser))
         with self._lock, suppress(Conflict):
-            self._database.atomically(lambda session: oauth.clear_throttles(session, subjects))
+            self._database.atomically(lambda session: throttles.clear(session, subjects))
 
     def _subjects(self, name: str, address: str, browser: str | None) -> list[tuple[str, int]]:
         if browser:
@@ -56,16 +56,16 @@ class Throttles:
         return derived(self._key, f"{kind}:{value}")
 
     def _remaining(self, subject: str, now: datetime) -> timedelta:
-        known = oauth.throttle(self._database, subject)
+        known = throttles.find(self._database, subject)
         return max(known.blocked_until - now, timedelta()) if known else timedelta()
 
 
 def _counted(subject: str, free: int, now: datetime) -> Callable[[Session], None]:
     def work(session: Session) -> None:
-        known = oauth.throttle(session, subject)
+        known = throttles.find(session, subject)
         is_fresh = known is None or now - known.updated_at > FORGOTTEN_AFTER
         failures = 1 if known is None or is_fresh else known.failures + 1
         wait = min(FIRST_WAIT * 2 ** min(failures - free, 10), WAIT_MAX) if failures >= free else timedelta()
-        oauth.set_throttle(session, subject, Throttle(failures=failures, blocked_until=now + wait, updated_at=now))
+        throttles.keep(session, subject, Throttle(failures=failures, blocked_until=now + wait, updated_at=now))
 
     return work

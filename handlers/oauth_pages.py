@@ -13,7 +13,8 @@ from auth.sessions import Browser
 from handlers.account_pages import account_routes
 from handlers.limits import Limiter, Rate
 from handlers.oauth_html import Mistake, Site, Visit, file_routes
-from storage.oauth import Client, PendingRequest
+from storage.oauth.clients import Client
+from storage.oauth.pending import PendingRequest
 
 
 def page_routes(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | None) -> list[BaseRoute]:

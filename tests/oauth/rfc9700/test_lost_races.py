@@ -9,8 +9,9 @@ from starlette.requests import ClientDisconnect
 from auth import access
 from auth.errors import InvalidGrant, InvalidToken
 from handlers.oauth import refused
-from storage import oauth, users
+from storage import users
 from storage.database import Conflict
+from storage.oauth import codes, tokens
 
 
 def second(*_: object, **__: object) -> bool:
@@ -22,19 +23,20 @@ def conflict(*_: object, **__: object) -> None:
 
 
 @pytest.mark.requirement("oauth.races")
-@pytest.mark.parametrize("name", ["use_code", "use_refresh_token"])
+@pytest.mark.parametrize("secret", ["code", "refresh token"])
 def test_whom_the_store_calls_second_gets_nothing_and_ends_the_family(
-    fresh: Any, monkeypatch: pytest.MonkeyPatch, name: str
+    fresh: Any, monkeypatch: pytest.MonkeyPatch, secret: str
 ) -> None:
-    tokens = fresh.tokens()
-    code, verifier = fresh.browser().code(tokens["client_id"])
-    monkeypatch.setattr(oauth, name, second)
-    if name == "use_code":
-        answer = fresh.redeem(code, verifier, tokens["client_id"])
+    issued = fresh.tokens()
+    code, verifier = fresh.browser().code(issued["client_id"])
+    if secret == "code":
+        monkeypatch.setattr(codes, "use", second)
+        answer = fresh.redeem(code, verifier, issued["client_id"])
     else:
-        answer = fresh.refresh(tokens["refresh_token"], tokens["client_id"])
+        monkeypatch.setattr(tokens, "use_refresh", second)
+        answer = fresh.refresh(issued["refresh_token"], issued["client_id"])
     assert answer.json()["error"] == "invalid_grant"
-    assert (fresh.api(tokens["access_token"]).status_code == 401) == (name == "use_refresh_token")
+    assert (fresh.api(issued["access_token"]).status_code == 401) == (secret == "refresh token")
 
 
 @pytest.mark.requirement("oauth.races")

@@ -1,0 +1,87 @@
+"""The apps that may ask users for access."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from storage.database import Row, Session, as_json
+from storage.oauth.moments import aware, in_utc, with_moments
+
+RegisteredBy = Literal["self", "operator", "builtin"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """An app that may ask users for access."""
+
+    id: str
+    name: str
+    redirect_uris: tuple[str, ...]
+    metadata: dict[str, Any]
+    registered_by: RegisteredBy
+    address_hash: str | None
+    created_at: datetime
+    used_at: datetime | None
+
+
+def find(session: Session, client_id: str) -> Client | None:
+    """The client of this id."""
+    rows = session.rows("SELECT * FROM oauth_clients WHERE id = $1", client_id)
+    return _client(rows[0]) if rows else None
+
+
+def list_all(session: Session) -> list[Client]:
+    """All clients, oldest first."""
+    return [_client(row) for row in session.rows("SELECT * FROM oauth_clients ORDER BY created_at, id")]
+
+
+def add(session: Session, client: Client) -> None:
+    """Store a client; raises Conflict when the id is taken."""
+    session.execute(
+        "INSERT INTO oauth_clients (id, name, redirect_uris, metadata, registered_by, address_hash, created_at,"
+        " used_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        client.id,
+        client.name,
+        as_json(list(client.redirect_uris)),
+        as_json(client.metadata),
+        client.registered_by,
+        client.address_hash,
+        in_utc(client.created_at),
+        in_utc(client.used_at),
+    )
+
+
+def remove(session: Session, client_id: str) -> bool:
+    """Delete a client with its requests; its grants are revoked by the caller first."""
+    session.execute("DELETE FROM oauth_requests WHERE client_id = $1", client_id)
+    return session.execute("DELETE FROM oauth_clients WHERE id = $1", client_id) > 0
+
+
+def unused(session: Session, *, address_hash: str, since: datetime) -> list[datetime]:
+    """When this address registered clients that nobody has allowed yet, oldest first."""
+    rows = session.rows(
+        "SELECT created_at FROM oauth_clients WHERE address_hash = $1 AND created_at > $2 AND used_at IS NULL"
+        " ORDER BY created_at",
+        address_hash,
+        in_utc(since),
+    )
+    return [aware(row["created_at"]) for row in rows]
+
+
+def count_self_registered(session: Session) -> int:
+    """How many clients registered themselves."""
+    rows = session.rows("SELECT count(*) AS number FROM oauth_clients WHERE registered_by = 'self'")
+    return int(rows[0]["number"])
+
+
+def mark_used(session: Session, client_id: str, *, now: datetime) -> None:
+    """A user allowed it: it no longer expires and no longer counts against its address."""
+    session.execute("UPDATE oauth_clients SET used_at = $2 WHERE id = $1 AND used_at IS NULL", client_id, in_utc(now))
+
+
+def _client(row: Row) -> Client:
+    row = with_moments(row, "created_at", "used_at")
+    return Client(
+        **{**row, "redirect_uris": tuple(json.loads(row["redirect_uris"])), "metadata": json.loads(row["metadata"])}
+    )

@@ -1,0 +1,151 @@
+"""Grants: what a user allowed an app, the family that all its tokens belong to."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from storage.database import Row, Session
+from storage.oauth.moments import aware, in_utc, with_moments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """One connection of one app to one user; all tokens of the family carry its id."""
+
+    id: str
+    user_id: str
+    client_id: str
+    scope: str
+    created_at: datetime
+    expires_at: datetime
+    redeemed_at: datetime | None
+    revoked_at: datetime | None
+    revoked_because: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connected:
+    """A live grant as people see it."""
+
+    grant: Grant
+    client_name: str
+    user_name: str
+    last_used_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Whether tokens of a grant are still good for something."""
+
+    user_id: str
+    is_live: bool
+    expires_at: datetime
+    has_subscription: bool
+
+
+def add(session: Session, grant: Grant) -> None:
+    """Store a grant."""
+    session.execute(
+        "INSERT INTO oauth_grants (id, user_id, client_id, scope, created_at, expires_at, redeemed_at, revoked_at,"
+        " revoked_because) VALUES ($1, $2, $3, $4, $5, $6, $7, NULL, NULL)",
+        grant.id,
+        grant.user_id,
+        grant.client_id,
+        grant.scope,
+        in_utc(grant.created_at),
+        in_utc(grant.expires_at),
+        in_utc(grant.redeemed_at),
+    )
+
+
+def find(session: Session, grant_id: str) -> Grant | None:
+    """The grant, live or not."""
+    rows = session.rows("SELECT * FROM oauth_grants WHERE id = $1", grant_id)
+    return _grant(rows[0]) if rows else None
+
+
+def redeem(session: Session, grant_id: str, *, now: datetime) -> None:
+    """The app has fetched its first tokens."""
+    session.execute("UPDATE oauth_grants SET redeemed_at = $2 WHERE id = $1", grant_id, in_utc(now))
+
+
+def revoke(session: Session, grant_id: str, *, because: str, now: datetime) -> bool:
+    """End a grant with all its tokens; False when it had ended before or never was."""
+    changed = session.execute(
+        "UPDATE oauth_grants SET revoked_at = $2, revoked_because = $3 WHERE id = $1 AND revoked_at IS NULL",
+        grant_id,
+        in_utc(now),
+        because,
+    )
+    return changed > 0
+
+
+def revoke_all(
+    session: Session, *, because: str, now: datetime, user_id: str | None = None, client_id: str | None = None
+) -> int:
+    """End all live grants of a user, of a client, or of both together; how many."""
+    return session.execute(
+        "UPDATE oauth_grants SET revoked_at = $1, revoked_because = $2 WHERE revoked_at IS NULL"
+        " AND (CAST($3 AS TEXT) IS NULL OR user_id = $3) AND (CAST($4 AS TEXT) IS NULL OR client_id = $4)",
+        in_utc(now),
+        because,
+        user_id,
+        client_id,
+    )
+
+
+def remove_all(session: Session, user_id: str) -> None:
+    """Delete a user's grants with their codes and refresh tokens."""
+    session.execute(
+        "DELETE FROM oauth_refresh_tokens WHERE grant_id IN (SELECT id FROM oauth_grants WHERE user_id = $1)", user_id
+    )
+    session.execute(
+        "DELETE FROM oauth_codes WHERE grant_id IN (SELECT id FROM oauth_grants WHERE user_id = $1)", user_id
+    )
+    session.execute("DELETE FROM oauth_grants WHERE user_id = $1", user_id)
+
+
+def connected(session: Session, *, now: datetime, user_id: str | None = None) -> list[Connected]:
+    """The live grants whose tokens were fetched, newest first; of one user, or of everybody."""
+    rows = session.rows(
+        "SELECT g.*, c.name AS client_name, u.name AS user_name,"
+        " (SELECT max(t.issued_at) FROM oauth_refresh_tokens t WHERE t.grant_id = g.id) AS last_used_at"
+        " FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id JOIN users u ON u.id = g.user_id"
+        " WHERE g.revoked_at IS NULL AND g.redeemed_at IS NOT NULL AND g.expires_at > $1"
+        " AND (CAST($2 AS TEXT) IS NULL OR g.user_id = $2) ORDER BY g.created_at DESC, g.id",
+        in_utc(now),
+        user_id,
+    )
+    return [_connected(row) for row in rows]
+
+
+def standing(session: Session, grant_id: str) -> Standing | None:
+    """Whether a grant and its user still stand; None when either is gone."""
+    rows = session.rows(
+        "SELECT g.user_id, g.revoked_at, g.expires_at, u.has_subscription"
+        " FROM oauth_grants g JOIN users u ON u.id = g.user_id WHERE g.id = $1",
+        grant_id,
+    )
+    if not rows:
+        return None
+    row = rows[0]
+    return Standing(
+        user_id=row["user_id"],
+        is_live=row["revoked_at"] is None,
+        expires_at=aware(row["expires_at"]),
+        has_subscription=row["has_subscription"],
+    )
+
+
+def _grant(row: Row) -> Grant:
+    return Grant(**with_moments(row, "created_at", "expires_at", "redeemed_at", "revoked_at"))
+
+
+def _connected(row: Row) -> Connected:
+    row = dict(row)
+    client_name, user_name, last_used_at = row.pop("client_name"), row.pop("user_name"), row.pop("last_used_at")
+    return Connected(
+        grant=_grant(row),
+        client_name=client_name,
+        user_name=user_name,
+        last_used_at=aware(last_used_at) if last_used_at else None,
+    )

@@ -1,0 +1,86 @@
+"""Authorization requests that wait for the user's answer, each bound to one browser session."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from storage.database import Row, Session
+from storage.oauth.moments import in_utc, with_moments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingRequest:
+    """An authorization request that waits for the user, bound to one browser session."""
+
+    id_hash: str
+    session_hash: str
+    client_id: str
+    redirect_uri: str
+    scope: str
+    state: str | None
+    code_challenge: str
+    created_at: datetime
+    expires_at: datetime
+    used_at: datetime | None
+
+
+def add(session: Session, request: PendingRequest) -> None:
+    """Store a request."""
+    session.execute(
+        "INSERT INTO oauth_requests (id_hash, session_hash, client_id, redirect_uri, scope, state, code_challenge,"
+        " created_at, expires_at, used_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, NULL)",
+        request.id_hash,
+        request.session_hash,
+        request.client_id,
+        request.redirect_uri,
+        request.scope,
+        request.state,
+        request.code_challenge,
+        in_utc(request.created_at),
+        in_utc(request.expires_at),
+    )
+
+
+def find(session: Session, id_hash: str, *, session_hash: str, now: datetime) -> PendingRequest | None:
+    """The open request of this id, if it belongs to this browser."""
+    rows = session.rows(
+        "SELECT * FROM oauth_requests WHERE id_hash = $1 AND session_hash = $2 AND used_at IS NULL AND expires_at > $3",
+        id_hash,
+        session_hash,
+        in_utc(now),
+    )
+    return _request(rows[0]) if rows else None
+
+
+def use(session: Session, id_hash: str, *, session_hash: str, now: datetime) -> PendingRequest | None:
+    """The same, and from now on it is used; None for everybody but the first."""
+    rows = session.rows(
+        "UPDATE oauth_requests SET used_at = $3"
+        " WHERE id_hash = $1 AND session_hash = $2 AND used_at IS NULL AND expires_at > $3 RETURNING *",
+        id_hash,
+        session_hash,
+        in_utc(now),
+    )
+    return _request(rows[0]) if rows else None
+
+
+def count(session: Session, session_hash: str, *, now: datetime) -> int:
+    """How many open requests a browser has."""
+    rows = session.rows(
+        "SELECT count(*) AS number FROM oauth_requests WHERE session_hash = $1 AND used_at IS NULL AND expires_at > $2",
+        session_hash,
+        in_utc(now),
+    )
+    return int(rows[0]["number"])
+
+
+def move(session: Session, *, from_session: str, to_session: str) -> None:
+    """Sign-in gives a browser a new session; its open requests come along."""
+    session.execute(
+        "UPDATE oauth_requests SET session_hash = $2 WHERE session_hash = $1 AND used_at IS NULL",
+        from_session,
+        to_session,
+    )
+
+
+def _request(row: Row) -> PendingRequest:
+    return PendingRequest(**with_moments(row, "created_at", "expires_at", "used_at"))

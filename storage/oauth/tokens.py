@@ -1,0 +1,62 @@
+"""Refresh tokens, one link of a grant's chain each, and access tokens that were revoked alone."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from storage.database import Session
+from storage.oauth.moments import in_utc, with_moments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshToken:
+    """One link in the chain of a grant."""
+
+    token_hash: str
+    grant_id: str
+    issued_at: datetime
+    expires_at: datetime
+    used_at: datetime | None
+
+
+def add_refresh(session: Session, token: RefreshToken) -> None:
+    """Store a refresh token."""
+    session.execute(
+        "INSERT INTO oauth_refresh_tokens (token_hash, grant_id, issued_at, expires_at, used_at)"
+        " VALUES ($1, $2, $3, $4, NULL)",
+        token.token_hash,
+        token.grant_id,
+        in_utc(token.issued_at),
+        in_utc(token.expires_at),
+    )
+
+
+def find_refresh(session: Session, token_hash: str) -> RefreshToken | None:
+    """The refresh token, used or not."""
+    rows = session.rows("SELECT * FROM oauth_refresh_tokens WHERE token_hash = $1", token_hash)
+    return RefreshToken(**with_moments(rows[0], "issued_at", "expires_at", "used_at")) if rows else None
+
+
+def use_refresh(session: Session, token_hash: str, *, now: datetime) -> bool:
+    """True for exactly one caller."""
+    return bool(
+        session.rows(
+            "UPDATE oauth_refresh_tokens SET used_at = $2 WHERE token_hash = $1 AND used_at IS NULL RETURNING grant_id",
+            token_hash,
+            in_utc(now),
+        )
+    )
+
+
+def revoke_access(session: Session, token_id: str, *, expires_at: datetime) -> None:
+    """One access token ends before its time."""
+    session.execute(
+        "INSERT INTO oauth_revoked_tokens (token_id, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+        token_id,
+        in_utc(expires_at),
+    )
+
+
+def revoked_access(session: Session, *, now: datetime) -> frozenset[str]:
+    """The ids of access tokens that were revoked alone and have not expired."""
+    rows = session.rows("SELECT token_id FROM oauth_revoked_tokens WHERE expires_at > $1", in_utc(now))
+    return frozenset(row["token_id"] for row in rows)
