@@ -6,7 +6,7 @@ from uuid import uuid5
 
 from auth.scopes import SCOPES
 from connectors.demo.households import USERS, DemoUser
-from handlers.commands import first_sync
+from handlers.commands.syncs import first_sync
 from handlers.control import CommandError, Report
 from handlers.services import IS_DEMO, Services
 from storage import connections, memory, users

@@ -10,7 +10,7 @@ import currency_converter
 import pytest
 
 from handlers.cli import main
-from handlers.commands import holds_more_than_statements
+from handlers.commands.connections import holds_more_than_statements
 from tests.cli.conftest import Done, Run, bankdata
 from tests.service.conftest import Served
 

@@ -17,8 +17,9 @@ from auth.scopes import SCOPES
 from connectors import limits
 from connectors.demo.households import USERS
 from connectors.writers import camt053, csv_statement, mt940, ofx
-from handlers import commands, demo
+from handlers import demo
 from handlers.app import CONTRACT_FILE
+from handlers.commands import perform
 from handlers.control import CommandError
 from handlers.imports import import_files
 from handlers.server import application
@@ -34,6 +35,7 @@ CONTRACT: dict[str, Any] = json.loads(CONTRACT_FILE.read_bytes())
 SCHEMAS = CONTRACT["components"]["schemas"]
 LONG = "Überlänge-" * 120
 MADE = datetime(2026, 11, 20, 12, 0, 0)  # noqa: DTZ001 - writers take the store's UTC without zone
+ANN = {"name": "ann", "password": "vier alte Fahrräder", "is_generated": False, "has_subscription": True}
 
 
 class Silent:
@@ -141,9 +143,7 @@ def test_a_file_of_endless_texts_is_answered_within_the_contract(tmp_path: Path,
         WRITERS[name](hostile(), stream)
 
     def prepare(services: Services) -> None:
-        commands.users_add(
-            services, Silent(), name="ann", password="vier alte Fahrräder", is_generated=False, has_subscription=True
-        )
+        perform(services, "users add", ANN, Silent())
         import_files(services, Silent(), user=users.named(services.database, "ann"), files=[str(file)])
 
     with in_process(tmp_path / "data", prepare) as served:
@@ -173,20 +173,18 @@ def test_a_currency_that_is_no_code_is_refused_at_the_import(currency: str) -> N
 
 
 @pytest.mark.requirement("contract.bounds")
-@pytest.mark.parametrize("command", ["connect", "connect_folder", "import_"])
+@pytest.mark.parametrize("command", ["connect", "connect folder", "import"])
 def test_the_name_of_a_bank_is_as_short_as_those_that_readers_let_through(tmp_path: Path, command: str) -> None:
     def prepare(services: Services) -> None:
-        commands.users_add(
-            services, Silent(), name="ann", password="vier alte Fahrräder", is_generated=False, has_subscription=True
-        )
+        perform(services, "users add", ANN, Silent())
         name = "x" * 141
         arguments: dict[str, dict[str, Any]] = {
             "connect": {"connector": "demo", "bank": name, "settings": {}, "fault": None},
-            "connect_folder": {"folder": str(tmp_path), "bank": name},
-            "import_": {"files": [], "connection": name, "is_dry_run": False, "is_json": False},
+            "connect folder": {"folder": str(tmp_path), "bank": name},
+            "import": {"files": [], "connection": name, "is_dry_run": False, "is_json": False},
         }
         with pytest.raises(CommandError, match="at most 140 characters"):
-            getattr(commands, command)(services, Silent(), user="ann", **arguments[command])
+            perform(services, command, {"user": "ann", **arguments[command]}, Silent())
 
     with in_process(tmp_path / "data", prepare) as served:
         assert served.read("/accounts", served.token("ann")) == {"accounts": []}

@@ -1,0 +1,60 @@
+"""What the command line can do, by name: functions over an open service, in this process or inside a running server."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from connectors.csv_profiles import ProfileError
+from handlers.commands import access, connections, files, rates, rules, syncs, upkeep, users
+from handlers.control import CommandError, Report
+from handlers.services import Services
+from storage.database import Conflict, StoreError
+
+Command = Callable[..., None]
+"""`def name(services, report, *, ...)`; raises CommandError."""
+
+COMMANDS: Mapping[str, Command] = {
+    "users add": users.add_user,
+    "users list": users.list_users,
+    "users passwd": users.change_password,
+    "users subscription": users.set_subscription,
+    "users currency": users.set_currency,
+    "users remove": users.remove_user,
+    "connect": connections.connect_bank,
+    "connect folder": connections.connect_folder,
+    "connections list": connections.list_connections,
+    "connections remove": connections.remove_connection,
+    "sync": syncs.sync,
+    "import": files.import_statements,
+    "export": files.export_bookings,
+    "rules add": rules.add_rules,
+    "rules list": rules.list_rules,
+    "rules remove": rules.remove_rule,
+    "rules apply": rules.apply_rules,
+    "correct": rules.correct_category,
+    "rates update": rates.update,
+    "token": access.print_token,
+    "clients list": access.list_clients,
+    "clients add": access.add_client,
+    "clients remove": access.remove_client,
+    "grants list": access.list_grants,
+    "grants revoke": access.revoke_grant,
+    "keys rotate": access.rotate_keys,
+    "registration-token": access.print_registration_token,
+    "check": upkeep.check,
+    "backup": upkeep.back_up,
+    "compact": upkeep.compact,
+    "clock advance": upkeep.advance_clock,
+}
+
+
+def perform(services: Services, name: str, arguments: Mapping[str, Any], report: Report) -> None:
+    """Carry out a command by name; every expected failure becomes a CommandError."""
+    try:
+        COMMANDS[name](services, report, **arguments)
+    except (StoreError, ProfileError) as error:
+        raise CommandError(str(error)) from error
+    except OSError as error:
+        named = f"{error.filename}: " if error.filename else ""
+        raise CommandError(f"{named}{error.strerror or error}.") from error
+    except Conflict as error:
+        raise CommandError("Something else changed the same data at the same time. Try again.") from error

@@ -1,0 +1,70 @@
+"""What apps need to read, and what takes it away again: tokens, clients, grants, keys."""
+
+from datetime import timedelta
+
+from auth.errors import OAuthError
+from auth.scopes import SCOPES
+from auth.server import ClientUnknown
+from handlers.control import CommandError, Report
+from handlers.services import Services
+from storage import users
+
+
+def print_token(services: Services, report: Report, *, user: str, scope: str, seconds: int) -> None:
+    """An access token, alone on standard output."""
+    scopes = frozenset(scope.split())
+    if not scopes or not scopes <= frozenset(SCOPES):
+        raise CommandError(f"--scope takes one or more of {', '.join(SCOPES)}, separated by blanks.")
+    owner = users.named(services.database, user)
+    try:
+        issued = services.authorization.issue_token(owner.id, scopes, timedelta(seconds=seconds))
+    except OAuthError as error:
+        raise CommandError(error.description) from error
+    report.line(issued)
+
+
+def list_clients(services: Services, report: Report) -> None:
+    """The OAuth clients that are registered."""
+    for client in services.authorization.clients():
+        report.line(f"{client.id}\t{client.name}\t{client.registered_by}\t{' '.join(client.redirect_uris)}")
+
+
+def add_client(services: Services, report: Report, *, name: str, redirect_uris: list[str]) -> None:
+    """A client that the operator vouches for; its id."""
+    try:
+        report.line(services.authorization.add_client(name, tuple(redirect_uris)).id)
+    except OAuthError as error:
+        raise CommandError(error.description) from error
+
+
+def remove_client(services: Services, report: Report, *, client_id: str) -> None:
+    """Delete a client and end its grants."""
+    try:
+        ended = services.authorization.remove_client(client_id)
+    except ClientUnknown as error:
+        raise CommandError("There is no client of this id. `bankdata clients list` shows them.") from error
+    report.note(f"Removed the client and ended {ended} grant{'' if ended == 1 else 's'}.")
+
+
+def list_grants(services: Services, report: Report, *, user: str | None) -> None:
+    """Which apps are connected to whom."""
+    wanted = users.named(services.database, user).id if user else None
+    for each in services.authorization.connections(wanted):
+        report.line(f"{each.grant.id}\t{each.user_name}\t{each.client_name}\t{each.grant.scope}")
+
+
+def revoke_grant(services: Services, report: Report, *, grant_id: str) -> None:
+    """End a grant: its tokens stop working at once."""
+    if not services.authorization.revoke_grant(grant_id):
+        raise CommandError("There is no live grant of this id. `bankdata grants list` shows them.")
+    report.note("Revoked.")
+
+
+def rotate_keys(services: Services, report: Report) -> None:
+    """A new signing key; tokens of the old one live out their hour."""
+    report.line(services.authorization.rotate_keys())
+
+
+def print_registration_token(services: Services, report: Report) -> None:
+    """The initial access token that BANKDATA_REGISTRATION=token asks for."""
+    report.line(services.authorization.registration_token())

@@ -1,0 +1,124 @@
+"""Bank connections: made with a first sync or renewed, listed, ended."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from connectors import limits
+from connectors.connector import SourceError
+from connectors.folder import Folder, checked_folder, is_waiting
+from connectors.statements import format_name
+from handlers.commands.syncs import first_sync
+from handlers.control import CommandError, Report
+from handlers.services import Services
+from storage import connections, users
+from storage.connections import StoredConnection
+from storage.database import Session
+from storage.users import User
+
+
+def connect_bank(
+    services: Services,
+    report: Report,
+    *,
+    connector: str,
+    user: str,
+    bank: str | None,
+    settings: Mapping[str, Any],
+    fault: str | None,
+) -> None:
+    """A bank connection with its first sync; a fault shows from the next sync on. Connecting again renews it."""
+    name = bank_name(bank or "Musterbank")
+    owner = users.named(services.database, user)
+    wanted = {**settings, "bank_name": name}
+    stored = _connected(services, owner, connector=connector, bank_name=name, settings=wanted)
+    if first_sync(services, report, stored) is None:
+        report.note(f"{name} was synced recently and is up to date.")
+    if fault:
+        connections.set_settings(services.database, stored.id, {**stored.settings, "fault": fault})
+        report.note(f"The next sync of {name} will show: {fault}.")
+
+
+def connect_folder(services: Services, report: Report, *, folder: str, user: str, bank: str | None) -> None:
+    """A folder whose statement files every sync reads. Connecting it again renews the connection."""
+    owner = users.named(services.database, user)
+    try:
+        path = checked_folder(folder)
+    except SourceError as error:
+        raise CommandError(str(error)) from error
+    name = bank_name(bank or path.name)
+    _check_that_all_may_be_moved(services, path)
+    for each in connections.of_user(services.database, owner.id):
+        if (each.connector, each.bank_name) == (Folder.name, name) and each.settings["folder"] != str(path):
+            raise CommandError(
+                f"{name} is connected to {each.settings['folder']} already. Name this one otherwise with --bank."
+            )
+    stored = _connected(services, owner, connector=Folder.name, bank_name=name, settings={"folder": str(path)})
+    job = first_sync(services, report, stored)
+    if job is None:
+        report.note(f"{name} was synced recently; its next sync reads what is new.")
+        return
+    report.line(f"{stored.bank_name}: {job.new_transactions} new transactions")
+
+
+def list_connections(services: Services, report: Report, *, user: str | None) -> None:
+    """The bank connections with their state."""
+    for each in [users.named(services.database, user)] if user else users.everyone(services.database):
+        for connection in connections.of_user(services.database, each.id):
+            report.line(
+                f"{connection.id}\t{each.name}\t{connection.bank_name}\t{connection.connector}\t{connection.status}"
+            )
+
+
+def remove_connection(services: Services, report: Report, *, user: str, connection_id: str) -> None:
+    """End a connection; what it brought stays readable."""
+    owner = users.named(services.database, user)
+    if connection_id not in {each.id for each in connections.of_user(services.database, owner.id)}:
+        raise CommandError("The user has no connection of this id. `bankdata connections list` shows them.")
+    connections.remove(services.database, owner.id, connection_id)
+    report.note("Removed. Its accounts and transactions stay; connecting the bank again renews it.")
+
+
+def bank_name(text: str) -> str:
+    """What clients see as bankName: one line, and no longer than a name that a statement may hold."""
+    if len(text) > limits.NAME_CHARACTERS_MAX or not text.isprintable():
+        raise CommandError(f"The name of a bank has at most {limits.NAME_CHARACTERS_MAX} characters, all printable.")
+    return text
+
+
+def holds_more_than_statements(folder: Path, kept: Iterable[Path]) -> bool:
+    """Whether the folder is one of those that must stay as they are, or one above them: a sync puts away all files."""
+    return any(each.resolve().is_relative_to(folder) for each in kept)
+
+
+def _check_that_all_may_be_moved(services: Services, folder: Path) -> None:
+    kept = [Path.home(), services.settings.data_dir, services.settings.store_path.parent]
+    if holds_more_than_statements(folder, kept):
+        raise CommandError(f"Every file in {folder} would be moved. Give the connection a folder of its own.")
+    strangers = [each.name for each in sorted(folder.iterdir()) if is_waiting(each) and format_name(each) is None]
+    if strangers:
+        raise CommandError(
+            f"{folder} holds files that are no statements, {strangers[0]!r} for one, and a sync puts away all it finds."
+            " Give the connection a folder of its own."
+        )
+
+
+def _connected(
+    services: Services, owner: User, *, connector: str, bank_name: str, settings: Mapping[str, Any]
+) -> StoredConnection:
+    """The connection of this name, new or renewed (decision 62), without a fault."""
+
+    def work(session: Session) -> StoredConnection:
+        known = connections.add(
+            session,
+            user_id=owner.id,
+            user_name=owner.name,
+            connector=connector,
+            bank_name=bank_name,
+            settings=dict(settings),
+            now=services.clock.now(),
+        )
+        kept = {name: value for name, value in known.settings.items() if name != "fault"}
+        return connections.renew(session, known, settings={**kept, **settings})
+
+    return services.database.atomically(work)

@@ -1,0 +1,20 @@
+"""Newer reference rates for sums over several currencies."""
+
+from pathlib import Path
+
+from connectors.connector import SourceError
+from connectors.ecb import update_rates
+from handlers.control import CommandError, Report
+from handlers.services import Services
+
+
+def update(services: Services, report: Report, *, file: str) -> None:
+    """Newer reference rates of the European Central Bank."""
+    try:
+        rates = update_rates(Path(file), folder=services.settings.data_dir)
+    except SourceError as error:
+        raise CommandError(f"{file}: {error}") from error
+    except OSError as error:
+        raise CommandError(f"{file}: {error.strerror or error}.") from error
+    services.forget_rates()
+    report.line(f"Reference rates up to {rates['day'].max()!s}.")

@@ -1,0 +1,91 @@
+"""A user's own rules and corrections: added, listed, removed, and applied to what is stored."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from analytics.merchants import is_intermediary
+from analytics.rules import InvalidRule, correction_key, parse_rules, render_rules
+from handlers.control import CommandError, Report
+from handlers.detection import detect_after_import
+from handlers.services import Services
+from storage import journal, rules, transactions, users
+from storage.database import Transaction
+from storage.derivation import derive_again
+from storage.users import User
+
+
+def add_rules(services: Services, report: Report, *, user: str, text: str) -> None:
+    """Append rules (JSON lines); each keeps or gets an id."""
+    owner = users.named(services.database, user)
+    known = rules.of_user(services.database, owner.id)
+    try:
+        added = parse_rules(text)
+        taken = {rule.id for rule in known}
+        numbered = [replace(rule, id=_free_id(rule.id, taken)) for rule in added]
+        parse_rules(render_rules([*known, *numbered]))  # the whole must be a valid file, too
+    except InvalidRule as error:
+        raise CommandError(str(error)) from error
+    rules.keep(services.database, owner.id, [*known, *numbered])
+    report.note(f"Added {len(added)}. They act from now on; `bankdata rules apply` rereads what is stored.")
+
+
+def list_rules(services: Services, report: Report, *, user: str) -> None:
+    """The rules in their order, as JSON lines that can be added again."""
+    owner = users.named(services.database, user)
+    for line in render_rules(rules.of_user(services.database, owner.id)).splitlines():
+        report.line(line)
+
+
+def remove_rule(services: Services, report: Report, *, user: str, rule_id: str) -> None:
+    """Forget a rule."""
+    owner = users.named(services.database, user)
+    known = rules.of_user(services.database, owner.id)
+    kept = [rule for rule in known if rule.id != rule_id]
+    if len(kept) == len(known):
+        raise CommandError("There is no rule of this id. `bankdata rules list` shows them.")
+    rules.keep(services.database, owner.id, kept)
+    report.note("Removed.")
+
+
+def apply_rules(services: Services, report: Report, *, user: str) -> None:
+    """Read all stored bookings anew under the rules of today."""
+    _apply(services, report, users.named(services.database, user))
+
+
+def correct_category(services: Services, report: Report, *, user: str, transaction_id: str, category: str) -> None:
+    """Remember the category of a booking for all bookings of its counterpart, past and to come."""
+    owner = users.named(services.database, user)
+    row = transactions.find(services.database, owner.id, transaction_id)
+    if row is None:
+        raise CommandError("The user has no transaction of this id.")
+    carries_for_others = is_intermediary(row["counterpart_name"])
+    key = correction_key(
+        creditor_id=None if carries_for_others else row["creditor_id"],
+        counterpart_iban=None if carries_for_others else row["counterpart_iban"],
+        merchant_name=row["merchant_name"],
+    )
+    if key is None:
+        raise CommandError("This booking names no counterpart to remember. Write a rule: bankdata rules add.")
+    rules.correct(services.database, owner.id, key, category)
+    _apply(services, report, owner)
+
+
+def _free_id(wanted: str, taken: set[str]) -> str:
+    number = int(wanted) if wanted.isdigit() else 0
+    while wanted in taken:
+        number += 1
+        wanted = str(number)
+    taken.add(wanted)
+    return wanted
+
+
+def _apply(services: Services, report: Report, owner: User) -> None:
+    changed = services.database.atomically(lambda session: _derive_all(session, owner.id, services.clock.now()))
+    detect_after_import(services.database, [owner.id], today=services.clock.today())
+    report.line(f"{changed} bookings changed.")
+
+
+def _derive_all(session: Transaction, user_id: str, now: datetime) -> int:
+    changed = derive_again(session, user_id)
+    journal.record(session, user_id=user_id, job_id="rules", changes=[(id_, "modified") for id_ in changed], now=now)
+    return len(changed)

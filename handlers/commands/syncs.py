@@ -1,0 +1,65 @@
+"""Syncs by command: they are started like those of POST /sync, and followed to their end."""
+
+import time
+from datetime import timedelta
+
+from handlers.control import CommandError, Report
+from handlers.refresh import Started
+from handlers.services import Services
+from storage import connections, jobs, users
+from storage.connections import StoredConnection
+from storage.jobs import Job
+
+WATCH_PAUSE = 0.5  # seconds between two looks at a sync that waits for its bank
+STEPS = {"pending": 0, "syncing": 1, "importing": 2, "completed": 3, "failed": 3}
+
+
+def sync(services: Services, report: Report, *, user: str | None) -> None:
+    """Sync the connections of one user or of everybody, under the same rate rule as POST /sync."""
+    who = [users.named(services.database, user)] if user else users.everyone(services.database)
+    failed = 0
+    for each in who:
+        for connection in connections.of_user(services.database, each.id):
+            started = services.refresher.start(connection)
+            if started.job is None and started.error is None:
+                report.line(f"{each.name}\t{connection.bank_name}\tskipped: synced recently")
+                continue
+            try:
+                job = _watch(services, report, connection, started)
+                report.line(f"{each.name}\t{connection.bank_name}\t{job.new_transactions} new transactions")
+            except CommandError as error:
+                failed += 1
+                report.line(f"{each.name}\t{connection.bank_name}\tfailed: {error}")
+    if failed:
+        raise CommandError(f"{failed} of the syncs failed.")
+
+
+def first_sync(
+    services: Services, report: Report, connection: StoredConnection, job_id: str | None = None
+) -> Job | None:
+    """The sync that belongs to connecting: it takes nobody's turn (decision 25). One that was cut off goes on; None
+    when the connection was synced too recently for another one."""
+    started = services.refresher.start(connection, cooldown=timedelta(0), job_id=job_id)
+    if started.job is None and started.error is None:
+        started = Started(job=jobs.running(services.database, connection.id))
+        if started.job is None:
+            return None
+    return _watch(services, report, connection, started)
+
+
+def _watch(services: Services, report: Report, connection: StoredConnection, started: Started) -> Job:
+    """Follow a sync to its end; raises CommandError when it fails."""
+    job = started.job
+    if job is None:
+        raise CommandError(started.error or f"{connection.bank_name} was synced recently. Try again later.")
+    while not job.is_final:
+        report.progress(f"{connection.bank_name}: {job.status}", STEPS[job.status], STEPS["completed"])
+        read = services.refresher.read(job.user_id, job.id)
+        assert read is not None, "a job vanished"
+        if read.status == job.status:
+            time.sleep(WATCH_PAUSE)
+        job = read
+    report.progress(f"{connection.bank_name}: {job.status}", STEPS["completed"], STEPS["completed"])
+    if job.status == "failed":
+        raise CommandError(f"{connection.bank_name}: {job.error}")
+    return job

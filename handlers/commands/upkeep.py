@@ -1,0 +1,55 @@
+"""Looking after store and keys: whether all is well, a copy, the order of the rows, a demo's clock."""
+
+import os
+import shutil
+from datetime import timedelta
+
+from handlers.control import CommandError, Report
+from handlers.services import BACKUPS_FOLDER, CLOCK_OFFSET, IS_DEMO, Services
+from storage import maintenance, memory, schema, users
+
+
+def check(services: Services, report: Report) -> None:
+    """Whether settings, store and keys are as they should be, and how to mend what is not."""
+    settings, faults = services.settings, []
+    mode = settings.data_dir.stat().st_mode & 0o777
+    if mode & 0o077:
+        faults.append(f"The data folder is open to others (mode {mode:o}): chmod 700 {settings.data_dir}")
+    free = shutil.disk_usage(settings.store_path.parent).free
+    if free < maintenance.FREE_BYTES_MIN:
+        faults.append(f"Only {free // 2**20} MB are free on the disk of the store; keep 500 MB.")
+    if not os.access(settings.store_path, os.W_OK):
+        faults.append(f"The store cannot be written: {settings.store_path}")
+    found = len(users.everyone(services.database))
+    report.line(f"settings   ok, public address {settings.public_url}, today is {services.clock.today()}")
+    report.line(f"store      schema version {schema.current_version(services.database)}, {settings.store_path}")
+    report.line(f"keys       signing key {services.authorization.keys.active().kid}")
+    report.line(f"users      {found}" + ("" if found else ": add one with `bankdata users add NAME`"))
+    if settings.public_url.startswith("http://") and "127.0.0.1" not in settings.public_url:
+        faults.append("BANKDATA_PUBLIC_URL is http: tokens would travel in clear. Put TLS in front and say https.")
+    for fault in faults:
+        report.line(f"WRONG      {fault}")
+    if faults:
+        raise CommandError(f"{len(faults)} thing{'' if len(faults) == 1 else 's'} to mend.")
+
+
+def back_up(services: Services, report: Report) -> None:
+    """A consistent copy of store and keys, also while the server runs; the folder it stands in."""
+    folder = services.settings.data_dir / BACKUPS_FOLDER
+    name = services.clock.now().strftime("%Y%m%d-%H%M%S")
+    report.line(str(maintenance.backup(services.database, folder / name, also=[services.authorization.keys.path])))
+
+
+def compact(services: Services, report: Report) -> None:
+    """Put the transactions back into their order, which reads rely on for speed."""
+    report.line(f"Sorted {maintenance.compact(services.database)} transactions.")
+
+
+def advance_clock(services: Services, report: Report, *, seconds: int) -> None:
+    """Move the clock of a demo server: tokens expire, cool-downs end, the bank grows new days."""
+    if memory.recall(services.database, IS_DEMO) is None:
+        raise CommandError("The clock moves in a store made by `bankdata demo` only; this one is real.")
+    offset = services.clock.offset + timedelta(seconds=seconds)
+    memory.remember(services.database, CLOCK_OFFSET, str(int(offset.total_seconds())))
+    services.clock.offset = offset
+    report.line(f"It is now {services.clock.now().isoformat(sep=' ', timespec='seconds')} UTC in the demo.")

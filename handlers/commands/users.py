@@ -1,0 +1,90 @@
+"""The people who may sign in: added, listed, changed, removed."""
+
+from collections.abc import Mapping
+
+from analytics.currencies import EURO
+from auth.passwords import LENGTH_MIN, Weakness, weakness
+from handlers.control import CommandError, Report
+from handlers.services import Services
+from storage import connections, users
+
+NAME_CHARACTERS_MAX = 64
+
+WEAK: Mapping[Weakness, str] = {
+    "short": f"The password is too short: use {LENGTH_MIN} characters or more.",
+    "long": "The password is too long.",
+    "common": "The password is one of the common ones that are tried first. Use another.",
+    "name": "The password contains the user's name. Use another.",
+}
+
+
+def add_user(
+    services: Services, report: Report, *, name: str, password: str, is_generated: bool, has_subscription: bool
+) -> None:
+    """A person who may sign in."""
+    if not name.strip() or len(name) > NAME_CHARACTERS_MAX or not name.isprintable() or name != name.strip():
+        raise CommandError(f"A name has 1 to {NAME_CHARACTERS_MAX} printable characters and no blanks around it.")
+    users.add(
+        services.database,
+        name=name,
+        password_hash=_password_hash(services, password, user_name=name),
+        has_subscription=has_subscription,
+        home_currency=services.settings.home_currency,
+        now=services.clock.now(),
+    )
+    report.note(f"Added user {name}. Connect a bank with `bankdata connect demo --user {name}`.")
+    if is_generated:
+        report.line(password)
+
+
+def list_users(services: Services, report: Report) -> None:
+    """Who there is."""
+    everyone = users.everyone(services.database)
+    for user in everyone:
+        count = len(connections.of_user(services.database, user.id))
+        state = "active subscription" if user.has_subscription else "no subscription"
+        report.line(f"{user.name}\t{state}\t{count} bank connection{'' if count == 1 else 's'}")
+    if not everyone:
+        report.note("There are no users yet. Add one with `bankdata users add NAME`.")
+
+
+def change_password(services: Services, report: Report, *, name: str, password: str, is_generated: bool) -> None:
+    """Another password; signs the user's browsers out."""
+    user = users.named(services.database, name)
+    users.set_password_hash(services.database, user.id, _password_hash(services, password, user_name=user.name))
+    services.authorization.password_was_set(user.id)
+    report.note(f"Changed the password of {user.name}.")
+    if is_generated:
+        report.line(password)
+
+
+def set_subscription(services: Services, report: Report, *, name: str, active: bool) -> None:
+    """Whether the data endpoints answer or send the user to the billing page."""
+    user = users.named(services.database, name)
+    users.set_subscription(services.database, user.id, active=active)
+    services.authorization.user_changed()
+    report.note(f"{user.name} has {'an active' if active else 'no'} subscription now.")
+
+
+def set_currency(services: Services, report: Report, *, name: str, currency: str) -> None:
+    """The currency of figures over several currencies (decision 19); raises CommandError for one without a rate."""
+    user = users.named(services.database, name)
+    if currency != EURO and currency not in services.rates["currency"]:
+        raise CommandError(f"{currency!r} has no reference rate of the European Central Bank. Try EUR, USD or CHF.")
+    users.set_home_currency(services.database, user.id, currency)
+    report.note(f"Figures over several currencies are in {currency} for {user.name} now.")
+
+
+def remove_user(services: Services, report: Report, *, name: str) -> None:
+    """Delete a user with accounts, transactions and grants."""
+    user = users.named(services.database, name)
+    services.authorization.remove_user(user.id)
+    services.database.atomically(lambda session: users.remove(session, user.id))
+    report.note(f"Removed user {user.name} with all data.")
+
+
+def _password_hash(services: Services, password: str, *, user_name: str) -> str:
+    fault = weakness(password, user_name=user_name)
+    if fault:
+        raise CommandError(WEAK[fault])
+    return services.authorization.passwords.hash(password)
