@@ -1,0 +1,97 @@
+"""Commands for what apps need to read: tokens, clients, grants, keys."""
+
+import re
+from pathlib import Path
+
+import click
+
+from handlers.cli.place import data_option, run
+
+TTL_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+@click.command()
+@click.option("--user", required=True, help="Whom the token speaks for.")
+@click.option(
+    "--scope",
+    default="read:accounts read:transactions read:cashflow",
+    show_default=True,
+    help="What it allows, separated by blanks.",
+)
+@click.option("--ttl", default="1h", show_default=True, help="How long it lives: 90s, 15m, 1h or 30d.")
+@data_option
+def token(user: str, scope: str, ttl: str, data_dir: Path | None) -> None:
+    """Print an access token, alone on standard output."""
+    match = re.fullmatch(r"([1-9][0-9]{0,8})([smhd]?)", ttl)
+    if match is None:
+        raise click.BadParameter("expected a number with s, m, h or d, such as 1h", param_hint="--ttl")
+    run("token", data_dir, user=user, scope=scope, seconds=int(match[1]) * TTL_UNITS[match[2] or "s"])
+
+
+@click.group()
+def clients() -> None:
+    """The OAuth clients (apps) that are registered."""
+
+
+@clients.command("list")
+@data_option
+def clients_list(data_dir: Path | None) -> None:
+    """List clients: id, name, who registered it, redirect addresses."""
+    run("clients list", data_dir)
+
+
+@clients.command("add")
+@click.argument("name")
+@click.argument("redirect_uris", nargs=-1, required=True)
+@data_option
+def clients_add(name: str, redirect_uris: tuple[str, ...], data_dir: Path | None) -> None:
+    """Register a client that never expires and print its id."""
+    run("clients add", data_dir, name=name, redirect_uris=list(redirect_uris))
+
+
+@clients.command("remove")
+@click.argument("client_id")
+@data_option
+def clients_remove(client_id: str, data_dir: Path | None) -> None:
+    """Delete a client and end its grants."""
+    run("clients remove", data_dir, client_id=client_id)
+
+
+@click.group()
+def grants() -> None:
+    """Which apps are connected to which users."""
+
+
+@grants.command("list")
+@click.option("--user", help="Only this user's.")
+@data_option
+def grants_list(user: str | None, data_dir: Path | None) -> None:
+    """List grants: id, user, app, scopes."""
+    run("grants list", data_dir, user=user)
+
+
+@grants.command("revoke")
+@click.argument("grant_id")
+@data_option
+def grants_revoke(grant_id: str, data_dir: Path | None) -> None:
+    """End a grant; its tokens stop working at once."""
+    run("grants revoke", data_dir, grant_id=grant_id)
+
+
+@click.group()
+def keys() -> None:
+    """The keys that sign access tokens."""
+
+
+@keys.command("rotate")
+@data_option
+def keys_rotate(data_dir: Path | None) -> None:
+    """Put a new signing key in charge; tokens of the old one live out their hour."""
+    run("keys rotate", data_dir)
+
+
+@click.command("registration-token")
+@data_option
+def registration_token(data_dir: Path | None) -> None:
+    """Print the token that client registration asks for under BANKDATA_REGISTRATION=token."""
+    run("registration-token", data_dir)

@@ -1,0 +1,85 @@
+"""Where a command is carried out: in the server that has the store open, else in this process."""
+
+import os
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from handlers import control
+from handlers.cli.terminal import Terminal, stop
+from handlers.control import CommandError, NoServer
+from handlers.settings import SettingError, Settings, load
+
+if TYPE_CHECKING:
+    from handlers.services import Services
+
+PATHS = ("file", "folder", "path")  # arguments that name files, whose names may be any bytes
+
+data_option = click.option(
+    "--data",
+    "data_dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the store, the keys and the control socket.  [default: BANKDATA_DATA_DIR]",
+)
+
+
+def run(command: str, data_dir: Path | None, **arguments: Any) -> None:
+    """Carry out a command of handlers/commands, there or here, and print what it reports."""
+    settings = settings_of(data_dir)
+    terminal = Terminal()
+    for name, value in arguments.items():
+        if isinstance(value, str) and name not in PATHS and not _is_text(value):
+            stop(f"{name.replace('_', ' ').capitalize()} {value!r} is not a text in UTF-8.")
+    try:
+        try:
+            control.ask(settings.data_dir, command, arguments, terminal)
+        except NoServer:
+            _run_here(settings, command, arguments, terminal)
+    except CommandError as error:
+        terminal.end()
+        stop(str(error))
+    terminal.end()
+
+
+def settings_of(data_dir: Path | None, **address: str) -> Settings:
+    """The settings of the environment; a wrong one stops the command."""
+    try:
+        return load(os.environ, data_dir=data_dir, **address)
+    except SettingError as error:
+        stop(str(error))
+
+
+def opened(settings: Settings, *, for_server: bool = False) -> "Services":
+    """The open service of these settings; a store that cannot be opened stops the command."""
+    from auth.errors import KeysUnusable
+    from handlers.services import open_services
+    from storage.database import StoreError, StoreInUse
+
+    try:
+        return open_services(settings)
+    except StoreInUse:
+        if for_server:
+            stop(
+                f"Another process has {settings.store_path} open. One process serves a DuckDB store: stop the other"
+                " one, or give this one a folder of its own with --data DIR."
+            )
+        stop(f"Another process has {settings.store_path} open and does not listen for commands. Stop it first.")
+    except (StoreError, KeysUnusable) as error:
+        stop(str(error))
+    except OSError as error:
+        stop(f"The data folder {settings.data_dir} cannot be used: {error.strerror or error}.")
+
+
+def _run_here(settings: Settings, command: str, arguments: Mapping[str, Any], terminal: Terminal) -> None:
+    from handlers import commands  # a second of loading that a running server saves us
+
+    with closing(opened(settings)) as services:
+        commands.perform(services, command, arguments, terminal)
+
+
+def _is_text(value: str) -> bool:
+    """Whether this can be written: bytes of a command line that are no UTF-8 arrive as lone surrogates."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in value)

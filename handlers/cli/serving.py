@@ -1,0 +1,112 @@
+"""The two commands that serve: the accounts in the store, or a demo bank."""
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from handlers.cli.place import data_option, opened, settings_of
+from handlers.cli.terminal import Terminal, stop
+from handlers.control import CommandError
+from handlers.listener import CannotListen, listening_socket
+from handlers.settings import Settings
+
+if TYPE_CHECKING:
+    from handlers.services import Services
+
+host_option = click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+port_option = click.option(
+    "--port", default=8000, show_default=True, type=click.IntRange(1, 65_535), help="Port to listen on."
+)
+
+
+@click.command()
+@host_option
+@port_option
+@data_option
+@click.option("--fresh", is_flag=True, help="Throw the demo's store away first.")
+def demo(host: str, port: int, data_dir: Path | None, fresh: bool) -> None:
+    """Serve five invented users of a demo bank: demo, solo, empty, lapsed, globe."""
+    settings = settings_of(data_dir, address=_address(host, port))
+    from handlers.demo import prepare, welcome  # the server's libraries take a second to load
+
+    with _listener(host, port) as listener:
+        if fresh:
+            _forget_demo(settings)
+        terminal = Terminal()
+        terminal.progress("Opening the store", 0, 1)
+        services = opened(settings, for_server=True)
+        try:
+            prepare(services, terminal)
+        except CommandError as error:
+            services.close()
+            stop(str(error))
+        terminal.end()
+        _serve(services, listener, ready=lambda: welcome(services, terminal))
+
+
+@click.command()
+@host_option
+@port_option
+@data_option
+def serve(host: str, port: int, data_dir: Path | None) -> None:
+    """Serve the accounts of the users in the store."""
+    settings = settings_of(data_dir, address=_address(host, port))
+    from handlers.services import IS_DEMO
+    from storage import memory, users
+
+    with _listener(host, port) as listener:
+        services = opened(settings, for_server=True)
+        if memory.recall(services.database, IS_DEMO) is not None:
+            services.close()
+            stop(f"{settings.data_dir} holds the demo. Serve it with `bankdata demo`, or choose another --data DIR.")
+        has_users = bool(users.everyone(services.database))
+
+        def ready() -> None:
+            click.echo(f"Serving {settings.base_url} (documentation: {settings.public_url}/docs)", err=True)
+            if not has_users:
+                click.echo("There are no users yet. Add one with `bankdata users add NAME`.", err=True)
+
+        _serve(services, listener, ready=ready)
+
+
+def _address(host: str, port: int) -> str:
+    """The address under which this machine reaches a server that listens there."""
+    name = "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host  # noqa: S104 - compared
+    return f"http://{name}:{port}"
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    try:
+        return listening_socket(host, port)
+    except CannotListen as error:
+        stop(str(error))
+
+
+def _forget_demo(settings: Settings) -> None:
+    """Delete the store of a demo; nothing else is ever deleted."""
+    if not settings.store_path.exists():
+        return
+    from handlers.services import IS_DEMO
+    from storage import memory
+
+    services = opened(settings, for_server=True)
+    is_demo = memory.recall(services.database, IS_DEMO) is not None
+    services.close()
+    if not is_demo:
+        stop(f"{settings.data_dir} holds real users. Give the demo a folder of its own with --data DIR.")
+    for path in (settings.store_path, settings.store_path.with_name(settings.store_path.name + ".wal")):
+        path.unlink(missing_ok=True)
+
+
+def _serve(services: "Services", listener: socket.socket, *, ready: Callable[[], None]) -> None:
+    from handlers.limits import CountsUnusable
+    from handlers.server import run
+
+    try:
+        run(services, listener=listener, ready=ready)
+    except (CannotListen, CountsUnusable) as error:
+        services.close()
+        stop(str(error))

@@ -1,0 +1,41 @@
+"""Commands for looking after store and keys."""
+
+from pathlib import Path
+
+import click
+
+from handlers.cli.place import data_option, run
+
+
+@click.command()
+@data_option
+def check(data_dir: Path | None) -> None:
+    """Say whether settings, store and keys are as they should be, and how to mend what is not."""
+    run("check", data_dir)
+
+
+@click.command()
+@data_option
+def backup(data_dir: Path | None) -> None:
+    """Copy store and keys into a new folder under the data folder, also while the server runs."""
+    run("backup", data_dir)
+
+
+@click.command()
+@data_option
+def compact(data_dir: Path | None) -> None:
+    """Sort the stored transactions again; worth it after a million new ones."""
+    run("compact", data_dir)
+
+
+@click.group()
+def clock() -> None:
+    """The clock of a demo server."""
+
+
+@clock.command("advance")
+@click.argument("seconds", type=click.IntRange(1, 10 * 366 * 86_400))
+@data_option
+def clock_advance(seconds: int, data_dir: Path | None) -> None:
+    """Move a demo server's clock: tokens expire, cool-downs end, the bank grows new days."""
+    run("clock advance", data_dir, seconds=seconds)

@@ -1,0 +1,100 @@
+"""Commands for the people who may sign in."""
+
+import sys
+import warnings
+from getpass import GetPassWarning
+from pathlib import Path
+from secrets import token_urlsafe
+
+import click
+
+from handlers.cli.place import data_option, run
+from handlers.cli.terminal import stop
+
+stdin_option = click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
+random_option = click.option("--random", "is_random", is_flag=True, help="Make a password up and print it.")
+
+
+@click.group()
+def users() -> None:
+    """The people who may sign in."""
+
+
+@users.command("add")
+@click.argument("name")
+@stdin_option
+@random_option
+@click.option("--no-subscription", is_flag=True, help="The data endpoints send this user to the billing page.")
+@data_option
+def users_add(name: str, password_stdin: bool, is_random: bool, no_subscription: bool, data_dir: Path | None) -> None:
+    """Add a user."""
+    password = _password(password_stdin, is_random)
+    run(
+        "users add",
+        data_dir,
+        name=name,
+        password=password,
+        is_generated=is_random,
+        has_subscription=not no_subscription,
+    )
+
+
+@users.command("list")
+@data_option
+def users_list(data_dir: Path | None) -> None:
+    """List users with subscription and number of bank connections."""
+    run("users list", data_dir)
+
+
+@users.command("passwd")
+@click.argument("name")
+@stdin_option
+@random_option
+@data_option
+def users_passwd(name: str, password_stdin: bool, is_random: bool, data_dir: Path | None) -> None:
+    """Change a user's password and sign the user's browsers out."""
+    run("users passwd", data_dir, name=name, password=_password(password_stdin, is_random), is_generated=is_random)
+
+
+@users.command("subscription")
+@click.argument("name")
+@click.argument("state", type=click.Choice(["on", "off"]))
+@data_option
+def users_subscription(name: str, state: str, data_dir: Path | None) -> None:
+    """Say whether a user has an active subscription."""
+    run("users subscription", data_dir, name=name, active=state == "on")
+
+
+@users.command("currency")
+@click.argument("name")
+@click.argument("currency")
+@data_option
+def users_currency(name: str, currency: str, data_dir: Path | None) -> None:
+    """Choose the currency of a user's figures over several currencies, such as CHF."""
+    run("users currency", data_dir, name=name, currency=currency)
+
+
+@users.command("remove")
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@data_option
+def users_remove(name: str, yes: bool, data_dir: Path | None) -> None:
+    """Delete a user with accounts, transactions and connected apps."""
+    if not yes:
+        click.confirm(f"Delete {name} with all accounts and transactions?", abort=True, err=True)
+    run("users remove", data_dir, name=name)
+
+
+def _password(from_stdin: bool, is_random: bool) -> str:
+    if from_stdin and is_random:
+        raise click.UsageError("--password-stdin and --random exclude each other.")
+    if is_random:
+        return token_urlsafe(18)
+    if from_stdin:
+        return sys.stdin.readline().rstrip("\n")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", GetPassWarning)  # it would show on the screen what is typed
+            return str(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
+    except GetPassWarning:
+        stop("There is no terminal to ask for the password. Use --password-stdin or --random.")
