@@ -6,6 +6,7 @@ from auth.errors import OAuthError
 from auth.scopes import SCOPES
 from auth.server import ClientUnknown
 from handlers.control import CommandError, Report
+from handlers.counts import counted
 from handlers.services import Services
 from storage import users
 
@@ -43,7 +44,7 @@ def remove_client(services: Services, report: Report, *, client_id: str) -> None
         ended = services.authorization.remove_client(client_id)
     except ClientUnknown as error:
         raise CommandError("There is no client of this id. `bankdata clients list` shows them.") from error
-    report.note(f"Removed the client and ended {ended} grant{'' if ended == 1 else 's'}.")
+    report.note(f"Removed the client and ended {counted(ended, 'grant')}.")
 
 
 def list_grants(services: Services, report: Report, *, user: str | None) -> None:

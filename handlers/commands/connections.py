@@ -8,10 +8,11 @@ from connectors import limits
 from connectors.connector import SourceError
 from connectors.folder import Folder, checked_folder, is_waiting
 from connectors.statements import format_name
-from handlers.commands.syncs import first_sync
+from handlers.commands.syncs import first_sync, new_transactions
 from handlers.control import CommandError, Report
+from handlers.counts import counted
 from handlers.services import Services
-from storage import connections, users
+from storage import accounts, connections, users
 from storage.connections import StoredConnection
 from storage.database import Session
 from storage.users import User
@@ -32,7 +33,7 @@ def connect_bank(
     owner = users.named(services.database, user)
     wanted = {**settings, "bank_name": name}
     stored = _connected(services, owner, connector=connector, bank_name=name, settings=wanted)
-    if first_sync(services, report, stored) is None:
+    if not _sync_and_say(services, report, stored):
         report.note(f"{name} was synced recently and is up to date.")
     if fault:
         connections.set_settings(services.database, stored.id, {**stored.settings, "fault": fault})
@@ -54,11 +55,8 @@ def connect_folder(services: Services, report: Report, *, folder: str, user: str
                 f"{name} is connected to {each.settings['folder']} already. Name this one otherwise with --bank."
             )
     stored = _connected(services, owner, connector=Folder.name, bank_name=name, settings={"folder": str(path)})
-    job = first_sync(services, report, stored)
-    if job is None:
+    if not _sync_and_say(services, report, stored):
         report.note(f"{name} was synced recently; its next sync reads what is new.")
-        return
-    report.line(f"{stored.bank_name}: {job.new_transactions} new transactions")
 
 
 def list_connections(services: Services, report: Report, *, user: str | None) -> None:
@@ -122,3 +120,14 @@ def _connected(
         return connections.renew(session, known, settings={**kept, **settings})
 
     return services.database.atomically(work)
+
+
+def _sync_and_say(services: Services, report: Report, connection: StoredConnection) -> bool:
+    """Sync and say what came; False when the connection was synced too recently for that."""
+    known = len(accounts.of_user(services.database, connection.user_id))
+    job = first_sync(services, report, connection)
+    if job is None:
+        return False
+    new = len(accounts.of_user(services.database, connection.user_id)) - known
+    report.line(f"{connection.bank_name}: {counted(new, 'new account')}, {new_transactions(job)}")
+    return True

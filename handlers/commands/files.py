@@ -4,6 +4,7 @@ from pathlib import Path
 
 from handlers.commands.connections import bank_name
 from handlers.control import Report
+from handlers.counts import counted
 from handlers.exports import export
 from handlers.imports import import_files
 from handlers.services import Services
@@ -36,4 +37,4 @@ def export_bookings(services: Services, report: Report, *, user: str, format_: s
     """All booked transactions of a user, into a file."""
     owner = users.named(services.database, user)
     count = export(services.database, owner.id, format_, Path(path), now=services.clock.now())
-    report.note(f"Exported {count} transactions.")
+    report.note(f"Exported {counted(count, 'transaction')}.")

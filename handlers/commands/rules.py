@@ -6,6 +6,7 @@ from datetime import datetime
 from analytics.merchants import is_intermediary
 from analytics.rules import InvalidRule, correction_key, parse_rules, render_rules
 from handlers.control import CommandError, Report
+from handlers.counts import counted
 from handlers.detection import detect_after_import
 from handlers.services import Services
 from storage import journal, rules, transactions, users
@@ -82,7 +83,7 @@ def _free_id(wanted: str, taken: set[str]) -> str:
 def _apply(services: Services, report: Report, owner: User) -> None:
     changed = services.database.atomically(lambda session: _derive_all(session, owner.id, services.clock.now()))
     detect_after_import(services.database, [owner.id], today=services.clock.today())
-    report.line(f"{changed} bookings changed.")
+    report.line(f"{counted(changed, 'booking')} changed.")
 
 
 def _derive_all(session: Transaction, user_id: str, now: datetime) -> int:

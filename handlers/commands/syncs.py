@@ -4,6 +4,7 @@ import time
 from datetime import timedelta
 
 from handlers.control import CommandError, Report
+from handlers.counts import counted
 from handlers.refresh import Started
 from handlers.services import Services
 from storage import connections, jobs, users
@@ -26,7 +27,7 @@ def sync(services: Services, report: Report, *, user: str | None) -> None:
                 continue
             try:
                 job = _watch(services, report, connection, started)
-                report.line(f"{each.name}\t{connection.bank_name}\t{job.new_transactions} new transactions")
+                report.line(f"{each.name}\t{connection.bank_name}\t{new_transactions(job)}")
             except CommandError as error:
                 failed += 1
                 report.line(f"{each.name}\t{connection.bank_name}\tfailed: {error}")
@@ -45,6 +46,12 @@ def first_sync(
         if started.job is None:
             return None
     return _watch(services, report, connection, started)
+
+
+def new_transactions(job: Job) -> str:
+    """How many a completed sync has brought, in words."""
+    assert job.new_transactions is not None, "only a completed job has a count"
+    return counted(job.new_transactions, "new transaction")
 
 
 def _watch(services: Services, report: Report, connection: StoredConnection, started: Started) -> Job:

@@ -5,6 +5,7 @@ import shutil
 from datetime import timedelta
 
 from handlers.control import CommandError, Report
+from handlers.counts import counted
 from handlers.services import BACKUPS_FOLDER, CLOCK_OFFSET, IS_DEMO, Services
 from storage import maintenance, memory, schema, users
 
@@ -30,7 +31,7 @@ def check(services: Services, report: Report) -> None:
     for fault in faults:
         report.line(f"WRONG      {fault}")
     if faults:
-        raise CommandError(f"{len(faults)} thing{'' if len(faults) == 1 else 's'} to mend.")
+        raise CommandError(f"{counted(len(faults), 'thing')} to mend.")
 
 
 def back_up(services: Services, report: Report) -> None:
@@ -42,7 +43,7 @@ def back_up(services: Services, report: Report) -> None:
 
 def compact(services: Services, report: Report) -> None:
     """Put the transactions back into their order, which reads rely on for speed."""
-    report.line(f"Sorted {maintenance.compact(services.database)} transactions.")
+    report.line(f"Sorted {counted(maintenance.compact(services.database), 'transaction')}.")
 
 
 def advance_clock(services: Services, report: Report, *, seconds: int) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from analytics.currencies import EURO
 from auth.passwords import LENGTH_MIN, Weakness, weakness
 from handlers.control import CommandError, Report
+from handlers.counts import counted
 from handlers.services import Services
 from storage import connections, users
 
@@ -43,7 +44,7 @@ def list_users(services: Services, report: Report) -> None:
     for user in everyone:
         count = len(connections.of_user(services.database, user.id))
         state = "active subscription" if user.has_subscription else "no subscription"
-        report.line(f"{user.name}\t{state}\t{count} bank connection{'' if count == 1 else 's'}")
+        report.line(f"{user.name}\t{state}\t{counted(count, 'bank connection')}")
     if not everyone:
         report.note("There are no users yet. Add one with `bankdata users add NAME`.")
 

@@ -135,14 +135,20 @@ def test_a_token_stands_alone_on_standard_output(run: Run) -> None:
 
 @pytest.mark.requirement("cli.connect")
 def test_connecting_syncs_at_once_and_a_sync_keeps_the_rate_rule(run: Run, new_user: NewUser) -> None:
-    name = new_user(bank=True)
+    name = new_user()
+    connected = run("connect", "demo", "--user", name, "--accounts", 1, "--bank", "Testbank")
+    assert (connected.code, connected.err) == (0, "")
+    (said,) = connected.lines
+    count = len(run("export", "--user", name, "--format", "jsonl").lines)
+    assert said == f"Testbank: 1 new account, {count} new transactions"
     assert f"{name}\tactive subscription\t1 bank connection" in run("users", "list").lines
     (first,) = run("sync", "--user", name).lines
     assert first.startswith(f"{name}\tTestbank\t")
     assert first.endswith(" new transactions")
     assert run("sync", "--user", name).lines == [f"{name}\tTestbank\tskipped: synced recently"]
     again = run("connect", "demo", "--user", name, "--bank", "Testbank")
-    assert (again.code, again.err) == (0, "Testbank was synced recently and is up to date.\n")
+    assert (again.code, again.out) == (0, "")
+    assert again.err == "Testbank was synced recently and is up to date.\n"
     assert run("sync", "--user", "nobody").failed_with("There is no user named")
 
 
@@ -213,7 +219,7 @@ def test_a_folder_is_connected_if_there_is_one(run: Run, new_user: NewUser, tmp_
     name = new_user()
     (tmp_path / "inbox").mkdir()
     done = run("connect", "folder", tmp_path / "inbox", "--user", name, "--bank", "Hausbank")
-    assert done.lines == ["Hausbank: 0 new transactions"]
+    assert done.lines == ["Hausbank: 0 new accounts, 0 new transactions"]
     assert run("connect", "folder", tmp_path / "none", "--user", name).code == 2
 
 
@@ -230,7 +236,7 @@ def test_a_removed_folder_can_be_connected_again_and_a_name_stays_with_its_folde
     assert refused.failed_with(f"inbox is connected to {first} already. Name this one otherwise with --bank.")
     (line,) = run("connections", "list", "--user", name).lines
     assert run("connections", "remove", line.split("\t")[0], "--user", name).code == 0
-    assert run("connect", "folder", second, "--user", name).lines == ["inbox: 0 new transactions"]
+    assert run("connect", "folder", second, "--user", name).lines == ["inbox: 0 new accounts, 0 new transactions"]
     assert run("connections", "list", "--user", name).lines == [line]
     assert run("sync", "--user", name).lines == [f"{name}\tinbox\t0 new transactions"]
     again = run("connect", "folder", second, "--user", name)
@@ -286,7 +292,7 @@ def test_rules_are_added_listed_applied_and_removed(run: Run, new_user: NewUser,
     first, second = map(json.loads, run("rules", "list", "--user", name).lines)
     assert first["id"] != second["id"]
     assert {**first, **rule} == first
-    assert run("rules", "apply", "--user", name).lines[0].endswith(" bookings changed.")
+    assert run("rules", "apply", "--user", name).lines[0].endswith((" booking changed.", " bookings changed."))
     assert run("rules", "apply", "--user", name).lines == ["0 bookings changed."]
     assert run("rules", "remove", first["id"], "--user", name).code == 0
     assert run("rules", "remove", first["id"], "--user", name).failed_with("There is no rule of this id.")
@@ -299,7 +305,11 @@ def test_a_correction_is_remembered(run: Run, new_user: NewUser) -> None:
     name = new_user(bank=True)
     rows = [json.loads(line) for line in run("export", "--user", name, "--format", "jsonl").lines]
     row = next(row for row in rows if row["merchantName"] and row["category"] == "GROCERIES")
-    assert run("correct", row["id"], "DINING", "--user", name).lines[0].endswith(" bookings changed.")
+    assert (
+        run("correct", row["id"], "DINING", "--user", name)
+        .lines[0]
+        .endswith((" booking changed.", " bookings changed."))
+    )
     after = {each["id"]: each for each in map(json.loads, run("export", "--user", name, "--format", "jsonl").lines)}
     assert after[row["id"]]["category"] == "DINING"
     assert run("correct", row["id"], "DINING", "--user", "solo").failed_with("no transaction of this id")
