@@ -56,7 +56,7 @@ def test_the_first_rule_of_the_chain_that_answers_gives_the_type(
     assert derived(bookings({"amount": "-1", **row}))["type"] == expected
 
 
-@pytest.mark.requirement("interface 2.4 type")
+@pytest.mark.requirement("decision 65")
 @pytest.mark.parametrize("amount", ["-1", "1"])
 @pytest.mark.parametrize(
     "row",
@@ -161,6 +161,16 @@ def test_an_own_transfer_is_saving_when_either_side_saves(
     answer = derived(bookings({**row, "counterpart_name": "Erika Mustermann"}), own_ibans={OWN: other_kind})
     assert (answer["category"], answer["category_rule"]) == (expected, "own-account")
     assert answer["merchant_name"] is None
+
+
+@pytest.mark.requirement("decision 65")
+def test_a_rule_of_the_user_gives_a_booking_that_says_nothing_what_it_lacks(bookings: Bookings) -> None:
+    row = bookings({"amount": "-1", "purpose": "4711"})
+    rule = parse_rules(
+        '{"id": "r1", "field": "purpose", "operator": "equals", "value": "4711", "category": "RENT", "type": "fee"}'
+    )
+    answer = derived(row, rules=rule)
+    assert [answer[name] for name in ("type", "type_rule", "category")] == ["fee", "user-rule:r1", "RENT"]
 
 
 @pytest.mark.requirement("issue 4 merchant")
