@@ -30,7 +30,7 @@ class Codes(NamedTuple):
 
 NOTHING = "nothing"  # the rule of a value that is None
 UNDECIDED = "?"
-SILENT = {"NMSC", "CREDIT", "DEBIT", "999"}  # "miscellaneous", the sign once more, "no structure": codes that say nothing
+SILENT = {"NMSC", "CREDIT", "DEBIT", "999"}  # "miscellaneous", the sign once more, "unstructured"
 NAMED_TYPES = {"cash_withdrawal", "cash_deposit", "standing_order", "direct_debit", "card_payment", "fee", "interest"}
 CODE_LENGTH_MAX = 2  # "DD", "SO", "tb": a code, and then the whole text of the bank
 HEAD_WORDS_MAX = 8  # banks without a field for the kind of booking write it into the first words of the purpose
