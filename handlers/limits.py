@@ -21,6 +21,8 @@ from handlers.windows import Clock, WindowMemory
 logger = logging.getLogger("bankdata.limits")
 
 IN_PROCESS = "memory://"
+ANSWER_SECONDS_MAX = 0.5  # Redis stands in the way of every request: one that hangs must not hold them up
+ASK_AGAIN_SECONDS = 1.0
 
 
 class CountsUnusable(Exception):
@@ -45,26 +47,56 @@ class Quota:
 
 
 class Limiter:
-    """Counts requests by budget and client, in this process or in Redis (`redis://...`) for several."""
+    """Counts requests by budget and client, in this process or in Redis (`redis://...`) for several.
+
+    While Redis does not answer, each process counts for itself: bank data stay readable, and nobody may flood.
+    """
 
     def __init__(self, storage_url: str = IN_PROCESS, *, clock: Clock = time.time) -> None:
         self._clock = clock
-        self._windows = MovingWindowRateLimiter(_storage(storage_url, clock))
+        self._own = MovingWindowRateLimiter(WindowMemory(clock))
+        self._shared = None if storage_url == IN_PROCESS else MovingWindowRateLimiter(_redis(storage_url))
+        self._asked_in_vain_at: float | None = None
 
     async def take(self, budget: str, rate: Rate, client: str) -> Quota:
-        """One request out of a budget. A refused one is not counted, so it does not lengthen the wait.
-
-        A store of counts that cannot be reached refuses nobody: bank data stay readable, and the log says so.
-        """
+        """One request out of a budget. A refused one is not counted, so it does not lengthen the wait."""
         item = RateLimitItemPerSecond(rate.requests, rate.seconds, namespace=budget)
-        try:
-            is_granted = await self._windows.hit(item, client)
-            resets_at, remaining = await self._windows.get_window_stats(item, client)
-        except StorageError as error:
-            logger.warning("rate limit not counted: %s", type(error.storage_error).__name__)
-            return Quota(is_granted=True, remaining=rate.requests, reset_seconds=rate.seconds)
-        reset_seconds = min(max(1, math.ceil(resets_at - self._clock())), rate.seconds)
+        if self._shared is not None and self._may_ask():
+            try:
+                quota = await self._taken(self._shared, item, client)
+            except StorageError as error:
+                self._not_answered(error)
+            else:
+                self._answered()
+                return quota
+        return await self._taken(self._own, item, client)
+
+    async def _taken(self, windows: MovingWindowRateLimiter, item: RateLimitItemPerSecond, client: str) -> Quota:
+        is_granted = await windows.hit(item, client)
+        resets_at, remaining = await windows.get_window_stats(item, client)
+        reset_seconds = min(max(1, math.ceil(resets_at - self._clock())), item.get_expiry())
         return Quota(is_granted, remaining if is_granted else 0, reset_seconds)
+
+    def _may_ask(self) -> bool:
+        """Whether this request asks Redis: each does while it answers, one a second while it does not."""
+        now, asked_at = self._clock(), self._asked_in_vain_at
+        if asked_at is None:
+            return True
+        if 0 <= now - asked_at < ASK_AGAIN_SECONDS:
+            return False
+        self._asked_in_vain_at = now
+        return True
+
+    def _not_answered(self, error: StorageError) -> None:
+        if self._asked_in_vain_at is None:
+            reason = type(error.storage_error).__name__
+            logger.warning("Redis does not count requests (%s): this process counts for itself", reason)
+        self._asked_in_vain_at = self._clock()
+
+    def _answered(self) -> None:
+        if self._asked_in_vain_at is not None:
+            logger.warning("Redis counts requests again")
+        self._asked_in_vain_at = None
 
 
 def limits(limiter: Limiter, rate: Rate | None) -> Make:
@@ -95,11 +127,15 @@ def limits(limiter: Limiter, rate: Rate | None) -> Make:
     return limited
 
 
-def _storage(url: str, clock: Clock) -> Storage:
-    if url == IN_PROCESS:
-        return WindowMemory(clock)
+def _redis(url: str) -> Storage:
     try:
-        storage = storage_from_string(f"async+{url}", implementation="redispy", wrap_exceptions=True)
+        storage = storage_from_string(
+            f"async+{url}",
+            implementation="redispy",
+            wrap_exceptions=True,
+            socket_timeout=ANSWER_SECONDS_MAX,
+            socket_connect_timeout=ANSWER_SECONDS_MAX,
+        )
     except (ConfigurationError, ValueError) as error:
         raise CountsUnusable(
             f"BANKDATA_RATE_LIMIT_URL: the store of the rate limit cannot be used: {str(error).splitlines()[0]}"

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
 from handlers.errors import TooManyRequests
-from handlers.limits import CountsUnusable, Limiter, Quota, Rate
+from handlers.limits import CountsUnusable, Limiter, Rate
 from handlers.windows import WindowMemory
 
 SIXTY = Rate(requests=60, seconds=60)
@@ -175,12 +175,29 @@ def test_budgets_and_clients_know_nothing_of_each_other(clock: Hand) -> None:
     assert not take("default", "a")
 
 
-@pytest.mark.requirement("decision.32.storage")
-def test_counts_that_cannot_be_reached_refuse_nobody(caplog: pytest.LogCaptureFixture) -> None:
-    limiter = Limiter("redis://127.0.0.1:1/0")
-    quota = asyncio.run(limiter.take("default", SIXTY, "a"))
-    assert quota == Quota(is_granted=True, remaining=60, reset_seconds=60)
-    assert "rate limit not counted" in caplog.text
+@pytest.mark.requirement("decision.32.outage")
+def test_a_redis_that_does_not_answer_is_asked_once_a_second_and_named_once(
+    clock: Hand, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked: list[float] = []
+
+    def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(clock.seconds)
+        writer.close()
+
+    async def left() -> list[int]:
+        async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as redis:
+            limiter = Limiter("redis://{}:{}/0".format(*redis.sockets[0].getsockname()), clock=clock)
+            quotas = []
+            for pause in (0, 0.75, 0.25, -3600):  # a clock that was set back does not silence it for an hour
+                clock.seconds += pause
+                quotas += [await limiter.take("default", Rate(12, 60), "a") for _ in range(3)]
+            return [quota.remaining for quota in quotas]
+
+    start = clock.seconds
+    assert asyncio.run(left()) == list(range(11, -1, -1))
+    assert asked == [start, start + 1, start + 1 - 3600]
+    assert caplog.messages == ["Redis does not count requests (ConnectionError): this process counts for itself"]
 
 
 @pytest.mark.requirement("limits.sliding")
