@@ -1,7 +1,4 @@
-"""Bookings that look like one the store holds already, and the entry that makes a history meet its balance."""
-
-from datetime import date, timedelta
-from decimal import Decimal
+"""Bookings that look like one the store holds already."""
 
 import polars as pl
 
@@ -25,19 +22,6 @@ def flag(new: pl.DataFrame, stored: pl.DataFrame) -> set[str]:
     for piece in arrived.iter_slices(PAIRED_AT_ONCE_MAX):
         flagged.update(_lookalikes(piece, others))
     return flagged
-
-
-def adjusting_amount(*, balance: Decimal, booked: Decimal) -> Decimal | None:
-    """What has to be booked so that the history meets the bank's balance; None when it meets it already.
-
-    `booked` is the sum of the account's booked rows without adjusting entries, `balance` the closing balance of an
-    authoritative source. Computed anew after each import, so that older files shrink the entry and remove it."""
-    return (balance - booked) or None
-
-
-def adjusting_date(first_booking: date) -> date:
-    """The day of the adjusting entry: the one before the first booking of the account."""
-    return first_booking - timedelta(days=1)
 
 
 def _compared() -> list[pl.Expr]:

@@ -100,10 +100,6 @@ class ProviderUnavailable(SourceError):
     """The bank could not be reached."""
 
 
-class ProviderRejected(SourceError):
-    """The bank refused the request."""
-
-
 class UnsupportedFile(SourceError):
     """Not a bank statement in a known format."""
 

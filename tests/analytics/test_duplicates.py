@@ -1,4 +1,4 @@
-"""Look-alikes of another batch, and the arithmetic of the adjusting entry."""
+"""Look-alikes of another batch."""
 
 from datetime import date
 from decimal import Decimal
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics import duplicates
-from analytics.duplicates import adjusting_amount, adjusting_date, flag
+from analytics.duplicates import flag
 from analytics.frames import LOOKALIKES
 from tests.analytics import reference
 from tests.analytics.ledgers import Row, days, frame, lookalikes
@@ -72,12 +72,6 @@ def test_adjusting_entries_are_no_duplicates() -> None:
     """)
     assert flag(rows[1:], rows[:1]) == set()
     assert flag(rows[:1], rows[1:]) == set()
-
-
-def test_the_balance_is_met_by_the_difference_to_what_was_booked() -> None:
-    assert adjusting_amount(balance=Decimal("100.00"), booked=Decimal("-20.50")) == Decimal("120.50")
-    assert adjusting_amount(balance=Decimal("100.00"), booked=Decimal("100")) is None
-    assert adjusting_date(date(2026, 3, 1)) == date(2026, 2, 28)
 
 
 @st.composite
