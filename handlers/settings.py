@@ -104,6 +104,14 @@ def _limits_url(text: str) -> str:
     return text
 
 
+def _rates_url(text: str) -> str:
+    from connectors.rates_download import is_allowed  # only who sets it loads it
+
+    if not is_allowed(text):
+        raise ValueError("an https address, such as https://mirror.example.org/eurofxref-hist.zip")
+    return text
+
+
 def _data_home() -> Path:
     base = os.environ.get("XDG_DATA_HOME")
     return (Path(base) if base else Path.home() / ".local" / "share") / "bankdata"
@@ -132,6 +140,11 @@ class Settings:
     registration_limit: str = _setting("20/hour", _quota, "client registrations per address")
     refresh_reuse_seconds: timedelta = _setting(
         timedelta(0), _seconds(0, 60), "grace in which a used refresh token yields its successor again"
+    )
+    rates_url: str = _setting(
+        "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-hist.zip",
+        _rates_url,
+        "where `bankdata rates update` fetches reference rates",
     )
     log_level: str = _setting("info", _one_of("debug", "info", "warning", "error"), "how much is logged")
 

@@ -8,12 +8,12 @@ from handlers.control import CommandError, Report
 from handlers.services import Services
 
 
-def update(services: Services, report: Report, *, file: str) -> None:
-    """Newer reference rates of the European Central Bank."""
+def update(services: Services, report: Report, *, file: str, origin: str | None = None) -> None:
+    """Newer reference rates of the European Central Bank; `origin` is the address that the file was fetched from."""
     try:
         rates = update_rates(Path(file), folder=services.settings.data_dir)
     except SourceError as error:
-        raise CommandError(f"{file}: {error}") from error
+        raise CommandError(f"{origin or file}: {error}") from error
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror or error}.") from error
     services.forget_rates()

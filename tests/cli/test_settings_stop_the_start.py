@@ -35,6 +35,9 @@ WRONG = [
     ("REGISTRATION", "closed", "one of open, token, off"),
     ("REGISTRATION_LIMIT", "20", "20/hour"),
     ("REFRESH_REUSE_SECONDS", "61", "a whole number from 0 to 60"),
+    ("RATES_URL", "http://www.ecb.europa.eu/eurofxref-hist.zip", "an https address"),
+    ("RATES_URL", "https://", "an https address"),
+    ("RATES_URL", "eurofxref-hist.zip", "an https address"),
     ("LOG_LEVEL", "INFO", "one of debug, info, warning, error"),
 ]
 
@@ -54,6 +57,8 @@ RIGHT = [
     ("REGISTRATION", "token"),
     ("REGISTRATION_LIMIT", "5/day"),
     ("REFRESH_REUSE_SECONDS", "60"),
+    ("RATES_URL", "https://mirror.example.org:8443/rates?kind=hist"),
+    ("RATES_URL", "http://127.0.0.1:8000/rates.zip"),
     ("LOG_LEVEL", "debug"),
     ("DATA_DIR", "/tmp/x"),
 ]

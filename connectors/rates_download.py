@@ -1,0 +1,110 @@
+"""Fetches the file of reference rates: the only module that fetches anything from other machines.
+
+It runs in the process of `bankdata rates update`, never in that of the server. What comes is bounded in time and size,
+comes from the address that was configured or another of the same origin, and is handed over whole or not at all.
+"""
+
+import re
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from connectors.connector import LimitExceeded, ProviderUnavailable, SourceError
+
+if TYPE_CHECKING:
+    import httpx
+
+CONNECT_SECONDS_MAX = 5.0
+SILENCE_SECONDS_MAX = 20.0
+SECONDS_MAX = 120.0  # until all has come: a byte every 19 seconds would keep a person waiting for months
+FILE_BYTES_MAX = 20_000_000  # the whole history since 1999 has 0.7 MB as a zip
+REDIRECTS_MAX = 3
+THIS_MACHINE = ("127.0.0.1", "localhost")
+
+Progress = Callable[[int, int], None]
+"""Bytes that have come, and bytes that will, as far as the other side says so."""
+
+
+class NoFileThere(SourceError):
+    """The address answers, and not with a file."""
+
+
+def is_allowed(address: str) -> bool:
+    """Whether files may be fetched there: https, with a host and without a password; http on this machine only."""
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname or "", parts.port  # both raise for what is none
+    except ValueError:
+        return False
+    is_guarded = parts.scheme == "https" or (parts.scheme == "http" and host in THIS_MACHINE)
+    is_plain = re.fullmatch(r"[!-~]+", address) and re.fullmatch(r"[0-9a-z._:-]+", host) and port != 0
+    return is_guarded and bool(is_plain) and "@" not in parts.netloc and "#" not in address
+
+
+def download(address: str, *, progress: Progress) -> bytes:
+    """The file at `address`, which is_allowed. Raises ProviderUnavailable, NoFileThere and LimitExceeded, each
+    with one sentence that names the host."""
+    import httpx  # a tenth of a second that no other command spends
+
+    assert is_allowed(address), "checked with the settings"
+    parts, until = urlsplit(address), time.monotonic() + SECONDS_MAX
+    host = parts.netloc
+    try:
+        with httpx.Client(
+            timeout=httpx.Timeout(SILENCE_SECONDS_MAX, connect=CONNECT_SECONDS_MAX),
+            headers={"User-Agent": "bankdata", "Accept-Encoding": "identity"},  # unpacked it could be of any size
+            trust_env=parts.scheme == "https",  # the operator's proxy and certificates, not for this machine
+        ) as client:
+            url = httpx.URL(address)
+            for _ in range(REDIRECTS_MAX + 1):
+                with client.stream("GET", url) as answer:
+                    if not answer.has_redirect_location:
+                        return _body(answer, host, until, progress)
+                    url = _next(answer)
+            raise NoFileThere(f"{host} sends on from one address to the next without end.")
+    except (httpx.InvalidURL, UnicodeError) as error:  # UnicodeError: labels of a name that are empty or too long
+        raise NoFileThere(f"{address} is no address of a file, and leads to none.") from error
+    except httpx.ConnectTimeout as error:
+        raise ProviderUnavailable(f"{host} did not answer within {CONNECT_SECONDS_MAX:g} seconds.") from error
+    except httpx.TimeoutException as error:
+        raise ProviderUnavailable(f"{host} sent nothing for {SILENCE_SECONDS_MAX:g} seconds.") from error
+    except (httpx.ConnectError, httpx.ProxyError) as error:
+        raise ProviderUnavailable(f"{host} cannot be reached: {_reason(error)}.") from error
+    except httpx.TransportError as error:
+        raise ProviderUnavailable(f"{host} did not send the whole file: {_reason(error)}.") from error
+    except (OSError, ValueError, ImportError) as error:  # SSL_CERT_FILE or HTTPS_PROXY of the environment
+        raise ProviderUnavailable(f"{host} cannot be asked in this environment: {_reason(error)}.") from error
+
+
+def _next(answer: "httpx.Response") -> "httpx.URL":
+    """Where an answer sends on to; raises NoFileThere for another scheme, host or port."""
+    here, there = answer.url, answer.next_request.url if answer.next_request else answer.url
+    if (there.scheme, there.host, there.port) != (here.scheme, here.host, here.port):
+        raise NoFileThere(f"{_origin(here)} sends on to {_origin(there)}, and that is not followed.")
+    return there
+
+
+def _body(answer: "httpx.Response", host: str, until: float, progress: Progress) -> bytes:
+    """All that comes, as it comes: no length that is announced is believed."""
+    if answer.status_code != 200:
+        raise NoFileThere(f"{host} answered with status {answer.status_code} instead of the file.")
+    announced = answer.headers.get("Content-Length", "0")
+    expected = int(announced) if announced.isdecimal() else 0
+    body = bytearray()
+    for piece in answer.iter_raw():
+        body += piece
+        if len(body) > FILE_BYTES_MAX:
+            raise LimitExceeded(f"{host} sent more than {FILE_BYTES_MAX} bytes, which no file of rates has.")
+        if time.monotonic() > until:
+            raise ProviderUnavailable(f"{host} needed more than {SECONDS_MAX:g} seconds to send the file.")
+        progress(len(body), max(len(body), expected))
+    return bytes(body)
+
+
+def _origin(url: "httpx.URL") -> str:
+    return f"{url.scheme}://{url.netloc.decode('ascii')}"
+
+
+def _reason(error: Exception) -> str:
+    return str(error).rstrip(".") or type(error).__name__
