@@ -192,6 +192,7 @@ def _transaction(line: Line) -> TransactionRecord:
         is_reversal=line["is_reversal"] == YES,
         is_return=line["is_return"] == YES,
         references=tuple((line["references"] or "").split("\n")) if line["references"] else (),
+        detail=0,  # each line is a booking of its own
         **texts,
     )
 
