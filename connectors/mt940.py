@@ -16,7 +16,7 @@ from connectors.connector import LimitExceeded, MalformedFile
 from connectors.gvc import bank_transaction_code_of
 from connectors.limits import DETAILS_CHARACTERS_MAX, HELD_ENTRIES_MAX, STATEMENTS_MAX
 from connectors.mt940_details import read_details
-from connectors.mt940_fields import Field, Lines, fields
+from connectors.mt940_fields import LINE_MARK, Field, Lines, fields
 from connectors.text import (
     clean,
     clean_key,
@@ -38,7 +38,8 @@ _LINE = re.compile(
 )
 _LONG_DATE = re.compile(r"^(?:19|20)(\d{6})(?=R?[CD])")
 _BALANCE = re.compile(
-    r"(?P<mark>R?[CDcd])(?P<date>\d{8}(?=[A-Z]{3})|\d{6})(?P<currency>[A-Z]{3})?(?P<amount>\d[\d.,]*|,\d+)"
+    r"(?P<mark>R?[CDcd])(?P<date>\d{8}(?=[A-Z]{3})|\d{6})(?P<currency>[A-Z]{3})?(?:(?<=EUR)O)?"
+    r"(?P<amount>\d[\d.,]*|,\d+)"  # some programs write EURO0,00
 )
 _FLOOR = re.compile(r"([A-Z]{3})")
 _ORIGINAL = re.compile(r"/OCMT/([A-Z]{3})([\d.,]+)")
@@ -50,6 +51,7 @@ _RETURNS = frozenset({"RRTN", "UPDD", "UPCT", "UPCQ", "PRDD", "RPCR", "RCDD"})
 def detect(head: bytes) -> bool:
     """Whether a :20: block with an account, a number or a balance after it stands in the beginning of the file."""
     text = _LINE_ENDS.sub("\n", head.lstrip(b"\xef\xbb\xbf\xff\xfe").replace(b"\x00", b"").decode("latin-1"))
+    text = text.replace(LINE_MARK, "\n") if text.startswith(LINE_MARK) else text
     return bool(_BLOCK.search(text))
 
 

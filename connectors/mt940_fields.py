@@ -10,6 +10,7 @@ from connectors.limits import ENTRIES_MAX, FIELD_LINES_MAX, FILE_BYTES_MAX, LINE
 
 _TAG = re.compile(r":(12|13|20|21|25|28|34|60|61|62|64|65|86|90|NS)([A-Z]?):")
 _ENVELOPE = re.compile(r".*\{4:")
+LINE_MARK = "@@"  # in place of every line end, in the text of a FinTS answer (DFÜ agreement, annex 3, 8.1)
 _STRAY = " \t\x01\x02\x03\x0b\x0c\ufeff\u00ef\u00bb\u00bf"  # before a tag: control bytes of old envelopes, a BOM
 _CLOCK_TAGS = frozenset({"12", "13", "21", "25", "28", "34"})  # ":25:30" in a text is half a time of day, not a field
 
@@ -76,6 +77,7 @@ class Lines:
             before = start.decode(encoding)
         text = io.TextIOWrapper(self._stream, encoding=encoding or "latin-1", newline=None)
         characters = number = 0
+        is_marked = False
         try:
             while line := text.readline(LINE_CHARACTERS_MAX + 1):
                 number += 1
@@ -88,16 +90,21 @@ class Lines:
                     raise MalformedFile(f"line {number}: holds a NUL byte, which is no text.")
                 line, before = before + line.rstrip("\n"), ""
                 line = line if encoding or line.isascii() else _decoded(line.encode("latin-1"))
-                if ":61:" in line and (line.lstrip(_STRAY).startswith(":61:") or "{4::61:" in line):
-                    self.entries += 1
-                    if self.entries > ENTRIES_MAX:
-                        raise LimitExceeded(f"more than {ENTRIES_MAX} bookings in one file.")
-                yield number, line
+                is_marked = is_marked or (number == 1 and line.startswith(LINE_MARK))
+                for part in line.split(LINE_MARK) if is_marked else (line,):
+                    self._count(part)
+                    yield number, part
         except UnicodeError:
             raise MalformedFile(f"line {number + 1}: not text in the encoding the file begins with.") from None
         finally:
             if not self._stream.closed:  # a reader that is given up may outlive its file
                 text.detach()
+
+    def _count(self, line: str) -> None:
+        if ":61:" in line and (line.lstrip(_STRAY).startswith(":61:") or "{4::61:" in line):
+            self.entries += 1
+            if self.entries > ENTRIES_MAX:
+                raise LimitExceeded(f"more than {ENTRIES_MAX} bookings in one file.")
 
 
 def _decoded(line: bytes) -> str:

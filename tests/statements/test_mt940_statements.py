@@ -322,6 +322,14 @@ def test_line_ends_and_encodings(end: str, encoding: str, found: Gather, block: 
     assert found(read, data).only.purpose == "Käse brot"
 
 
+@pytest.mark.requirement("readers.mt940")
+def test_the_text_of_a_fints_answer_marks_its_line_ends(found: Gather, block: Text) -> None:
+    data = ("\r\n" + block(booking("Käse\nbrot") + "\n" + booking("a@b"))).replace("\r\n", "\n").replace("\n", "@@")
+    assert detect(data.encode("cp1252"))
+    assert [row.purpose for row in found(read, data.encode("cp1252")).transactions] == ["Käse brot", "a@b"]
+    assert found(read, block(booking("a@@b"))).only.purpose == "a@@b"
+
+
 @pytest.mark.requirement("readers.refusal")
 @pytest.mark.parametrize(
     ("line", "reason"),
@@ -380,6 +388,14 @@ def test_a_slashed_text_without_a_name_is_all_purpose(found: Gather, block: Text
 @pytest.mark.parametrize("field", [":62F:Dnullnull7414,3", ":62F:"])
 def test_an_empty_balance_is_not_stated(field: str, found: Gather, block: Text) -> None:
     assert found(read, block(booking(), closing=field)).statements[0].closing is None
+
+
+@pytest.mark.requirement("readers.mt940.balances")
+def test_the_euro_of_a_balance_may_be_spelled_out(found: Gather, block: Text) -> None:
+    result = found(read, block(booking(), closing=":62F:C260131EURO87,66"))
+    assert (result.statements[0].closing, result.accounts[0].currency) == (Decimal("87.66"), "EUR")
+    with pytest.raises(MalformedFile, match="a balance that cannot be read"):
+        found(read, block(booking(), closing=":62F:C260131CHFO87,66"))
 
 
 @pytest.mark.requirement("readers.mt940.balances")
