@@ -80,7 +80,7 @@ def generic_shape(rows: Sequence[Row]) -> tuple[Profile, int, str] | None:
     amounts = [
         index
         for index, found in enumerate(all_kinds)
-        if "amount" in found and "date" not in found and any("," in cell or "." in cell for cell in columns[index])
+        if "amount" in found and "date" not in found and any(mark in cell for cell in columns[index] for mark in ",.-+")
     ]
     if not dates or not 1 <= len(amounts) <= 2:
         return None
@@ -95,18 +95,28 @@ def generic_shape(rows: Sequence[Row]) -> tuple[Profile, int, str] | None:
         fields["balance"] = (f"@{amounts[1] + 1}",)
     if len(dates) == 2:
         fields["value_date"] = (f"@{dates[1] + 1}",)
-    texts = []
+    texts: list[str] = []
+    debit_words: tuple[str, ...] = ()
+    credit_words: tuple[str, ...] = ()
     for index, found in enumerate(all_kinds):
+        words = {plain(cell) for cell in columns[index]}
         if index in dates or index in amounts:
             continue
-        if "currency" in found and len(set(columns[index])) == 1 and "currency" not in fields:
+        if words <= DEBIT_WORDS | CREDIT_WORDS and words & DEBIT_WORDS and "indicator" not in fields:
+            fields["indicator"] = (f"@{index + 1}",)
+            debit_words, credit_words = tuple(sorted(words & DEBIT_WORDS)), tuple(sorted(words & CREDIT_WORDS))
+        elif "currency" in found and len(set(columns[index])) == 1 and "currency" not in fields:
             fields["currency"] = (f"@{index + 1}",)
         elif any(character.isalpha() for cell in columns[index] for character in cell):
             texts.append(f"@{index + 1}")
     if texts:
         fields["purpose"] = tuple(texts)
+    profile = Profile(
+        name="generic", columns=fields, shape=("any",) * width, date=tuple(formats), decimal=mark,
+        debit_words=debit_words, credit_words=credit_words,
+    )  # fmt: skip
     return (
-        Profile(name="generic", columns=fields, shape=("any",) * width, date=tuple(formats), decimal=mark),
+        profile,
         start,
         f"no header; column {dates[0] + 1} can only be the date and column {amounts[0] + 1} the amount",
     )

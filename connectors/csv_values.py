@@ -36,7 +36,7 @@ def read_amount(text: str, mark: Mark) -> tuple[Decimal, str | None]:
     """The signed amount and the currency written beside it. `ValueError` when it cannot be read.
 
     The sign may stand before or behind, as brackets, or as S/H, D/C, DR/CR. A lone mark that is not `mark` counts as
-    the decimal one unless three digits follow it: some banks mix both in one file (DKB).
+    the decimal one unless it can group thousands (1.450, not 5000.001): some banks mix both in one file (DKB).
     """
     text = text.strip()
     if _PLAIN.fullmatch(text) and (mark in text or ("." not in text and "," not in text)):
@@ -46,8 +46,10 @@ def read_amount(text: str, mark: Mark) -> tuple[Decimal, str | None]:
         raise ValueError("not an amount")
     before, number, after = match.groups()
     other: Mark = "," if mark == "." else "."
-    if mark not in number and number.count(other) == 1 and len(number) - number.index(other) != 4:
-        mark = other
+    if mark not in number and number.count(other) == 1:
+        before_mark, after_mark = number.split(other)
+        if len(after_mark) != 3 or len(before_mark) > 3:
+            mark = other
     amount = parse_amount(number, mark)
     words = set(re.findall(r"[A-Z]{1,2}(?![A-Za-z])", after)) if after else set()
     is_negative = any(sign in before + after for sign in "-−–(") or bool(words & {"S", "D", "DR"})

@@ -79,6 +79,21 @@ def test_a_file_without_header_is_read_when_its_columns_can_only_mean_one_thing(
     assert generic_shape(broken) is None  # two columns of amounts, neither the balance of the other
 
 
+@pytest.mark.requirement("readers.csv.generic")
+def test_a_column_of_signed_integers_may_be_the_amount_as_well() -> None:
+    rows = [("2026-01-31", "Laden", "-350", "2345,56"), ("2026-01-30", "Lohn", "1290", "2695,56")]
+    assert generic_shape(rows) is None  # and not: the balance is the amount
+    found = generic_shape([row[:3] for row in rows])
+    assert found is not None
+    assert found[0].columns["amount"] == ("@3",)
+
+
+@pytest.mark.requirement("readers.csv.generic")
+def test_words_of_debit_and_credit_give_the_sign_without_a_header_as_well(read_csv: Read) -> None:
+    rows = read_csv("31.01.2026;Laden;12,50;debit;a\n30.01.2026;Lohn;5,00;credit;b\n")[1]
+    assert [row.amount for row in rows] == [Decimal("-12.50"), Decimal("5.00")]
+
+
 @pytest.mark.requirement("readers.csv.values")
 @pytest.mark.parametrize(
     ("text", "mark", "amount", "currency"),
@@ -86,6 +101,8 @@ def test_a_file_without_header_is_read_when_its_columns_can_only_mean_one_thing(
         ("-1.450", ",", "-1450", None),
         ("5000.01", ",", "5000.01", None),
         ("5000,001", ",", "5000.001", None),
+        ("5000.001", ",", "5000.001", None),
+        ("-1,450", ".", "-1450", None),
         ("1.234,56-", ",", "-1234.56", None),
         ("12,00 S", ",", "-12.00", None),
         ("12,00 H", ",", "12.00", None),
