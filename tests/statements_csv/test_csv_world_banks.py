@@ -196,3 +196,16 @@ def test_monzo_and_bunq_keep_ids_and_counterparts(read_csv: Read) -> None:
     assert (row.provider_id, row.amount, row.original_currency) == ("tx_1", Decimal("-3.20"), "EUR")
     bunq = '"Date";"Interest Date";"Amount";"Account";"Counterparty";"Name";"Description"\n"2026-03-02";"2026-03-02";"-1.234,56";"NL44BUNQ0123456789";"NL44RABO0123456789";"Winkel";"x"\n'
     assert read_csv(bunq)[1][0].amount == Decimal("-1234.56")
+
+
+@pytest.mark.requirement("readers.csv.profiles")
+def test_a_card_that_marks_only_payments_spends_in_all_other_rows(read_csv: Read) -> None:
+    text = """Date Processed,Description,Amount,
+Pending,KIOSK,£7.40,
+12-Jan-2026,SHOP,"£1,183.23",
+02-Jan-2026,PAYMENT RECEIVED,"+ £1,100.00",CR
+"""
+    rows = read_csv(text)[1]
+    assert [(row.amount, row.status, row.currency) for row in rows] == [
+        (Decimal("-7.40"), "pending", "GBP"), (Decimal("-1183.23"), "booked", "GBP"), (Decimal("1100.00"), "booked", "GBP"),
+    ]  # fmt: skip
