@@ -1,26 +1,21 @@
 """The category of a booking: the first of a chain of rules that answers, and the name of that rule."""
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from analytics.booking_types import Verdict
-from analytics.facts import CATEGORIES, spread, table
+from analytics.facts import spread, table
+from analytics.keywords import Keyword, keywords_of
 from analytics.merchants import Merchant
 from analytics.phrases import Found, Phrases, words_of
 
 SAVINGS_KINDS = {"savings", "securities", "building_savings"}
 OF_THE_BANK = {"cash_withdrawal", "cash_deposit", "interest", "fee"}
 PAYMENT_TYPES = {"transfer", "standing_order"}
-STREETS = ("strasse", "str", "platz", "weg", "gasse", "allee", "ring", "straat", "laan", "plein", "gracht")
+MASKED = re.compile(r"(.)\1\1")  # no name has the same letter three times over
 LAST_RESORT_CODES = {"GDDS", "POPE"}  # goods and point of sale: SHOPPING only when nothing else speaks
-
-
-class Keyword(NamedTuple):
-    """What a word tells, and where it counts: in the name, in any text, or in any text of a company."""
-
-    category: str
-    scope: str
 
 
 class Evidence(NamedTuple):
@@ -79,15 +74,17 @@ def _best_word(evidence: Evidence) -> Found[Keyword] | None:
     """The name speaks before the purpose, the purpose before the bank; in each the longest word."""
     merchant = evidence.merchant
     is_nameless = merchant.label_words == tuple(evidence.purpose_words)
-    if merchant.is_person is True:
-        named, told = {"text"}, {"text"}
-    elif is_nameless and evidence.kind in PAYMENT_TYPES:
-        named, told = {"company", "text"}, {"company", "text"}  # a purpose holds addresses: Place de la Gare
-    else:
-        named, told = {"name", "company", "text"}, {"company", "text"}
+    told = {"text"} if merchant.is_person is True else {"text", "company"}
+    if evidence.is_credit:
+        told.add("credit")
+    named = set(told)
+    if merchant.is_person is not True and not (is_nameless and evidence.kind in PAYMENT_TYPES):
+        named.add("name")  # not in a bare purpose, which holds addresses: Place de la Gare
+        if evidence.kind == "card_payment":
+            named.add("card")
     return (
         _longest(_keywords(merchant.label_words), named)
-        or _longest(_known(evidence.purpose_words), told)
+        or _longest(keywords_of(evidence.purpose_words), told)
         or _settlement(evidence.bank_text)
     )
 
@@ -95,14 +92,14 @@ def _best_word(evidence: Evidence) -> Found[Keyword] | None:
 @lru_cache(maxsize=16_384)
 def _settlement(bank_text: str | None) -> Found[Keyword] | None:
     """What the bank itself calls a card settlement, a saving or a move between own accounts."""
-    known = _longest(_known(words_of(bank_text or "")), {"text"})
+    known = _longest(keywords_of(words_of(bank_text or "")), {"text"})
     return known if known is not None and known.meaning.category in ("TRANSFER", "SAVINGS") else None
 
 
 def _outweighs(word: Found[Keyword], merchant: Merchant) -> bool:
     """A word about saving, rent or card settlement says more than the company that carries the money out."""
     assert merchant.brand is not None
-    if word.meaning.scope != "text":
+    if word.meaning.scope not in ("text", "credit"):
         return False
     if word.meaning.category == "OTHER":
         return merchant.brand.category == "SUBSCRIPTION" and word.phrase.startswith("strom")
@@ -112,19 +109,21 @@ def _outweighs(word: Found[Keyword], merchant: Merchant) -> bool:
 def _longest(hits: Iterable[Found[Keyword]], scopes: set[str]) -> Found[Keyword] | None:
     best: Found[Keyword] | None = None
     for hit in hits:
-        if hit.meaning.scope in scopes and (best is None or hit.length > best.length):
+        if hit.meaning.scope in scopes and (best is None or _says_more(hit, best)):
             best = hit
     return best
 
 
+def _says_more(hit: Found[Keyword], best: Found[Keyword]) -> bool:
+    """The longer word; but what is put aside is SAVINGS, by whatever name it is moved ("Übertrag auf Tagesgeld")."""
+    if {hit.meaning.category, best.meaning.category} == {"SAVINGS", "TRANSFER"}:
+        return hit.meaning.category == "SAVINGS"
+    return hit.length > best.length
+
+
 @lru_cache(maxsize=65_536)
 def _keywords(words: tuple[str, ...]) -> tuple[Found[Keyword], ...]:
-    return tuple(_known(words))
-
-
-def _known(words: Sequence[str]) -> list[Found[Keyword]]:
-    """The keywords of a text; a street is named after the museum, it is none."""
-    return [hit for hit in KEYWORDS.all(words) if not ("*" in hit.phrase and words[hit.position].endswith(STREETS))]
+    return tuple(keywords_of(words))
 
 
 def _may_be_private(merchant: Merchant, purpose_words: Sequence[str]) -> bool:
@@ -133,8 +132,13 @@ def _may_be_private(merchant: Merchant, purpose_words: Sequence[str]) -> bool:
         return False
     if merchant.is_person is not None:
         return merchant.is_person
-    is_plain = all(len(word) > 1 for word in merchant.label_words)
+    is_plain = all(len(word) > 1 and not _is_masked(word) for word in merchant.label_words)
     return 2 <= len(merchant.label_words) <= 4 and is_plain and INVOICE.best(purpose_words) is None
+
+
+def _is_masked(word: str) -> bool:
+    """XXXX and BBBA stand for a name that was taken out; what they hide cannot be told."""
+    return MASKED.search(word) is not None
 
 
 def _codes() -> dict[tuple[str, str], str]:
@@ -152,7 +156,3 @@ def _mccs() -> dict[str, str]:
 INVOICE = Phrases((phrase, True) for [phrase] in table("invoice_words.txt"))
 PURPOSES = _codes()
 MCCS = _mccs()
-KEYWORDS = Phrases(
-    (phrase, Keyword(value, scope)) for value, scope, phrases in table("keywords.tsv") for phrase in phrases.split(", ")
-)
-assert {keyword_category for keyword_category, _, _ in table("keywords.tsv")} <= set(CATEGORIES)

@@ -6,8 +6,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from analytics.facts import table
+from analytics.keywords import Keyword, trades_of
 from analytics.persons import is_person
-from analytics.phrases import Phrases, words_of
+from analytics.phrases import Found, Phrases, words_of
 from analytics.shop_names import before_number, is_slip, slip_text, tidy, without_reference, without_words
 
 
@@ -196,17 +197,28 @@ def _intermediary(label_words: Sequence[str], *, has_star: bool) -> tuple[Interm
 
 @lru_cache(maxsize=65_536)
 def _brand(label_words: tuple[str, ...], *, is_shop: bool) -> Brand | None:
-    """The longest brand of the words, the earliest of equals; ambiguous names only as the first word of a shop."""
+    """The brand of a shop's label is the first one, of a text the longest one, the earliest of equals.
+
+    A shop's trade may take a brand back: a BAECKEREI KLINGEL is a bakery whatever Klingel sells elsewhere, and an
+    ambiguous name counts only as the first word of a shop that names no other trade (SATURN APOTHEKE).
+    """
+    trades = list(trades_of(label_words)) if is_shop else []
     best: tuple[int, Brand] | None = None
     for hit in BRANDS.all(label_words):
         brand, is_ambiguous = hit.meaning
-        if is_ambiguous and not (is_shop and hit.position == 0):
+        if is_ambiguous and not (is_shop and hit.position == 0 and _agree(trades, brand)):
             continue
-        if best is None or hit.length > best[0]:
+        if is_shop and hit.position > 0 and not _agree([trade for trade in trades if trade.position == 0], brand):
+            continue
+        if best is None or (hit.length > best[0] and not is_shop):
             best = (hit.length, brand)
     if best is None and is_shop:
         return _glued(label_words, length_min=GLUED_LENGTH_MIN)
     return best[1] if best else None
+
+
+def _agree(trades: Sequence[Found[Keyword]], brand: Brand) -> bool:
+    return all(trade.meaning.category == brand.category for trade in trades)
 
 
 def _glued(label_words: Sequence[str], *, length_min: int = 0) -> Brand | None:

@@ -1,5 +1,6 @@
 """Telling private people from companies by their names, so that no person is ever shown as a merchant."""
 
+import re
 from collections.abc import Sequence
 
 from analytics.facts import table, words
@@ -7,6 +8,7 @@ from analytics.phrases import Phrases
 from analytics.text import fold
 
 PERSON_WORDS_MAX = 4
+TELEPHONE = re.compile(r"\+\d[\d ]{7,18}")  # E.164: how Swish, Bizum, BLIK and their like know people
 SURE_LENGTH_MIN = 7
 
 
@@ -14,7 +16,7 @@ def is_person(label: str, label_words: Sequence[str]) -> bool | None:
     """True for what looks like a private person's name, False for a company's, None when it could be either."""
     if not label_words:
         return None
-    if any(word in TITLES for word in label_words):
+    if any(word in TITLES for word in label_words) or TELEPHONE.fullmatch(label):
         return True
     if COMPANY.best(label_words) is not None or any(sign in label for sign in "*/@&") or ".com" in label.lower():
         return False

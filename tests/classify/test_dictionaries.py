@@ -16,7 +16,7 @@ def test_the_dictionary_knows_400_brands_and_150_keywords_of_the_thirteen_catego
     assert len(set(keywords)) >= 150
     assert {category for category, *_ in brands} == set(CATEGORIES) - {"SALARY"}  # nobody's brand is a salary
     assert {category for category, _, _ in table("keywords.tsv")} <= set(CATEGORIES)
-    assert {scope for _, scope, _ in table("keywords.tsv")} == {"name", "company", "text"}
+    assert {scope for _, scope, _ in table("keywords.tsv")} == {"name", "company", "text", "card", "credit"}
 
 
 @pytest.mark.requirement("issue 4 dictionary")
