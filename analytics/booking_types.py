@@ -43,12 +43,18 @@ WEAK_SWIFT = {
     "DIRECTDEP",
     "PAYMENT",
 }  # says "some transfer"; the bank's own words know better
-CARD_MARKS = re.compile(  # card slips as Austrian, German and Dutch banks print them
+CARD_MARKS = re.compile(  # card slips as Austrian, German, Dutch, French and Spanish banks print them
     r"\bk\d \d\d \d\d \d\d \d\d\b|\bpas ?\d{3}\b|\bkarte ?\d|\bdebitk\b|\bkfn \d|\bfolgenr \d|\bpasvolgnr\b|"
+    r"^cb \w|\bcb \d{4}\b|\btarj(?:eta)? [x\d]|"
     r"\bdankt \d{3,}|\bvisa debit\b|\bgirocard\b|\b(?:mobile|card|pin|sign) purchase\b|\bkauf dienstleistung\b"
 )
 CASH_MARKS = re.compile(r"\bga nr ?\d|\bgaa\b|\bgeldautomat")
 SHOP_DESCRIPTOR = re.compile(r"//|\w ?\*")  # EDEKA//MUENCHEN/DE, SUMUP *CAFE: how card schemes write a shop
+OFX_SIGNS = {"DEBIT", "CREDIT"}  # the TRNTYPEs that say no more than the sign
+US_SHOP = re.compile(  # DUNKIN #3311 PROVIDENCE RI: American cards print town and state behind the shop
+    r"[A-Z0-9] [A-Z][A-Z .'-]+ (?:A[KLRZ]|C[AOT]|D[CE]|FL|GA|HI|I[ADLN]|K[SY]|LA|M[ADEINOST]|N[CDEHJMVY]|O[HKR]|PA|RI|"
+    r"S[CD]|T[NX]|UT|V[AT]|W[AIVY])$"
+)
 
 
 def booking_type(
@@ -63,7 +69,7 @@ def booking_type(
     said: no code, no name and no word."""
     verdict = _from_codes(codes)
     if verdict is None:
-        verdict = _from_words(codes, name, purpose_words, has_iban=has_iban)
+        verdict = _from_words(codes, name, purpose_words, has_iban=has_iban, has_mandate=has_mandate)
     if verdict is None and has_mandate:
         verdict = Verdict("direct_debit", "mandate")  # a credit is money back
     if verdict is None and (codes.swift_code or "").upper() in WEAK_SWIFT:
@@ -129,15 +135,17 @@ def _swift_key(code: str | None) -> str | None:
     return f"N{key[1:]}" if len(key) == 4 and key[0] in "SF" and f"N{key[1:]}" in SWIFT_KEYS else key
 
 
-def _from_words(codes: Codes, name: str | None, purpose_words: Sequence[str], *, has_iban: bool) -> Verdict | None:
+def _from_words(
+    codes: Codes, name: str | None, purpose_words: Sequence[str], *, has_iban: bool, has_mandate: bool
+) -> Verdict | None:
     """Rule 6: the bank's text; else the head of the purpose or of the name, where many banks print it."""
     head = purpose_words[:HEAD_WORDS_MAX]
     bank = _bank_word(codes.bank_text or "")
     slip = _slip(purpose_words)
     if bank is not None:
         value, phrase = bank
-        if slip is not None and value in ("direct_debit", "transfer", "other"):
-            return slip  # "Lastschrift" over a card slip
+        if slip is not None and value in ("direct_debit", "transfer", "other") and not has_mandate:
+            return slip  # "Lastschrift" over a card slip; under a mandate it is one, whatever else it says of cards
         if value == "fee" and "abschlu" in phrase and _says_interest(purpose_words):
             return Verdict("interest", "word:zinsen")
         return Verdict(value, f"word:{phrase}")
@@ -148,6 +156,8 @@ def _from_words(codes: Codes, name: str | None, purpose_words: Sequence[str], *,
         if called is not None and called[0] in NAMED_TYPES:
             return Verdict(called[0], f"word:{called[1]}")
         if SHOP_DESCRIPTOR.search(name) or "sagt danke" in name.lower():
+            return Verdict("card_payment", "word:card")
+        if codes.swift_code in OFX_SIGNS and US_SHOP.search(name):
             return Verdict("card_payment", "word:card")
     found = TYPE_WORDS.best(head)
     if found is not None and len(found.phrase) > CODE_LENGTH_MAX:
