@@ -51,41 +51,11 @@ BEHIND_PATTERNS = (  # where PayPal, Klarna and their like name the shop in the 
     re.compile(r"\bPP\s{0,3}\.\s{0,3}\d{2,6}\s{0,3}\.\s{0,3}PP\s{0,3}[/.]{0,3}\s{0,3}\.?\s{0,3}([^,;]{2,60})"),
     re.compile(r"\b(?:purchase at|achat chez|aankoop bij|acquisto presso)\s+([^,;]{2,60})", re.IGNORECASE),
 )
-LEGAL_WORDS = {
-    "europe",
-    "europa",
-    "s",
-    "a",
-    "r",
-    "l",
-    "sarl",
-    "et",
-    "cie",
-    "sca",
-    "c",
-    "bank",
-    "ab",
-    "publ",
-    "gmbh",
-    "ag",
-    "nv",
-}
-LEGAL_WORDS |= {
-    "n",
-    "v",
-    "ltd",
-    "limited",
-    "luxembourg",
-    "inst",
-    "xfer",
-    "payments",
-    "payment",
-    "services",
-    "llc",
-    "inc",
-    "bv",
-    "b",
-}
+_LEGAL = (
+    "europe europa s a r l sarl et cie sca c bank ab publ gmbh ag nv n v ltd limited luxembourg inst xfer payments "
+    "payment services llc inc bv b"
+)
+LEGAL_WORDS = frozenset(_LEGAL.split())
 
 
 def merchant(name: str | None, purpose: str | None, purpose_words: Sequence[str], kind: str) -> Merchant:
