@@ -5,6 +5,7 @@ import os
 import click
 
 from handlers.cli import access, connections, files, rates, rules, serving, upkeep, users
+from handlers.cli.interrupts import interruptible
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -15,6 +16,7 @@ def main() -> None:
     Try it: `bankdata demo`. For real: `bankdata users add NAME`, `bankdata connect ...`, `bankdata serve`.
     Settings come from the environment (BANKDATA_...); docs/operations.md lists them.
     """
+    click.get_current_context().with_resource(interruptible())
     os.umask(0o077)  # whatever is written is about somebody's money: nobody else reads it, wherever the folder is
 
 

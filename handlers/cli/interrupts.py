@@ -1,0 +1,46 @@
+"""Ctrl-C ends a command at once, but not in the middle of Polars, which takes it for a crash of its own."""
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt where Python runs, and after Polars where Polars runs: its compiled code expects
+    no exception while it reads a list, and a person would see a panic with a backtrace instead of "Aborted!"."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread is interrupted
+        return
+    before = signal.signal(signal.SIGINT, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _interrupt(_number: int, frame: FrameType | None) -> None:
+    caller = _caller_of_polars(frame)
+    if caller is None:
+        raise KeyboardInterrupt
+    caller.f_trace = _raise  # on the next line of the caller, or when it returns
+    sys.settrace(lambda *_: None)
+
+
+def _caller_of_polars(frame: FrameType | None) -> FrameType | None:
+    """The function that waits for Polars; None when nobody does."""
+    caller = None
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] == "polars":
+            caller = frame.f_back
+        frame = frame.f_back
+    return caller
+
+
+def _raise(*_: object) -> NoReturn:
+    sys.settrace(None)
+    raise KeyboardInterrupt
