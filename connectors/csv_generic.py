@@ -84,6 +84,8 @@ def generic_shape(rows: Sequence[Row]) -> tuple[Profile, int, str] | None:
     ]
     if not dates or not 1 <= len(amounts) <= 2:
         return None
+    if any(_is_amount_at_times(columns[index]) for index in range(width) if index not in (*dates, *amounts)):
+        return None  # the amount may be the column that is not filled in every row
     formats = _formats(columns[dates[0]])
     mark = _mark([cell for index in amounts for cell in columns[index]], "")
     if not formats:
@@ -200,6 +202,16 @@ def _currency(header: Row, preamble: Sequence[Row]) -> str | None:
 
 def _is_mixed(fields: dict[str, tuple[str, ...]], header: Row, data: Sequence[Row]) -> bool:
     return len({cell.strip().upper() for cell in _cells(fields["currency"], header, data)}) > 1
+
+
+def _is_amount_at_times(cells: Sequence[str]) -> bool:
+    """Whether a column holds amounts with a mark or a sign in some rows and nothing in all others."""
+    filled = [cell for cell in cells if cell.strip()]
+    return (
+        0 < len(filled) < len(cells)
+        and all("amount" in kinds(cell) and "date" not in kinds(cell) for cell in filled)
+        and any(mark in cell for cell in filled for mark in ",.-+")
+    )
 
 
 def _is_balance(amounts: Sequence[str], balances: Sequence[str], mark: Mark) -> bool:

@@ -55,6 +55,14 @@ class Metadata:
                     break
         return first
 
+    def take_table(self, labels: Sequence[str], values: Sequence[str], mark: Mark) -> None:
+        """Learn from a row of values below a row of labels, as Sparda banks write account and balance."""
+        known = [label_kind(label) for label in labels]
+        has_figures = any(character.isdigit() for label in labels for character in label)
+        if len(labels) > 2 and not has_figures and {"account", "closing"} <= set(known):
+            for label, value in zip(labels, values, strict=True):
+                self.take((label, value), mark)
+
     def take_total(self, texts: Iterable[str | None], amount: Decimal | None, day: date | None) -> bool:
         """Learn from a row inside the table whose whole text says that it is a balance and not a booking."""
         words = {plain(text).rstrip(" :") for text in texts if text and len(text) < _WORD_MAX}

@@ -12,7 +12,7 @@ from connectors.csv_accounts import AccountBlock
 from connectors.csv_layout import Layout, header_profiles
 from connectors.csv_lines import Lines
 from connectors.csv_metadata import Metadata
-from connectors.csv_profiles import Profile, plain
+from connectors.csv_profiles import Mark, Profile, plain
 from connectors.csv_rows import Booking, Note, RowReader
 from connectors.csv_values import FORMATS, date_reader
 from connectors.limits import ENTRIES_MAX
@@ -38,6 +38,10 @@ class Reading:
         self.width = self.last_width = sys.maxsize  # of the shortest booking before the last one, and of that one
         for row in layout.preamble:
             self._note(row)
+        rows = (*layout.preamble, ())
+        for labels, values, following in zip(rows, rows[1:], rows[2:], strict=False):
+            if len(values) == len(labels) != len(following):  # a table of one row: what the columns below it are not
+                self.metadata.take_table(labels, values, self._mark())
         self.rows = RowReader(layout, currency=self._currency())
         self.is_interleaved = self._is_interleaved()
 
@@ -142,7 +146,10 @@ class Reading:
     def _note(self, row: Sequence[str]) -> None:
         cells = [cell for cell in row if cell.strip()]
         if cells and len(cells) <= 8:
-            self.metadata.take(row, self.layout.profile.decimal or ("," if self.layout.delimiter == ";" else "."))
+            self.metadata.take(row, self._mark())
+
+    def _mark(self) -> Mark:
+        return self.layout.profile.decimal or ("," if self.layout.delimiter == ";" else ".")
 
     def _end_of_table(self) -> Iterator[Record]:
         if self.undated:

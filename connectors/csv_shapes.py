@@ -14,7 +14,7 @@ _AMOUNT = re.compile(
 )
 _CURRENCY = re.compile(r"[A-Z]{3}")
 _IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9 ]{11,40}")
-_MARK = re.compile(r"[A-Za-z]{1,8}|[+-]|[A-Z]{1,2}\.?")
+_MARK = re.compile(r"[A-Za-z]{1,8}|[*+-]|[A-Z]{1,2}\.?")
 
 
 def kinds(cell: str) -> set[str]:

@@ -72,7 +72,7 @@ _UNITS = {"€": "EUR", "£": "GBP", "$": "USD", "zl": "PLN", "kc": "CZK"}
 def column_field(name: str) -> str | None:
     """The field that a column of this name holds, a currency in its name left aside; None for unknown words."""
     base = plain(name).rstrip(":")
-    for candidate in (base, _UNIT.sub("", base).strip()):
+    for candidate in (base, _UNIT.sub("", base).strip(), base.replace("_", " ")):
         for field, names in COLUMNS.items():
             if candidate in names:
                 return field

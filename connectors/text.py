@@ -95,6 +95,7 @@ def parse_amount(text: str, decimal_mark: Literal[",", "."] = ".") -> Decimal:
     if compact[:1] in ("+", "-"):
         sign, compact = compact[0], compact[1:].lstrip()
     whole, mark, fraction = compact.partition(decimal_mark)
+    fraction = fraction[:2] + fraction[2:].rstrip("0")  # some programs write six decimals
     if not whole.isascii() or not whole.isdigit():
         whole = _ungrouped(whole, "." if decimal_mark == "," else ",")
     if not _is_number(whole, fraction) or (not mark and not whole):

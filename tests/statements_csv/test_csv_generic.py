@@ -31,6 +31,8 @@ Read = Callable[..., tuple[list[AccountRecord], list[TransactionRecord], list[St
             "EUR",
         ),
         ("Posted Date,Payee,Amount,Type\n01/31/2026,Shop,(12.50),POS\n", ["-12.50"], "EUR"),
+        ("booking_date,value_date,amount,currency\n2026-01-31,2026-01-31,-12.500000,CHF\n", ["-12.50"], "CHF"),
+        ("Kirjauspäivä;Summa;Nimi;Valuutta\n31.01.2026;-12,50;Kauppa;EUR\n", ["-12.50"], "EUR"),
     ],
 )
 def test_header_words_of_many_languages_are_known(read_csv: Read, text: str, amounts: list[str], currency: str) -> None:
@@ -86,6 +88,13 @@ def test_a_column_of_signed_integers_may_be_the_amount_as_well() -> None:
     found = generic_shape([row[:3] for row in rows])
     assert found is not None
     assert found[0].columns["amount"] == ("@3",)
+
+
+@pytest.mark.requirement("readers.csv.generic")
+def test_an_amount_that_is_not_in_every_row_leaves_doubt() -> None:
+    rows = [("2026-01-31", "a", "-5,00", "95,00"), ("2026-01-30", "b", "", "100,00"), ("2026-01-29", "c", "", "100,00")]
+    assert generic_shape(rows) is None  # the last column may be the balance
+    assert generic_shape([(*row[:2], row[3]) for row in rows]) is not None
 
 
 @pytest.mark.requirement("readers.csv.generic")

@@ -312,3 +312,20 @@ def test_kontist_counts_in_cents_and_1822direkt_splits_its_text(read_csv: Read) 
     )
     row = read_csv(direkt, "cp1252")[1][0]
     assert (row.amount, row.purpose, row.gvc) == (Decimal("-1000.00"), "Miete März", "005")
+
+
+@pytest.mark.requirement("readers.csv.profiles")
+def test_a_sparda_bank_writes_account_and_balance_into_a_table_of_one_row(read_csv: Read) -> None:
+    text = """"Umsätze ab";"Enddatum";"Kontonummer";"Saldo";"Währung"
+"01.01.2026";"31.01.2026";"1234567";"1.234,56";"EUR"
+"Weitere gewählte Suchoptionen:";"keine"
+
+"Buchungstag";"Wertstellungstag";"Verwendungszweck";"Umsatz";"Währung"
+"20.01.2026";"20.01.2026";"Laden";"-11,99";"EUR";""
+"* noch nicht ausgeführte Umsätze"
+"""
+    [account], [row], [statement] = read_csv(text)
+    assert (account.stable_key, account.bank_name) == ("Sparda-Bank/1234567", "Sparda-Bank")
+    assert (row.amount, statement.closing) == (Decimal("-11.99"), Decimal("1234.56"))
+    two_rows = text.replace('"Weitere gewählte Suchoptionen:";"keine"', '"01.02.2026";"28.02.2026";"7";"1,00";"EUR"')
+    assert read_csv(two_rows)[2][0].closing is None

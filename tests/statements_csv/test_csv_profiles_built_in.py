@@ -46,6 +46,9 @@ def cell(profile: Profile, field: str, *, is_debit: bool) -> str:
     return CELLS.get(field, f"some {field}").format(mark=mark)
 
 
+SHAPE_CELLS = {"digits": "42132000000000", "amount": "100.00", "currency": "EUR", "mark": "*"}
+
+
 def rendered(profile: Profile) -> str:
     """A file with this layout's header and two bookings, or two rows of its shape."""
     delimiter = profile.delimiter or (";" if profile.decimal == "," else ",")
@@ -57,7 +60,13 @@ def rendered(profile: Profile) -> str:
         rows = []
         for is_debit in (True, False):
             row = [
-                {"digits": "42132000000000", "amount": "100.00", "currency": "EUR", "date": day(profile)}.get(kind, "")
+                {
+                    "digits": "42132000000000",
+                    "amount": "100.00",
+                    "currency": "EUR",
+                    "date": day(profile),
+                    "mark": "*",
+                }.get(kind, "")
                 for kind in profile.shape
             ]
             for reference, field in places.items():
