@@ -46,6 +46,11 @@ STARRED_LENGTH_MAX = 4  # "SP", "ZTL", "VIVA" are words of other names as well
 GLUED_BEHIND_LENGTH_MIN = 4
 GLUED_LENGTH_MIN = 6  # DISNEYPLUS, SPOTIFYP2B6A1: shorter stems begin too many other words
 NO_NAME = {"issuer", "unknown", "na", "unbekannt", "notprovided", "verschiedene", "nicht", "empfanger"}
+OTHER_SIDE = re.compile(  # banks without a field for the counterpart print it into the purpose
+    r"\b(?:auftraggeber|empf(?:ä|ae)nger|beg(?:ü|ue)nstigter|naam|donneur d'ordre|b(?:é|e)n(?:é|e)ficiaire|ordinante)"
+    r"\s*:\s*(\S[^:]{3,60})",
+    re.IGNORECASE,
+)
 BEHIND_PATTERNS = (  # where PayPal, Klarna and their like name the shop in the purpose
     re.compile(r"[Ee]inkauf bei\s+([^,;]{2,60})"),
     re.compile(r"\bPP\s{0,3}\.\s{0,3}\d{2,6}\s{0,3}\.\s{0,3}PP\s{0,3}[/.]{0,3}\s{0,3}\.?\s{0,3}([^,;]{2,60})"),
@@ -127,9 +132,11 @@ def _from_purpose(purpose: str, purpose_words: Sequence[str], kind: str) -> Merc
         if behind.name != intermediary.name or "*" not in slip:
             return behind
         return _from_label(slip, "card_payment")  # PAYPAL *WOLLKISTE: the whole line is the label
-    person = is_person(purpose, all_words) if kind in PAYMENT_TYPES else None
-    if person:
-        return Merchant(None, "person", None, None, all_words, True)
+    if kind in PAYMENT_TYPES:
+        named = OTHER_SIDE.search(purpose)
+        label = named[1] if named else purpose
+        if is_person(label, words_of(label) if named else all_words):
+            return Merchant(None, "person", None, None, all_words, True)
     brand = _brand(slip_words, is_shop=True) if slip_words else None
     brand = brand or _brand(all_words, is_shop=False)
     if brand is not None:

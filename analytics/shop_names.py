@@ -10,7 +10,9 @@ SLIP_NOISE = re.compile(  # what surrounds the shop's name on card slips
     r"\bp[oô]s\s+[\d.,]+\s+[a-z]{2}\b|"
     r"\b(?:kartenzahlung|karteneinsatz|girocard|visa debit|visa|mastercard|maestro|debitkarte|debit card|"
     r"card payment(?: to)?|recurring payment authorized on|pos withdrawal|check card|"
-    r"card purchase|checkcard|purchase authorized on|pos purchase|pos debit|pos|bea|betaalpas|debit|purchase|apple pay|"
+    r"card purchase|checkcard|(?:visa/)?dankort(?:-nota)?|varek[jø]+p|kortk[øöo]+[pb]|korttiosto|platba kartou|"
+    r"facture carte(?: du \d+)?|paiement cb|cb|compra tarj\.?|pago en|tarj\.?|"
+    r"purchase authorized on|pos purchase|pos debit|pos|bea|betaalpas|debit|purchase|apple pay|"
     r"google pay|contactless|bancontact|paiement(?: par)? carte|carte|achat cb|ec|lastschrift|debitk|nr:?\S*)\b[:,.]?|"
     r"\b\d{1,4}[./-]\d{1,2}[./-]\d{0,4}\S*|\b\d{1,2}[:.]\d{2}(?:[:.]\d{2})?\b|\b\d+,\d\d\b|\bk\d\b",
     re.IGNORECASE,
@@ -19,7 +21,8 @@ SLIP_HEAD = re.compile(
     r"(?:kartenzahlung|karteneinsatz|girocard|visa (?:debit|purchase)|debit card|card (?:payment|purchase)|check ?card|"
     r"(?:recurring )?(?:payment|purchase) authorized|pos(?: debit| purchase)?\s|debit purchase|purchase\s|bea\b|"
     r"betaalpas|"
-    r"paiement|achat cb|carte\s|pagamento|pago|compra\s|contactless|point of sale)",
+    r"paiement|facture carte|achat cb|cb\s|carte\s|pagamento|pago|compra\s|contactless|point of sale|"
+    r"(?:visa/)?dankort|varek|korttiosto|platba kartou)",
     re.IGNORECASE,
 )
 LEGAL_TAIL = re.compile(
