@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import dropwhile
 from typing import NamedTuple
 
 from analytics.facts import table
@@ -49,6 +50,12 @@ NO_NAME = {"issuer", "unknown", "na", "unbekannt", "notprovided", "verschiedene"
 OTHER_SIDE = re.compile(  # banks without a field for the counterpart print it into the purpose
     r"\b(?:auftraggeber|empf(?:ä|ae)nger|beg(?:ü|ue)nstigter|naam|donneur d'ordre|b(?:é|e)n(?:é|e)ficiaire|ordinante)"
     r"\s*:\s*(\S[^:]{3,60})",
+    re.IGNORECASE,
+)
+TRANSFER_HEAD = re.compile(  # the bank's word in front of the name
+    r"^(?:vir(?:ement)?\b(?: (?:sepa|inst|instantan[eé]|re[cç]u|faveur|de|permanent))*|"
+    r"bonifico(?: sepa)?(?: a favore di)?|transferencia(?: (?:de|a favor de|a))?|bizum (?:a favor de|de|a)|"
+    r"(?:internet-|online-)?(?:ü|ue)berweisung)\s+",
     re.IGNORECASE,
 )
 BEHIND_PATTERNS = (  # where PayPal, Klarna and their like name the shop in the purpose
@@ -123,7 +130,7 @@ def _from_purpose(purpose: str, purpose_words: Sequence[str], kind: str) -> Merc
     """A line without counterpart: the name, if any, stands in the purpose."""
     all_words = tuple(purpose_words)
     slip = slip_text(without_reference(purpose).split(" : ")[0]) if kind in (*SHOPPING_TYPES, "other") else ""
-    slip_words = words_of(slip)
+    slip_words = tuple(dropwhile(_has_digit, words_of(slip)))  # the card's number comes first, then the shop
     carrier = _intermediary(slip_words or all_words, has_star="*" in purpose)
     if carrier is not None:
         intermediary, _ = carrier
@@ -134,8 +141,8 @@ def _from_purpose(purpose: str, purpose_words: Sequence[str], kind: str) -> Merc
         return _from_label(slip, "card_payment")  # PAYPAL *WOLLKISTE: the whole line is the label
     if kind in PAYMENT_TYPES:
         named = OTHER_SIDE.search(purpose)
-        label = named[1] if named else purpose
-        if is_person(label, words_of(label) if named else all_words):
+        label = named[1] if named else TRANSFER_HEAD.sub("", purpose)
+        if is_person(label, words_of(label)):
             return Merchant(None, "person", None, None, all_words, True)
     brand = _brand(slip_words, is_shop=True) if slip_words else None
     brand = brand or _brand(all_words, is_shop=False)
@@ -145,6 +152,10 @@ def _from_purpose(purpose: str, purpose_words: Sequence[str], kind: str) -> Merc
         return Merchant(None, "none", None, None, all_words, False)
     head = before_number(slip)
     return Merchant(tidy(head) if head else None, "purpose" if head else "none", None, None, all_words, False)
+
+
+def _has_digit(word: str) -> bool:
+    return any(letter.isdigit() for letter in word)
 
 
 def _behind(known: Merchant, purpose: str, purpose_words: Sequence[str]) -> Merchant:

@@ -10,6 +10,7 @@ from analytics.text import fold
 PERSON_WORDS_MAX = 4
 TELEPHONE = re.compile(r"\+\d[\d ]{7,18}")  # E.164: how Swish, Bizum, BLIK and their like know people
 SURE_LENGTH_MIN = 7
+PARTICLES = {"van", "von", "der", "den", "de", "ter", "ten", "zu", "zum", "la", "le", "du", "di", "del", "da", "dos"}
 
 
 def is_person(label: str, label_words: Sequence[str]) -> bool | None:
@@ -24,10 +25,11 @@ def is_person(label: str, label_words: Sequence[str]) -> bool | None:
         return True  # whatever follows: many banks print the address after the name
     if any(any(letter.isdigit() for letter in word) for word in label_words):
         return False
-    if len(label_words) > PERSON_WORDS_MAX:
+    names = [word for word in label_words if word not in PARTICLES]
+    if len(names) > PERSON_WORDS_MAX:
         return None
-    if 2 <= len(label_words) <= 4 and len(label_words[0]) == 1 and any(len(word) > 2 for word in label_words):
-        return True  # W. KOELEWIJN: Dutch and British statements abbreviate first names
+    if len(names) > 1 and len(names[0]) == 1 and any(len(word) > 2 for word in names):
+        return True  # W. KOELEWIJN, J.P. van der Meulen: Dutch and British statements abbreviate first names
     return False if MAYBE_TRADES.best(label_words) is not None else None
 
 

@@ -11,7 +11,8 @@ SLIP_NOISE = re.compile(  # what surrounds the shop's name on card slips
     r"\b(?:kartenzahlung|karteneinsatz|girocard|visa debit|visa|mastercard|maestro|debitkarte|debit card|"
     r"card payment(?: to)?|recurring payment authorized on|pos withdrawal|check card|"
     r"card purchase|checkcard|(?:visa/)?dankort(?:-nota)?|varek[jø]+p|kortk[øöo]+[pb]|korttiosto|platba kartou|"
-    r"facture carte(?: du \d+)?|paiement cb|cb|compra tarj\.?|pago en|tarj\.?|"
+    r"facture carte(?: du \d+)?|paiement cb|cb|compra tarj\.?|pago en|tarj\.?|pagamento(?: pos)?|"
+    r"kauf/dienstleistung(?: vom)?|karten nr\.? \S+|"
     r"purchase authorized on|pos purchase|pos debit|pos|bea|betaalpas|debit|purchase|apple pay|"
     r"google pay|contactless|bancontact|paiement(?: par)? carte|carte|achat cb|ec|lastschrift|debitk|nr:?\S*)\b[:,.]?|"
     r"\b\d{1,4}[./-]\d{1,2}[./-]\d{0,4}\S*|\b\d{1,2}[:.]\d{2}(?:[:.]\d{2})?\b|\b\d+,\d\d\b|\bk\d\b",
