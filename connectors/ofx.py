@@ -37,6 +37,7 @@ _MARK = re.compile(r"<OFX[\s>]|OFXHEADER", re.IGNORECASE)
 _DAY = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:[\sT\d].*|\[.*)?", re.DOTALL)
 
 _CURRENCY = re.compile("[A-Z]{3}")
+_PRICE = re.compile(r"(-?)(?:[A-Z]{0,2}[$€£]|[A-Z]{3})\s*(-?[0-9.,]+)")  # PagSeguro: "R$ 5.326,43"
 
 _STATEMENTS = {"STMTRS": "BANKACCTFROM", "CCSTMTRS": "CCACCTFROM", "INVSTMTRS": "INVACCTFROM"}
 _BOOKINGS = {"STMTTRN", "STMTTRNP"}  # the second is the pending one of OFX 2.2
@@ -156,8 +157,9 @@ class _Reader:
         self.bookings += 1
         if self.bookings > ENTRIES_MAX:
             raise LimitExceeded(f"The OFX file holds more than {ENTRIES_MAX} bookings.")
-        account = self._account()
-        amount = self._amount(values.get("TRNAMT", ""), "booking")
+        account = self._account(has_booking=True)
+        written = values.get("TRNAMT", "")
+        amount = self._amount("0" if written == "." else written, "booking")  # the day's balance of Caixa
         text = values.get
         booking_date = (
             self._day(text("DTPOSTED")) or self._day(text("DTTRAN")) or self._day(text("DTUSER")) or self._last_day()
@@ -187,30 +189,37 @@ class _Reader:
         assert self.statement is not None
         account = self._account()
         balance = self._text("LEDGERBAL.BALAMT")
-        closing = self._amount(balance, "balance") if balance else None
-        record = StatementRecord(
-            closing=closing,
-            closing_date=None
-            if closing is None
-            else self._day(self._text("LEDGERBAL.DTASOF")) or self._day(self._text("BANKTRANLIST.DTEND")),
-        )
+        priced = _PRICE.fullmatch(balance)
+        closing = self._amount("".join(priced.groups()) if priced else balance, "balance") if balance else None
+        record = StatementRecord(closing=closing, closing_date=None if closing is None else self._closing_day())
         opened = () if account is self.account else (self._open(account),)
         self.statement, self.account = None, None
         self.statements += 1
         return (*opened, record)
 
+    def _closing_day(self) -> date | None:
+        """The day of the balance; that of the list where it is none that OFX knows ("23/04/2025")."""
+        try:
+            day = self._day(self._text("LEDGERBAL.DTASOF"))
+        except MalformedFile:
+            day = None
+        return day or self._day(self._text("BANKTRANLIST.DTEND"))
+
     def _open(self, account: AccountRecord) -> AccountRecord:
         self.account = account
         return account
 
-    def _account(self) -> AccountRecord:
+    def _account(self, *, has_booking: bool = False) -> AccountRecord:
+        """The account of the statement; one that says nothing of it at all has an account if it has a booking."""
         if self.account is not None:
             return self.account
         assert self.statement is not None
         aggregate = _STATEMENTS[self.statement["KIND"].decode()]
         number = clean(self._text(f"{aggregate}.ACCTID")) or clean(self._text("ACCTID"))
-        if number is None:
+        is_unnamed = has_booking and not any(key.startswith(aggregate) for key in self.statement)
+        if number is None and not is_unnamed:
             raise self._malformed("a statement names no account")
+        number = number or "unnamed"
         bank = clean(self._text(f"{aggregate}.BANKID")) or clean(self._text(f"{aggregate}.BROKERID"))
         iban = parse_iban(number) or (compact_iban(number) if parse_bic(bank) else None)
         kind = _KINDS.get(self._text(f"{aggregate}.ACCTTYPE").upper())

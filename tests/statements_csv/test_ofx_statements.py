@@ -227,6 +227,40 @@ def test_a_damaged_tag_never_loses_a_booking_in_silence(old: str, new: str, reas
 
 
 @pytest.mark.requirement("readers.ofx")
+def test_a_statement_without_any_account_has_one_if_it_has_a_booking() -> None:
+    begin, end = b"<BANKACCTFROM>", b"</BANKACCTFROM>"
+    file = statement(booking())
+    unnamed = file[: file.index(begin)] + file[file.index(end) + len(end) :]
+    assert next(record for record in records(unnamed) if isinstance(record, AccountRecord)).stable_key == "unnamed"
+    empty = unnamed.replace(booking().encode(), b"")
+    assert empty != unnamed
+    with pytest.raises(MalformedFile, match="a statement names no account"):
+        records(empty)
+
+
+@pytest.mark.requirement("readers.ofx")
+@pytest.mark.parametrize(
+    ("balance", "day", "closing", "closing_date"),
+    [
+        ("R$ 5.326,43", "30/06/2026", Decimal("5326.43"), date(2026, 1, 31)),  # PagSeguro: the day of the list
+        ("-R$ 5,50", "20260130", Decimal("-5.50"), date(2026, 1, 30)),
+        ("1.000000", "20260130", Decimal("1.00"), date(2026, 1, 30)),
+    ],
+)
+def test_balances_as_programs_write_them(balance: str, day: str, closing: Decimal, closing_date: date) -> None:
+    file = statement(booking(), balance=balance).replace(b"<DTASOF>20260131235959[-5:EST]", f"<DTASOF>{day}".encode())
+    found = next(record for record in records(file) if isinstance(record, StatementRecord))
+    assert (found.closing, found.closing_date) == (closing, closing_date)
+
+
+@pytest.mark.requirement("readers.ofx")
+def test_a_point_alone_is_the_zero_of_a_bank_that_suppresses_zeros() -> None:
+    assert bookings_of(statement(booking(amount="          .  ")))[0].amount == 0
+    with pytest.raises(MalformedFile, match="the amount of a booking cannot be read"):
+        records(statement(booking(amount="-")))
+
+
+@pytest.mark.requirement("readers.ofx")
 def test_a_forgotten_closing_tag_of_a_booking_loses_nothing() -> None:
     file = statement(booking(), booking(id="A2")).replace(b"</STMTTRN>", b"")
     assert len(bookings_of(file)) == 2
