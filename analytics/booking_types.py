@@ -149,6 +149,8 @@ def _from_words(
         if value == "fee" and "abschlu" in phrase and _says_interest(purpose_words):
             return Verdict("interest", "word:zinsen")
         return Verdict(value, f"word:{phrase}")
+    if has_mandate:
+        return None  # without a word of the bank itself the mandate says it: rule 7
     if slip is not None:
         return slip
     if name is not None and not has_iban:
