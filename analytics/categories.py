@@ -99,8 +99,6 @@ def _settlement(bank_text: str | None) -> Found[Keyword] | None:
 def _outweighs(word: Found[Keyword], merchant: Merchant) -> bool:
     """A word about saving, rent or card settlement says more than the company that carries the money out."""
     assert merchant.brand is not None
-    if word.meaning.scope == "company":
-        return (word.meaning.category, merchant.brand.category) == ("TRANSPORT", "OTHER")  # tickets of the Stadtwerke
     if word.meaning.scope not in ("text", "credit"):
         return False
     if word.meaning.category == "OTHER":

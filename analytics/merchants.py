@@ -55,7 +55,8 @@ OTHER_SIDE = re.compile(  # banks without a field for the counterpart print it i
 TRANSFER_HEAD = re.compile(  # the bank's word in front of the name
     r"^(?:vir(?:ement)?\b(?: (?:sepa|inst|instantan[eé]|re[cç]u|faveur|de|permanent))*|"
     r"bonifico(?: sepa)?(?: a favore di)?|transferencia(?: (?:de|a favor de|a))?|bizum (?:a favor de|de|a)|"
-    r"(?:internet-|online-)?(?:ü|ue)berweisung)\s+",
+    r"mobilepay:?|vipps\b[*:]?|swish(?: till| fr[aå]n)?|"
+    r"(?:internet-|online-)?(?:ü|ue)berweisung)\s*",
     re.IGNORECASE,
 )
 BEHIND_PATTERNS = (  # where PayPal, Klarna and their like name the shop in the purpose
@@ -95,6 +96,8 @@ def _from_label(label: str, kind: str) -> Merchant:
     if is_slip(label):
         label = slip_text(label)
     label_words = words_of(label)
+    if kind in PAYMENT_TYPES and _is_named(label):
+        return Merchant(None, "person", None, None, label_words, True)
     carrier = _intermediary(label_words, has_star="*" in label)
     person: bool | None
     intermediary: Intermediary | None
@@ -129,6 +132,8 @@ def _from_label(label: str, kind: str) -> Merchant:
 def _from_purpose(purpose: str, purpose_words: Sequence[str], kind: str) -> Merchant:
     """A line without counterpart: the name, if any, stands in the purpose."""
     all_words = tuple(purpose_words)
+    if kind in PAYMENT_TYPES and _is_named(purpose):
+        return Merchant(None, "person", None, None, all_words, True)
     slip = slip_text(without_reference(purpose).split(" : ")[0]) if kind in (*SHOPPING_TYPES, "other") else ""
     slip_words = tuple(dropwhile(_has_digit, words_of(slip)))  # the card's number comes first, then the shop
     carrier = _intermediary(slip_words or all_words, has_star="*" in purpose)
@@ -139,11 +144,6 @@ def _from_purpose(purpose: str, purpose_words: Sequence[str], kind: str) -> Merc
         if behind.name != intermediary.name or "*" not in slip:
             return behind
         return _from_label(slip, "card_payment")  # PAYPAL *WOLLKISTE: the whole line is the label
-    if kind in PAYMENT_TYPES:
-        named = OTHER_SIDE.search(purpose)
-        label = named[1] if named else TRANSFER_HEAD.sub("", purpose)
-        if is_person(label, words_of(label)):
-            return Merchant(None, "person", None, None, all_words, True)
     brand = _brand(slip_words, is_shop=True) if slip_words else None
     brand = brand or _brand(all_words, is_shop=False)
     if brand is not None:
@@ -152,6 +152,13 @@ def _from_purpose(purpose: str, purpose_words: Sequence[str], kind: str) -> Merc
         return Merchant(None, "none", None, None, all_words, False)
     head = before_number(slip)
     return Merchant(tidy(head) if head else None, "purpose" if head else "none", None, None, all_words, False)
+
+
+def _is_named(text: str) -> bool:
+    """Whether a line of the bank names a person, behind "Auftraggeber:" or behind the bank's own word."""
+    named = OTHER_SIDE.search(text)
+    label = named[1] if named else TRANSFER_HEAD.sub("", text)
+    return is_person(label, words_of(label)) is True
 
 
 def _has_digit(word: str) -> bool:
