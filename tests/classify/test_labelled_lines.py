@@ -11,7 +11,7 @@ OTHER_SHARE_MAX = 0.40
 PRECISION_PER_CATEGORY_MIN = 0.90
 RECALL_PER_CATEGORY_MIN = 0.80
 MERCHANT_SHARE_MIN = 0.95
-LINES_MIN = 150
+LINES_MIN = 550  # issue 4: at least 500
 
 Labelled = tuple[pl.DataFrame, pl.DataFrame]
 CODES = ("bank_transaction_code", "gvc", "swift_code", "purpose_code", "mcc")
