@@ -77,7 +77,7 @@ def _encodings(head: bytes) -> list[str]:
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:
-        return ["cp1252", "cp1250", "cp852", "mac-roman"]
+        return ["cp1252", "cp1250", "cp852", "mac-roman", "cp1251"]
     return ["cp1252"]  # the head is UTF-8 or ASCII; later lines may not be
 
 

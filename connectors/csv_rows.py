@@ -108,6 +108,7 @@ class RowReader:
             None,
         )
         self.currency = unit or currency or profile.currency
+        self._is_credit_negative = "amount" not in self.places and self._are_negative(layout, "credit")
         self._labels = label_pattern(profile.labels) if profile.labels else None
         self._seen: Counter[tuple[str, str]] = Counter()
         present = {*self.places, *profile.labels.values()}
@@ -213,6 +214,7 @@ class RowReader:
                     return None
                 outgoing, code = read_amount(debit, self.mark) if debit else (Decimal(0), None)
                 amount, written = read_amount(credit, self.mark) if credit else (Decimal(0), None)
+                amount = -amount if self._is_credit_negative else amount
                 amount, written = amount - abs(outgoing), written or code
             else:
                 return None
@@ -288,6 +290,11 @@ class RowReader:
             return fitting_formats(formats, samples) or formats[:1]
         except ValueError:
             raise UnsupportedFile("Day and month of the dates cannot be told apart.") from None
+
+    def _are_negative(self, layout: Layout, field: str) -> bool:
+        """Whether every amount of a column is written with a minus (Citi: the credits of a card)."""
+        amounts = [found for row in layout.sample if (found := self._optional_amount(self._cell(row, field)))]
+        return bool(amounts) and max(amounts) < 0
 
     def _mark_of(self, layout: Layout) -> Mark:
         """The decimal mark of a layout that leaves it open, from its first rows."""

@@ -32,6 +32,16 @@ Read = Callable[..., tuple[list[AccountRecord], list[TransactionRecord], list[St
         ),
         ("Posted Date,Payee,Amount,Type\n01/31/2026,Shop,(12.50),POS\n", ["-12.50"], "EUR"),
         ("booking_date,value_date,amount,currency\n2026-01-31,2026-01-31,-12.500000,CHF\n", ["-12.50"], "CHF"),
+        ("Date;Libellé;Débit euros;Crédit euros\n31/01/2026;Magasin;12,50;\n", ["-12.50"], "EUR"),
+        ("Data;Histórico;Crédito (R$);Débito (R$)\n31/01/2026;Loja;;12,50\n", ["-12.50"], "BRL"),
+        ("Datum;Opis;Isplate;Uplate\n31.01.2026;x;12,50;\n30.01.2026;y;;1.000,00\n", ["-12.50", "1000.00"], "EUR"),
+        ("Datum;Tekst;Bedrag;Debit / Credit\n31-01-2026;x;12,50;D\n", ["-12.50"], "EUR"),
+        ("Date;Text;Debit;Credit\n31.01.2026;a;12,50;\n30.01.2026;b;;-5,00\n", ["-12.50", "5.00"], "EUR"),
+        (
+            "Date;Text;Debit;Credit\n31.01.2026;a;12,50;\n30.01.2026;b;;-5,00\n30.01.2026;b;;7,00\n",
+            ["-12.50", "-5.00", "7.00"],
+            "EUR",
+        ),
         ("Kirjauspäivä;Summa;Nimi;Valuutta\n31.01.2026;-12,50;Kauppa;EUR\n", ["-12.50"], "EUR"),
     ],
 )
