@@ -78,7 +78,9 @@ def _best_word(evidence: Evidence) -> Found[Keyword] | None:
     if evidence.is_credit:
         told.add("credit")
     named = set(told)
-    if merchant.is_person is not True and not (is_nameless and evidence.kind in PAYMENT_TYPES):
+    if merchant.is_person is True and not is_nameless:
+        named.clear()  # Jana Lindström sells no electricity
+    elif merchant.is_person is not True and not (is_nameless and evidence.kind in PAYMENT_TYPES):
         named.add("name")  # not in a bare purpose, which holds addresses: Place de la Gare
         if evidence.kind == "card_payment":
             named.add("card")

@@ -107,3 +107,11 @@ def test_card_slips_and_words_of_banks_of_many_countries(
     bookings: Bookings, row: dict[str, str], expected: str
 ) -> None:
     assert answer(bookings({"amount": "-1", **row}))[0] == expected
+
+
+@pytest.mark.requirement("issue 4 category precision")
+@pytest.mark.parametrize("name", ["Jana Lindström", "Peter Strom", "Anna Gas"])
+def test_the_name_of_a_person_says_nothing_of_what_is_paid(bookings: Bookings, name: str) -> None:
+    row = {"amount": "-18.50", "counterpart_name": name, "counterpart_iban": "DE02120300000000202051"}
+    assert answer(bookings({**row, "purpose": "Danke"})) == ("transfer", "TRANSFER", None)
+    assert answer(bookings({**row, "purpose": "Miete Mai"})) == ("transfer", "RENT", None)
