@@ -125,7 +125,7 @@ def _by_shape(
         # a row that is a booking but has another shape (a comma too many) stands inside the table, not above it
         start = next((index for index, row in enumerate(rows[:start]) if is_booking(row)), start)
         filled = [row for row in rows[start : start + _SHAPE_ROWS] if any(cell.strip() for cell in row)]
-        if sum(fits(row, profile.shape) for row in filled) * 2 > len(filled):
+        if sum(fits(row, profile.shape) for row in filled) * 2 >= len(filled):
             yield Layout(
                 profile=profile,
                 delimiter=delimiter,

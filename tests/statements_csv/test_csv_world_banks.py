@@ -209,3 +209,12 @@ Pending,KIOSK,£7.40,
     assert [(row.amount, row.status, row.currency) for row in rows] == [
         (Decimal("-7.40"), "pending", "GBP"), (Decimal("-1183.23"), "booked", "GBP"), (Decimal("1100.00"), "booked", "GBP"),
     ]  # fmt: skip
+
+
+@pytest.mark.requirement("readers.csv.profiles")
+def test_half_of_the_first_rows_may_be_pending_ones_of_another_shape(read_csv: Read) -> None:
+    text = "RESERVED;2026-03-03;-;-196,00;-\nSHOP;2026-03-02;2026-03-02;-10,00;22 103,16\n"
+    rows = read_csv(text)[1]
+    assert [(row.amount, row.status, row.currency) for row in rows] == [
+        (Decimal("-196.00"), "pending", "SEK"), (Decimal("-10.00"), "booked", "SEK"),
+    ]  # fmt: skip
