@@ -134,20 +134,19 @@ def _slashed(text: str, supplement: Sequence[str], customer: str) -> Details:
 def _free(lines: list[str], supplement: Sequence[str], customer: str) -> Details:
     """Free text; labels such as "IBAN: .. NAAM: .." are read where they stand, and ASN's account in the :61: itself."""
     text = joined(line.rstrip() for line in lines if line.strip())
-    iban = _iban(customer)
-    if iban is not None:  # ASN and SNS: counterpart account as customer reference, its name in the supplement
-        name = clean(joined(supplement))
-        purpose = clean_purpose(text) or ""
-        for known in (iban, name or ""):
+    iban, account, name = _iban(customer), customer.strip(), clean(joined(supplement))
+    purpose = clean_purpose(text) or ""
+    if iban is not None or (account and name and purpose.startswith(f"{account} {name}")):
+        # ASN and SNS: the other account as customer reference, its name in the supplement, and both once more
+        for known in (account, name or ""):
             purpose = purpose.removeprefix(known).lstrip()
         return Details(name=name, iban=iban, purpose=clean_purpose(purpose))
     labels = _labelled(text)
     sepa = read_sepa_text([text]) if labels is None else SepaText()
     labels = labels or {}
-    name = labels.get("NAAM")
     iban = _iban(labels.get("IBAN")) or _iban((labels.get("REK") or "").split("/")[0])
     return Details(
-        name=clean(name) or sepa.other_name,
+        name=clean(labels.get("NAAM")) or sepa.other_name,
         iban=iban or sepa.iban,
         bic=parse_bic(labels.get("BIC")) or sepa.bic,
         creditor_id=parse_creditor_id(labels.get("INCASSANT")) or sepa.creditor_id,

@@ -170,7 +170,7 @@ def test_ing_names_the_counterpart_by_place(found: Gather, block: Text) -> None:
 
 
 @pytest.mark.requirement("readers.mt940.dutch")
-def test_rabobank_and_asn_put_the_counterpart_into_the_customer_reference(found: Gather, block: Text) -> None:
+def test_rabobank_asn_and_sns_put_the_counterpart_into_the_customer_reference(found: Gather, block: Text) -> None:
     rabobank = booking("/BENM//NAME/Bakker/REMI/Brood", line=":61:260130D000000001,00N541NL91ABNA0417164300")
     row = found(read, block(rabobank)).only
     assert (row.counterpart_iban, row.counterpart_name, row.purpose) == ("NL91ABNA0417164300", "Bakker", "Brood")
@@ -186,6 +186,12 @@ def test_rabobank_and_asn_put_the_counterpart_into_the_customer_reference(found:
         "de bakker",
         "brood en taart",
     )
+    sns = booking("0417164300 de bakker\n   \nbrood en taart", line=":61:260130D1,00NIOB0417164300\nde bakker")
+    row = found(read, block(sns)).only  # numbers of before IBAN, or an IBAN whose digits were made unreadable
+    assert (row.counterpart_iban, row.counterpart_name, row.purpose) == (None, "de bakker", "brood en taart")
+    other = booking("0417164300 de slager, worst", line=":61:260130D1,00NIOB0417164300\nde bakker")
+    row = found(read, block(other)).only
+    assert (row.counterpart_name, row.purpose) == (None, "0417164300 de slager, worst")
 
 
 @pytest.mark.requirement("readers.mt940.dutch")
