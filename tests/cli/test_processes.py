@@ -204,7 +204,7 @@ def test_a_folder_too_deep_for_a_socket_address_works(demo_store: Path, tmp_path
 def test_ctrl_c_while_importing_leaves_nothing_and_the_file_can_be_imported_again(tmp_path: Path) -> None:
     data, file = tmp_path / "data", tmp_path / "large.ofx"
     assert bankdata("users", "add", "eva", "--random", "--data", data).code == 0
-    file.write_text(ofx(60_000))
+    file.write_text(ofx(200_000))
     process = bankdata_process("import", file, "--user", "eva", "--data", data)
     time.sleep(2.5)
     process.send_signal(signal.SIGINT)
