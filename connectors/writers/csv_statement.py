@@ -11,52 +11,31 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator
-from datetime import date
-from functools import partial
-from typing import BinaryIO, cast, get_args
+from typing import BinaryIO
 
 from connectors.connector import LimitExceeded, MalformedFile
 from connectors.csv_lines import Lines
-from connectors.limits import CODE_CHARACTERS_MAX, ENTRIES_MAX
-from connectors.text import clean, clean_purpose, compact_iban, parse_amount, parse_bic, parse_date
-from storage.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
-
-ACCOUNT_COLUMNS = ("account", "iban", "account_name", "account_type", "account_currency", "bank_name", "bic")
-TEXT_COLUMNS = (
-    "provider_id",
-    "counterpart_name",
-    "counterpart_iban",
-    "counterpart_bic",
-    "counterpart_bank_name",
-    "creditor_id",
-    "debitor_id",
-    "mandate_reference",
-    "end_to_end_id",
-    "purpose",
-    "bank_transaction_code",
-    "purpose_code",
-    "gvc",
-    "swift_code",
-    "mcc",
-    "bank_text",
-    "merchant_name",
-    "original_currency",
+from connectors.limits import ENTRIES_MAX
+from connectors.text import parse_amount
+from connectors.writers.cells import (
+    ACCOUNT_COLUMNS,
+    TEXT_COLUMNS,
+    YES,
+    account_cells,
+    account_of,
+    booking_cells,
+    booking_of,
+    day_of,
+    stated,
 )
+from storage.records import AccountRecord, Record, StatementRecord, TransactionRecord
+
 COLUMNS = (
     "record", *ACCOUNT_COLUMNS, "booking_date", "value_date", "amount", "currency", *TEXT_COLUMNS, "original_amount",
     "is_reversal", "is_return", "references", "sequence", "is_authoritative", "type", "category",
 )  # fmt: skip
-READ_AS: dict[str, Callable[[str | None], str | None]] = {
-    "counterpart_iban": compact_iban,
-    "counterpart_bic": parse_bic,
-    "purpose": clean_purpose,
-    "bank_transaction_code": partial(clean, characters=CODE_CHARACTERS_MAX),
-    "purpose_code": partial(clean, characters=CODE_CHARACTERS_MAX),
-}
-"""Columns that are more, or less, than a name."""
 NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 FORMULA = tuple("=+-@\t\r'")
-YES = "true"
 
 Line = dict[str, str | None]
 Derived = Callable[[TransactionRecord], tuple[str | None, str | None]]
@@ -93,14 +72,14 @@ def read(stream: BinaryIO) -> Iterator[Record]:
             if len(cells) != len(COLUMNS):
                 raise MalformedFile(f"Line {lines.line_num}: {len(cells)} columns where {len(COLUMNS)} are expected.")
             line = {name: _bare(cell) or None for name, cell in zip(COLUMNS, cells, strict=True)}
-            found = _account(line)
+            found = account_of(line)
             if found != account:
                 if account is not None:
                     yield statement or StatementRecord()
                 account, statement = found, None
                 yield account
             if line["record"] in ("booked", "pending"):
-                yield _transaction(line)
+                yield booking_of(line)
             else:
                 statement = _statement(line, statement or StatementRecord())
     except (ValueError, ArithmeticError, KeyError, TypeError, csv.Error) as error:
@@ -117,10 +96,10 @@ def _lines(records: Iterable[Record], derived: Derived) -> Iterator[Line]:
             case AccountRecord():
                 if is_silent:
                     yield {"record": "account", **columns}
-                columns, is_silent = _account_line(record), True
+                columns, is_silent = account_cells(record), True
             case TransactionRecord():
                 type_, category = derived(record)
-                yield {**_booking_line(record), **columns, "type": type_, "category": category}
+                yield {**booking_cells(record), **columns, "type": type_, "category": category}
                 is_silent = False
             case StatementRecord():
                 for line in _balance_lines(record):
@@ -128,28 +107,6 @@ def _lines(records: Iterable[Record], derived: Derived) -> Iterator[Line]:
                     is_silent = False
     if is_silent:
         yield {"record": "account", **columns}
-
-
-def _account_line(account: AccountRecord) -> Line:
-    values = (
-        account.stable_key, account.iban, account.name, account.kind, account.currency, account.bank_name, account.bic
-    )  # fmt: skip
-    return dict(zip(ACCOUNT_COLUMNS, values, strict=True))
-
-
-def _booking_line(row: TransactionRecord) -> Line:
-    texts: Line = {name: getattr(row, name) for name in TEXT_COLUMNS}
-    return texts | {
-        "record": row.status,
-        "booking_date": row.booking_date.isoformat(),
-        "value_date": row.value_date.isoformat() if row.value_date else None,
-        "amount": f"{row.amount:f}",
-        "currency": row.currency,
-        "original_amount": f"{row.original_amount:f}" if row.original_amount is not None else None,
-        "is_reversal": YES if row.is_reversal else None,
-        "is_return": YES if row.is_return else None,
-        "references": "\n".join(row.references) or None,
-    }
 
 
 def _balance_lines(statement: StatementRecord) -> Iterator[Line]:
@@ -165,44 +122,12 @@ def _balance_lines(statement: StatementRecord) -> Iterator[Line]:
             yield shared | {"record": name, "amount": f"{amount:f}", "booking_date": day.isoformat() if day else None}
 
 
-def _account(line: Line) -> AccountRecord:
-    kind = line["account_type"]
-    if kind is not None and kind not in get_args(AccountKind):
-        raise ValueError("an unknown kind of account")
-    return AccountRecord(
-        stable_key=_stated(line, "account"),
-        currency=_stated(line, "account_currency"),
-        iban=compact_iban(line["iban"]),
-        name=clean(line["account_name"]),
-        kind=cast(AccountKind | None, kind),
-        bank_name=clean(line["bank_name"]),
-        bic=parse_bic(line["bic"]),
-    )
-
-
-def _transaction(line: Line) -> TransactionRecord:
-    texts = {name: READ_AS.get(name, clean)(line[name]) for name in TEXT_COLUMNS}
-    return TransactionRecord(
-        amount=parse_amount(_stated(line, "amount")),
-        currency=_stated(line, "currency"),
-        booking_date=parse_date(_stated(line, "booking_date")),
-        value_date=_day(line["value_date"]),
-        status="pending" if line["record"] == "pending" else "booked",
-        original_amount=parse_amount(line["original_amount"]) if line["original_amount"] else None,
-        is_reversal=line["is_reversal"] == YES,
-        is_return=line["is_return"] == YES,
-        references=tuple((line["references"] or "").split("\n")) if line["references"] else (),
-        detail=0,  # each line is a booking of its own
-        **texts,
-    )
-
-
 def _statement(line: Line, known: StatementRecord) -> StatementRecord:
     if line["record"] == "account":
         return known
     if line["record"] not in ("opening", "closing"):
         raise ValueError("an unknown kind of line")
-    amount, day = parse_amount(_stated(line, "amount")), _day(line["booking_date"])
+    amount, day = parse_amount(stated(line, "amount")), day_of(line["booking_date"])
     is_closing = line["record"] == "closing"
     return StatementRecord(
         opening=known.opening if is_closing else amount,
@@ -212,17 +137,6 @@ def _statement(line: Line, known: StatementRecord) -> StatementRecord:
         sequence=line["sequence"],
         is_authoritative=line["is_authoritative"] == YES,
     )
-
-
-def _stated(line: Line, column: str) -> str:
-    value = line[column]
-    if value is None:
-        raise ValueError(f"{column} is empty")
-    return value
-
-
-def _day(text: str | None) -> date | None:
-    return parse_date(text) if text else None
 
 
 def _guarded(cell: str) -> str:
