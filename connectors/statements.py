@@ -11,6 +11,7 @@ from connectors import archive, camt, csv_statements, mt940, ofx
 from connectors.connector import LimitExceeded, SourceError, UnsupportedFile
 from connectors.csv_profiles import Profile
 from connectors.limits import FILE_BYTES_MAX, HEAD_BYTES
+from connectors.writers import jsonl, parquet
 from storage.records import AccountRecord, Batch, Record
 
 _COMPANIONS = (b"%PDF-", b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\x00", b"MM\x00*")  # banks add them to a ZIP
@@ -26,6 +27,8 @@ class Format:
 
 
 FORMATS = (
+    Format("jsonl", jsonl.detect, jsonl.read),
+    Format("parquet", parquet.detect, parquet.read),
     Format("camt", camt.detect, camt.read),
     Format("ofx", ofx.detect, ofx.read),
     Format("mt940", mt940.detect, mt940.read),

@@ -1,14 +1,15 @@
 """`bankdata export`: what is stored, as files that other programs and this one read."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import orjson
+import polars as pl
 
-from connectors.writers import beancount, camt053, csv_statement, ofx
+from connectors.writers import beancount, camt053, csv_statement, jsonl, ofx, parquet
 from handlers import wire
 from storage import accounts, transactions
 from storage.accounts import StoredAccount
@@ -40,14 +41,10 @@ class Derived:
 
 def export(database: Database, user_id: str, format_: str, path: Path, *, now: datetime) -> int:
     """Write all booked transactions of a user into a file, streaming; how many. Balance adjustments are not in the
-    statement formats: they are made anew where a gap is."""
+    statement formats, and marked in the others: they are made anew where a gap is."""
     owned = accounts.of_user(database, user_id)
     path.touch(mode=0o600)
     with path.open("wb") as stream:
-        if format_ == "parquet":
-            frame = transactions.everything(database, user_id)
-            frame.write_parquet(stream)
-            return frame.height
         return FORMATS[format_](database, user_id, owned, stream, now)
 
 
@@ -55,9 +52,24 @@ def _jsonl(database: Database, user_id: str, owned: Sequence[StoredAccount], str
     count = 0
     by_id = wire.by_id(owned)
     for account in owned:
+        about, closing = _account(account), _closing(account)
         for row in transactions.each(database, user_id, account.id):
-            stream.write(orjson.dumps(wire.transaction_detail(row, by_id)) + b"\n")
+            stream.write(jsonl.line(wire.transaction_detail(row, by_id), about, closing, _record(row)))
             count += 1
+    return count
+
+
+def _parquet(database: Database, user_id: str, owned: Sequence[StoredAccount], stream: BinaryIO, now: datetime) -> int:  # noqa: ARG001 - as above
+    count = 0
+
+    def pieces(account: StoredAccount) -> Iterator[pl.DataFrame]:
+        nonlocal count
+        for piece in transactions.pieces(database, user_id, account.id):
+            yield piece
+            count += piece.height
+
+    blocks = ((_account(account), _closing(account), pieces(account)) for account in owned)
+    parquet.write(blocks, stream, schema=transactions.EVERYTHING)
     return count
 
 
@@ -87,15 +99,7 @@ class _Counted:
 
 def _records(database: Database, user_id: str, owned: Sequence[StoredAccount], derived: Derived) -> Iterator[Record]:
     for account in owned:
-        yield AccountRecord(
-            stable_key=account.iban or account.stable_key,
-            iban=account.iban,
-            currency=account.currency,
-            name=account.name,
-            kind=account.kind,
-            bank_name=account.bank_name,
-            bic=account.bic,
-        )
+        yield _account(account)
         total, first = Decimal(0), None
         for row in transactions.each(database, user_id, account.id):
             if row["is_adjusting_entry"]:
@@ -104,9 +108,23 @@ def _records(database: Database, user_id: str, owned: Sequence[StoredAccount], d
             total, first = total + row["amount"], first or row["booking_date"]
             yield _record(row)
         opening = None if account.balance is None else account.balance - total
-        yield StatementRecord(
-            opening=opening, opening_date=first, closing=account.balance, closing_date=account.balance_date
-        )
+        yield replace(_closing(account), opening=opening, opening_date=first)
+
+
+def _account(account: StoredAccount) -> AccountRecord:
+    return AccountRecord(
+        stable_key=account.iban or account.stable_key,
+        iban=account.iban,
+        currency=account.currency,
+        name=account.name,
+        kind=account.kind,
+        bank_name=account.bank_name,
+        bic=account.bic,
+    )
+
+
+def _closing(account: StoredAccount) -> StatementRecord:
+    return StatementRecord(closing=account.balance, closing_date=account.balance_date)
 
 
 def _record(row: Mapping[str, Any]) -> TransactionRecord:
@@ -125,6 +143,7 @@ FORMATS: Mapping[str, Write] = {
         lambda records, stream, derived, _now: csv_statement.write(records, stream, derived=derived.both)
     ),
     "jsonl": _jsonl,
+    "parquet": _parquet,
     "camt053": _statements(lambda records, stream, _derived, now: camt053.write(records, stream, created=now)),
     "ofx": _statements(lambda records, stream, _derived, now: ofx.write(records, stream, created=now)),
     "beancount": _statements(

@@ -32,6 +32,19 @@ ROWS_AT_ONCE = 10_000
 ONE_SCAN_ROWS_MAX = 5_000  # of a selection; above, two scans are faster
 RULE_COLUMNS = ", type_rule, category_rule, merchant_rule, transfer_rule, transfer_id, transfer_account_id"
 
+SOURCE_COLUMNS = (
+    ", source_merchant_name, end_to_end_id, gvc, swift_code, mcc, bank_text, original_amount, original_currency,"
+    " is_reversal, is_return"
+)
+EVERYTHING: dict[str, pl.DataType] = {
+    **{name.strip(): pl.String() for name in f"{DETAIL_COLUMNS}{RULE_COLUMNS}{SOURCE_COLUMNS}".split(",")},
+    **dict.fromkeys(("amount", "original_amount"), MONEY),
+    **dict.fromkeys(("booking_date", "value_date"), pl.Date()),
+    **dict.fromkeys(("is_potential_duplicate", "is_adjusting_entry", "is_reversal", "is_return"), pl.Boolean()),
+    "created_at": pl.Datetime("us"),
+}
+"""What an export has of a booking."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
@@ -94,41 +107,30 @@ def find(session: Session, user_id: str, transaction_id: str) -> Row | None:
 
 
 def each(session: Session, user_id: str, account_id: str) -> Iterator[Row]:
-    """All booked transactions of one account, oldest first, read in pieces."""
+    """All booked transactions of one account with all that is stored of them, oldest first, read in pieces."""
+    for piece in pieces(session, user_id, account_id):
+        yield from piece.iter_rows(named=True)
+
+
+def pieces(session: Session, user_id: str, account_id: str) -> Iterator[pl.DataFrame]:
+    """The same as frames of EVERYTHING."""
     day, last = date.min, ""
     while True:
-        rows = session.rows(
-            "SELECT * FROM transactions WHERE user_id = $1 AND account_id = $2"
+        piece = session.frame(
+            f"SELECT {', '.join(EVERYTHING)} FROM transactions WHERE user_id = $1 AND account_id = $2"
             " AND (booking_date > $3 OR (booking_date = $3 AND id > $4)) ORDER BY booking_date, id"
             f" LIMIT {ROWS_AT_ONCE}",
             user_id,
             account_id,
             day,
             last,
+            schema=EVERYTHING,
         )
-        yield from rows
-        if len(rows) < ROWS_AT_ONCE:
+        if not piece.is_empty():
+            yield piece
+        if piece.height < ROWS_AT_ONCE:
             return
-        day, last = rows[-1]["booking_date"], rows[-1]["id"]
-
-
-def everything(session: Session, user_id: str) -> pl.DataFrame:
-    """All booked transactions of a user with all details, oldest first."""
-    columns = f"{DETAIL_COLUMNS}{RULE_COLUMNS}"
-    text = {name.strip(): pl.String() for name in columns.split(",")}
-    return session.frame(
-        f"SELECT {columns} FROM transactions WHERE user_id = $1 ORDER BY booking_date, id",
-        user_id,
-        schema={
-            **text,
-            "amount": MONEY,
-            "booking_date": pl.Date(),
-            "value_date": pl.Date(),
-            "is_potential_duplicate": pl.Boolean(),
-            "is_adjusting_entry": pl.Boolean(),
-            "created_at": pl.Datetime("us"),
-        },
-    )
+        day, last = piece["booking_date"][-1], piece["id"][-1]
 
 
 def bookings(

@@ -1,0 +1,108 @@
+"""Parquet: one booking per row with everything that is stored of it, and with its account and balance.
+
+Written by Polars, a row group at a time; read by connectors.parquet_file, because Polars panics on damaged files. An
+account without a booking has no row. What is derived (type, category, merchant, rules, transfers) is for those who
+compute with it: it is derived anew from what is read.
+"""
+
+import shutil
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from tempfile import SpooledTemporaryFile
+from typing import BinaryIO, cast
+
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from analytics.frames import MONEY as MONEY_DTYPE
+from connectors.connector import MalformedFile, UnsupportedFile
+from connectors.parquet_file import DAY, FLAG, MAGIC, MONEY, TEXT, Kind, ParquetFile, UnknownLayout
+from connectors.writers.blocks import COPY_BYTES, MEMORY_BYTES
+from connectors.writers.cells import TEXT_COLUMNS, Cells, records_of
+from storage.records import AccountRecord, Record, StatementRecord
+
+ROW_GROUP_ROWS = 10_000
+ACCOUNT: Mapping[str, tuple[str, Kind]] = {
+    "account_key": ("account", TEXT),
+    "account_iban": ("iban", TEXT),
+    "account_name": ("account_name", TEXT),
+    "account_type": ("account_type", TEXT),
+    "account_currency": ("account_currency", TEXT),
+    "account_bank_name": ("bank_name", TEXT),
+    "account_bic": ("bic", TEXT),
+    "account_balance": ("balance", MONEY),
+    "account_balance_date": ("balance_date", DAY),
+}
+BOOKING: Mapping[str, tuple[str, Kind]] = {
+    "id": ("provider_id", TEXT),
+    "source_merchant_name": ("merchant_name", TEXT),
+    **{name: (name, TEXT) for name in (*TEXT_COLUMNS, "currency") if name not in ("provider_id", "merchant_name")},
+    **{name: (name, DAY) for name in ("booking_date", "value_date")},
+    **{name: (name, MONEY) for name in ("amount", "original_amount")},
+    **{name: (name, FLAG) for name in ("is_reversal", "is_return", "is_adjusting_entry")},
+}
+"""The columns that are read, each with the cell that it is."""
+DTYPES: Mapping[Kind, pl.DataType] = {
+    TEXT: pl.String(),
+    DAY: pl.Date(),
+    MONEY: MONEY_DTYPE,
+    FLAG: pl.Boolean(),
+}
+
+Block = tuple[AccountRecord, StatementRecord, Iterable[pl.DataFrame]]
+
+
+def write(blocks: Iterable[Block], stream: BinaryIO, *, schema: Mapping[str, pl.DataType]) -> None:
+    """Each account, what is said of it, and its bookings in frames of `schema`, which has all columns of BOOKING."""
+    account = {name: DTYPES[kind] for name, (_, kind) in ACCOUNT.items()}
+
+    def frames(*_wanted: object) -> Iterator[pl.DataFrame]:
+        for about, said, pieces in blocks:
+            values = (
+                about.stable_key, about.iban, about.name, about.kind, about.currency, about.bank_name, about.bic,
+                said.closing, said.closing_date,
+            )  # fmt: skip
+            told = [
+                pl.lit(value, dtype).alias(name) for (name, dtype), value in zip(account.items(), values, strict=True)
+            ]
+            for piece in pieces:
+                yield piece.with_columns(told)
+
+    source = register_io_source(frames, schema={**schema, **account})
+    source.sink_parquet(stream, compression="gzip", row_group_size=ROW_GROUP_ROWS)
+
+
+def detect(head: bytes) -> bool:
+    """Whether a file is Parquet; `read` says whether it is ours."""
+    return head.startswith(MAGIC)
+
+
+def read(stream: BinaryIO) -> Iterator[Record]:
+    """The records of a Parquet file that bankdata wrote; raises UnsupportedFile for others, MalformedFile for damage,
+    LimitExceeded for more than a file may hold."""
+    return records_of(_rows(stream), "Row")
+
+
+def _rows(stream: BinaryIO) -> Iterator[Cells]:
+    columns = {**ACCOUNT, **BOOKING}
+    cells = [cell for cell, _ in columns.values()]
+    try:
+        with _seekable(stream) as whole:
+            for row in ParquetFile(whole, {name: kind for name, (_, kind) in columns.items()}).rows():
+                yield dict(zip(cells, row, strict=True))
+    except UnknownLayout:
+        raise UnsupportedFile("not a Parquet file that bankdata exported.") from None
+    except (ValueError, ArithmeticError, IndexError, zlib.error) as error:
+        raise MalformedFile("the Parquet file is damaged or cut off.", detail=type(error).__name__) from error
+
+
+@contextmanager
+def _seekable(stream: BinaryIO) -> Iterator[BinaryIO]:
+    """A file of a ZIP container comes as a stream, and Parquet is read from its end."""
+    if stream.seekable():
+        yield stream
+        return
+    with SpooledTemporaryFile(MEMORY_BYTES) as whole:
+        shutil.copyfileobj(stream, whole, COPY_BYTES)
+        yield cast(BinaryIO, whole)
