@@ -11,7 +11,7 @@ from connectors import archive, camt, csv_statements, mt940, ofx
 from connectors.connector import LimitExceeded, SourceError, UnsupportedFile
 from connectors.csv_profiles import Profile
 from connectors.limits import FILE_BYTES_MAX, HEAD_BYTES
-from connectors.writers import jsonl, parquet
+from connectors.writers import beancount_reading, jsonl, parquet
 from storage.records import AccountRecord, Batch, Record
 
 _COMPANIONS = (b"%PDF-", b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\x00", b"MM\x00*")  # banks add them to a ZIP
@@ -29,6 +29,7 @@ class Format:
 FORMATS = (
     Format("jsonl", jsonl.detect, jsonl.read),
     Format("parquet", parquet.detect, parquet.read),
+    Format("beancount", beancount_reading.detect, beancount_reading.read),
     Format("camt", camt.detect, camt.read),
     Format("ofx", ofx.detect, ofx.read),
     Format("mt940", mt940.detect, mt940.read),

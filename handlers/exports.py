@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 
 import polars as pl
 
+from analytics.currencies import minor_digits
 from connectors.writers import beancount, camt053, csv_statement, jsonl, ofx, parquet
 from handlers import wire
 from storage import accounts, transactions
@@ -19,7 +20,7 @@ from storage.records import AccountRecord, Record, StatementRecord, TransactionR
 SAID = tuple(
     name
     for name in TransactionRecord.__dataclass_fields__
-    if name not in ("provider_id", "references", "status", "merchant_name", "detail")
+    if name not in ("provider_id", "references", "status", "merchant_name", "detail", "amount", "original_amount")
 )
 
 
@@ -105,10 +106,11 @@ def _records(database: Database, user_id: str, owned: Sequence[StoredAccount], d
             if row["is_adjusting_entry"]:
                 continue
             derived.type, derived.category = row["type"], row["category"]
-            total, first = total + row["amount"], first or row["booking_date"]
-            yield _record(row)
-        opening = None if account.balance is None else account.balance - total
-        yield replace(_closing(account), opening=opening, opening_date=first)
+            record = _record(row)
+            total, first = total + record.amount, first or record.booking_date
+            yield record
+        said = _closing(account)
+        yield replace(said, opening=None if said.closing is None else said.closing - total, opening_date=first)
 
 
 def _account(account: StoredAccount) -> AccountRecord:
@@ -124,16 +126,26 @@ def _account(account: StoredAccount) -> AccountRecord:
 
 
 def _closing(account: StoredAccount) -> StatementRecord:
-    return StatementRecord(closing=account.balance, closing_date=account.balance_date)
+    balance = None if account.balance is None else _trimmed(account.balance, account.currency)
+    return StatementRecord(closing=balance, closing_date=account.balance_date)
 
 
 def _record(row: Mapping[str, Any]) -> TransactionRecord:
     """The booking as its source told it; our id is its provider's id, by which an import knows it again."""
+    original = row["original_amount"]
     return TransactionRecord(
         provider_id=row["id"],
         merchant_name=row["source_merchant_name"],
+        amount=_trimmed(row["amount"], row["currency"]),
+        original_amount=None if original is None else _trimmed(original, row["original_currency"] or row["currency"]),
         **{name: row[name] for name in SAID},
     )
+
+
+def _trimmed(amount: Decimal, currency: str) -> Decimal:
+    """The amount without the zeros that the store adds, but with the decimals of its currency."""
+    short = amount.quantize(Decimal(1).scaleb(-minor_digits(currency)))
+    return short if short == amount else amount.normalize()
 
 
 Write = Callable[[Database, str, Sequence[StoredAccount], BinaryIO, datetime], int]

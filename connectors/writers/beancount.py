@@ -1,29 +1,56 @@
-"""Writes a Beancount ledger: Assets:<Bank>:<Account> against Expenses or Income:<Category>, ids as metadata.
+"""Writes a Beancount ledger: Assets:<Bank>:<Account> against Expenses or Income:<Category>, everything else that is
+said of accounts and bookings as metadata, so that connectors.writers.beancount_reading reads it back.
 
-Left out: announced bookings, codes of banks, BICs, weak references, flags of reversals and returns, original amounts.
-Both legs of a transfer between own accounts are written, each against its category.
+Left out: announced bookings, weak references. Both legs of a transfer between own accounts are written, each against
+its category.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, timedelta
 from typing import BinaryIO
 
 from connectors.writers.blocks import Block, blocks
+from connectors.writers.cells import ACCOUNT_COLUMNS, Cells, account_cells, booking_cells
 from storage.records import AccountRecord, Record, TransactionRecord
 
 CategoryOf = Callable[[TransactionRecord], str | None]
 OPENED = date(1970, 1, 1)
 OPENING_BALANCES = "Equity:Opening-Balances"
+ACCOUNT = {name.replace("_", "-"): name for name in ACCOUNT_COLUMNS}
+BOOKING = {
+    "id": "provider_id",
+    "value-date": "value_date",
+    "iban": "counterpart_iban",
+    "bic": "counterpart_bic",
+    "bank": "counterpart_bank_name",
+    "creditor-id": "creditor_id",
+    "debitor-id": "debitor_id",
+    "mandate": "mandate_reference",
+    "end-to-end-id": "end_to_end_id",
+    "code": "bank_transaction_code",
+    "purpose-code": "purpose_code",
+    "gvc": "gvc",
+    "swift-code": "swift_code",
+    "mcc": "mcc",
+    "bank-text": "bank_text",
+    "original-amount": "original_amount",
+    "original-currency": "original_currency",
+    "reversal": "is_reversal",
+    "return": "is_return",
+}
+MERCHANT = {"merchant": "merchant_name", "counterpart": "counterpart_name"}
+"""Metadata with the cells that they are; MERCHANT only where the payee is a merchant and not the counterpart."""
+DAYS = ("value_date",)
 
 
 def write(records: Iterable[Record], stream: BinaryIO, *, category_of: CategoryOf = lambda _: None) -> None:
     """The records as a ledger; `category_of` names the category of a row while that row is written."""
     ledger = _Ledger(category_of)
-    for name in (OPENING_BALANCES,):
-        stream.write(ledger.opened(name).encode())
+    stream.write(ledger.opened(OPENING_BALANCES).encode())
     for block in blocks(records, ledger.transaction):
-        stream.write(ledger.opened(ledger.account(block.account)).encode())
+        about = _metadata(account_cells(block.account), ACCOUNT)
+        stream.write((ledger.opened(ledger.account(block.account)) + about).encode())
         block.copy_rows(stream)
         stream.write(ledger.balances(block).encode())
 
@@ -61,24 +88,13 @@ class _Ledger:
         side = "Expenses" if row.amount < 0 else "Income"
         other = f"{side}:{_component((self._category_of(row) or 'OTHER').title())}"
         payee = row.merchant_name or row.counterpart_name
-        lines = [
-            f"{row.booking_date} * " + (f"{_quoted(payee)} " if payee else "") + _quoted(row.purpose or ""),
-            *(
-                f"  {name}: {value if isinstance(value, date) else _quoted(value)}"
-                for name, value in (
-                    ("id", row.provider_id),
-                    ("value-date", row.value_date),
-                    ("iban", row.counterpart_iban),
-                    ("creditor-id", row.creditor_id),
-                    ("mandate", row.mandate_reference),
-                    ("end-to-end-id", row.end_to_end_id),
-                )
-                if value
-            ),
-            f"  {self.account(account)}  {row.amount:f} {row.currency}",
-            f"  {other}  {-row.amount:f} {row.currency}",
-        ]
-        return self.opened(other) + "\n".join(lines) + "\n\n"
+        return (
+            self.opened(other)
+            + f"{row.booking_date} * {f'{_quoted(payee)} ' if payee else ''}{_quoted(row.purpose or '')}\n"
+            + _metadata(booking_cells(row), BOOKING | MERCHANT if row.merchant_name else BOOKING)
+            + f"  {self.account(account)}  {row.amount:f} {row.currency}\n"
+            + f"  {other}  {-row.amount:f} {row.currency}\n\n"
+        )
 
     def balances(self, block: Block) -> str:
         """Where the money was before, and the balance that the bank states at the end."""
@@ -99,6 +115,15 @@ class _Ledger:
         return f"{text}{closed + timedelta(days=1)} balance {name}  {closing:f} {currency}\n\n"
 
 
+def _metadata(cells: Cells, names: Mapping[str, str]) -> str:
+    """A line for each cell that says something."""
+    return "".join(
+        f"  {name}: {value if cell in DAYS else _quoted(value)}\n"
+        for name, cell in names.items()
+        if (value := cells[cell])
+    )
+
+
 def _component(text: str) -> str:
     """A part of an account name: letters, digits and dashes, beginning with a capital or a digit."""
     plain = re.sub(r"[^A-Za-z0-9]+", "-", text.translate(UMLAUTS)).strip("-")
@@ -109,4 +134,7 @@ UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "
 
 
 def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return '"' + text.translate(ESCAPED) + '"'
+
+
+ESCAPED = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"})

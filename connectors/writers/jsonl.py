@@ -13,7 +13,6 @@ from typing import BinaryIO, NoReturn
 
 import orjson
 
-from analytics.currencies import minor_digits
 from connectors.connector import MalformedFile, UnsupportedFile
 from connectors.csv_lines import Lines
 from connectors.writers.cells import YES, records_of
@@ -63,13 +62,13 @@ def line(detail: Json, account: AccountRecord, closing: StatementRecord, row: Tr
     day = closing.closing_date
     told = {
         **detail,
-        "amount": _exact(row.amount, row.currency),
+        "amount": _exact(row.amount),
         "account": {
             "key": account.stable_key,
             "accountType": account.kind,
             "currency": account.currency,
             "bic": account.bic,
-            "balance": None if closing.closing is None else _exact(closing.closing, account.currency),
+            "balance": None if closing.closing is None else _exact(closing.closing),
             "balanceDate": day.isoformat() if day else None,
         },
         "source": _source(row),
@@ -124,15 +123,13 @@ def _cells(told: Json) -> dict[str, str | None]:
 def _source(row: TransactionRecord) -> dict[str, object]:
     told: dict[str, object] = {name: getattr(row, cell) for cell, name in (SOURCE | FLAGS).items()}
     if row.original_amount is not None:
-        told["originalAmount"] = _exact(row.original_amount, row.original_currency or row.currency)
+        told["originalAmount"] = _exact(row.original_amount)
     return {name: value for name, value in told.items() if value is not None and value is not False}
 
 
-def _exact(amount: Decimal, currency: str) -> orjson.Fragment:
-    """A JSON number with the decimals of the currency, and more where the amount has more."""
-    exponent = amount.normalize().as_tuple().exponent
-    assert isinstance(exponent, int), "amounts are finite (storage.ingest)"
-    return orjson.Fragment(f"{amount:.{max(minor_digits(currency), -exponent)}f}")
+def _exact(amount: Decimal) -> orjson.Fragment:
+    """A JSON number with all digits that the amount has."""
+    return orjson.Fragment(f"{amount:f}")
 
 
 def _object(value: object) -> Json:
