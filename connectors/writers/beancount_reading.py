@@ -25,6 +25,7 @@ POSTING = re.compile(r"(?:  )?([A-Z][^ ]*)  (-?[0-9.]+) ([A-Z]{3})")
 TEXT = r'"((?:[^"\\]|\\.)*)"'
 SAID = re.compile(f"(?:{TEXT} )?{TEXT}")
 QUOTED = re.compile(TEXT)
+NAMES = ACCOUNT.keys() | BOOKING.keys() | MERCHANT.keys()
 WHITE_SPACE = {"n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -43,12 +44,12 @@ class Directive:
         """One of the lines below; `ValueError` for more than we write."""
         if found := POSTING.fullmatch(line):
             self.postings.append(_posting(found))
-        elif found := METADATA.fullmatch(line):
+        elif (found := METADATA.fullmatch(line)) and found[1] in NAMES and found[1] not in self.metadata:
             self.metadata[found[1]] = found[2]
         else:
-            raise ValueError("neither metadata nor a posting")
-        if len(self.postings) > 2:
-            raise ValueError("more than two postings")
+            raise ValueError("neither metadata of ours nor a posting")
+        if len(self.postings) > (2 if self.kind == "*" else 0):
+            raise ValueError("postings where none belong")
 
     def cells(self, names: Mapping[str, str]) -> dict[str, str | None]:
         """What the metadata say, by the names of the cells."""
