@@ -100,8 +100,11 @@ class ParquetFile:
         self._places = _places(footer, columns)
         self._kinds = columns
         self._groups = footer.structs(4)
-        if sum(group.number(3) for group in self._groups) > ENTRIES_MAX:
+        rows = sum(group.number(3) for group in self._groups)
+        if rows > ENTRIES_MAX:
             raise LimitExceeded(f"The file holds more than {ENTRIES_MAX} bookings.")
+        if rows != footer.number(3):
+            raise ValueError("row groups are missing")
 
     def rows(self) -> Iterator[tuple[Text, ...]]:
         """The rows in their order, each with the wanted columns in theirs."""
@@ -145,6 +148,8 @@ class ParquetFile:
                 values += _page(page, head.struct(5), kind, dictionary, count - len(values))
             else:
                 raise UnknownLayout("a page of another kind")
+        if place != len(data):
+            raise ValueError("more pages than rows")
         return values
 
     def _unpacked(self, packed: bytes, size: int) -> bytes:

@@ -1,5 +1,6 @@
 """`bankdata export`: what is stored, as files that other programs and this one read."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -17,6 +18,7 @@ from storage.accounts import StoredAccount
 from storage.database import Database
 from storage.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
+KEY_CHARACTERS_MAX = 24  # camt ends a number that is no IBAN at 34 characters
 SAID = tuple(
     name
     for name in TransactionRecord.__dataclass_fields__
@@ -43,10 +45,21 @@ class Derived:
 def export(database: Database, user_id: str, format_: str, path: Path, *, now: datetime) -> int:
     """Write all booked transactions of a user into a file, streaming; how many. Balance adjustments are not in the
     statement formats, and marked in the others: they are made anew where a gap is."""
-    owned = accounts.of_user(database, user_id)
+    owned = _told_apart(accounts.of_user(database, user_id))
     path.touch(mode=0o600)
     with path.open("wb") as stream:
         return FORMATS[format_](database, user_id, owned, stream, now)
+
+
+def _told_apart(owned: Sequence[StoredAccount]) -> list[StoredAccount]:
+    """The accounts; keys that several connections use for accounts without IBAN get the end of our id."""
+    uses = Counter((account.stable_key, account.currency) for account in owned if account.iban is None)
+    return [
+        replace(account, stable_key=f"{account.stable_key[:KEY_CHARACTERS_MAX]}-{account.id[-8:]}")
+        if uses[account.stable_key, account.currency] > 1
+        else account
+        for account in owned
+    ]
 
 
 def _jsonl(database: Database, user_id: str, owned: Sequence[StoredAccount], stream: BinaryIO, now: datetime) -> int:  # noqa: ARG001 - one shape for all formats
@@ -101,16 +114,17 @@ class _Counted:
 def _records(database: Database, user_id: str, owned: Sequence[StoredAccount], derived: Derived) -> Iterator[Record]:
     for account in owned:
         yield _account(account)
-        total, first = Decimal(0), None
+        total, first = Decimal(0), None  # adjusting entries included: then a statement over a gap does not add up
         for row in transactions.each(database, user_id, account.id):
+            total += row["amount"]
             if row["is_adjusting_entry"]:
                 continue
             derived.type, derived.category = row["type"], row["category"]
-            record = _record(row)
-            total, first = total + record.amount, first or record.booking_date
-            yield record
+            first = first or row["booking_date"]
+            yield _record(row)
         said = _closing(account)
-        yield replace(said, opening=None if said.closing is None else said.closing - total, opening_date=first)
+        opening = None if said.closing is None else _trimmed(said.closing - total, account.currency)
+        yield replace(said, opening=opening, opening_date=first)
 
 
 def _account(account: StoredAccount) -> AccountRecord:

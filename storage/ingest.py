@@ -173,16 +173,31 @@ class _Import:
         return id_
 
     def _exported_from(self, block: Block) -> str | None:
-        """The account whose bookings these are by our own ids: an export of an account without IBAN comes back."""
-        if block.account.iban is not None:
+        """The account that comes back in an export although it has no IBAN: the one whose bookings these are by our
+        own ids (or were, in the store that wrote them), or without a booking the one of the same key, currency and
+        bank, where there is only one."""
+        account = block.account
+        if account.iban is not None:
             return None
-        ids = [own for record in block.transactions[:OWN_IDS_LOOKED_AT] if (own := own_id(record))]
-        rows = self.session.rows(
-            "SELECT DISTINCT account_id FROM transactions WHERE user_id = $1 AND id = ANY($2::TEXT[])",
-            self.user.id,
-            ids,
-        )
-        return rows[0]["account_id"] if len(rows) == 1 else None
+        if block.transactions:
+            ids = [own for record in block.transactions[:OWN_IDS_LOOKED_AT] if (own := own_id(record))]
+            rows = self.session.rows(
+                "SELECT DISTINCT account_id AS id FROM transactions WHERE user_id = $1"
+                " AND (id = ANY($2::TEXT[]) OR strpos(identity, $3) > 0)",
+                self.user.id,
+                ids,
+                ids[0].removeprefix("txn_") if ids else None,  # camt has no room for the dash
+            )
+        else:
+            rows = self.session.rows(
+                "SELECT id FROM accounts WHERE user_id = $1 AND stable_key = $2 AND currency = $3 AND iban IS NULL"
+                " AND ($4::TEXT IS NULL OR bank_name = $4)",
+                self.user.id,
+                account.stable_key,
+                account.currency,
+                account.bank_name,
+            )
+        return rows[0]["id"] if len(rows) == 1 else None
 
     def _merge(self, batch_id: str, account: str, blocks: Sequence[Block]) -> AccountReport:
         booked = [record for block in blocks for record in block.booked]

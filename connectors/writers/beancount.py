@@ -17,6 +17,7 @@ from storage.records import AccountRecord, Record, TransactionRecord
 CategoryOf = Callable[[TransactionRecord], str | None]
 OPENED = date(1970, 1, 1)
 OPENING_BALANCES = "Equity:Opening-Balances"
+ADJUSTMENTS = "Equity:Adjustments"
 ACCOUNT = {name.replace("_", "-"): name for name in ACCOUNT_COLUMNS}
 BOOKING = {
     "id": "provider_id",
@@ -49,8 +50,8 @@ def write(records: Iterable[Record], stream: BinaryIO, *, category_of: CategoryO
     ledger = _Ledger(category_of)
     stream.write(ledger.opened(OPENING_BALANCES).encode())
     for block in blocks(records, ledger.transaction):
-        about = _metadata(account_cells(block.account), ACCOUNT)
-        stream.write((ledger.opened(ledger.account(block.account)) + about).encode())
+        if opened := ledger.opened(ledger.account(block.account)):
+            stream.write((opened + _metadata(account_cells(block.account), ACCOUNT)).encode())
         block.copy_rows(stream)
         stream.write(ledger.balances(block).encode())
 
@@ -97,7 +98,7 @@ class _Ledger:
         )
 
     def balances(self, block: Block) -> str:
-        """Where the money was before, and the balance that the bank states at the end."""
+        """Where the money was before, what moved without a booking, and the balance that the bank states at the end."""
         found, name, currency = block.balances(), self.account(block.account), block.account.currency
         if found is None:
             return ""
@@ -107,11 +108,15 @@ class _Ledger:
         assert opened is not None
         assert closed is not None
         text = ""
-        if opening:
-            text += (
-                f'{opened} * "Opening balance"\n  {name}  {opening:f} {currency}\n'
-                f"  {OPENING_BALANCES}  {-opening:f} {currency}\n\n"
-            )
+        for day, words, amount, other in (
+            (opened, "Opening balance", opening, OPENING_BALANCES),
+            (closed, "Balance adjustment", closing - opening - block.total, ADJUSTMENTS),
+        ):
+            if amount:
+                text += (
+                    f'{self.opened(other)}{day} * "{words}"\n  {name}  {amount:f} {currency}\n'
+                    f"  {other}  {-amount:f} {currency}\n\n"
+                )
         return f"{text}{closed + timedelta(days=1)} balance {name}  {closing:f} {currency}\n\n"
 
 

@@ -11,7 +11,7 @@ from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.csv_lines import Lines
 from connectors.limits import ENTRIES_MAX, STATEMENTS_MAX
 from connectors.text import parse_amount, parse_date
-from connectors.writers.beancount import ACCOUNT, BOOKING, DAYS, MERCHANT, OPENED, OPENING_BALANCES
+from connectors.writers.beancount import ACCOUNT, ADJUSTMENTS, BOOKING, DAYS, MERCHANT, OPENED, OPENING_BALANCES
 from connectors.writers.cells import Cells, account_of, booking_of
 from storage.records import Record, StatementRecord, TransactionRecord
 
@@ -91,13 +91,8 @@ class _Ledger:
                     yield from self._account(directive)
             case "balance":
                 self._balance(directive)
-            case _ if directive.postings[1:] and directive.postings[1][0] == OPENING_BALANCES:
-                self._check(directive)
-                day = parse_date(directive.day)
-                self._statement = replace(self._statement, opening=directive.postings[0][1], opening_date=day)
             case _:
-                self._check(directive)
-                yield self._booking(directive)
+                yield from self._posted(directive)
 
     def end(self) -> Iterator[Record]:
         """What closes the account, if there is one."""
@@ -125,23 +120,17 @@ class _Ledger:
             closing_date=parse_date(directive.day) - timedelta(days=1),  # it holds in the morning
         )
 
-    def _booking(self, directive: Directive) -> TransactionRecord:
-        self._bookings += 1
-        if self._bookings > ENTRIES_MAX:
-            raise LimitExceeded(f"The file holds more than {ENTRIES_MAX} bookings.")
-        said = SAID.fullmatch(directive.rest)
-        payee, purpose = _unquoted(said, 1), _unquoted(said, 2)
-        cells = directive.cells(BOOKING | MERCHANT)
-        if cells["merchant_name"] is None:
-            cells["counterpart_name"] = payee
-        _, amount, currency = directive.postings[0]
-        told: Cells = cells | {
-            "booking_date": directive.day,
-            "purpose": purpose,
-            "amount": f"{amount:f}",
-            "currency": currency,
-        }
-        return booking_of(told)
+    def _posted(self, directive: Directive) -> Iterator[Record]:
+        """A booking, or where the money was before; what moved without a booking is nobody's word."""
+        self._check(directive)
+        (_, amount, currency), (other, _, _) = directive.postings
+        if other == OPENING_BALANCES:
+            self._statement = replace(self._statement, opening=amount, opening_date=parse_date(directive.day))
+        elif other != ADJUSTMENTS:
+            self._bookings += 1
+            if self._bookings > ENTRIES_MAX:
+                raise LimitExceeded(f"The file holds more than {ENTRIES_MAX} bookings.")
+            yield _booking(directive, amount, currency)
 
     def _check(self, directive: Directive) -> None:
         """Two postings that are nothing together, the first of them of the account that was opened last."""
@@ -150,6 +139,20 @@ class _Ledger:
         (name, amount, currency), (_, opposite, other) = directive.postings
         if name != self._name or amount + opposite or currency != other:
             raise ValueError("postings that do not balance, or of another account")
+
+
+def _booking(directive: Directive, amount: Decimal, currency: str) -> TransactionRecord:
+    said = SAID.fullmatch(directive.rest)
+    cells = directive.cells(BOOKING | MERCHANT)
+    if cells["merchant_name"] is None:
+        cells["counterpart_name"] = _unquoted(said, 1)
+    told: Cells = cells | {
+        "booking_date": directive.day,
+        "purpose": _unquoted(said, 2),
+        "amount": f"{amount:f}",
+        "currency": currency,
+    }
+    return booking_of(told)
 
 
 def _directives(lines: Lines) -> Iterator[Directive]:

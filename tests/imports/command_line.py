@@ -54,6 +54,10 @@ class Shell:
         self("export", "--user", user, "--format", format_, "--output", path)
         return path
 
+    def rows_of(self, user: str, columns: str, table: str = "transactions") -> list[tuple[Any, ...]]:
+        """What is stored of one user, in a fixed order."""
+        return self.rows(columns, f"{table} WHERE user_id = (SELECT id FROM users WHERE name = '{user}')")
+
     def opened(self) -> Services:
         """The store itself; close it before the next command."""
         return open_services(load({}, data_dir=self.folder))

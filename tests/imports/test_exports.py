@@ -2,16 +2,25 @@
 
 import json
 from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from connectors.writers import csv_statement
+from storage.records import AccountRecord, StatementRecord, TransactionRecord
 from tests.imports.command_line import Shell
 
 COFFEE = "2026-03-01,Coffee,-3.50,EUR\n"
 CSV = f"Date,Description,Amount,Currency\n{COFFEE}{COFFEE}2026-03-02,Pay,99.00,EUR\n"
 IDS = "id, created_at, amount, purpose"
+FORMATS = ["csv", "jsonl", "parquet", "camt053", "ofx", "beancount"]
+NAMES = {"camt053": "camt"}
+"""What a format is called in reports, where that is not its name."""
+COMPLETE = ["csv", "jsonl", "parquet", "beancount"]
+"""The formats that leave out nothing of a booking."""
 
 
 @pytest.fixture
@@ -24,36 +33,94 @@ def filled(shell: Shell, write: Callable[..., Path]) -> Shell:
 
 
 @pytest.mark.requirement("export.again")
-@pytest.mark.parametrize("format_", ["csv", "camt053", "ofx"])
+@pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("connection", ["Statement files", "Another name"])
 def test_an_export_brings_no_new_row_whatever_connection_it_comes_by(
     format_: str, connection: str, filled: Shell, tmp_path: Path
 ) -> None:
-    before = filled.rows(IDS), filled.rows("id, balance", "accounts")
+    before = filled.rows(IDS), filled.rows("id, balance, balance_date", "accounts")
     path = filled.export(format_, tmp_path / "export")
     result = filled("import", "--user", "eva", "--json", "--connection", connection, path)
     report = json.loads(result.stdout)
-    assert report["error"] is None
+    assert (report["error"], report["format"]) == (None, NAMES.get(format_, format_))
     assert report["new"] == 0
     assert report["known"] == len(before[0])
-    assert (filled.rows(IDS), filled.rows("id, balance", "accounts")) == before
+    assert (filled.rows(IDS), filled.rows("id, balance, balance_date", "accounts")) == before
 
 
 @pytest.mark.requirement("export.again")
-@pytest.mark.parametrize("format_", ["csv", "camt053", "ofx"])
+@pytest.mark.parametrize("format_", FORMATS)
 def test_an_export_fills_the_store_of_another_user(format_: str, filled: Shell, tmp_path: Path) -> None:
     path = filled.export(format_, tmp_path / "export")
     count = len(filled.rows("id"))
     (report,) = filled.import_(path, user="tom")
     assert report["new"] == count
-    (again,) = filled.import_(path, user="tom")
-    assert again["new"] == 0
+    for said in (
+        "booking_date, value_date, amount, currency, counterpart_name, counterpart_iban, purpose",
+        *(["merchant_name, type, category, mandate_reference, mcc, original_amount"] * (format_ in COMPLETE)),
+    ):
+        assert filled.rows_of("tom", said) == filled.rows_of("eva", said)
+    for said in ("iban, currency, balance, balance_date", *(["name, kind, bic"] * (format_ in COMPLETE))):
+        assert filled.rows_of("tom", said, "accounts") == filled.rows_of("eva", said, "accounts")
+    result = filled("import", "--user", "tom", "--json", "--connection", "Another name", path)
+    assert json.loads(result.stdout)["new"] == 0
+
+
+@pytest.mark.requirement("export.again")
+@pytest.mark.parametrize("format_", FORMATS)
+def test_accounts_that_only_our_ids_tell_apart_stay_apart(
+    format_: str, shell: Shell, write: Callable[..., Path], tmp_path: Path
+) -> None:
+    """Two files without account number by two connections are two accounts of one key; a third is without bookings."""
+    shell("import", "--user", "eva", "--connection", "One", write("one.csv", CSV))
+    shell("import", "--user", "eva", "--connection", "Two", write("two.csv", CSV))
+    with (tmp_path / "empty.csv").open("wb") as stream:
+        depot = AccountRecord(stable_key="99911000/4711", currency="EUR", name="Depot", bank_name="Beispielbank")
+        csv_statement.write([depot, StatementRecord(closing=Decimal(5), closing_date=date(2026, 1, 1))], stream)
+    shell("import", "--user", "eva", tmp_path / "empty.csv")
+    before = shell.rows(IDS), shell.rows("id, balance", "accounts")
+    path = shell.export(format_, tmp_path / "export")
+    result = shell("import", "--user", "eva", "--json", "--connection", "Three", path)
+    report = json.loads(result.stdout)
+    assert (report["new"], report["known"]) == (0, 6)
+    assert (shell.rows(IDS), shell.rows("id, balance", "accounts")) == before
+
+
+@pytest.mark.requirement("export.adjusting-entries")
+@pytest.mark.parametrize("format_", FORMATS)
+def test_an_adjusting_entry_never_comes_back_as_a_booking(format_: str, shell: Shell, tmp_path: Path) -> None:
+    """Between a statement that ends with 100 and one that begins with 120 there are 20 that nobody booked."""
+    giro = AccountRecord(stable_key="DE89370400440532013000", iban="DE89370400440532013000", currency="EUR")
+    with (tmp_path / "gap.csv").open("wb") as stream:
+        for day, opening in (date(2026, 1, 10), Decimal(90)), (date(2026, 2, 10), Decimal(120)):
+            booked = TransactionRecord(amount=Decimal(10), currency="EUR", booking_date=day, purpose=f"Zins {day}")
+            stated = StatementRecord(
+                opening=opening,
+                opening_date=day,
+                closing=opening + 10,
+                closing_date=day,
+                is_authoritative=True,
+            )
+            stream.seek(0)
+            csv_statement.write([giro, booked, stated], stream)
+            stream.truncate()
+            stream.flush()
+            shell.import_(tmp_path / "gap.csv")
+    before = shell.rows("id, amount, is_adjusting_entry")
+    assert [row[1:] for row in before if row[2]] == [(Decimal(20), True)]
+    path = shell.export(format_, tmp_path / "export")
+    (report,) = shell.import_(path)
+    assert (report["new"], report["known"]) == (0, 2)
+    assert shell.rows("id, amount, is_adjusting_entry") == before
+    (report,) = shell.import_(path, user="tom")
+    assert report["new"] == 2
+    assert shell.rows_of("tom", "balance", "accounts") == [(Decimal(130),)]
 
 
 @pytest.mark.requirement("export.formats")
 def test_every_format_has_every_booking(filled: Shell, tmp_path: Path) -> None:
     count = len(filled.rows("id"))
-    for format_ in ("csv", "jsonl", "parquet", "camt053", "ofx", "beancount"):
+    for format_ in FORMATS:
         result = filled("export", "--user", "eva", "--format", format_, "--output", tmp_path / format_)
         assert f"Exported {count} transactions." in result.stderr
         assert (tmp_path / format_).stat().st_mode & 0o777 == 0o600
@@ -62,6 +129,7 @@ def test_every_format_has_every_booking(filled: Shell, tmp_path: Path) -> None:
     assert (tmp_path / "camt053").read_text().count("<Ntry>") == count
     assert (tmp_path / "ofx").read_text().count("<STMTTRN>") == count
     assert (tmp_path / "csv").read_text().count("booked,") == count
+    assert (tmp_path / "beancount").read_text().count(" * ") == count + len(filled.rows("id", "accounts")) - 1
 
 
 @pytest.mark.requirement("export.standard-output")
@@ -91,7 +159,7 @@ def test_a_text_that_a_spreadsheet_would_compute_is_kept_from_it(
 
 
 @pytest.mark.requirement("export.empty")
-@pytest.mark.parametrize("format_", ["csv", "jsonl", "parquet", "camt053", "ofx", "beancount"])
+@pytest.mark.parametrize("format_", FORMATS)
 def test_a_user_without_data_has_an_empty_export(format_: str, shell: Shell, tmp_path: Path) -> None:
     result = shell("export", "--user", "tom", "--format", format_, "--output", tmp_path / "export")
     assert "Exported 0 transactions." in result.stderr
