@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from auth.scopes import SCOPES
 from connectors import limits
 from connectors.demo.households import USERS
-from connectors.writers import camt053, csv_statement, mt940, ofx
+from connectors.writers import beancount, camt053, csv_statement, mt940, ofx
 from handlers import demo
 from handlers.app import CONTRACT_FILE
 from handlers.commands import perform
@@ -132,6 +132,7 @@ WRITERS: Mapping[str, Any] = {
     "statement.csv": csv_statement.write,
     "statement.sta": mt940.write,
     "statement.ofx": partial(ofx.write, created=MADE),
+    "ledger.beancount": beancount.write,
 }
 
 
