@@ -37,7 +37,15 @@ def rows(data: bytes) -> list[TransactionRecord]:
 
 @pytest.mark.requirement("readers.detection")
 def test_formats_are_told_by_content(message: Text, entry: Text, block: Text) -> None:
-    samples = {"camt": message(entry()), "mt940": block(BOOKING), "ofx": OFX, "csv": "Date;Amount;Text\n1;2;3\n"}
+    samples = {
+        "camt": message(entry()),
+        "mt940": block(BOOKING),
+        "ofx": OFX,
+        "csv": "Date;Amount;Text\n1;2;3\n",
+        "jsonl": '{"id":"txn_1"}\n',
+        "parquet": "PAR1",
+        "beancount": "1970-01-01 open Equity:Opening-Balances\n",
+    }
     for name, content in samples.items():
         found = format_of(content.encode())
         assert found is not None
