@@ -5,6 +5,8 @@ account without a booking has no row. What is derived (type, category, merchant,
 compute with it: it is derived anew from what is read.
 """
 
+import os
+import re
 import shutil
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,6 +25,7 @@ from connectors.writers.cells import TEXT_COLUMNS, Cells, records_of
 from storage.records import AccountRecord, Record, StatementRecord
 
 ROW_GROUP_ROWS = 10_000
+OS_ERROR = re.compile(r"\(os error (\d+)\)")
 ACCOUNT: Mapping[str, tuple[str, Kind]] = {
     "account_key": ("account", TEXT),
     "account_iban": ("iban", TEXT),
@@ -70,7 +73,13 @@ def write(blocks: Iterable[Block], stream: BinaryIO, *, schema: Mapping[str, pl.
                 yield piece.with_columns(told)
 
     source = register_io_source(frames, schema={**schema, **account})
-    source.sink_parquet(stream, compression="gzip", row_group_size=ROW_GROUP_ROWS)
+    try:
+        source.sink_parquet(stream, compression="gzip", row_group_size=ROW_GROUP_ROWS)
+    except pl.exceptions.ComputeError as error:
+        if found := OS_ERROR.search(str(error)):
+            number = int(found[1])
+            raise OSError(number, os.strerror(number)) from error  # a full disk is none of Polars' errors
+        raise
 
 
 def detect(head: bytes) -> bool:

@@ -146,6 +146,13 @@ def test_a_place_that_cannot_be_written_is_one_sentence(shell: Shell, tmp_path: 
         assert len(result.stderr.splitlines()) == 1
 
 
+@pytest.mark.requirement("export.unwritable")
+@pytest.mark.parametrize("format_", FORMATS)
+def test_a_full_disk_is_one_sentence(format_: str, filled: Shell) -> None:
+    result = filled("export", "--user", "eva", "--format", format_, "--output", "/dev/full", code=1)
+    assert result.stderr.splitlines()[-1] == "Error: No space left on device."
+
+
 @pytest.mark.requirement("export.formulas")
 def test_a_text_that_a_spreadsheet_would_compute_is_kept_from_it(
     shell: Shell, write: Callable[..., Path], tmp_path: Path
