@@ -230,7 +230,7 @@ def _page(page: bytes, head: Struct, kind: Kind, dictionary: Sequence[str], left
 
 
 def _numbers(data: bytes, width: int, count: int) -> list[int]:
-    """Runs of equal numbers and packs of eight, mixed (Encodings.md, RLE = 3); `width` is the bits of one."""
+    """Runs of equal numbers and packs of eight, mixed (apache/parquet-format, RLE = 3); `width` is the bits of one."""
     if width > 32:
         raise ValueError("numbers of too many bits")
     found: list[int] = []

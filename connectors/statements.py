@@ -69,7 +69,7 @@ def read_records(source: Path | BinaryIO, profiles: Sequence[Profile] | None = N
 
 
 def format_name(source: Path | BinaryIO) -> str | None:
-    """What a file is called in reports: camt, mt940, ofx, csv or zip; None when it is none of them."""
+    """What a file is called in reports: the name of its format or zip; None when it is neither."""
     if isinstance(source, Path):
         with source.open("rb") as stream:
             return format_name(stream)

@@ -13,7 +13,16 @@ from storage import ingest
 from storage.ingest import InvalidRecord
 from storage.records import Batch
 
-FORMAT_NAMES = {"camt": "camt (ISO 20022)", "mt940": "MT940", "ofx": "OFX", "csv": "CSV", "zip": "ZIP container"}
+FORMAT_NAMES = {
+    "camt": "camt (ISO 20022)",
+    "mt940": "MT940",
+    "ofx": "OFX",
+    "csv": "CSV",
+    "zip": "ZIP container",
+    "jsonl": "JSON lines of bankdata export",
+    "parquet": "Parquet of bankdata export",
+    "beancount": "Beancount ledger of bankdata export",
+}
 LEFT_OUT = "(left out)"
 DELIMITERS = {"\t": "tab"}
 

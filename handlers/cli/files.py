@@ -32,7 +32,10 @@ def import_(
     explain: bool,
     data_dir: Path | None,
 ) -> None:
-    """Import statement files: camt, MT940, OFX, bank CSV, or a ZIP of them, recognised by their content."""
+    """Import statement files: camt, MT940, OFX, bank CSV, or a ZIP of them, recognised by their content.
+
+    What `bankdata export` wrote comes back in every format.
+    """
     if explain:
         _explain(files, settings_of(data_dir))
         return
@@ -57,7 +60,7 @@ def import_(
 def export(user: str, format_: str, output: Path | None, data_dir: Path | None) -> None:
     """Write all booked transactions of a user as csv, jsonl, parquet, camt053, ofx or beancount.
 
-    csv, camt053 and ofx can be imported again and bring no new row.
+    Every format can be imported again and brings no new row.
     """
     if output is not None:
         run("export", data_dir, user=user, format_=format_, path=str(output.absolute()))

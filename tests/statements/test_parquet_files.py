@@ -1,8 +1,10 @@
 """Parquet of strangers: read as Polars reads it where it is sound, refused in a sentence where it is not."""
 
+import gzip
 import io
 import random
 import zipfile
+from collections.abc import Mapping
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -284,3 +286,126 @@ def test_a_field_is_what_it_should_be_or_an_error(field: int) -> None:
         with pytest.raises(ValueError):
             asked(5)
     assert found.number(5, 7) == 7
+
+
+def compact(fields: Mapping[int, object]) -> bytes:
+    """A structure in Thrift's compact protocol."""
+    written, last = b"", 0
+    for field, value in sorted(fields.items()):
+        kind, data = encoded(value)
+        written += bytes([field - last << 4 | kind]) + data
+        last = field
+    return written + b"\0"
+
+
+def encoded(value: object) -> tuple[int, bytes]:
+    """The type and the bytes of a value."""
+    match value:
+        case int():
+            return 6, varint(value << 1)
+        case str():
+            return 8, varint(len(value)) + value.encode()
+        case dict():
+            return 12, compact(value)
+        case list():
+            items = [encoded(item) for item in value]
+            return 9, bytes([0xF0 | (items[0][0] if items else 12)]) + varint(len(items)) + b"".join(
+                data for _, data in items
+            )
+    raise AssertionError(value)
+
+
+def varint(number: int) -> bytes:
+    return bytes([number]) if number < 0x80 else bytes([number & 0x7F | 0x80]) + varint(number >> 7)
+
+
+def page(body: bytes, said: dict[int, int], **claims: int) -> bytes:
+    """A page with its header: a data page where `said` names levels, else a dictionary."""
+    content = gzip.compress(body, mtime=0)
+    head: dict[int, object] = {1: claims.get("kind", 0), 2: claims.get("size", len(body)), 3: len(content), 5: said}
+    if 3 not in said:
+        head = {1: 2, 2: len(body), 3: len(content), 7: said}
+    return compact(head) + content
+
+
+ONE = b"\x02\0\0\0\x02\x01"  # levels: a run of one row that has a value
+PLAIN_PAGE = {1: 1, 2: 0, 3: 3}
+INDEXED_PAGE = {1: 1, 2: 8, 3: 3}
+
+
+def crafted(data: bytes, *, rows: int = 1, schema: Mapping[int, int] = TEXT.schema, twice: bool = False) -> io.BytesIO:
+    """A file of one row group; its one column, or both of two, are these pages."""
+    names = "ab" if twice else "a"
+    column = {2: 4, 3: {1: schema[1], 2: [0], 3: ["a"], 4: 2, 5: rows, 6: 1, 7: len(data), 9: 4}}
+    footer = compact(
+        {
+            1: 1,
+            2: [{4: "root", 5: len(names)}, *({**schema, 3: 1, 4: name} for name in names)],
+            3: rows,
+            4: [{1: [column for _ in names], 2: len(data), 3: rows}],
+        }
+    )
+    return io.BytesIO(b"PAR1" + data + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+
+
+A = b"\x01\0\0\0A"
+
+
+@pytest.mark.requirement("readers.hostile")
+def test_a_crafted_file_that_is_sound_is_read() -> None:
+    whole = page(A, {1: 1, 2: 0}) + page(ONE + b"\x01\x02\x00", INDEXED_PAGE)
+    for data in (page(ONE + A, PLAIN_PAGE), whole):
+        assert list(ParquetFile(crafted(data), {"a": TEXT}).rows()) == [("A",)]
+
+
+@pytest.mark.requirement("readers.hostile")
+@pytest.mark.parametrize(
+    ("data", "rows", "error"),
+    [
+        (page(ONE + A, PLAIN_PAGE), 2, "index out of range"),
+        (page(ONE + A, PLAIN_PAGE) * 2, 1, "more pages than rows"),
+        (page(ONE + A, {1: 2, 2: 0, 3: 3}), 1, "more rows than there are"),
+        (page(ONE + A, {1: 0, 2: 0, 3: 3}), 1, "or none"),
+        (page(ONE + A, {1: 1, 2: 0, 3: 4}), 1, "more rows than there are"),
+        (page(ONE + A, {1: 1, 2: 5, 3: 3}), 1, "unknown encoding"),
+        (page(ONE + A, PLAIN_PAGE, size=10), 1, "another size"),
+        (page(ONE + A, PLAIN_PAGE, size=12), 1, "another size"),
+        (page(ONE + A, PLAIN_PAGE, kind=1), 1, "of another kind"),
+        (page(ONE + b"\x02\0\0\0A", PLAIN_PAGE), 1, "cut off"),
+        (page(ONE + b"\x01\0\0\0\xff", PLAIN_PAGE), 1, "utf-8"),
+        (page(A, {1: 2, 2: 0}), 1, "more values than rows"),
+        (page(A, {1: 1, 2: 8}), 1, "of another kind"),
+        (page(A, {1: 1, 2: 0}) + page(ONE + b"\x01\x02\x01", INDEXED_PAGE), 1, "index out of range"),
+        (page(A, {1: 1, 2: 0}) + page(ONE + b"\x08\x03", INDEXED_PAGE), 1, "cut off"),
+        (page(A, {1: 1, 2: 0}) + page(ONE + b"\x21\x02\x00", INDEXED_PAGE), 1, "too many bits"),
+    ],
+)
+def test_pages_that_contradict_themselves_are_refused(data: bytes, rows: int, error: str) -> None:
+    with pytest.raises((ValueError, IndexError), match=error):
+        list(ParquetFile(crafted(data, rows=rows), {"a": TEXT}).rows())
+
+
+@pytest.mark.requirement("readers.hostile")
+@pytest.mark.parametrize("kind", [DAY, MONEY, FLAG])
+def test_values_that_are_cut_off_are_refused(kind: Kind) -> None:
+    data = page(ONE, PLAIN_PAGE)
+    with pytest.raises(ValueError, match="cut off"):
+        list(ParquetFile(crafted(data, schema=kind.schema), {"a": kind}).rows())
+
+
+@pytest.mark.requirement("readers.limits")
+def test_two_columns_never_share_their_bytes() -> None:
+    """Else a file of one page would be read as often as its footer has columns."""
+    file = crafted(page(ONE + A, PLAIN_PAGE), twice=True)
+    with pytest.raises(ValueError, match="over one another"):
+        list(ParquetFile(file, {"a": TEXT, "b": TEXT}).rows())
+
+
+@pytest.mark.requirement("readers.limits")
+def test_a_column_at_the_limit_is_read_and_one_beyond_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = page(ONE + A, PLAIN_PAGE)
+    monkeypatch.setattr(parquet_file, "PARQUET_CHUNK_BYTES_MAX", len(data))
+    assert list(ParquetFile(crafted(data), {"a": TEXT}).rows()) == [("A",)]
+    monkeypatch.setattr(parquet_file, "PARQUET_CHUNK_BYTES_MAX", len(data) - 1)
+    with pytest.raises(LimitExceeded, match=r"A column is larger than allowed\."):
+        list(ParquetFile(crafted(data), {"a": TEXT}).rows())
