@@ -25,9 +25,6 @@ XML_ENTRY_MARKS_MAX = 1_000_000  # "<" and "=" between two finished entries: abo
 XML_BALANCES_MAX = 10_000  # of one statement
 XML_TAG_CHARACTERS_MAX = 400  # a name with its namespace: a long one declared once is spelled out at every element
 
-PARQUET_GROUP_ROWS_MAX = 50_000  # our exports have 10,000
-PARQUET_CHUNK_BYTES_MAX = 64 * 1024 * 1024  # one column of one row group, packed or unpacked
-PARQUET_FOOTER_BYTES_MAX = 4 * 1024 * 1024  # a million bookings take a tenth of it
 
 ZIP_MEMBERS_MAX = 100
 ZIP_LISTING_BYTES_MAX = 1024 * 1024  # the names of all members, thousands of them

@@ -1,6 +1,6 @@
 """Parquet: one booking per row with everything that is stored of it, and with its account and balance.
 
-Written by Polars, a row group at a time; read by connectors.parquet_file, because Polars panics on damaged files. An
+Written by Polars, a row group at a time; read by DuckDB (storage.parquet), because Polars panics on damaged files. An
 account without a booking has no row. What is derived (type, category, merchant, rules, transfers) is for those who
 compute with it: it is derived anew from what is read.
 """
@@ -8,25 +8,27 @@ compute with it: it is derived anew from what is read.
 import os
 import re
 import shutil
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from tempfile import SpooledTemporaryFile
-from typing import BinaryIO, cast
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import BinaryIO
 
 import polars as pl
 from polars.io.plugins import register_io_source
 
 from analytics.frames import MONEY as MONEY_DTYPE
-from connectors.connector import MalformedFile, UnsupportedFile
-from connectors.parquet_file import DAY, FLAG, MAGIC, MONEY, TEXT, Kind, ParquetFile, UnknownLayout
-from connectors.writers.blocks import COPY_BYTES, MEMORY_BYTES
+from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
+from connectors.limits import ENTRIES_MAX, FILE_BYTES_MAX
+from connectors.writers.blocks import COPY_BYTES
 from connectors.writers.cells import TEXT_COLUMNS, Cells, records_of
+from storage import parquet
 from storage.records import AccountRecord, Record, StatementRecord
 
+MAGIC = b"PAR1"
 ROW_GROUP_ROWS = 10_000
 OS_ERROR = re.compile(r"\(os error (\d+)\)")
-ACCOUNT: Mapping[str, tuple[str, Kind]] = {
+TEXT, DAY, MONEY, FLAG = "VARCHAR", "DATE", "DECIMAL(20,5)", "BOOLEAN"
+ACCOUNT: Mapping[str, tuple[str, str]] = {
     "account_key": ("account", TEXT),
     "account_iban": ("iban", TEXT),
     "account_name": ("account_name", TEXT),
@@ -37,7 +39,7 @@ ACCOUNT: Mapping[str, tuple[str, Kind]] = {
     "account_balance": ("balance", MONEY),
     "account_balance_date": ("balance_date", DAY),
 }
-BOOKING: Mapping[str, tuple[str, Kind]] = {
+BOOKING: Mapping[str, tuple[str, str]] = {
     "id": ("provider_id", TEXT),
     "source_merchant_name": ("merchant_name", TEXT),
     **{name: (name, TEXT) for name in (*TEXT_COLUMNS, "currency") if name not in ("provider_id", "merchant_name")},
@@ -45,8 +47,8 @@ BOOKING: Mapping[str, tuple[str, Kind]] = {
     **{name: (name, MONEY) for name in ("amount", "original_amount")},
     **{name: (name, FLAG) for name in ("is_reversal", "is_return", "is_adjusting_entry")},
 }
-"""The columns that are read, each with the cell that it is."""
-DTYPES: Mapping[Kind, pl.DataType] = {
+"""The columns that are read, each with the cell that it is and its type."""
+DTYPES: Mapping[str, pl.DataType] = {
     TEXT: pl.String(),
     DAY: pl.Date(),
     MONEY: MONEY_DTYPE,
@@ -74,7 +76,7 @@ def write(blocks: Iterable[Block], stream: BinaryIO, *, schema: Mapping[str, pl.
 
     source = register_io_source(frames, schema={**schema, **account})
     try:
-        source.sink_parquet(stream, compression="gzip", row_group_size=ROW_GROUP_ROWS)
+        source.sink_parquet(stream, row_group_size=ROW_GROUP_ROWS)
     except pl.exceptions.ComputeError as error:
         if found := OS_ERROR.search(str(error)):
             number = int(found[1])
@@ -96,22 +98,17 @@ def read(stream: BinaryIO) -> Iterator[Record]:
 def _rows(stream: BinaryIO) -> Iterator[Cells]:
     columns = {**ACCOUNT, **BOOKING}
     cells = [cell for cell, _ in columns.values()]
-    try:
-        with _seekable(stream) as whole:
-            for row in ParquetFile(whole, {name: kind for name, (_, kind) in columns.items()}).rows():
+    types = {name: type_ for name, (_, type_) in columns.items()}
+    with NamedTemporaryFile(prefix="bankdata-", suffix=".parquet") as copy:  # its end is read first, of a stream too
+        shutil.copyfileobj(stream, copy, COPY_BYTES)
+        copy.flush()
+        rows = parquet.texts(Path(copy.name), types, rows_max=ENTRIES_MAX, characters_max=FILE_BYTES_MAX)
+        try:
+            for row in rows:
                 yield dict(zip(cells, row, strict=True))
-    except UnknownLayout:
-        raise UnsupportedFile("not a Parquet file that bankdata exported.") from None
-    except (ValueError, ArithmeticError, IndexError, zlib.error) as error:
-        raise MalformedFile("the Parquet file is damaged or cut off.", detail=type(error).__name__) from error
-
-
-@contextmanager
-def _seekable(stream: BinaryIO) -> Iterator[BinaryIO]:
-    """A file of a ZIP container comes as a stream, and Parquet is read from its end."""
-    if stream.seekable():
-        yield stream
-        return
-    with SpooledTemporaryFile(MEMORY_BYTES) as whole:
-        shutil.copyfileobj(stream, whole, COPY_BYTES)
-        yield cast(BinaryIO, whole)
+        except parquet.UnknownColumns:
+            raise UnsupportedFile("not a Parquet file that bankdata exported.") from None
+        except parquet.TooLarge as error:
+            raise LimitExceeded(f"the file holds {error}.") from None
+        except parquet.Damaged as error:
+            raise MalformedFile("the Parquet file is damaged or cut off.", detail=str(error)) from error
