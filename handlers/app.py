@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 from connexion import ConnexionMiddleware
@@ -78,12 +79,12 @@ def create_app(
 
     pages = [*documentation(contract), *routes]
     # The order of checks is decision 29: 429, then 401, 403, 400, 404
-    steps = [
+    steps: list[Make] = [
         _own_words(apis),
         _only(operations, limits(limiter, rate)),
         guard(authenticate, public_url=public_url, billing_url=billing_url),
         validation,
-        dispatch,
+        partial(dispatch, public_path=urlsplit(public_url).path.rstrip("/")),
     ]
     # Connexion's types say applications, it takes what makes them
     middlewares: list[Any] = [partial(Routing, pages=pages), LifespanMiddleware]

@@ -11,8 +11,11 @@ from handlers import call
 from handlers.request import Answer, Request
 
 
-def dispatch(operation: AbstractOperation, _next_app: ASGIApp) -> ASGIApp:
-    """The call of one operation; a plain function may take its time with the store, so it runs in a thread."""
+def dispatch(operation: AbstractOperation, _next_app: ASGIApp, *, public_path: str) -> ASGIApp:
+    """The call of one operation; a plain function may take its time with the store, so it runs in a thread.
+
+    `public_path` is what a proxy has taken off the path of the request.
+    """
     function = operation.function
     is_async = inspect.iscoroutinefunction(function)
 
@@ -21,7 +24,7 @@ def dispatch(operation: AbstractOperation, _next_app: ASGIApp) -> ASGIApp:
         request = Request(
             caller=asked.caller,
             method=scope["method"],
-            path=scope["path"],
+            path=public_path + scope["path"],
             query=scope["query_string"].decode("latin-1"),
             headers=Headers(scope=scope),
             client_address=asked.client_address,

@@ -15,7 +15,7 @@ class Request:
 
     caller: Principal | None
     method: str
-    path: str
+    path: str  # as the client sees it, for links
     query: str
     headers: Mapping[str, str]  # names are looked up without regard to case
     client_address: str  # of the client, behind trusted proxies too; IPv6 addresses as their /64

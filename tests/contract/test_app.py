@@ -107,6 +107,21 @@ def test_an_operation_sees_the_request(make_app: MakeApp, connect: Connect) -> N
     assert (request.headers["x-thing"], request.client_address) == ("x", "testclient")
 
 
+@pytest.mark.requirement("proxy.addresses")
+def test_an_operation_sees_the_path_that_the_client_asked_for_before_a_proxy_took_a_part_off(
+    make_app: MakeApp, connect: Connect
+) -> None:
+    seen: list[str] = []
+
+    def list_accounts(request: Request) -> dict[str, Any]:
+        seen.append(request.path)
+        return {"accounts": []}
+
+    client = connect(make_app({"listAccounts": list_accounts}, public_url="https://bank.example/some/path"))
+    client.get("/api/v1/accounts")
+    assert seen == ["/some/path/api/v1/accounts"]
+
+
 @pytest.mark.requirement("loop.answer")
 def test_bytes_and_headers_of_an_answer_are_sent_as_they_are(make_app: MakeApp, connect: Connect) -> None:
     async def token(_request: object) -> Answer:

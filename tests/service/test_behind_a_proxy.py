@@ -1,0 +1,184 @@
+"""Behind a real nginx with TLS, as docs/operations.md sets it up: every address that is sent can be followed."""
+
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import urljoin
+
+import httpx
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from tests.service.conftest import Served, free_port, running
+
+OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
+SECONDS_MAX = 20.0
+WELL_KNOWN = ("oauth-protected-resource/bank/api/v1", "oauth-authorization-server/bank")
+
+
+@dataclass(frozen=True)
+class Proxied:
+    """A demo server behind nginx: `client` believes its certificate, `public` is where clients reach the service."""
+
+    served: Served
+    client: httpx.Client
+    public: str
+
+    @property
+    def root(self) -> str:
+        """The host, without the path."""
+        return self.public.removesuffix("/bank")
+
+    def get(self, address: str, user: str = "solo", **headers: str) -> httpx.Response:
+        """A request with a token of this user, as a client of the internet makes it."""
+        token = self.served.token(user)
+        return self.client.get(
+            urljoin(f"{self.public}/", address), headers={"Authorization": f"Bearer {token}", **headers}
+        )
+
+
+def certificate(folder: Path) -> ssl.SSLContext:
+    """Writes a certificate for 127.0.0.1 and its key; what believes it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a proxy of the tests")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = made.public_bytes(serialization.Encoding.PEM)
+    (folder / "bank.example.org.pem").write_bytes(pem)
+    (folder / "bank.example.org.key").write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return ssl.create_default_context(cadata=pem.decode())
+
+
+@contextmanager
+def nginx(folder: Path, servers: str, port: int) -> Iterator[None]:
+    """nginx with this configuration, until the block ends."""
+    program = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
+    if program is None:
+        pytest.fail("nginx is missing: apt-get install nginx-light (docs/testing.md)")
+    kept = "".join(
+        f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    configuration = folder / "nginx.conf"
+    configuration.write_text(
+        f"daemon off; pid {folder}/pid; error_log {folder}/errors; events {{}}"
+        f" http {{ access_log off; {kept} {servers} }}"
+    )
+    process = subprocess.Popen([program, "-p", folder, "-c", configuration, "-e", folder / "errors"])
+    try:
+        deadline = time.monotonic() + SECONDS_MAX
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                break
+            except ConnectionRefusedError:
+                assert process.poll() is None, (folder / "errors").read_text()
+                assert time.monotonic() < deadline, "nginx did not start"
+                time.sleep(0.02)
+        yield
+    finally:
+        process.terminate()
+        process.wait(SECONDS_MAX)
+
+
+def documented(folder: Path, *, port: int, behind: int) -> str:
+    """The server block of docs/operations.md, with ports and files of the test."""
+    (block,) = re.findall(r"```nginx\n(.+?)```", OPERATIONS.read_text(), re.DOTALL)
+    return (
+        str(block)
+        .replace("listen 443 ssl", f"listen 127.0.0.1:{port} ssl")
+        .replace("/etc/ssl/", f"{folder}/")
+        .replace("http://127.0.0.1:8000", f"http://127.0.0.1:{behind}")
+    )
+
+
+def under(path: str, block: str) -> str:
+    """The same for a service under a path, which the proxy takes off; two documents stand at the root of the host."""
+    (passed,) = re.findall(r"proxy_pass \S+;", block)
+    wells = "".join(f"location = /.well-known/{name} {{ {passed} }}" for name in WELL_KNOWN)
+    block = block.replace(passed, passed.replace(";", "/;"))
+    return block.replace("location / {", f"{wells} location {path}/ {{")
+
+
+Behind = Callable[..., Proxied]
+
+
+@pytest.fixture
+def behind(copied: Callable[[], Path], tmp_path: Path) -> Iterator[Behind]:
+    """Starts a demo server behind nginx, under this path of the public address."""
+    with ExitStack() as stack:
+
+        def begin(path: str = "", **settings: str) -> Proxied:
+            port = free_port()
+            public = f"https://127.0.0.1:{port}{path}"
+            told = {"PUBLIC_URL": public, "TRUSTED_PROXIES": "127.0.0.1", **settings}
+            served = stack.enter_context(running(copied(), settings=told))
+            believed = certificate(tmp_path)
+            block = documented(tmp_path, port=port, behind=served.port)
+            stack.enter_context(nginx(tmp_path, under(path, block) if path else block, port))
+            client = stack.enter_context(httpx.Client(verify=believed, trust_env=False, timeout=30))
+            return Proxied(served, client, public)
+
+        yield begin
+
+
+@pytest.mark.requirement("proxy.addresses")
+@pytest.mark.parametrize("path", ["", "/bank"])
+def test_every_address_that_is_sent_leads_somewhere_behind_the_proxy(path: str, behind: Behind) -> None:
+    proxied = behind(path)
+    first = proxied.get("api/v1/transactions?perPage=100")
+    total, seen, page = first.json()["pagination"]["total"], 0, first
+    while True:
+        seen += len(page.json()["transactions"])
+        if "next" not in page.links:
+            break
+        page = proxied.get(urljoin(str(page.url), page.links["next"]["url"]))
+    assert seen == total > 100
+
+    subscriptions = proxied.get("api/v1/subscriptions")
+    details = proxied.get(urljoin(str(subscriptions.url), subscriptions.links["alternate"]["url"]))
+    assert len(details.json()["subscriptions"]) == len(subscriptions.json()["subscriptions"]) > 0
+
+    token = proxied.served.token("solo")
+    started = proxied.client.post(f"{proxied.public}/api/v1/sync", headers={"Authorization": f"Bearer {token}"})
+    job = proxied.get(urljoin(str(started.url), started.headers["location"]))
+    assert job.json()["syncId"] == started.json()["syncJobs"][0]["syncId"]
+
+    challenge = proxied.client.get(f"{proxied.public}/api/v1/accounts").headers["www-authenticate"]
+    resource = proxied.client.get(re.findall(r'resource_metadata="(.+?)"', challenge)[0]).json()
+    assert resource["resource"] == f"{proxied.public}/api/v1"
+    server = proxied.client.get(f"{proxied.root}/.well-known/oauth-authorization-server{path}")
+    assert server.json()["issuer"] == proxied.public
+    assert proxied.client.get(server.json()["jwks_uri"]).json()["keys"]
+    account = proxied.client.get(f"{proxied.public}/account", follow_redirects=True)
+    assert (account.status_code, str(account.url)) == (200, f"{proxied.public}/oauth/login")
+
+
+@pytest.mark.requirement("proxy.client-address")
+def test_the_rate_limit_counts_the_client_that_the_proxy_names_whatever_it_says_itself(behind: Behind) -> None:
+    proxied = behind(RATE_LIMIT="3/60s")
+    said = [proxied.get("api/v1/accounts", **{"X-Forwarded-For": f"203.0.113.{number}"}) for number in range(4)]
+    assert [answer.status_code for answer in said] == [200, 200, 200, 429]
