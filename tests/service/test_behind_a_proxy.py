@@ -6,13 +6,15 @@ import socket
 import ssl
 import subprocess
 import time
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
-from urllib.parse import urljoin
+from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 
 import httpx
 import pytest
@@ -20,11 +22,14 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from playwright.sync_api import sync_playwright
 
 from tests.service.conftest import Served, free_port, running
 
 OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
 SECONDS_MAX = 20.0
+CALLBACK = "http://127.0.0.1:9/callback"
+BROWSER_ARGUMENTS = ["--no-sandbox", "--disable-quic", "--disable-background-networking"]
 WELL_KNOWN = ("oauth-protected-resource/bank/api/v1", "oauth-authorization-server/bank")
 
 
@@ -182,3 +187,53 @@ def test_the_rate_limit_counts_the_client_that_the_proxy_names_whatever_it_says_
     proxied = behind(RATE_LIMIT="3/60s")
     said = [proxied.get("api/v1/accounts", **{"X-Forwarded-For": f"203.0.113.{number}"}) for number in range(4)]
     assert [answer.status_code for answer in said] == [200, 200, 200, 429]
+
+
+@pytest.mark.requirement("proxy.addresses")
+@pytest.mark.parametrize("path", ["", "/bank"])
+def test_an_unknown_client_is_let_in_behind_the_proxy_by_a_person_with_a_browser(path: str, behind: Behind) -> None:
+    proxied, client = behind(path), {"redirect_uris": [CALLBACK], "client_name": "Ledger"}
+    server = proxied.client.get(f"{proxied.root}/.well-known/oauth-authorization-server{path}").json()
+    registered = proxied.client.post(server["registration_endpoint"], json=client).json()
+    verifier = "a-verifier-of-forty-three-characters-or-more"
+    challenge = urlsafe_b64encode(sha256(verifier.encode()).digest()).decode().rstrip("=")
+    asked = {
+        "response_type": "code",
+        "client_id": registered["client_id"],
+        "redirect_uri": CALLBACK,
+        "scope": "read:accounts",
+        "state": "s1",
+        "code_challenge": challenge,
+        "code_challenge_method": "S256",
+    }
+    complaints: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=BROWSER_ARGUMENTS)
+        page = browser.new_context(ignore_https_errors=True).new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.route(f"{CALLBACK}**", lambda route: route.fulfill(content_type="text/html", body="back in the app"))
+        page.goto(f"{server['authorization_endpoint']}?{urlencode(asked)}")
+        page.fill("#username", "solo")
+        page.fill("#password", "demo-solo-2024")
+        page.keyboard.press("Enter")
+        page.click("button[value=allow]")
+        page.wait_for_url(f"{CALLBACK}**")
+        code = parse_qs(urlsplit(page.url).query)["code"][0]
+        granted = proxied.client.post(
+            server["token_endpoint"],
+            data={
+                "grant_type": "authorization_code",
+                "code": code,
+                "client_id": registered["client_id"],
+                "redirect_uri": CALLBACK,
+                "code_verifier": verifier,
+            },
+        ).json()
+        page.goto(f"{proxied.public}/account")
+        assert "Ledger" in page.inner_text("main")
+        page.goto(f"{proxied.public}/docs")
+        page.wait_for_selector("text=/transactions")
+        browser.close()
+    assert complaints == []
+    bearer = {"Authorization": f"Bearer {granted['access_token']}"}
+    assert len(proxied.client.get(f"{proxied.public}/api/v1/accounts", headers=bearer).json()["accounts"]) == 1
