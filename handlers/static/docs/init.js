@@ -1,7 +1,7 @@
 // Starts Swagger UI on the contract this server serves; a file of its own, because the page allows no inline script.
 // "Authorize" registers this page as an OAuth client (RFC 7591), once per tab, so that a person only has to sign in.
 "use strict";
-(() => {
+(async () => {
   const redirect = new URL("docs/oauth2-redirect.html", location.href).href;
   const scopes = ["read:accounts", "read:transactions", "read:cashflow"];
 
@@ -40,8 +40,20 @@
     },
   });
 
+  // The contract names its addresses from the root of the service, which a proxy may serve under a path of its own.
+  const below = (address) => new URL(`.${address}`, location.href).href;
+  const contract = await (await fetch("api/openapi.json")).json();
+  for (const server of contract.servers) server.url = below(server.url);
+  for (const scheme of Object.values(contract.components.securitySchemes)) {
+    for (const flow of Object.values(scheme.flows ?? {})) {
+      for (const name of ["authorizationUrl", "tokenUrl", "refreshUrl"]) {
+        if (flow[name]) flow[name] = below(flow[name]);
+      }
+    }
+  }
+
   const ui = SwaggerUIBundle({
-    url: "api/openapi.json",
+    spec: contract,
     dom_id: "#interface",
     deepLinking: true,
     displayRequestDuration: true,
