@@ -4,6 +4,7 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,21 @@ def served(copied: Callable[[], Path]) -> Iterator[Served]:
 def run(place: Path) -> Run:
     """Runs a command on the folder."""
     return lambda *arguments, **further: bankdata(*arguments, "--data", place, **further)
+
+
+NewUser = Callable[..., str]
+NUMBERS = count()
+
+
+@pytest.fixture
+def new_user(run: Run) -> NewUser:
+    """A user of its own for a test, with a bank of one account if asked for."""
+
+    def make(*, bank: bool = False) -> str:
+        name = f"person{next(NUMBERS)}"
+        assert run("users", "add", name, "--random").code == 0
+        if bank:
+            assert run("connect", "demo", "--user", name, "--accounts", 1, "--bank", "Testbank").code == 0
+        return name
+
+    return make

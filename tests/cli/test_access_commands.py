@@ -1,0 +1,101 @@
+"""Commands about who may get in: users, passwords, tokens, apps, keys; with and without a running server."""
+
+import pytest
+
+from tests.cli.conftest import NUMBERS, Run
+
+PASSWORD = "Regenturm-4711-quer"
+
+
+@pytest.mark.requirement("cli.users")
+def test_a_user_is_added_listed_changed_and_removed(run: Run) -> None:
+    name = f"person{next(NUMBERS)}"
+    added = run("users", "add", name, "--password-stdin", stdin=f"{PASSWORD}\n")
+    assert (added.code, added.out) == (0, "")
+    assert PASSWORD not in added.err
+    assert f"{name}\tactive subscription\t0 bank connections" in run("users", "list").lines
+    assert run("users", "add", name.upper(), "--random").failed_with("There is a user named")
+    assert run("users", "currency", name, "CHF").code == 0
+    assert run("users", "currency", name, "XYZ").failed_with("'XYZ' has no reference rate")
+    assert run("users", "subscription", name, "off").code == 0
+    assert f"{name}\tno subscription\t0 bank connections" in run("users", "list").lines
+    changed = run("users", "passwd", name, "--random")
+    assert changed.code == 0
+    assert len(changed.lines) == 1
+    assert len(changed.lines[0]) >= 20
+    assert run("users", "remove", name, stdin="n\n").code == 1
+    assert any(line.startswith(f"{name}\t") for line in run("users", "list").lines)
+    assert run("users", "remove", name, "--yes").code == 0
+    assert not any(line.startswith(f"{name}\t") for line in run("users", "list").lines)
+    assert run("users", "remove", name, "--yes").failed_with("There is no user named")
+
+
+@pytest.mark.requirement("cli.users")
+@pytest.mark.parametrize(
+    ("password", "reason"),
+    [("", "too short"), ("short", "too short"), ("password1234", "common"), ("x" * 2000, "too long")],
+)
+def test_weak_passwords_are_refused_with_the_reason(run: Run, password: str, reason: str) -> None:
+    name = f"person{next(NUMBERS)}"
+    assert run("users", "add", name, "--password-stdin", stdin=f"{password}\n").failed_with(reason)
+    assert not any(line.startswith(f"{name}\t") for line in run("users", "list").lines)
+
+
+@pytest.mark.requirement("cli.users")
+@pytest.mark.parametrize("name", ["", " eva", "eva ", "e\tva", "e\nva", "x" * 65])
+def test_names_are_printable_and_not_too_long(run: Run, name: str) -> None:
+    assert run("users", "add", name, "--random").failed_with("A name has 1 to 64 printable characters")
+
+
+@pytest.mark.requirement("cli.users")
+def test_a_password_is_asked_for_twice_and_never_shown(run: Run) -> None:
+    name = f"person{next(NUMBERS)}"
+    done = run("users", "add", name, stdin=f"{PASSWORD}\n{PASSWORD}\n")
+    assert done.code == 0
+    assert PASSWORD not in done.out + done.err
+    both = run("users", "add", name, "--random", "--password-stdin")
+    assert both.code == 2
+
+
+@pytest.mark.requirement("cli.token")
+def test_a_token_stands_alone_on_standard_output(run: Run) -> None:
+    done = run("token", "--user", "solo", "--scope", "read:accounts", "--ttl", "90s")
+    assert (done.code, done.err) == (0, "")
+    assert len(done.lines) == 1
+    assert done.lines[0].count(".") == 2
+    assert run("token", "--user", "solo", "--scope", "read:everything").failed_with("--scope takes one or more of")
+    assert run("token", "--user", "solo", "--scope", "").failed_with("--scope takes one or more of")
+    assert run("token", "--user", "nobody").failed_with("There is no user named 'nobody'")
+    for ttl in ("0s", "1w", "-1h", "h", "1.5h"):
+        assert run("token", "--user", "solo", "--ttl", ttl).code == 2
+
+
+@pytest.mark.requirement("cli.clients")
+def test_clients_are_added_listed_and_removed(run: Run) -> None:
+    (id_,) = run("clients", "add", "An app", "https://app.example.org/back").lines
+    assert any(line.startswith(f"{id_}\tAn app\t") for line in run("clients", "list").lines)
+    assert run("clients", "remove", id_).code == 0
+    assert run("clients", "remove", id_).failed_with("There is no client of this id.")
+    assert run("clients", "add", "An app", "javascript:alert(1)").code == 1
+
+
+@pytest.mark.requirement("cli.grants")
+def test_grants_are_listed_and_unknown_ones_named(run: Run) -> None:
+    assert run("grants", "list").code == 0
+    assert run("grants", "list", "--user", "nobody").failed_with("There is no user named")
+    assert run("grants", "revoke", "g_none").failed_with("There is no live grant of this id.")
+
+
+@pytest.mark.requirement("cli.keys")
+def test_keys_rotate_and_older_tokens_go_on(run: Run) -> None:
+    before = run("check").out
+    (kid,) = run("keys", "rotate").lines
+    assert kid not in before
+    assert f"signing key {kid}" in run("check").out
+
+
+@pytest.mark.requirement("cli.keys")
+def test_the_registration_token_is_the_same_every_time(run: Run) -> None:
+    first = run("registration-token")
+    assert len(first.lines) == 1
+    assert run("registration-token") == first
