@@ -42,7 +42,11 @@
 
   // The contract names its addresses from the root of the service, which a proxy may serve under a path of its own.
   const below = (address) => new URL(`.${address}`, location.href).href;
-  const contract = await (await fetch("api/openapi.json")).json();
+  const contract = await fetch("api/openapi.json").then((answer) => answer.json()).catch(() => null);
+  if (contract === null) {
+    document.getElementById("interface").textContent = "The description cannot be loaded. Is the service still running?";
+    return;
+  }
   for (const server of contract.servers) server.url = below(server.url);
   for (const scheme of Object.values(contract.components.securitySchemes)) {
     for (const flow of Object.values(scheme.flows ?? {})) {

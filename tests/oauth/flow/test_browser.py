@@ -144,3 +144,12 @@ def test_pages_fit_every_width_and_break_no_policy(live: Any, callback: str, chr
 
 def fits(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+@pytest.mark.requirement("docs.page")
+def test_the_documentation_page_says_so_when_its_description_does_not_come(live: Any, chromium: Browser) -> None:
+    page = opened(chromium, [])
+    page.route("**/api/openapi.json", lambda route: route.abort())
+    page.goto(f"{live.server.settings.public_url}/docs")
+    page.wait_for_selector("text=The description cannot be loaded. Is the service still running?")
+    page.context.close()
