@@ -181,12 +181,14 @@ class _Import:
             return None
         if block.transactions:
             ids = [own for record in block.transactions[:OWN_IDS_LOOKED_AT] if (own := own_id(record))]
+            if not ids:
+                return None
             rows = self.session.rows(
                 "SELECT DISTINCT account_id AS id FROM transactions WHERE user_id = $1"
                 " AND (id = ANY($2::TEXT[]) OR strpos(identity, $3) > 0)",
                 self.user.id,
                 ids,
-                ids[0].removeprefix("txn_") if ids else None,  # camt has no room for the dash
+                ids[0].removeprefix("txn_"),  # camt has no room for the dash
             )
         else:
             rows = self.session.rows(
