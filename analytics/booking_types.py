@@ -30,7 +30,8 @@ class Codes(NamedTuple):
 
 NOTHING = "nothing"  # the rule of a value that is None
 UNDECIDED = "?"
-SILENT = {"NMSC", "CREDIT", "DEBIT", "999"}  # "miscellaneous", the sign once more, "unstructured"
+OFX_SIGNS = {"DEBIT", "CREDIT"}  # the TRNTYPEs that say no more than the sign
+SILENT = OFX_SIGNS | {"NMSC", "999"}  # SWIFT's "miscellaneous", the GVC of what has no structure
 NAMED_TYPES = {"cash_withdrawal", "cash_deposit", "standing_order", "direct_debit", "card_payment", "fee", "interest"}
 CODE_LENGTH_MAX = 2  # "DD", "SO", "tb": a code, and then the whole text of the bank
 HEAD_WORDS_MAX = 8  # banks without a field for the kind of booking write it into the first words of the purpose
@@ -50,7 +51,6 @@ CARD_MARKS = re.compile(  # card slips as Austrian, German, Dutch, French and Sp
 )
 CASH_MARKS = re.compile(r"\bga nr ?\d|\bgaa\b|\bgeldautomat")
 SHOP_DESCRIPTOR = re.compile(r"//|\w ?\*")  # EDEKA//MUENCHEN/DE, SUMUP *CAFE: how card schemes write a shop
-OFX_SIGNS = {"DEBIT", "CREDIT"}  # the TRNTYPEs that say no more than the sign
 US_SHOP = re.compile(  # DUNKIN #3311 PROVIDENCE RI: American cards print town and state behind the shop
     r"[A-Z0-9] [A-Z][A-Z .'-]+ (?:A[KLRZ]|C[AOT]|D[CE]|FL|GA|HI|I[ADLN]|K[SY]|LA|M[ADEINOST]|N[CDEHJMVY]|O[HKR]|PA|RI|"
     r"S[CD]|T[NX]|UT|V[AT]|W[AIVY])$"

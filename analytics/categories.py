@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from analytics.booking_types import Verdict
+from analytics.booking_types import NOTHING, Verdict
 from analytics.facts import spread, table
 from analytics.keywords import Keyword, keywords_of
 from analytics.merchants import Merchant
@@ -21,7 +21,7 @@ LAST_RESORT_CODES = {"GDDS", "POPE"}  # goods and point of sale: SHOPPING only w
 class Evidence(NamedTuple):
     """What the chain may look at, for one booking."""
 
-    kind: str
+    kind: str | None
     is_credit: bool
     is_own: bool
     account_kind: str | None
@@ -34,8 +34,11 @@ class Evidence(NamedTuple):
 
 
 def category(evidence: Evidence) -> Verdict:
-    """One of the thirteen values of interface 4.2 with its rule; rules and corrections of the user come before."""
+    """One of the thirteen values of interface 4.2 with its rule, None where there is no type either (decision 65);
+    rules and corrections of the user come before."""
     merchant = evidence.merchant
+    if evidence.kind is None:
+        return Verdict(None, NOTHING)
     if evidence.is_own:
         kinds = {evidence.account_kind, evidence.other_kind}
         return Verdict("SAVINGS" if kinds & SAVINGS_KINDS else "TRANSFER", "own-account")
@@ -139,7 +142,7 @@ def _may_be_private(merchant: Merchant, purpose_words: Sequence[str]) -> bool:
 
 
 def _is_masked(word: str) -> bool:
-    """XXXX and BBBA stand for a name that was taken out; what they hide cannot be told."""
+    """A letter three times over stands for a name that was taken out; what it hides cannot be told."""
     return MASKED.search(word) is not None
 
 

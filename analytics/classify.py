@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from analytics.booking_types import NOTHING, Codes, Verdict, booking_type
+from analytics.booking_types import Codes, Verdict, booking_type
 from analytics.categories import Evidence, category
 from analytics.facts import CATEGORIES
 from analytics.frames import CLASSIFIABLE
@@ -88,22 +88,18 @@ def _derive(
     if rule is not None and rule.type is not None:
         kind = Verdict(rule.type, f"user-rule:{rule.id}")
     kept = _kept(row, iban, shop, rule, corrections)
-    value = kept or (
-        Verdict(None, NOTHING)
-        if kind.value is None
-        else category(
-            Evidence(
-                kind.value,
-                row.is_credit,
-                is_own,
-                row.account_kind,
-                own.get(iban) if iban else None,
-                row.purpose_code,
-                row.mcc,
-                row.purpose_words,
-                row.bank_text,
-                shop,
-            )
+    value = kept or category(
+        Evidence(
+            kind.value,
+            row.is_credit,
+            is_own,
+            row.account_kind,
+            own.get(iban) if iban else None,
+            row.purpose_code,
+            row.mcc,
+            row.purpose_words,
+            row.bank_text,
+            shop,
         )
     )
     return kind.value, kind.rule, value.value, value.rule, shop.name, shop.rule

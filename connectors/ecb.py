@@ -16,9 +16,9 @@ import polars as pl
 
 from analytics.frames import RATES
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
+from connectors.rates_download import FILE_BYTES_MAX
 
 FILE_NAME = "eurofxref-hist.csv"
-FILE_BYTES_MAX = 20_000_000  # the whole history since 1999 has 2 MB
 UNQUOTED_DAYS_MAX = 7  # no pause between two publications was ever longer than 5 days (Easter, Christmas)
 
 _RATE = r"^[0-9]{1,8}(\.[0-9]{1,6})?$"  # what RATES can hold
@@ -81,6 +81,7 @@ def _unzipped(content: bytes) -> bytes:
                 raise UnsupportedFile("The archive does not hold exactly one csv file.")
             with archive.open(names[0]) as member:
                 text = member.read(FILE_BYTES_MAX + 1)
+    # zipfile: NotImplementedError for a way of packing it does not know, RuntimeError for a password
     except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
         raise MalformedFile("The archive is damaged or protected.") from error
     if len(text) > FILE_BYTES_MAX:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CONNECT_SECONDS_MAX = 5.0
 SILENCE_SECONDS_MAX = 20.0
 SECONDS_MAX = 120.0  # until all has come: a byte every 19 seconds would keep a person waiting for months
-FILE_BYTES_MAX = 20_000_000  # the whole history since 1999 has 0.7 MB as a zip
+FILE_BYTES_MAX = 20_000_000  # the whole history since 1999 has 0.7 MB as a zip, 2 MB without
 REDIRECTS_MAX = 3
 THIS_MACHINE = ("127.0.0.1", "localhost")
 

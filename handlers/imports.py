@@ -16,6 +16,7 @@ from connectors.folder import batch_id
 from connectors.registry import with_bank_names
 from connectors.statements import format_name, read_records
 from handlers.control import CommandError, Report
+from handlers.counts import counted
 from handlers.detection import detect_after_import
 from handlers.services import Services, own_profiles
 from storage import accounts, connections, ingest, jobs
@@ -90,7 +91,7 @@ def import_files(
     if not is_dry_run:
         detect_after_import(services.database, [user.id], today=services.clock.today())
     if refused:
-        raise CommandError(f"{refused} of {len(files)} file{'' if len(files) == 1 else 's'} refused.")
+        raise CommandError(f"{refused} of {counted(len(files), 'file')} refused.")
 
 
 def _read(path: Path, outcome: FileReport, report: Report, profiles: Sequence[Profile]) -> ReadBatch:
@@ -176,8 +177,8 @@ def statement_line(block: Block) -> str:
     said = block.statement
     parts = [
         f"{block.account.iban or block.account.stable_key} {block.account.currency}",
-        f"{count} row{'' if count == 1 else 's'}"
-        + (f" with {bookings} bookings" if bookings != count else "")
+        counted(count, "row")
+        + (f" with {counted(bookings, 'booking')}" if bookings != count else "")
         + (f" from {min(days)} to {max(days)}" if days else ""),
     ]
     if said.closing is not None:

@@ -8,6 +8,7 @@ from connectors.csv_profiles import Profile
 from connectors.csv_statements import Explanation, explain
 from connectors.folder import batch_id
 from connectors.statements import format_name, read_records
+from handlers.counts import counted
 from handlers.imports import statement_line
 from storage import ingest
 from storage.ingest import InvalidRecord
@@ -41,7 +42,7 @@ def explained(path: Path, profiles: Sequence[Profile]) -> Iterator[str]:
     except OSError as error:
         yield f"{path}: refused: The file cannot be read: {error.strerror or error}."
     else:
-        yield f"  {len(read.blocks)} statement{'' if len(read.blocks) == 1 else 's'}:"
+        yield f"  {counted(len(read.blocks), 'statement')}:"
         for block in read.blocks:
             yield "    " + statement_line(block)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from analytics.categories import SAVINGS_KINDS
 from analytics.classify import classify
 from analytics.frames import CLASSIFIABLE
 from analytics.rules import Rule
@@ -14,7 +15,6 @@ from storage.database import Session, Transaction
 
 DERIVED = ("type", "type_rule", "category", "category_rule", "merchant_name", "merchant_rule")
 OWN_ACCOUNT_RULE = "own-account"
-SAVINGS_KINDS = ("savings", "securities", "building_savings")
 SAID: dict[str, pl.DataType] = {
     "id": pl.String(),
     "account_id": pl.String(),
