@@ -37,7 +37,7 @@ def members(stream: BinaryIO) -> Iterator[BinaryIO]:
     _refuse_long_listing(stream)
     try:
         container = zipfile.ZipFile(stream)
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):  # the last: a version it does not know
         raise MalformedFile("the ZIP container is damaged or cut off.") from None
     with container:
         files = [info for info in container.infolist() if not info.is_dir() and "__MACOSX/" not in info.filename]
@@ -82,6 +82,7 @@ class _Member(io.RawIOBase):
         self.count = 0
         try:
             self._stream = container.open(info)
+        # zipfile: NotImplementedError for a way of packing it does not know, RuntimeError for a password
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
             raise self._damaged() from None
 

@@ -57,6 +57,7 @@ class WindowMemory(Storage, MovingWindowSupport):
         """How many clients are remembered."""
         return sum(len(shelf) for shelf in self._shelves.values())
 
+    # The base class demands these of windows that do not move; nobody asks for one.
     async def incr(self, key: str, expiry: int, amount: int = 1) -> int:
         raise NotImplementedError("only moving windows are counted here")
 

@@ -45,7 +45,7 @@ class Party:
 
     name: str
     iban: str
-    bic: str | None = "BEISDEDAXXX"
+    bic: str | None = "BEISDEDAXXX"  # XXX: the head office (ISO 9362)
     bank_name: str | None = None
     creditor_id: str | None = None
     mandate: str | None = None

@@ -13,6 +13,7 @@ from connectors.demo.merchants import CLOUD_STORAGE, EMPLOYER, FRIEND, LENDER, L
 from connectors.demo.rhythms import every, monthly, quarterly, rising, some_days, steady, twice_a_year, yearly
 from storage.records import AccountKind
 
+# XXX at the end of a BIC is the head office (ISO 9362)
 MUSTERBANK = Bank(name="Musterbank", code="99910000", bic="MUSBDEDAXXX")
 DIRECT_BANK = Bank(name="Beispiel Direktbank", code="99911000", bic="BSPDDEDAXXX")
 GLOBUS_BANK = Bank(name="Globus Privatbank", code="99912000", bic="GLPBDEDAXXX")
