@@ -1,7 +1,7 @@
 """What a bank connector is: it starts a refresh, is asked whether it is ready, and hands over records.
 
 A connector is input and parsing only: it touches no store, never sleeps, and never decides the state of a job;
-its failures say what happened, and one table in `handlers.refresh` says what that means for job and connection.
+its failures say what happened, and one table in `handlers.sync.engine` says what that means for job and connection.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Protocol
 
-from storage.records import Batch
+from storage.importing.records import Batch
 
 Json = Mapping[str, Any]
 

@@ -7,12 +7,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from connectors import archive, camt, csv_statements, mt940, ofx
+from connectors import archive
+from connectors.bank_csv import reader as csv_statements
+from connectors.bank_csv.profiles import Profile
+from connectors.camt import reader as camt
 from connectors.connector import LimitExceeded, SourceError, UnsupportedFile
-from connectors.csv_profiles import Profile
 from connectors.limits import FILE_BYTES_MAX, HEAD_BYTES
-from connectors.writers import beancount_reading, jsonl, parquet
-from storage.records import AccountRecord, Batch, Record
+from connectors.mt940 import reader as mt940
+from connectors.ofx import reader as ofx
+from connectors.own_formats import beancount_reader as beancount_reading
+from connectors.own_formats import jsonl, parquet
+from storage.importing.records import AccountRecord, Batch, Record
 
 _COMPANIONS = (b"%PDF-", b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\x00", b"MM\x00*")  # banks add them to a ZIP
 

@@ -12,12 +12,13 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
-from handlers import commands, control
-from handlers.app import CONTRACT_FILE, create_app
-from handlers.connection import Connection
-from handlers.limits import CountsUnusable, Limiter, Rate
-from handlers.listener import CannotListen
-from handlers.oauth import BUDGET, oauth_api, oauth_routes, oauth_shared_paths
+from handlers import commands
+from handlers.commands import control
+from handlers.http.app import CONTRACT_FILE, create_app
+from handlers.http.listener import CannotListen
+from handlers.http.protocol import Connection
+from handlers.http.rate_limit import CountsUnusable, Limiter, Rate
+from handlers.oauth.endpoints import BUDGET, oauth_api, oauth_routes, oauth_shared_paths
 from handlers.operations import operations
 from handlers.services import Services
 
@@ -36,14 +37,14 @@ def application(
 
     @asynccontextmanager
     async def lifespan(_app: Any) -> AsyncIterator[None]:
-        worker = threading.Thread(target=services.refresher.work, name="sync worker", daemon=True)
+        worker = threading.Thread(target=services.sync_engine.work, name="sync worker", daemon=True)
         worker.start()
         try:
             yield
         finally:
             if listener is not None:
                 listener.close(within=SHUTDOWN_SECONDS)
-            services.refresher.close()
+            services.sync_engine.close()
             worker.join(SHUTDOWN_SECONDS)  # it may be reading the store
             services.close()
             log.info("stopped; everything is stored")
@@ -93,7 +94,7 @@ def run(services: Services, *, listener: socket.socket, ready: Callable[[], None
         http=Connection,
         lifespan="on",
         access_log=False,  # request lines hold search texts
-        proxy_headers=False,  # uvicorn believes X-Forwarded-For from 127.0.0.1; handlers.addresses decides that
+        proxy_headers=False,  # uvicorn believes X-Forwarded-For from 127.0.0.1; handlers.http.addresses decides that
         server_header=False,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,

@@ -8,18 +8,18 @@ import polars as pl
 
 from auth.server import AuthorizationServer
 from auth.settings import AuthSettings
+from connectors.bank_csv.profiles import Profile, load_profiles
 from connectors.connector import Connector
-from connectors.csv_profiles import Profile, load_profiles
-from connectors.demo.connector import DemoBank
-from connectors.ecb import current_rates
-from connectors.folder import Folder
-from connectors.registry import with_bank_names
+from connectors.reference.bank_names import with_bank_names
+from connectors.reference.exchange_rates import current_rates
+from connectors.sources.demo.connector import DemoBank
+from connectors.sources.folder import Folder
+from connectors.sources.uploads import Uploads
 from connectors.statements import read_records
-from connectors.uploads import Uploads
 from handlers.clock import Clock
-from handlers.detection import detect_after_import
-from handlers.refresh import Refresher
 from handlers.settings import Settings
+from handlers.sync.detection import detect_after_import
+from handlers.sync.engine import SyncEngine
 from storage import jobs, memory, schema
 from storage.database import Database
 
@@ -36,7 +36,7 @@ class Services:
     settings: Settings
     database: Database
     clock: Clock
-    refresher: Refresher
+    sync_engine: SyncEngine
     authorization: AuthorizationServer
     _rates: pl.DataFrame | None = None
 
@@ -53,7 +53,7 @@ class Services:
 
     def close(self) -> None:
         """Finish running imports and let go of the store."""
-        self.refresher.close()
+        self.sync_engine.close()
         self.database.close()
 
 
@@ -82,7 +82,7 @@ def open_services(settings: Settings) -> Services:
     except BaseException:
         database.close()
         raise
-    refresher = Refresher(
+    sync_engine = SyncEngine(
         database,
         connectors(lambda: own_profiles(settings)),
         clock,
@@ -93,7 +93,7 @@ def open_services(settings: Settings) -> Services:
         settings=settings,
         database=database,
         clock=clock,
-        refresher=refresher,
+        sync_engine=sync_engine,
         authorization=_authorization(settings, database, clock),
     )
 

@@ -105,7 +105,7 @@ def _limits_url(text: str) -> str:
 
 
 def _rates_url(text: str) -> str:
-    from connectors.rates_download import is_allowed  # only who sets it loads it
+    from connectors.reference.rates_download import is_allowed  # only who sets it loads it
 
     if not is_allowed(text):
         raise ValueError("an https address, such as https://mirror.example.org/eurofxref-hist.zip")

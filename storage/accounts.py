@@ -5,7 +5,7 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from storage.database import Session
-from storage.records import AccountKind, AccountRecord
+from storage.importing.records import AccountKind, AccountRecord
 
 COLUMNS = (
     "id, connection_id, stable_key, iban, name, kind, currency, bank_name, bic, balance, balance_date, last_synced_at"
@@ -28,6 +28,24 @@ class StoredAccount:
     balance: Decimal | None
     balance_date: date | None
     last_synced_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """Some or all accounts of a user, in the order of `of_user`."""
+
+    accounts: list[StoredAccount]
+    is_everything: bool
+
+    @property
+    def ids(self) -> list[str]:
+        """Their ids."""
+        return [account.id for account in self.accounts]
+
+    @property
+    def filter(self) -> list[str] | None:
+        """What a query has to filter by: nothing when these are all accounts of the user."""
+        return None if self.is_everything else self.ids
 
 
 def of_user(session: Session, user_id: str) -> list[StoredAccount]:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from uuid import uuid5
 
 from storage.database import Row, Session, as_json
-from storage.identity import NAMESPACE
+from storage.importing.identity import NAMESPACE
 
 Status = Literal["ACTIVE", "REAUTH_REQUIRED", "EXPIRED", "REVOKED", "ERROR", "DISCONNECTED"]
 

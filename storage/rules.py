@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from analytics.rules import Rule, parse_rules, render_rules
+from analytics.classification.rules import Rule, parse_rules, render_rules
 from storage.database import Session
 
 

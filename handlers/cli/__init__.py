@@ -4,7 +4,16 @@ import os
 
 import click
 
-from handlers.cli import access, connections, files, rates, rules, serving, upkeep, users
+from handlers.cli import (
+    access_arguments,
+    connection_arguments,
+    file_arguments,
+    rate_arguments,
+    rule_arguments,
+    serving,
+    upkeep_arguments,
+    user_arguments,
+)
 from handlers.cli.interrupts import interruptible
 
 
@@ -23,24 +32,24 @@ def main() -> None:
 COMMANDS: tuple[click.Command, ...] = (
     serving.demo,
     serving.serve,
-    users.users,
-    connections.connect,
-    connections.connections,
-    connections.sync,
-    files.import_,
-    files.export,
-    rules.rules,
-    rules.correct,
-    rates.rates,
-    access.token,
-    access.clients,
-    access.grants,
-    access.keys,
-    access.registration_token,
-    upkeep.check,
-    upkeep.backup,
-    upkeep.compact,
-    upkeep.clock,
+    user_arguments.users,
+    connection_arguments.connect,
+    connection_arguments.connections,
+    connection_arguments.sync,
+    file_arguments.import_,
+    file_arguments.export,
+    rule_arguments.rules,
+    rule_arguments.correct,
+    rate_arguments.rates,
+    access_arguments.token,
+    access_arguments.clients,
+    access_arguments.grants,
+    access_arguments.keys,
+    access_arguments.registration_token,
+    upkeep_arguments.check,
+    upkeep_arguments.backup,
+    upkeep_arguments.compact,
+    upkeep_arguments.clock,
 )
 for command in COMMANDS:
     main.add_command(command)

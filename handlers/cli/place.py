@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from handlers import control
 from handlers.cli.terminal import Terminal, stop
-from handlers.control import CommandError, NoServer
+from handlers.commands import control
+from handlers.commands.control import CommandError, NoServer
 from handlers.settings import SettingError, Settings, load
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import click
 
 from handlers.cli.place import data_option, opened, settings_of
 from handlers.cli.terminal import Terminal, stop
-from handlers.control import CommandError
-from handlers.listener import CannotListen, listening_socket
+from handlers.commands.control import CommandError
+from handlers.http.listener import CannotListen, listening_socket
 from handlers.settings import Settings
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ port_option = click.option(
 def demo(host: str, port: int, data_dir: Path | None, fresh: bool) -> None:
     """Serve five invented users of a demo bank: demo, solo, empty, lapsed, globe."""
     settings = settings_of(data_dir, address=_address(host, port))
-    from handlers.demo import prepare, welcome  # the server's libraries take a second to load
+    from handlers.commands.demo import prepare, welcome  # the server's libraries take a second to load
 
     with _listener(host, port) as listener:
         if fresh:
@@ -102,7 +102,7 @@ def _forget_demo(settings: Settings) -> None:
 
 
 def _serve(services: "Services", listener: socket.socket, *, ready: Callable[[], None]) -> None:
-    from handlers.limits import CountsUnusable
+    from handlers.http.rate_limit import CountsUnusable
     from handlers.server import run
 
     try:

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from connectors.csv_profiles import ProfileError
+from connectors.bank_csv.profiles import ProfileError
 from handlers.commands import access, connections, files, rates, rules, syncs, upkeep, users
-from handlers.control import CommandError, Report
+from handlers.commands.control import CommandError, Report
 from handlers.services import Services
 from storage.database import Conflict, StoreError
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 from auth.errors import OAuthError
 from auth.scopes import SCOPES
 from auth.server import ClientUnknown
-from handlers.control import CommandError, Report
-from handlers.counts import counted
+from handlers.commands.control import CommandError, Report
+from handlers.commands.counts import counted
 from handlers.services import Services
 from storage import users
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from connectors import limits
 from connectors.connector import SourceError
-from connectors.folder import Folder, checked_folder, is_waiting
+from connectors.sources.folder import Folder, checked_folder, is_waiting
 from connectors.statements import format_name
+from handlers.commands.control import CommandError, Report
+from handlers.commands.counts import counted
 from handlers.commands.syncs import first_sync, new_transactions
-from handlers.control import CommandError, Report
-from handlers.counts import counted
 from handlers.services import Services
 from storage import accounts, connections, users
 from storage.connections import StoredConnection

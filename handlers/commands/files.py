@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from handlers.commands.connections import bank_name
-from handlers.control import Report
-from handlers.counts import counted
-from handlers.exports import export
-from handlers.imports import import_files
+from handlers.commands.control import Report
+from handlers.commands.counts import counted
+from handlers.commands.exports import export
+from handlers.commands.imports import import_files
 from handlers.services import Services
 from storage import users
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from connectors.connector import SourceError
-from connectors.ecb import update_rates
-from handlers.control import CommandError, Report
+from connectors.reference.exchange_rates import update_rates
+from handlers.commands.control import CommandError, Report
 from handlers.services import Services
 
 

@@ -3,15 +3,16 @@
 from dataclasses import replace
 from datetime import datetime
 
-from analytics.merchants import is_intermediary
-from analytics.rules import InvalidRule, correction_key, parse_rules, render_rules
-from handlers.control import CommandError, Report
-from handlers.counts import counted
-from handlers.detection import detect_after_import
+from analytics.classification.merchants import is_intermediary
+from analytics.classification.rules import InvalidRule, correction_key, parse_rules, render_rules
+from handlers.commands.control import CommandError, Report
+from handlers.commands.counts import counted
 from handlers.services import Services
-from storage import journal, rules, transactions, users
+from handlers.sync.detection import detect_after_import
+from storage import rules, transactions, users
 from storage.database import Transaction
-from storage.derivation import derive_again
+from storage.importing import journal
+from storage.importing.derivation import derive_again
 from storage.users import User
 
 

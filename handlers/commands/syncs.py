@@ -3,10 +3,10 @@
 import time
 from datetime import timedelta
 
-from handlers.control import CommandError, Report
-from handlers.counts import counted
-from handlers.refresh import Started
+from handlers.commands.control import CommandError, Report
+from handlers.commands.counts import counted
 from handlers.services import Services
+from handlers.sync.engine import Started
 from storage import connections, jobs, users
 from storage.connections import StoredConnection
 from storage.jobs import Job
@@ -21,7 +21,7 @@ def sync(services: Services, report: Report, *, user: str | None) -> None:
     failed = 0
     for each in who:
         for connection in connections.of_user(services.database, each.id):
-            started = services.refresher.start(connection)
+            started = services.sync_engine.start(connection)
             if started.job is None and started.error is None:
                 report.line(f"{each.name}\t{connection.bank_name}\tskipped: synced recently")
                 continue
@@ -40,7 +40,7 @@ def first_sync(
 ) -> Job | None:
     """The sync that belongs to connecting: it takes nobody's turn (decision 25). One that was cut off goes on; None
     when the connection was synced too recently for another one."""
-    started = services.refresher.start(connection, cooldown=timedelta(0), job_id=job_id)
+    started = services.sync_engine.start(connection, cooldown=timedelta(0), job_id=job_id)
     if started.job is None and started.error is None:
         started = Started(job=jobs.running(services.database, connection.id))
         if started.job is None:
@@ -61,7 +61,7 @@ def _watch(services: Services, report: Report, connection: StoredConnection, sta
         raise CommandError(started.error or f"{connection.bank_name} was synced recently. Try again later.")
     while not job.is_final:
         report.progress(f"{connection.bank_name}: {job.status}", STEPS[job.status], STEPS["completed"])
-        read = services.refresher.read(job.user_id, job.id)
+        read = services.sync_engine.read(job.user_id, job.id)
         assert read is not None, "a job vanished"
         if read.status == job.status:
             time.sleep(WATCH_PAUSE)

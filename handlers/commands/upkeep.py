@@ -4,8 +4,8 @@ import os
 import shutil
 from datetime import timedelta
 
-from handlers.control import CommandError, Report
-from handlers.counts import counted
+from handlers.commands.control import CommandError, Report
+from handlers.commands.counts import counted
 from handlers.services import BACKUPS_FOLDER, CLOCK_OFFSET, IS_DEMO, Services
 from storage import maintenance, memory, schema, users
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from analytics.currencies import EURO
 from auth.passwords import LENGTH_MIN, Weakness, weakness
-from handlers.control import CommandError, Report
-from handlers.counts import counted
+from handlers.commands.control import CommandError, Report
+from handlers.commands.counts import counted
 from handlers.services import Services
 from storage import connections, users
 

@@ -10,9 +10,9 @@ import pytest
 
 from analytics.currencies import MissingRate, convert
 from analytics.frames import RATES
-from connectors import ecb
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
-from connectors.ecb import FILE_NAME, bundled_rates, current_rates, update_rates
+from connectors.reference import exchange_rates as ecb
+from connectors.reference.exchange_rates import FILE_NAME, bundled_rates, current_rates, update_rates
 from tests.analytics.ledgers import bookings
 
 BUNDLED = bundled_rates()

@@ -16,9 +16,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from connectors import rates_download
 from connectors.connector import LimitExceeded, ProviderUnavailable, SourceError
-from connectors.rates_download import FILE_BYTES_MAX, REDIRECTS_MAX, NoFileThere, download, is_allowed
+from connectors.reference import rates_download
+from connectors.reference.rates_download import FILE_BYTES_MAX, REDIRECTS_MAX, NoFileThere, download, is_allowed
 from tests.analytics.rate_server import RateServer, rate_server, response
 
 pytestmark = pytest.mark.requirement("rates.download")

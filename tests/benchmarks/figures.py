@@ -18,7 +18,7 @@ from analytics.cashflow import month_transactions, monthly_cashflow
 from analytics.frames import BALANCES, BOOKINGS, LEGS, OWN_ACCOUNTS
 from analytics.snapshot import category_transactions, snapshot
 from analytics.transfers import pair
-from connectors.ecb import bundled_rates
+from connectors.reference.exchange_rates import bundled_rates
 
 TODAY = date(2026, 3, 31)
 ACCOUNTS = ["checking", "savings", "card"]

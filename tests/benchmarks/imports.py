@@ -20,13 +20,14 @@ from typing import TypeVar
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # runs from a checkout, installed or not
 
-from connectors.registry import with_bank_names
+from connectors.reference.bank_names import with_bank_names
 from connectors.statements import read_records
-from handlers.exports import FORMATS, export
-from storage import connections, ingest, schema, users
+from handlers.commands.exports import FORMATS, export
+from storage import connections, schema, users
 from storage.database import Database, Transaction
-from storage.ingest import ImportReport, ReadBatch
-from storage.records import Batch, TransactionRecord
+from storage.importing import ingest
+from storage.importing.ingest import ImportReport, ReadBatch
+from storage.importing.records import Batch, TransactionRecord
 from tests.benchmarks.readers import camt
 
 NOW = datetime(2026, 11, 20, 12)  # noqa: DTZ001 - the store keeps UTC without zone

@@ -12,7 +12,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # runs from a checkout, installed or not
 
-from connectors import csv_statements, ofx
+from connectors.bank_csv import reader as csv_statements
+from connectors.ofx import reader as ofx
 
 SPARKASSE = (
     '"Auftragskonto";"Buchungstag";"Valutadatum";"Buchungstext";"Verwendungszweck";"Glaeubiger ID";"Mandatsreferenz";'

@@ -35,10 +35,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from auth.keys import KeyRing
 from auth.principal import Principal
 from auth.tokens import AccessTokens, Claims
-from handlers.app import CONTRACT_FILE, create_app
 from handlers.clock import Clock
-from handlers.limits import Limiter
-from handlers.request import Request
+from handlers.http.app import CONTRACT_FILE, create_app
+from handlers.http.rate_limit import Limiter
+from handlers.http.request import Request
 
 PUBLIC_URL = "http://127.0.0.1:8000"
 PATH = "/api/v1/accounts"

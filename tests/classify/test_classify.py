@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.classify import DERIVED, classify
-from analytics.facts import CATEGORIES, TYPES, table
+from analytics.classification.classify import DERIVED, classify
+from analytics.classification.facts import CATEGORIES, TYPES, table
+from analytics.classification.rules import parse_rules
 from analytics.frames import CLASSIFIABLE
-from analytics.rules import parse_rules
 
 Bookings = Callable[..., pl.DataFrame]
 OWN = "DE89370400440532013000"

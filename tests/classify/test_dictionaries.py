@@ -2,10 +2,10 @@
 
 import pytest
 
-from analytics.facts import CATEGORIES, TYPES, spread, table, words
-from analytics.merchants import is_intermediary
-from analytics.persons import FIRST_NAMES
-from analytics.phrases import Phrases, words_of
+from analytics.classification.facts import CATEGORIES, TYPES, spread, table, words
+from analytics.classification.merchants import is_intermediary
+from analytics.classification.persons import FIRST_NAMES
+from analytics.classification.phrases import Phrases, words_of
 
 
 @pytest.mark.requirement("issue 4 dictionary")

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from analytics.classify import classify
+from analytics.classification.classify import classify
 
 TYPE_SHARE_MIN = 0.97
 PRECISION_MIN = 0.95

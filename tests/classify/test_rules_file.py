@@ -2,7 +2,7 @@
 
 import pytest
 
-from analytics.rules import (
+from analytics.classification.rules import (
     RULES_MAX,
     VALUE_LENGTH_MAX,
     InvalidRule,

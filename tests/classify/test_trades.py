@@ -5,7 +5,7 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 
-from analytics.classify import classify
+from analytics.classification.classify import classify
 
 Bookings = Callable[..., pl.DataFrame]
 

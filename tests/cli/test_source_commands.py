@@ -7,7 +7,7 @@ from pathlib import Path
 import currency_converter
 import pytest
 
-from connectors.ecb import bundled_rates
+from connectors.reference.exchange_rates import bundled_rates
 from handlers.commands.connections import holds_more_than_statements
 from tests.analytics.rate_server import ecb_zip, rate_server, response
 from tests.cli.conftest import NewUser, Run, bankdata

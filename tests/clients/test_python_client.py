@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from connectors.demo.households import USERS
+from connectors.sources.demo.households import USERS
 
 Generated = Callable[[str], Any]
 PACKAGE = "bankdata_generated_client"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from connectors.connector import Connection, MalformedFile, Misconfigured, Ready
-from connectors.folder import Folder, checked_folder
-from storage.records import AccountRecord, Record, TransactionRecord
+from connectors.sources.folder import Folder, checked_folder
+from storage.importing.records import AccountRecord, Record, TransactionRecord
 
 NOW = datetime(2026, 11, 20, 12, 0)  # noqa: DTZ001 - the store keeps UTC without zone
 TODAY = date(2026, 11, 20)

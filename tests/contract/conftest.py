@@ -13,11 +13,11 @@ from starlette.types import ASGIApp
 
 from auth.errors import InvalidToken
 from auth.principal import Principal
-from handlers.app import CONTRACT_FILE, create_app
-from handlers.connection import Connection
-from handlers.errors import NotFound
-from handlers.limits import Limiter
-from handlers.request import Answer, Operation, Request
+from handlers.http.app import CONTRACT_FILE, create_app
+from handlers.http.errors import NotFound
+from handlers.http.protocol import Connection
+from handlers.http.rate_limit import Limiter
+from handlers.http.request import Answer, Operation, Request
 
 ALL_SCOPES = frozenset({"read:accounts", "read:transactions", "read:cashflow"})
 MOMENT = "2026-11-01T06:00:00.000Z"

@@ -10,9 +10,9 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
-from handlers.app import CONTRACT_FILE, Api
-from handlers.errors import BadRequest, Refusal
-from handlers.request import Answer, Request
+from handlers.http.app import CONTRACT_FILE, Api
+from handlers.http.errors import BadRequest, Refusal
+from handlers.http.request import Answer, Request
 
 MakeApp = Callable[..., ASGIApp]
 Connect = Callable[..., TestClient]

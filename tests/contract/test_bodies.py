@@ -9,8 +9,8 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
-from handlers.app import Api
-from handlers.bodies import BODY_BYTES_MAX
+from handlers.http.app import Api
+from handlers.http.bodies import BODY_BYTES_MAX
 
 Post = Callable[..., Any]
 

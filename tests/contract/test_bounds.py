@@ -15,21 +15,24 @@ from starlette.testclient import TestClient
 
 from auth.scopes import SCOPES
 from connectors import limits
-from connectors.demo.households import USERS
-from connectors.writers import beancount, camt053, csv_statement, mt940, ofx
-from handlers import demo
-from handlers.app import CONTRACT_FILE
-from handlers.commands import perform
-from handlers.control import CommandError
-from handlers.imports import import_files
+from connectors.camt import writer as camt053
+from connectors.ofx import writer as ofx
+from connectors.own_formats import beancount_writer as beancount
+from connectors.own_formats import csv as csv_statement
+from connectors.sources.demo.households import USERS
+from handlers.commands import demo, perform
+from handlers.commands.control import CommandError
+from handlers.commands.imports import import_files
+from handlers.http.app import CONTRACT_FILE
 from handlers.server import application
 from handlers.services import Services, open_services
 from handlers.settings import load
 from storage import users
-from storage.ingest import InvalidRecord, read
-from storage.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
+from storage.importing.ingest import InvalidRecord, read
+from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from tests.clients.calls import all_calls
 from tests.contract.demo_server import Answer, Demo
+from tests.statements import mt940_writer as mt940
 
 CONTRACT: dict[str, Any] = json.loads(CONTRACT_FILE.read_bytes())
 SCHEMAS = CONTRACT["components"]["schemas"]

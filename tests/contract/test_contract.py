@@ -7,7 +7,7 @@ import orjson
 import pytest
 from openapi_spec_validator import validate
 
-from handlers.app import CONTRACT_FILE
+from handlers.http.app import CONTRACT_FILE
 
 CONTRACT: dict[str, Any] = orjson.loads(CONTRACT_FILE.read_bytes())
 

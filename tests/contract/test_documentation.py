@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 from starlette.testclient import TestClient
 
-from handlers.app import CONTRACT_FILE
+from handlers.http.app import CONTRACT_FILE
 
 
 @pytest.mark.requirement("contract.bytes")

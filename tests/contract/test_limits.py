@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
-from handlers.errors import TooManyRequests
-from handlers.limits import CountsUnusable, Limiter, Rate
-from handlers.windows import WindowMemory
+from handlers.http.errors import TooManyRequests
+from handlers.http.rate_limit import CountsUnusable, Limiter, Rate
+from handlers.http.sliding_windows import WindowMemory
 
 SIXTY = Rate(requests=60, seconds=60)
 SEVEN = [

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
-from handlers.errors import BadRequest
-from handlers.parameters import DIGITS_MAX, FIELDS_MAX, Parameters, python_name
+from handlers.http.errors import BadRequest
+from handlers.http.parameters import DIGITS_MAX, FIELDS_MAX, Parameters, python_name
 
 Ask = Callable[[str], Any]
 

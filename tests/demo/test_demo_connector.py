@@ -17,8 +17,8 @@ from connectors.connector import (
     UserActionRequired,
     Waiting,
 )
-from connectors.demo.connector import ACCOUNTS_MAX, DemoBank
-from storage.records import AccountRecord
+from connectors.sources.demo.connector import ACCOUNTS_MAX, DemoBank
+from storage.importing.records import AccountRecord
 
 NOW = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
 

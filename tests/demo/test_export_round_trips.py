@@ -13,10 +13,12 @@ import polars as pl
 import pytest
 from hypothesis import given
 
-from connectors.writers import beancount, beancount_reading, jsonl, parquet
-from handlers import wire
+from connectors.own_formats import beancount_reader as beancount_reading
+from connectors.own_formats import beancount_writer as beancount
+from connectors.own_formats import jsonl, parquet
+from handlers.operations import wire
 from storage.accounts import StoredAccount
-from storage.records import AccountRecord, Record, StatementRecord, TransactionRecord
+from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage.transactions import EVERYTHING
 from tests.demo.record_streams import carried, record_streams, rendered
 

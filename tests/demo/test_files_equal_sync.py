@@ -8,16 +8,20 @@ from typing import BinaryIO
 
 import pytest
 
-from connectors import camt, mt940, ofx
+from connectors.camt import reader as camt
+from connectors.camt import writer as camt053
 from connectors.connector import Connection, Json
-from connectors.demo.connector import DemoBank
-from connectors.demo.households import USERS
-from connectors.writers import camt053, csv_statement
-from connectors.writers import mt940 as mt940_statement
-from connectors.writers import ofx as ofx_statement
-from storage import connections, ingest, users
+from connectors.mt940 import reader as mt940
+from connectors.ofx import reader as ofx
+from connectors.ofx import writer as ofx_statement
+from connectors.own_formats import csv as csv_statement
+from connectors.sources.demo.connector import DemoBank
+from connectors.sources.demo.households import USERS
+from storage import connections, users
 from storage.database import Database
-from storage.records import Batch, Record, TransactionRecord
+from storage.importing import ingest
+from storage.importing.records import Batch, Record, TransactionRecord
+from tests.statements import mt940_writer as mt940_statement
 
 TODAY = date(2026, 11, 20)
 MADE = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from connectors.demo.identifiers import creditor_id, digits, german_iban, iban
+from connectors.sources.demo.identifiers import creditor_id, digits, german_iban, iban
 
 
 @pytest.mark.requirement("demo.identifiers")

@@ -11,12 +11,15 @@ import pytest
 from hypothesis import given
 from lxml import etree
 
-from connectors import camt, mt940, ofx
-from connectors.writers import camt053, csv_statement
-from connectors.writers import mt940 as mt940_statement
-from connectors.writers import ofx as ofx_statement
-from storage.records import AccountRecord, Record, StatementRecord, TransactionRecord
+from connectors.camt import reader as camt
+from connectors.camt import writer as camt053
+from connectors.mt940 import reader as mt940
+from connectors.ofx import reader as ofx
+from connectors.ofx import writer as ofx_statement
+from connectors.own_formats import csv as csv_statement
+from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from tests.demo.record_streams import carried, record_streams, rendered
+from tests.statements import mt940_writer as mt940_statement
 
 MADE = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 USER_NAMES = ["demo", "solo", "lapsed", "globe"]

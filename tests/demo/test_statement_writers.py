@@ -12,12 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import connectors.mt940
-from connectors import camt
+import connectors.mt940.reader
+from connectors.blocks import blocks
+from connectors.camt import reader as camt
+from connectors.camt import writer as camt053
 from connectors.connector import LimitExceeded, MalformedFile, SourceError
-from connectors.writers import beancount, camt053, csv_statement, mt940, ofx
-from connectors.writers.blocks import blocks
-from storage.records import AccountRecord, Record, StatementRecord, TransactionRecord
+from connectors.ofx import writer as ofx
+from connectors.own_formats import beancount_writer as beancount
+from connectors.own_formats import csv as csv_statement
+from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
+from tests.statements import mt940_writer as mt940
 
 MADE = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 GIRO = AccountRecord(
@@ -111,7 +115,7 @@ def test_mt940_states_a_reference_whole_or_not_at_all(digits: int, reference: st
 @pytest.mark.parametrize("letters", [21, 22, 23, 49, 50])
 def test_mt940_texts_come_back_whole_wherever_the_seam_falls(letters: int) -> None:
     row = replace(RENT, purpose=f"{'a' * letters} b {'c' * 40}", counterpart_name=f"{'d' * (letters % 27)} e f")
-    booking = list(connectors.mt940.read(io.BytesIO(written("mt940", GIRO, row, STATED).encode())))[1]
+    booking = list(connectors.mt940.reader.read(io.BytesIO(written("mt940", GIRO, row, STATED).encode())))[1]
     assert isinstance(booking, TransactionRecord)
     assert (booking.purpose, booking.counterpart_name) == (row.purpose, row.counterpart_name)
 

@@ -17,7 +17,7 @@ OPERATIONS = ROOT / "docs" / "operations.md"
 INTERFACE = ROOT / "docs" / "decisions" / "interface.md"
 SETTINGS = {ticked(row[0])[0]: row for row in table(OPERATIONS, "setting")}
 SAID_IN_WORDS = {"DATABASE_URL", "PUBLIC_URL", "AUTH_URL", "BILLING_URL", "TRUSTED_PROXIES", "DATA_DIR"}
-CONTRACTS = ("openapi.json", "handlers/oauth-api.json")
+CONTRACTS = ("openapi.json", "handlers/oauth/oauth-api.json")
 METHODS = ("get", "post", "put", "patch", "delete")
 
 

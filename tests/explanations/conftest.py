@@ -12,13 +12,14 @@ from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
 from auth.scopes import SCOPES
-from handlers import demo
+from handlers.commands import demo
 from handlers.server import application
 from handlers.services import Services, open_services
 from handlers.settings import load
-from storage import connections, ingest, users
+from storage import connections, users
 from storage.connections import StoredConnection
-from storage.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
+from storage.importing import ingest
+from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage.users import User
 
 NOON = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)

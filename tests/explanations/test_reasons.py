@@ -5,11 +5,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from analytics.classify import classify
+from analytics.classification.classify import classify
+from analytics.classification.rules import parse_rules
 from analytics.frames import CLASSIFIABLE
-from analytics.rules import parse_rules
 from analytics.transfers import BY_AMOUNT, BY_IBAN, BY_OTHER_LEG
-from handlers import reasons
+from handlers.operations import rules_in_words as reasons
 from tests.explanations.conftest import Service
 
 TABLES = {"type_rule": reasons.TYPE, "category_rule": reasons.CATEGORY, "merchant_rule": reasons.MERCHANT}

@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from connectors.writers import csv_statement
-from storage.records import AccountRecord, StatementRecord, TransactionRecord
+from connectors.own_formats import csv as csv_statement
+from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from tests.imports.command_line import Shell
 
 COFFEE = "2026-03-01,Coffee,-3.50,EUR\n"

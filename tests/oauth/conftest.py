@@ -21,10 +21,10 @@ from starlette.testclient import TestClient
 from auth.passwords import Passwords
 from auth.server import AuthorizationServer
 from auth.settings import AuthSettings
-from handlers.app import Api, create_app
-from handlers.limits import Limiter, Rate
-from handlers.oauth import oauth_api, oauth_routes, oauth_shared_paths
-from handlers.request import Answer, Request
+from handlers.http.app import Api, create_app
+from handlers.http.rate_limit import Limiter, Rate
+from handlers.http.request import Answer, Request
+from handlers.oauth.endpoints import oauth_api, oauth_routes, oauth_shared_paths
 from storage import users
 from storage.database import Database
 from storage.schema import migrate

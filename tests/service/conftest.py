@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
-from handlers import control
+from handlers.commands import control
 
 ALL_SCOPES = "read:accounts read:transactions read:cashflow"
 START_SECONDS_MAX = 120.0  # four seconds on an idle machine

@@ -23,12 +23,12 @@ from connectors.connector import (
     Waiting,
 )
 from handlers.clock import Clock
-from handlers.refresh import NOT_SYNCABLE, Refresher
+from handlers.sync.engine import NOT_SYNCABLE, SyncEngine
 from storage import connections, jobs, schema, users
 from storage.connections import StoredConnection
 from storage.database import Database
+from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage.jobs import Job
-from storage.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from tests.conftest import NOW
 
 COOLDOWN = timedelta(minutes=30)
@@ -99,7 +99,7 @@ class Syncs(RuleBasedStateMachine):
         schema.migrate(self.database, now=NOW)
         self.clock = Hand(ZoneInfo("Europe/Berlin"))
         self.bank = ScriptedBank()
-        self.refresher = Refresher(
+        self.sync_engine = SyncEngine(
             self.database, {"scripted": self.bank}, self.clock, cooldown=COOLDOWN, after_import=lambda _: None
         )
         self.final: dict[str, Job] = {}
@@ -132,7 +132,7 @@ class Syncs(RuleBasedStateMachine):
         running = [job for job in before if not job.is_final]
         is_overdue = bool(running) and self.clock.moment - running[0].updated_at >= NO_PROGRESS
         connection = self.connection(bank)
-        started = self.refresher.start(connection)
+        started = self.sync_engine.start(connection)
         if connection.status in NOT_SYNCABLE:
             assert started.error == NOT_SYNCABLE[connection.status]
             assert started.job is None
@@ -156,7 +156,7 @@ class Syncs(RuleBasedStateMachine):
             return
         before = jobs.find(self.database, self.user_id, self.known[bank][-1 - back])
         assert before is not None
-        after = self.refresher.read(self.user_id, before.id)
+        after = self.sync_engine.read(self.user_id, before.id)
         assert after is not None
         if before.is_final:
             assert after == before
@@ -226,7 +226,7 @@ class Syncs(RuleBasedStateMachine):
         assert self.database.rows("SELECT count(*) AS n FROM transactions")[0]["n"] == imported
 
     def teardown(self) -> None:
-        self.refresher.close()
+        self.sync_engine.close()
         self.database.close()
         self.folder.cleanup()
 

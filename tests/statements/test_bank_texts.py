@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.gvc import bank_transaction_code_of
+from connectors.reference.gvc import bank_transaction_code_of
 from connectors.text import (
     clean,
     clean_key,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from connectors.camt import detect, read
+from connectors.camt.reader import detect, read
 
 Text = Callable[..., str]
 Gather = Callable[..., Any]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from connectors.camt import detect, read
+from connectors.camt.reader import detect, read
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 
 Text = Callable[..., str]
@@ -134,7 +134,7 @@ def test_the_balances_of_a_statement_are_limited(
 def test_the_entries_of_a_file_are_limited(
     monkeypatch: pytest.MonkeyPatch, found: Gather, message: Text, entry: Text
 ) -> None:
-    monkeypatch.setattr("connectors.camt.ENTRIES_MAX", 2)
+    monkeypatch.setattr("connectors.camt.reader.ENTRIES_MAX", 2)
     assert len(found(read, message(entry() * 2)).transactions) == 2
     with pytest.raises(LimitExceeded, match="more than 2 bookings"):
         found(read, message(entry() * 3))
@@ -159,7 +159,7 @@ def test_thousands_of_entries_are_each_read_once(found: Gather, message: Text, e
 def test_the_statements_of_a_message_are_limited(
     monkeypatch: pytest.MonkeyPatch, found: Gather, message: Text, entry: Text
 ) -> None:
-    monkeypatch.setattr("connectors.camt.STATEMENTS_MAX", 2)
+    monkeypatch.setattr("connectors.camt.reader.STATEMENTS_MAX", 2)
     second = f"</Stmt><Stmt><Acct><Id><IBAN>{OTHER}</IBAN></Id></Acct>{entry()}"
     assert len(found(read, message(entry(), after=second)).statements) == 2
     with pytest.raises(LimitExceeded, match="more than 2 statements"):

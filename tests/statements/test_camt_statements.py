@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from connectors.camt import read
+from connectors.camt.reader import read
 
 Text = Callable[..., str]
 Gather = Callable[..., Any]

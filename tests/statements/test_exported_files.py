@@ -11,9 +11,11 @@ import pytest
 
 from connectors import limits
 from connectors.connector import LimitExceeded, MalformedFile, SourceError, UnsupportedFile
+from connectors.own_formats import beancount_reader as beancount_reading
+from connectors.own_formats import beancount_writer as beancount
+from connectors.own_formats import cells
 from connectors.statements import format_name, read_records
-from connectors.writers import beancount, beancount_reading, cells
-from storage.records import AccountRecord, Record, StatementRecord, TransactionRecord
+from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 LINE: dict[str, Any] = {
     "id": "txn_00000000000000000000000000000001",

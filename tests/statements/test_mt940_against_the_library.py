@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from connectors.mt940 import read
+from connectors.mt940.reader import read
 
 BOOKINGS = st.lists(
     st.tuples(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from connectors.connector import LimitExceeded, MalformedFile
-from connectors.mt940 import detect, read
+from connectors.mt940.reader import detect, read
 
 Text = Callable[..., str]
 Gather = Callable[..., Any]
@@ -420,14 +420,14 @@ def test_a_file_without_a_field_is_refused(found: Gather) -> None:
 
 @pytest.mark.requirement("readers.refusal")
 def test_a_lost_booking_would_be_noticed(monkeypatch: pytest.MonkeyPatch, found: Gather, block: Text) -> None:
-    monkeypatch.setattr("connectors.mt940._take", lambda *_: iter(()))
+    monkeypatch.setattr("connectors.mt940.reader._take", lambda *_: iter(()))
     with pytest.raises(MalformedFile, match="1 lines begin with :61:, but 0 bookings"):
         found(read, block(booking()))
 
 
 @pytest.mark.requirement("security.limits")
 def test_the_bookings_of_a_file_are_limited(monkeypatch: pytest.MonkeyPatch, found: Gather, block: Text) -> None:
-    monkeypatch.setattr("connectors.mt940_fields.ENTRIES_MAX", 2)
+    monkeypatch.setattr("connectors.mt940.fields.ENTRIES_MAX", 2)
     assert len(found(read, block("\n".join([booking()] * 2))).transactions) == 2
     with pytest.raises(LimitExceeded, match="more than 2 bookings"):
         found(read, block("\n".join([booking()] * 3)))
@@ -442,7 +442,7 @@ def test_half_a_character_of_utf_16_is_refused(found: Gather, block: Text) -> No
 @pytest.mark.requirement("security.limits")
 def test_the_lines_of_a_file_are_limited(monkeypatch: pytest.MonkeyPatch, found: Gather, block: Text) -> None:
     text = block(booking()).rstrip("\n")
-    monkeypatch.setattr("connectors.mt940_fields.LINES_MAX", text.count("\n") + 1)
+    monkeypatch.setattr("connectors.mt940.fields.LINES_MAX", text.count("\n") + 1)
     assert found(read, text).only.amount == Decimal("-12.34")
     with pytest.raises(LimitExceeded, match="lines in one file"):
         found(read, f"{text}\n\n")
@@ -450,7 +450,7 @@ def test_the_lines_of_a_file_are_limited(monkeypatch: pytest.MonkeyPatch, found:
 
 @pytest.mark.requirement("security.limits")
 def test_the_statements_of_a_file_are_limited(monkeypatch: pytest.MonkeyPatch, found: Gather, block: Text) -> None:
-    monkeypatch.setattr("connectors.mt940.STATEMENTS_MAX", 2)
+    monkeypatch.setattr("connectors.mt940.reader.STATEMENTS_MAX", 2)
     text = block(booking()).rstrip("\n") + "\n"
     assert len(found(read, text * 2).statements) == 2
     with pytest.raises(LimitExceeded, match="more than 2 statements"):
@@ -459,7 +459,7 @@ def test_the_statements_of_a_file_are_limited(monkeypatch: pytest.MonkeyPatch, f
 
 @pytest.mark.requirement("security.limits")
 def test_bookings_that_wait_for_their_currency_are_limited(monkeypatch: pytest.MonkeyPatch, found: Gather) -> None:
-    monkeypatch.setattr("connectors.mt940.HELD_ENTRIES_MAX", 2)
+    monkeypatch.setattr("connectors.mt940.reader.HELD_ENTRIES_MAX", 2)
     head, end = ":20:A\n:25:37040044/0532013000\n:28C:1\n", "\n:62F:C260131USD1,00\n"
     rows = found(read, head + "\n".join([booking()] * 2) + end).transactions
     assert [row.currency for row in rows] == ["USD", "USD"]

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import storage.parquet
+import connectors.own_formats.parquet_texts
 from analytics.frames import MONEY as MONEY_DTYPE
 from connectors.connector import LimitExceeded, MalformedFile, SourceError, UnsupportedFile
+from connectors.own_formats import parquet
+from connectors.own_formats.parquet_texts import texts
 from connectors.statements import read_records
-from connectors.writers import parquet
-from storage.parquet import texts
-from storage.records import AccountRecord, Record, StatementRecord, TransactionRecord
+from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage.transactions import EVERYTHING
 
 GIRO = AccountRecord(
@@ -219,6 +219,6 @@ def test_a_small_file_of_many_long_rows_is_refused_before_they_are_held(monkeypa
 def test_a_text_that_unpacks_to_more_than_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     data = exported(frame(1, purpose=pl.lit("A" * 50_000_000)))
     assert len(data) < 100_000
-    monkeypatch.setattr(storage.parquet, "MEMORY", "32MB")
+    monkeypatch.setattr(connectors.own_formats.parquet_texts, "MEMORY", "32MB")
     with pytest.raises(MalformedFile, match=DAMAGED):
         read(data)

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from connectors import csv_statements
-from connectors.csv_profiles import Profile
-from storage.records import AccountRecord, StatementRecord, TransactionRecord
+from connectors.bank_csv import reader as csv_statements
+from connectors.bank_csv.profiles import Profile
+from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 
 Parsed = tuple[list[AccountRecord], list[TransactionRecord], list[StatementRecord]]
 

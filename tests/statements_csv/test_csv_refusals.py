@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from connectors import csv_statements
+from connectors.bank_csv import reader as csv_statements
+from connectors.bank_csv.profiles import parse_profile
+from connectors.bank_csv.tables import IDLE_MAX
 from connectors.connector import LimitExceeded, MalformedFile, SourceError, UnsupportedFile
-from connectors.csv_profiles import parse_profile
-from connectors.csv_reading import IDLE_MAX
 from connectors.limits import LINE_CHARACTERS_MAX
 
 HEADER = "Datum;Empfänger;Verwendungszweck;Betrag;Währung"

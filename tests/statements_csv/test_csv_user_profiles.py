@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from connectors import csv_statements
-from connectors.csv_profiles import FIELDS, PROFILE_BYTES_MAX, ProfileError, load_profiles, parse_profile
-from connectors.writers import csv_statement
-from storage.records import AccountRecord, Record, StatementRecord, TransactionRecord
+from connectors.bank_csv import reader as csv_statements
+from connectors.bank_csv.profiles import FIELDS, PROFILE_BYTES_MAX, ProfileError, load_profiles, parse_profile
+from connectors.own_formats import csv as csv_statement
+from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 Read = Callable[..., tuple[list[AccountRecord], list[TransactionRecord], list[StatementRecord]]]
 PAGE = (Path(__file__).parents[2] / "docs" / "csv-profiles.md").read_text("utf-8")

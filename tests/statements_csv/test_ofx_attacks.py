@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from connectors import ofx
 from connectors.connector import LimitExceeded, SourceError
-from connectors.ofx_tokens import VALUE_BYTES_MAX, tokens
+from connectors.ofx import reader as ofx
+from connectors.ofx.tokens import VALUE_BYTES_MAX, tokens
 
 SAMPLE = (
     b"OFXHEADER:100\n\n<OFX><STMTTRNRS><STMTRS><CURDEF>EUR<BANKACCTFROM><BANKID>1<ACCTID>2</BANKACCTFROM><BANKTRANLIST>"

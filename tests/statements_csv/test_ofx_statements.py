@@ -6,9 +6,9 @@ from decimal import Decimal
 
 import pytest
 
-from connectors import ofx
 from connectors.connector import MalformedFile, SourceError, UnsupportedFile
-from storage.records import AccountRecord, Record, StatementRecord, TransactionRecord
+from connectors.ofx import reader as ofx
+from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 SGML = """OFXHEADER:100
 DATA:OFXSGML

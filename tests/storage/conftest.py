@@ -8,11 +8,12 @@ from functools import partial
 
 import pytest
 
-from storage import connections, ingest, jobs, users
+from storage import connections, jobs, users
 from storage.connections import StoredConnection
 from storage.database import Database, Row
-from storage.ingest import ImportReport
-from storage.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
+from storage.importing import ingest
+from storage.importing.ingest import ImportReport
+from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage.users import User
 
 GIRO = AccountRecord(stable_key="DE02120300000000202051", iban="DE02120300000000202051", currency="EUR", name="Giro")

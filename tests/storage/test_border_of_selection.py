@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from analytics.cashflow import monthly_cashflow
 from storage import transactions
 from storage.database import Database
-from storage.records import AccountRecord, TransactionRecord
+from storage.importing.records import AccountRecord, TransactionRecord
 
 TODAY = date(2026, 3, 31)
 MONTHS = 6

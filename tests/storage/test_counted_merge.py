@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from storage import schema
 from storage.database import Database
-from storage.records import AccountRecord
+from storage.importing.records import AccountRecord
 from tests.conftest import NOW
 from tests.storage.conftest import GIRO, Bank, bookings, make_bank
 

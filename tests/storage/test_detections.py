@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 from analytics.frames import SUBSCRIPTIONS
-from handlers import detection
-from handlers.selection import Selected
+from handlers.sync import detection
 from storage import accounts, detections
+from storage.accounts import Selected
 from tests.storage.conftest import Bank, bookings
 
 TODAY = date(2026, 11, 20)

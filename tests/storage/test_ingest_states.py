@@ -7,9 +7,10 @@ from decimal import Decimal
 
 import pytest
 
-from storage import accounts, ingest, journal
-from storage.ingest import InvalidRecord
-from storage.records import AccountRecord, Batch, Record, StatementRecord
+from storage import accounts
+from storage.importing import ingest, journal
+from storage.importing.ingest import InvalidRecord
+from storage.importing.records import AccountRecord, Batch, Record, StatementRecord
 from tests.storage.conftest import GIRO, Bank, bookings
 
 NewBank = Callable[..., Bank]

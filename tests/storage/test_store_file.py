@@ -15,8 +15,8 @@ import pytest
 from analytics.frames import SUBSCRIPTIONS
 from storage import accounts, detections, jobs, maintenance, rules, schema, users
 from storage.database import Database, StoreFull, StoreInUse, StoreUnreadable
+from storage.importing.records import StatementRecord
 from storage.maintenance import BackupFailed
-from storage.records import StatementRecord
 from storage.schema import StoreNewer
 from tests.storage.conftest import Bank, bookings, make_bank
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from storage.records import TransactionRecord
-from storage.rows import CHARACTERS_MAX
+from storage.importing.records import TransactionRecord
+from storage.importing.rows import CHARACTERS_MAX
 
 CONTRACT = json.loads((Path(__file__).resolve().parents[2] / "openapi.json").read_text())["components"]["schemas"]
 FIELDS = {  # stored column -> field of the interface

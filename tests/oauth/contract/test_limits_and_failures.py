@@ -13,7 +13,7 @@ from auth.keys import KeyRing
 from auth.passwords import Busy, Passwords
 from auth.settings import AuthSettings, SettingWrong
 from auth.tokens import AccessTokens
-from handlers.limits import Rate
+from handlers.http.rate_limit import Rate
 from storage.database import Conflict
 
 PASSWORD = "umbrella-kettle-violin"

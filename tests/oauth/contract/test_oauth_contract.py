@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from handlers.oauth import description
+from handlers.oauth.endpoints import description
 
 PAGES = ("/oauth/authorize", "/oauth/login", "/oauth/consent", "/account")
 BOUNDED = settings(

@@ -8,7 +8,7 @@ from starlette.requests import ClientDisconnect
 
 from auth import access
 from auth.errors import InvalidGrant, InvalidToken
-from handlers.oauth import refused
+from handlers.oauth.endpoints import refused
 from storage import users
 from storage.database import Conflict
 from storage.oauth import codes, tokens

@@ -1,0 +1,1 @@
+"""Type, category and merchant of a booking: tables, words and rules."""

@@ -1,0 +1,210 @@
+"""The type of a booking: what the codes say, then the bank's words, then its shape (sources: ISO 20022, DK, SWIFT)."""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from analytics.classification.facts import spread, table
+from analytics.classification.phrases import Phrases, words_of
+
+
+class Verdict(NamedTuple):
+    """A derived value and the lasting name of the rule that gave it; value None when the rule knows nothing."""
+
+    value: str | None
+    rule: str
+
+
+class Codes(NamedTuple):
+    """What the source says of the kind of a booking, besides free text."""
+
+    is_credit: bool
+    bank_transaction_code: str | None
+    gvc: str | None
+    swift_code: str | None
+    purpose_code: str | None
+    mcc: str | None
+    bank_text: str | None
+
+
+NOTHING = "nothing"  # the rule of a value that is None
+UNDECIDED = "?"
+OFX_SIGNS = {"DEBIT", "CREDIT"}  # the TRNTYPEs that say no more than the sign
+SILENT = OFX_SIGNS | {"NMSC", "999"}  # SWIFT's "miscellaneous", the GVC of what has no structure
+NAMED_TYPES = {"cash_withdrawal", "cash_deposit", "standing_order", "direct_debit", "card_payment", "fee", "interest"}
+CODE_LENGTH_MAX = 2  # "DD", "SO", "tb": a code, and then the whole text of the bank
+HEAD_WORDS_MAX = 8  # banks without a field for the kind of booking write it into the first words of the purpose
+CASH_MCCS = {"6010", "6011"}
+WEAK_SWIFT = {
+    "NTRF",
+    "XFER",
+    "FTRF",
+    "STRF",
+    "DIRECTDEP",
+    "PAYMENT",
+}  # says "some transfer"; the bank's own words know better
+CARD_MARKS = re.compile(  # card slips as Austrian, German, Dutch, French and Spanish banks print them
+    r"\bk\d \d\d \d\d \d\d \d\d\b|\bpas ?\d{3}\b|\bkarte ?\d|\bdebitk\b|\bkfn \d|\bfolgenr \d|\bpasvolgnr\b|"
+    r"^cb \w|\bcb \d{4}\b|\btarj(?:eta)? [x\d]|"
+    r"\bdankt \d{3,}|\bvisa debit\b|\bgirocard\b|\b(?:mobile|card|pin|sign) purchase\b|\bkauf dienstleistung\b"
+)
+CASH_MARKS = re.compile(r"\bga nr ?\d|\bgaa\b|\bgeldautomat")
+SHOP_DESCRIPTOR = re.compile(r"//|\w ?\*")  # EDEKA//MUENCHEN/DE, SUMUP *CAFE: how card schemes write a shop
+US_SHOP = re.compile(  # DUNKIN #3311 PROVIDENCE RI: American cards print town and state behind the shop
+    r"[A-Z0-9] [A-Z][A-Z .'-]+ (?:A[KLRZ]|C[AOT]|D[CE]|FL|GA|HI|I[ADLN]|K[SY]|LA|M[ADEINOST]|N[CDEHJMVY]|O[HKR]|PA|RI|"
+    r"S[CD]|T[NX]|UT|V[AT]|W[AIVY])$"
+)
+
+
+def booking_type(
+    codes: Codes,
+    *,
+    name: str | None,
+    purpose_words: Sequence[str],
+    has_iban: bool,
+    has_mandate: bool,
+) -> Verdict:
+    """One of the ten types of interface 2.4 with its rule: "other" where what is said fits none, None where nothing is
+    said: no code, no name and no word."""
+    verdict = _from_codes(codes)
+    if verdict is None:
+        verdict = _from_words(codes, name, purpose_words, has_iban=has_iban, has_mandate=has_mandate)
+    if verdict is None and has_mandate:
+        verdict = Verdict("direct_debit", "mandate")  # a credit is money back
+    if verdict is None and (codes.swift_code or "").upper() in WEAK_SWIFT:
+        verdict = Verdict("transfer", f"swift:{codes.swift_code}")
+    if verdict is None and has_iban:
+        verdict = Verdict("transfer", "counterpart-iban")
+    if verdict is None:
+        verdict = Verdict("other", "default:other") if _speaks(codes, name, purpose_words) else Verdict(None, NOTHING)
+    if codes.is_credit and verdict.value in ("transfer", "other"):
+        # Many banks book wages as an ordinary credit transfer: the code says how, the word says what.
+        payroll = PAYROLL.best(purpose_words) or (PAYROLL.best(words_of(name)) if name and not purpose_words else None)
+        if payroll is not None:
+            return Verdict("salary", f"word:{payroll.phrase}")
+    return verdict
+
+
+def _speaks(codes: Codes, name: str | None, purpose_words: Sequence[str]) -> bool:
+    """Whether there is anything to judge by; numbers alone are none."""
+    said = [code for code in codes[1:] if isinstance(code, str) and code.strip().upper() not in SILENT]
+    return bool(said) or name is not None or any(not word.isdecimal() for word in purpose_words)
+
+
+@lru_cache(maxsize=65_536)
+def _from_codes(codes: Codes) -> Verdict | None:
+    """Rules 1 to 5 and the text of the bank for codes that leave a choice."""
+    sign = "+" if codes.is_credit else "-"
+    iso = (codes.bank_transaction_code or "").upper()
+    for value, rule in (
+        (_iso_type(iso, sign), f"iso-code:{'-'.join(iso.split('-')[:2])}"),
+        (_table_type(GVCS, codes.gvc, sign), f"gvc:{codes.gvc}"),
+        (_table_type(SWIFTS, _swift_key(codes.swift_code), sign), f"swift:{_swift_key(codes.swift_code)}"),
+        (_table_type(PURPOSES, codes.purpose_code, sign), f"purpose-code:{codes.purpose_code}"),
+    ):
+        if value is not None:
+            return Verdict(value, rule)
+    if codes.mcc:
+        return Verdict("cash_withdrawal" if codes.mcc in CASH_MCCS else "card_payment", f"mcc:{codes.mcc}")
+    return None
+
+
+def _iso_type(code: str, sign: str) -> str | None:
+    parts = (*code.split("-"), "", "")[:3]
+    if not parts[0]:
+        return None
+    for pattern, wanted_sign, value in ISO:
+        if wanted_sign in ("*", sign) and all(p in ("*", part) for p, part in zip(pattern, parts, strict=True)):
+            return None if value == UNDECIDED else value
+    return None
+
+
+def _table_type(entries: Mapping[tuple[str, str], str], code: str | None, sign: str) -> str | None:
+    if not code:
+        return None
+    key = code.strip().upper()
+    return entries.get((key, sign)) or entries.get((key, "*"))
+
+
+def _swift_key(code: str | None) -> str | None:
+    """FTRF and STRF mean what NTRF means (MT940: S own message, N other message, F first advice)."""
+    if not code:
+        return None
+    key = code.strip().upper()
+    return f"N{key[1:]}" if len(key) == 4 and key[0] in "SF" and f"N{key[1:]}" in SWIFT_KEYS else key
+
+
+def _from_words(
+    codes: Codes, name: str | None, purpose_words: Sequence[str], *, has_iban: bool, has_mandate: bool
+) -> Verdict | None:
+    """Rule 6: the bank's text; else the head of the purpose or of the name, where many banks print it."""
+    head = purpose_words[:HEAD_WORDS_MAX]
+    bank = _bank_word(codes.bank_text or "")
+    slip = _slip(purpose_words)
+    if bank is not None:
+        value, phrase = bank
+        if slip is not None and value in ("direct_debit", "transfer", "other") and not has_mandate:
+            return slip  # "Lastschrift" over a card slip; under a mandate it is one, whatever else it says of cards
+        if value == "fee" and "abschlu" in phrase and _says_interest(purpose_words):
+            return Verdict("interest", "word:zinsen")
+        return Verdict(value, f"word:{phrase}")
+    if has_mandate:
+        return None  # without a word of the bank itself the mandate says it: rule 7
+    if slip is not None:
+        return slip
+    if name is not None and not has_iban:
+        called = _bank_word(name)
+        if called is not None and called[0] in NAMED_TYPES:
+            return Verdict(called[0], f"word:{called[1]}")
+        if SHOP_DESCRIPTOR.search(name) or "sagt danke" in name.lower():
+            return Verdict("card_payment", "word:card")
+        if codes.swift_code in OFX_SIGNS and US_SHOP.search(name):
+            return Verdict("card_payment", "word:card")
+    found = TYPE_WORDS.best(head)
+    if found is not None and len(found.phrase) > CODE_LENGTH_MAX:
+        if found.meaning == "fee" and _says_interest(purpose_words):
+            return Verdict("interest", "word:zinsen")
+        if not has_iban or found.meaning in NAMED_TYPES - {"fee", "interest"}:
+            return Verdict(found.meaning, f"word:{found.phrase}")
+    iso = codes.bank_transaction_code or ""
+    if iso.startswith("ACMT-") or codes.gvc == "805":
+        return Verdict("interest" if _says_interest(purpose_words) else "fee", f"iso-code:{iso}" if iso else "gvc:805")
+    return None
+
+
+def _slip(purpose_words: Sequence[str]) -> Verdict | None:
+    """A card or cash slip in the purpose, whatever the bank calls the booking."""
+    spoken = TYPE_WORDS.best(purpose_words[:3])
+    text = " ".join(purpose_words)
+    if (spoken is not None and spoken.meaning == "cash_withdrawal") or CASH_MARKS.search(text):
+        return Verdict("cash_withdrawal", "word:cash")
+    if (spoken is not None and spoken.meaning == "card_payment") or CARD_MARKS.search(text):
+        return Verdict("card_payment", "word:card")
+    return None
+
+
+@lru_cache(maxsize=16_384)
+def _bank_word(text: str) -> tuple[str, str] | None:
+    words = words_of(text)
+    whole = " ".join(words)
+    hits = [hit for hit in TYPE_WORDS.all(words) if len(hit.phrase) > CODE_LENGTH_MAX or hit.phrase == whole]
+    best = max(hits, key=lambda hit: (hit.length, -hit.position), default=None)
+    return (best.meaning, best.phrase) if best else None
+
+
+def _says_interest(words: Sequence[str]) -> bool:
+    return any("zins" in word or word == "interest" for word in words)
+
+
+def _ranges(name: str) -> dict[tuple[str, str], str]:
+    return {(f"{code:03}", sign): value for codes, sign, value in table(name) for code in spread(codes)}
+
+
+ISO = [(tuple(pattern.split("-")), sign, value) for pattern, sign, value in table("iso_types.tsv")]
+GVCS = _ranges("gvc_types.tsv")
+SWIFTS = {(code, sign): value for code, sign, value in table("swift_types.tsv")}
+SWIFT_KEYS = {code for code, _ in SWIFTS}
+PURPOSES = {(code, sign): value for code, sign, value in table("purpose_types.tsv")}
+TYPE_WORDS = Phrases((phrase, value) for value, phrases in table("type_words.tsv") for phrase in phrases.split(", "))
+PAYROLL = Phrases((phrase, "salary") for [phrase] in table("payroll_words.txt"))

@@ -1,0 +1,163 @@
+"""The category of a booking: the first of a chain of rules that answers, and the name of that rule."""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from analytics.classification.booking_types import NOTHING, Verdict
+from analytics.classification.facts import spread, table
+from analytics.classification.keywords import Keyword, keywords_of
+from analytics.classification.merchants import Merchant
+from analytics.classification.phrases import Found, Phrases, words_of
+
+SAVINGS_KINDS = {"savings", "securities", "building_savings"}
+OF_THE_BANK = {"cash_withdrawal", "cash_deposit", "interest", "fee"}
+PAYMENT_TYPES = {"transfer", "standing_order"}
+MASKED = re.compile(r"(.)\1\1")  # no name has the same letter three times over
+LAST_RESORT_CODES = {"GDDS", "POPE"}  # goods and point of sale: SHOPPING only when nothing else speaks
+
+
+class Evidence(NamedTuple):
+    """What the chain may look at, for one booking."""
+
+    kind: str | None
+    is_credit: bool
+    is_own: bool
+    account_kind: str | None
+    other_kind: str | None  # of the own account on the other side
+    purpose_code: str | None
+    mcc: str | None
+    purpose_words: Sequence[str]
+    bank_text: str | None
+    merchant: Merchant
+
+
+def category(evidence: Evidence) -> Verdict:
+    """One of the thirteen values of interface 4.2 with its rule, None where there is no type either (decision 65);
+    rules and corrections of the user come before."""
+    merchant = evidence.merchant
+    if evidence.kind is None:
+        return Verdict(None, NOTHING)
+    if evidence.is_own:
+        kinds = {evidence.account_kind, evidence.other_kind}
+        return Verdict("SAVINGS" if kinds & SAVINGS_KINDS else "TRANSFER", "own-account")
+    if evidence.kind == "salary":
+        return Verdict("SALARY", "type:salary")
+    if evidence.kind in OF_THE_BANK:
+        return Verdict("OTHER", f"type:{evidence.kind}")
+    coded = _coded(evidence)
+    if coded is not None:
+        return coded
+    word = _best_word(evidence)
+    if merchant.brand is not None and not (word is not None and _outweighs(word, merchant)):
+        return Verdict(merchant.brand.category, merchant.brand.rule)
+    if word is not None:
+        return Verdict(word.meaning.category, f"keyword:{word.phrase}")
+    if merchant.intermediary is not None and merchant.intermediary.category != "OTHER":
+        return Verdict(merchant.intermediary.category, f"intermediary:{merchant.intermediary.name.lower()}")
+    if evidence.purpose_code in LAST_RESORT_CODES and not evidence.is_credit:
+        return Verdict("SHOPPING", f"purpose-code:{evidence.purpose_code}")
+    if evidence.kind in PAYMENT_TYPES and _may_be_private(merchant, evidence.purpose_words):
+        return Verdict("TRANSFER", f"default:{evidence.kind}")
+    return Verdict("OTHER", f"default:{evidence.kind}")
+
+
+def _coded(evidence: Evidence) -> Verdict | None:
+    code = (evidence.purpose_code or "").upper()
+    sign = "+" if evidence.is_credit else "-"
+    by_purpose = PURPOSES.get((code, sign)) or PURPOSES.get((code, "*"))
+    if by_purpose is not None:
+        return Verdict(by_purpose, f"purpose-code:{code}")
+    by_mcc = MCCS.get(evidence.mcc or "")
+    return Verdict(by_mcc, f"mcc:{evidence.mcc}") if by_mcc else None
+
+
+def _best_word(evidence: Evidence) -> Found[Keyword] | None:
+    """The name speaks before the purpose, the purpose before the bank; in each the longest word."""
+    merchant = evidence.merchant
+    is_nameless = merchant.label_words == tuple(evidence.purpose_words)
+    told = {"text"} if merchant.is_person is True else {"text", "company"}
+    if evidence.is_credit:
+        told.add("credit")
+    named = set(told)
+    if merchant.is_person is True and not is_nameless:
+        named.clear()  # Jana Lindström sells no electricity
+    elif merchant.is_person is not True and not (is_nameless and evidence.kind in PAYMENT_TYPES):
+        named.add("name")  # not in a bare purpose, which holds addresses: Place de la Gare
+        if evidence.kind == "card_payment":
+            named.add("card")
+    return (
+        _longest(_keywords(merchant.label_words), named)
+        or _longest(keywords_of(evidence.purpose_words), told)
+        or _settlement(evidence.bank_text)
+    )
+
+
+@lru_cache(maxsize=16_384)
+def _settlement(bank_text: str | None) -> Found[Keyword] | None:
+    """What the bank itself calls a card settlement, a saving or a move between own accounts."""
+    known = _longest(keywords_of(words_of(bank_text or "")), {"text"})
+    return known if known is not None and known.meaning.category in ("TRANSFER", "SAVINGS") else None
+
+
+def _outweighs(word: Found[Keyword], merchant: Merchant) -> bool:
+    """A word about saving, rent or card settlement says more than the company that carries the money out."""
+    assert merchant.brand is not None
+    if word.meaning.scope not in ("text", "credit"):
+        return False
+    if word.meaning.category == "OTHER":
+        return merchant.brand.category == "SUBSCRIPTION" and word.phrase.startswith("strom")
+    return word.meaning.category == "SAVINGS" or merchant.brand.category == "OTHER"
+
+
+def _longest(hits: Iterable[Found[Keyword]], scopes: set[str]) -> Found[Keyword] | None:
+    best: Found[Keyword] | None = None
+    for hit in hits:
+        if hit.meaning.scope in scopes and (best is None or _says_more(hit, best)):
+            best = hit
+    return best
+
+
+def _says_more(hit: Found[Keyword], best: Found[Keyword]) -> bool:
+    """The longer word; but what is put aside is SAVINGS, by whatever name it is moved ("Übertrag auf Tagesgeld")."""
+    if {hit.meaning.category, best.meaning.category} == {"SAVINGS", "TRANSFER"}:
+        return hit.meaning.category == "SAVINGS"
+    return hit.length > best.length
+
+
+@lru_cache(maxsize=65_536)
+def _keywords(words: tuple[str, ...]) -> tuple[Found[Keyword], ...]:
+    return tuple(keywords_of(words))
+
+
+def _may_be_private(merchant: Merchant, purpose_words: Sequence[str]) -> bool:
+    """A person; or two to four plain words that neither a company word nor talk of invoices marks as a firm."""
+    if merchant.intermediary is not None or merchant.brand is not None:
+        return False
+    if merchant.is_person is not None:
+        return merchant.is_person
+    is_plain = all(len(word) > 1 and not _is_masked(word) for word in merchant.label_words)
+    return 2 <= len(merchant.label_words) <= 4 and is_plain and INVOICE.best(purpose_words) is None
+
+
+def _is_masked(word: str) -> bool:
+    """A letter three times over stands for a name that was taken out; what it hides cannot be told."""
+    return MASKED.search(word) is not None
+
+
+def _codes() -> dict[tuple[str, str], str]:
+    return {(code, sign): value for codes, sign, value in table("purpose_categories.tsv") for code in codes.split()}
+
+
+def _mccs() -> dict[str, str]:
+    known: dict[str, str] = {}
+    for codes, value in table("mcc_categories.tsv"):
+        for code in spread(codes):
+            known.setdefault(f"{code:04}", value)
+    return known
+
+
+INVOICE = Phrases((phrase, True) for [phrase] in table("invoice_words.txt"))
+PURPOSES = _codes()
+MCCS = _mccs()

@@ -1,0 +1,177 @@
+"""Type, category and merchant of bookings, each with the name of the rule that gave it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from analytics.classification.booking_types import Codes, Verdict, booking_type
+from analytics.classification.categories import Evidence, category
+from analytics.classification.facts import CATEGORIES
+from analytics.classification.merchants import Merchant, is_intermediary, merchant
+from analytics.classification.rules import Rule, comparable, correction_key, first_rule
+from analytics.frames import CLASSIFIABLE
+from analytics.text import folded
+
+DERIVED: dict[str, pl.DataType] = {
+    "type": pl.String(),
+    "type_rule": pl.String(),
+    "category": pl.String(),
+    "category_rule": pl.String(),
+    "merchant_name": pl.String(),
+    "merchant_rule": pl.String(),
+}
+"""The columns that `classify` adds or replaces; type and category are null where the booking says nothing at all."""
+
+
+class _Row(NamedTuple):
+    """One booking as the tables of facts see it; texts of no letters count as none."""
+
+    is_credit: bool
+    name: str | None
+    iban: str | None
+    creditor_id: str | None
+    mandate: str | None
+    purpose: str | None
+    purpose_words: tuple[str, ...]
+    bank_transaction_code: str | None
+    purpose_code: str | None
+    gvc: str | None
+    swift_code: str | None
+    mcc: str | None
+    bank_text: str | None
+    account_kind: str | None
+
+
+def classify(
+    rows: pl.DataFrame,
+    *,
+    own_ibans: Mapping[str, str | None],
+    rules: Sequence[Rule] = (),
+    corrections: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """Derive type, category and merchant of every row (`CLASSIFIABLE`; other columns and the order stay).
+
+    `own_ibans`: the user's own IBANs with the kind of the account (None when unknown). `rules`: the user's, in
+    order. `corrections`: category by `analytics.classification.rules.correction_key`. The chains are those of sources
+    6.1 and 6.2.
+    """
+    own = {comparable("counterpartIban", iban): kind for iban, kind in own_ibans.items()}
+    remembered = corrections or {}
+    derived = [_derive(row, own, rules, remembered) for row in _rows(rows)]
+    columns = list(zip(*derived, strict=True)) if derived else [()] * len(DERIVED)
+    return rows.with_columns(
+        pl.Series(name, values, dtype=dtype) for (name, dtype), values in zip(DERIVED.items(), columns, strict=True)
+    )
+
+
+def _derive(
+    row: _Row, own: Mapping[str, str | None], rules: Sequence[Rule], corrections: Mapping[str, str]
+) -> tuple[str | None, ...]:
+    codes = Codes(
+        row.is_credit, row.bank_transaction_code, row.gvc, row.swift_code, row.purpose_code, row.mcc, row.bank_text
+    )
+    kind = booking_type(
+        codes,
+        name=row.name,
+        purpose_words=row.purpose_words,
+        has_iban=row.iban is not None,
+        has_mandate=row.mandate is not None or row.creditor_id is not None,
+    )
+    iban = comparable("counterpartIban", row.iban) if row.iban else None
+    is_own = iban in own
+    shop = merchant(row.name, row.purpose, row.purpose_words, kind.value or "other")
+    if is_own:
+        shop = shop._replace(name=None, rule="own-account", brand=None)
+    rule = _users_rule(row, shop, rules)
+    if rule is not None and rule.merchant is not None:
+        shop = shop._replace(name=rule.merchant, rule=f"user-rule:{rule.id}")
+    if rule is not None and rule.type is not None:
+        kind = Verdict(rule.type, f"user-rule:{rule.id}")
+    kept = _kept(row, iban, shop, rule, corrections)
+    value = kept or category(
+        Evidence(
+            kind.value,
+            row.is_credit,
+            is_own,
+            row.account_kind,
+            own.get(iban) if iban else None,
+            row.purpose_code,
+            row.mcc,
+            row.purpose_words,
+            row.bank_text,
+            shop,
+        )
+    )
+    return kind.value, kind.rule, value.value, value.rule, shop.name, shop.rule
+
+
+def _kept(
+    row: _Row, iban: str | None, shop: Merchant, rule: Rule | None, corrections: Mapping[str, str]
+) -> Verdict | None:
+    """What the user has said: by a rule, else by an earlier correction."""
+    if rule is not None and rule.category is not None:
+        return Verdict(rule.category, f"user-rule:{rule.id}")
+    if not corrections:
+        return None
+    carried = shop.intermediary is not None or is_intermediary(row.name)
+    candidates = (
+        correction_key(creditor_id=None if carried else row.creditor_id, counterpart_iban=None, merchant_name=None),
+        correction_key(creditor_id=None, counterpart_iban=None if carried else iban, merchant_name=None),
+        correction_key(creditor_id=None, counterpart_iban=None, merchant_name=shop.name),
+    )
+    for key in candidates:
+        if key is not None and key in corrections:
+            assert corrections[key] in CATEGORIES, corrections[key]
+            return Verdict(corrections[key], f"correction:{key.partition(':')[0]}")
+    return None
+
+
+def _users_rule(row: _Row, shop: Merchant, rules: Sequence[Rule]) -> Rule | None:
+    if not rules:
+        return None
+    given = {
+        "counterpartName": row.name,
+        "merchantName": shop.name,
+        "purpose": row.purpose,
+        "text": " ".join(text for text in (row.name, shop.name, row.purpose) if text),
+        "counterpartIban": row.iban,
+        "counterpartCreditorId": row.creditor_id,
+        "counterpartMandateReference": row.mandate,
+    }
+    return first_rule(rules, {field: comparable(field, text) for field, text in given.items() if text})
+
+
+def _rows(rows: pl.DataFrame) -> Iterable[_Row]:
+    """The rows as Python values; words of the purpose are folded and split by Polars, all at once."""
+    prepared = rows.select(
+        is_credit=pl.col("amount") > 0,
+        name=_filled("merchant_name").fill_null(_filled("counterpart_name")),
+        iban=_filled("counterpart_iban"),
+        creditor_id=_filled("creditor_id"),
+        mandate=_filled("mandate_reference"),
+        purpose=_filled("purpose"),
+        words=folded(pl.col("purpose").fill_null(""))
+        .str.replace_all(r"['’`´]", "")
+        .str.replace_all(r"[^\p{L}\p{N}]+", " "),
+        **{
+            column: _filled(column)
+            for column in (
+                "bank_transaction_code",
+                "purpose_code",
+                "gvc",
+                "swift_code",
+                "mcc",
+                "bank_text",
+                "account_kind",
+            )
+        },
+    )
+    for is_credit, name, iban, creditor_id, mandate, purpose, words, *rest in prepared.iter_rows():
+        yield _Row(is_credit, name, iban, creditor_id, mandate, purpose, tuple(words.split()), *rest)
+
+
+def _filled(column: str) -> pl.Expr:
+    assert column in CLASSIFIABLE, column
+    text = pl.col(column).str.strip_chars()
+    return pl.when(text != "").then(text)

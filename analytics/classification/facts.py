@@ -1,0 +1,55 @@
+"""The tables in the folder `data`, read once: one fact a line, columns parted by tabs, `#` begins a comment."""
+
+from functools import cache
+from importlib.resources import files
+
+CATEGORIES = (
+    "GROCERIES",
+    "RENT",
+    "SALARY",
+    "TRANSPORT",
+    "SUBSCRIPTION",
+    "ENTERTAINMENT",
+    "TRANSFER",
+    "INSURANCE",
+    "HEALTH",
+    "DINING",
+    "SHOPPING",
+    "SAVINGS",
+    "OTHER",
+)
+"""The values of the category filter (interface 4.2)."""
+
+TYPES = (
+    "direct_debit",
+    "transfer",
+    "standing_order",
+    "cash_withdrawal",
+    "cash_deposit",
+    "card_payment",
+    "interest",
+    "fee",
+    "salary",
+    "other",
+)
+"""The normalized types (interface 2.4)."""
+
+
+@cache
+def table(name: str) -> tuple[tuple[str, ...], ...]:
+    """The lines of one table in their order, each as its columns."""
+    text = files("analytics.classification").joinpath("data", name).read_text(encoding="utf-8")
+    lines = (line.rstrip() for line in text.splitlines())
+    return tuple(tuple(line.split("\t")) for line in lines if line and not line.startswith("#"))
+
+
+@cache
+def words(name: str) -> tuple[str, ...]:
+    """A table of one column, or of lines of words."""
+    return tuple(word for columns in table(name) for word in " ".join(columns).split())
+
+
+def spread(codes: str) -> range:
+    """ "304-306" as 304, 305, 306; "304" as itself."""
+    first, _, last = codes.partition("-")
+    return range(int(first), int(last or first) + 1)

@@ -1,0 +1,34 @@
+"""Words that tell a category, by where they may be believed."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from analytics.classification.facts import CATEGORIES, table
+from analytics.classification.phrases import Found, Phrases
+
+STREETS = ("strasse", "str", "platz", "weg", "gasse", "allee", "ring", "straat", "laan", "plein", "gracht")
+DIGITS = "0123456789"
+
+
+class Keyword(NamedTuple):
+    """What a word tells, and where it counts (the head of `keywords.tsv` says what the scopes are)."""
+
+    category: str
+    scope: str
+
+
+def keywords_of(words: Sequence[str]) -> list[Found[Keyword]]:
+    """The keywords of a text; a street is named after the museum, it is none, and MIETE04 is a Miete."""
+    bare = [word.rstrip(DIGITS) or word for word in words]
+    return [hit for hit in KEYWORDS.all(bare) if not ("*" in hit.phrase and bare[hit.position].endswith(STREETS))]
+
+
+def trades_of(label_words: Sequence[str]) -> Iterator[Found[Keyword]]:
+    """The words of a shop's name that say what it sells."""
+    return (hit for hit in keywords_of(label_words) if hit.meaning.scope in ("name", "card"))
+
+
+KEYWORDS = Phrases(
+    (phrase, Keyword(value, scope)) for value, scope, phrases in table("keywords.tsv") for phrase in phrases.split(", ")
+)
+assert {keyword_category for keyword_category, _, _ in table("keywords.tsv")} <= set(CATEGORIES)

@@ -1,0 +1,254 @@
+"""The name a person would recognise: the shop behind intermediaries, slips and store numbers; none for people."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import dropwhile
+from typing import NamedTuple
+
+from analytics.classification.facts import table
+from analytics.classification.keywords import Keyword, trades_of
+from analytics.classification.persons import is_person
+from analytics.classification.phrases import Found, Phrases, words_of
+from analytics.classification.shop_names import (
+    before_number,
+    is_slip,
+    slip_text,
+    tidy,
+    without_reference,
+    without_words,
+)
+
+
+class Brand(NamedTuple):
+    """A known company or service and what people buy there."""
+
+    name: str
+    category: str
+    rule: str
+
+
+class Intermediary(NamedTuple):
+    """Who only carries a payment; `category` is what is behind it mostly."""
+
+    name: str
+    category: str
+
+
+class Merchant(NamedTuple):
+    """Who is behind a booking, as far as the texts tell."""
+
+    name: str | None
+    rule: str
+    brand: Brand | None
+    intermediary: Intermediary | None
+    label_words: tuple[str, ...]  # the folded words of the shop's name, what keywords look at
+    is_person: bool | None  # None: cannot be told
+
+
+SHOPPING_TYPES = {"card_payment", "direct_debit"}
+PAYMENT_TYPES = {"transfer", "standing_order"}
+OF_THE_BANK = {"interest", "fee", "cash_withdrawal", "cash_deposit"}
+INTERMEDIARY_WORDS_MAX = 4
+STARRED_LENGTH_MAX = 4  # "SP", "ZTL", "VIVA" are words of other names as well
+GLUED_BEHIND_LENGTH_MIN = 4
+GLUED_LENGTH_MIN = 6  # DISNEYPLUS, SPOTIFYP2B6A1: shorter stems begin too many other words
+NO_NAME = {"issuer", "unknown", "na", "unbekannt", "notprovided", "verschiedene", "nicht", "empfanger"}
+OTHER_SIDE = re.compile(  # banks without a field for the counterpart print it into the purpose
+    r"\b(?:auftraggeber|empf(?:ä|ae)nger|beg(?:ü|ue)nstigter|naam|donneur d'ordre|b(?:é|e)n(?:é|e)ficiaire|ordinante)"
+    r"\s*:\s*(\S[^:]{3,60})",
+    re.IGNORECASE,
+)
+TRANSFER_HEAD = re.compile(  # the bank's word in front of the name
+    r"^(?:vir(?:ement)?\b(?: (?:sepa|inst|instantan[eé]|re[cç]u|faveur|de|permanent))*|"
+    r"bonifico(?: sepa)?(?: a favore di)?|transferencia(?: (?:de|a favor de|a))?|bizum (?:a favor de|de|a)|"
+    r"mobilepay:?|vipps\b[*:]?|swish(?: till| fr[aå]n)?|"
+    r"(?:internet-|online-)?(?:ü|ue)berweisung)\s*",
+    re.IGNORECASE,
+)
+BEHIND_PATTERNS = (  # where PayPal, Klarna and their like name the shop in the purpose
+    re.compile(r"[Ee]inkauf bei\s+([^,;]{2,60})"),
+    re.compile(r"\bPP\s{0,3}\.\s{0,3}\d{2,6}\s{0,3}\.\s{0,3}PP\s{0,3}[/.]{0,3}\s{0,3}\.?\s{0,3}([^,;]{2,60})"),
+    re.compile(r"\b(?:purchase at|achat chez|aankoop bij|acquisto presso)\s+([^,;]{2,60})", re.IGNORECASE),
+)
+_LEGAL = (
+    "europe europa s a r l sarl et cie sca c bank ab publ gmbh ag nv n v ltd limited luxembourg inst xfer payments "
+    "payment services llc inc bv b"
+)
+LEGAL_WORDS = frozenset(_LEGAL.split())
+
+
+def merchant(name: str | None, purpose: str | None, purpose_words: Sequence[str], kind: str) -> Merchant:
+    """Who is behind a booking of type `kind` with this counterpart name and purpose."""
+    if name is None:
+        return _from_purpose(purpose or "", purpose_words, kind)
+    known = _from_label(name, kind)
+    if known.intermediary is not None and known.brand is None and known.name == known.intermediary.name:
+        return _behind(known, purpose or "", purpose_words)
+    if known.brand is None and kind in SHOPPING_TYPES:
+        brand = _brand(tuple(purpose_words), is_shop=False)
+        if brand is not None and known.is_person is not True and kind == "card_payment":
+            return known._replace(name=brand.name, rule=brand.rule, brand=brand)
+    return known
+
+
+def is_intermediary(name: str | None) -> bool:
+    """Whether a counterpart only carries payments for others; its ids and IBANs say nothing of a merchant."""
+    return name is not None and _intermediary(words_of(name), has_star="*" in name) is not None
+
+
+@lru_cache(maxsize=65_536)
+def _from_label(label: str, kind: str) -> Merchant:
+    label = without_reference(label.split("//")[0].split(" : ")[0].strip())
+    if is_slip(label):
+        label = slip_text(label)
+    label_words = words_of(label)
+    if kind in PAYMENT_TYPES and _is_named(label):
+        return Merchant(None, "person", None, None, label_words, True)
+    carrier = _intermediary(label_words, has_star="*" in label)
+    person: bool | None
+    intermediary: Intermediary | None
+    if carrier is not None:
+        intermediary, used = carrier
+        rest = [word for word in label_words[used:] if word not in LEGAL_WORDS]
+        if not rest:
+            return Merchant(intermediary.name, "intermediary", None, intermediary, (), False)
+        label = without_words(label, used)
+        label_words = words_of(label)
+        is_shop, person = True, False
+    else:
+        intermediary = None
+        person = is_person(label, label_words)
+        is_shop = kind in SHOPPING_TYPES
+        if kind in PAYMENT_TYPES | {"salary", "other"} and person:
+            return Merchant(None, "person", None, None, label_words, True)
+    brand = _brand(label_words, is_shop=is_shop) or (_glued(label_words) if intermediary is not None else None)
+    if brand is not None:
+        return Merchant(brand.name, brand.rule, brand, intermediary, label_words, False)
+    if kind in OF_THE_BANK or not label_words or set(label_words) <= NO_NAME:
+        return Merchant(None, "none", None, intermediary, label_words, person)
+    if not is_shop and person is None:
+        return Merchant(None, "none", None, None, label_words, None)
+    if person and kind != "card_payment":
+        return Merchant(None, "person", None, None, label_words, True)
+    return Merchant(
+        tidy(label), "counterpart", None, intermediary, label_words, person if kind != "card_payment" else False
+    )
+
+
+def _from_purpose(purpose: str, purpose_words: Sequence[str], kind: str) -> Merchant:
+    """A line without counterpart: the name, if any, stands in the purpose."""
+    all_words = tuple(purpose_words)
+    if kind in PAYMENT_TYPES and _is_named(purpose):
+        return Merchant(None, "person", None, None, all_words, True)
+    slip = slip_text(without_reference(purpose).split(" : ")[0]) if kind in (*SHOPPING_TYPES, "other") else ""
+    slip_words = tuple(dropwhile(_has_digit, words_of(slip)))  # the card's number comes first, then the shop
+    carrier = _intermediary(slip_words or all_words, has_star="*" in purpose)
+    if carrier is not None:
+        intermediary, _ = carrier
+        known = Merchant(intermediary.name, "intermediary", None, intermediary, (), False)
+        behind = _behind(known, purpose, purpose_words)
+        if behind.name != intermediary.name or "*" not in slip:
+            return behind
+        return _from_label(slip, "card_payment")  # PAYPAL *WOLLKISTE: the whole line is the label
+    brand = _brand(slip_words, is_shop=True) if slip_words else None
+    brand = brand or _brand(all_words, is_shop=False)
+    if brand is not None:
+        return Merchant(brand.name, brand.rule, brand, None, all_words, False)
+    if kind != "card_payment":
+        return Merchant(None, "none", None, None, all_words, False)
+    head = before_number(slip)
+    return Merchant(tidy(head) if head else None, "purpose" if head else "none", None, None, all_words, False)
+
+
+def _is_named(text: str) -> bool:
+    """Whether a line of the bank names a person, behind "Auftraggeber:" or behind the bank's own word."""
+    named = OTHER_SIDE.search(text)
+    label = named[1] if named else TRANSFER_HEAD.sub("", text)
+    return is_person(label, words_of(label)) is True
+
+
+def _has_digit(word: str) -> bool:
+    return any(letter.isdigit() for letter in word)
+
+
+def _behind(known: Merchant, purpose: str, purpose_words: Sequence[str]) -> Merchant:
+    """The shop behind an intermediary, from the purpose."""
+    for pattern in BEHIND_PATTERNS:
+        match = pattern.search(purpose)
+        shop_words = words_of(match[1]) if match else ()
+        if match and shop_words and _intermediary(shop_words, has_star=False) is None:
+            brand = _brand(shop_words, is_shop=True)
+            if brand is not None:
+                return known._replace(name=brand.name, rule=brand.rule, brand=brand, label_words=shop_words)
+            return known._replace(name=tidy(match[1]), rule="behind-intermediary", label_words=shop_words)
+    brand = _brand(tuple(purpose_words), is_shop=False)
+    if brand is not None and brand.name != known.name:
+        return known._replace(name=brand.name, rule=brand.rule, brand=brand)
+    return known
+
+
+def _intermediary(label_words: Sequence[str], *, has_star: bool) -> tuple[Intermediary, int] | None:
+    """The intermediary whose words begin the label, and how many words they are; short ones need a star (SQ *)."""
+    for size in range(min(INTERMEDIARY_WORDS_MAX, len(label_words)), 0, -1):
+        start = tuple(label_words[:size])
+        if start in INTERMEDIARIES and (has_star or sum(map(len, start)) > STARRED_LENGTH_MAX):
+            return INTERMEDIARIES[start], size
+    return None
+
+
+@lru_cache(maxsize=65_536)
+def _brand(label_words: tuple[str, ...], *, is_shop: bool) -> Brand | None:
+    """The brand of a shop's label is the first one, of a text the longest one, the earliest of equals.
+
+    A shop's trade may take a brand back: a BAECKEREI KLINGEL is a bakery whatever Klingel sells elsewhere, and an
+    ambiguous name counts only as the first word of a shop that names no other trade (SATURN APOTHEKE).
+    """
+    trades = list(trades_of(label_words)) if is_shop else []
+    best: tuple[int, Brand] | None = None
+    for hit in BRANDS.all(label_words):
+        brand, is_ambiguous = hit.meaning
+        if is_ambiguous and not (is_shop and hit.position == 0 and _agree(trades, brand)):
+            continue
+        if is_shop and hit.position > 0 and not _agree([trade for trade in trades if trade.position == 0], brand):
+            continue
+        if best is None or (hit.length > best[0] and not is_shop):
+            best = (hit.length, brand)
+    if best is None and is_shop:
+        return _glued(label_words, length_min=GLUED_LENGTH_MIN)
+    return best[1] if best else None
+
+
+def _agree(trades: Sequence[Found[Keyword]], brand: Brand) -> bool:
+    return all(trade.meaning.category == brand.category for trade in trades)
+
+
+def _glued(label_words: Sequence[str], *, length_min: int = 0) -> Brand | None:
+    """A brand that runs into other letters (EBAYO, IKEADEUTSCHLAN): only after an intermediary if it is short."""
+    word = label_words[0] if label_words else ""
+    lengths = range(len(word), max(length_min, GLUED_BEHIND_LENGTH_MIN) - 1, -1)
+    return next((GLUED[word[:length]] for length in lengths if word[:length] in GLUED), None)
+
+
+def _brands() -> list[tuple[str, tuple[Brand, bool]]]:
+    entries: list[tuple[str, tuple[Brand, bool]]] = []
+    for category, name, *aliases in table("brands.tsv"):
+        slug = "-".join(words_of(name))
+        brand = Brand(name, category, f"brand:{slug}")
+        for alias in aliases[0].split(", ") if aliases else [name]:
+            entries.append((alias.removeprefix("?"), (brand, alias.startswith("?"))))
+    return entries
+
+
+INTERMEDIARIES = {
+    words_of(alias): Intermediary(name, category)
+    for name, category, aliases in table("intermediaries.tsv")
+    for alias in aliases.split(", ")
+}
+_ENTRIES = _brands()
+BRANDS = Phrases(_ENTRIES)
+GLUED = {
+    "".join(words_of(alias)): brand
+    for alias, (brand, is_ambiguous) in _ENTRIES
+    if not is_ambiguous and len("".join(words_of(alias))) >= GLUED_BEHIND_LENGTH_MIN
+}

@@ -1,0 +1,160 @@
+"""What the user knows better: rules in a text file, and the memory of corrections. Both come before every table."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from analytics.classification.facts import CATEGORIES, TYPES
+from analytics.text import fold
+
+Operator = Literal["contains", "equals", "startswith"]
+OPERATORS: dict[str, Operator] = {"contains": "contains", "equals": "equals", "startswith": "startswith"}
+TEXT_FIELDS = ("counterpartName", "merchantName", "purpose", "text")
+KEY_FIELDS = ("counterpartIban", "counterpartCreditorId", "counterpartMandateReference")
+VALUE_LENGTH_MAX = 200
+RULES_MAX = 1_000
+
+
+class InvalidRule(ValueError):
+    """A line of a rules file cannot be used."""
+
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(f"line {line}: {reason}")
+        self.line = line
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """If `field` `operator` `value`, then the given category, merchant and type; what is None stays derived.
+
+    `field` is a name of the interface (counterpartName, merchantName, purpose, counterpartIban,
+    counterpartCreditorId, counterpartMandateReference) or "text", the first three together. Texts compare folded
+    (decision 9), keys without blanks and case. There are no regular expressions: nothing here can run away.
+    """
+
+    id: str
+    field: str
+    operator: Operator
+    value: str
+    category: str | None = None
+    merchant: str | None = None
+    type: str | None = None
+
+    def holds(self, values: Mapping[str, str]) -> bool:
+        """Whether the rule answers for a booking given as `comparable` values by field."""
+        text = values.get(self.field, "")
+        wanted = comparable(self.field, self.value)
+        if self.operator == "equals":
+            return text == wanted
+        return text.startswith(wanted) if self.operator == "startswith" else wanted in text
+
+
+def parse_rules(text: str) -> list[Rule]:
+    """Rules from JSON lines, in order; the first that holds wins. Blank lines and lines with `#` in front are skipped.
+
+    {"field": "counterpartName", "operator": "contains", "value": "Kita", "category": "OTHER", "merchant": "Kita"}
+
+    `id` may be given and is the line's number otherwise. Raises InvalidRule, which names the line.
+    """
+    rules: list[Rule] = []
+    seen: set[str] = set()
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        rule = _parsed(number, line)
+        if rule.id in seen:
+            raise InvalidRule(number, f"id {rule.id} is taken by an earlier line")
+        if len(rules) == RULES_MAX:
+            raise InvalidRule(number, f"more than {RULES_MAX} rules")
+        seen.add(rule.id)
+        rules.append(rule)
+    return rules
+
+
+def render_rules(rules: Sequence[Rule]) -> str:
+    """The text that `parse_rules` reads back as the same rules."""
+    return "".join(json.dumps(_as_json(rule), ensure_ascii=False) + "\n" for rule in rules)
+
+
+def first_rule(rules: Sequence[Rule], values: Mapping[str, str]) -> Rule | None:
+    """The first rule that holds for a booking given as `comparable` values by field."""
+    return next((rule for rule in rules if rule.holds(values)), None)
+
+
+def comparable(field: str, value: str) -> str:
+    """The form in which a field is compared: texts folded, keys compact and in capitals."""
+    return "".join(value.split()).upper() if field in KEY_FIELDS else " ".join(fold(value).split())
+
+
+def correction_key(*, creditor_id: str | None, counterpart_iban: str | None, merchant_name: str | None) -> str | None:
+    """Under what a correction of one booking is remembered: creditor id, else counterpart IBAN, else merchant.
+
+    Pass None for id and IBAN of a payment intermediary: they stand for a thousand shops
+    (`analytics.classification.merchants.is_intermediary`).
+    """
+    if creditor_id:
+        return f"creditor:{comparable('counterpartCreditorId', creditor_id)}"
+    if counterpart_iban:
+        return f"iban:{comparable('counterpartIban', counterpart_iban)}"
+    return f"merchant:{comparable('merchantName', merchant_name)}" if merchant_name else None
+
+
+def _parsed(number: int, line: str) -> Rule:
+    try:
+        given: object = json.loads(line)
+    except (ValueError, RecursionError):
+        raise InvalidRule(number, "not a JSON object") from None
+    if not isinstance(given, dict):
+        raise InvalidRule(number, "not a JSON object")
+    known = ("id", "field", "operator", "value", "category", "merchant", "type")
+    if unknown := [key for key in given if key not in known]:
+        raise InvalidRule(number, f"unknown key {unknown[0]!r}; allowed are {', '.join(known)}")
+    texts = {key: _text(number, key, value) for key, value in given.items() if value is not None}
+    field, operator, value = (texts.get(key) for key in ("field", "operator", "value"))
+    if field not in TEXT_FIELDS + KEY_FIELDS:
+        raise InvalidRule(number, f"field must be one of {', '.join(TEXT_FIELDS + KEY_FIELDS)}")
+    if operator not in OPERATORS:
+        raise InvalidRule(number, f"operator must be one of {', '.join(OPERATORS)}")
+    if value is None or not comparable(field, value):
+        raise InvalidRule(number, "value must not be empty")
+    if len(value) > VALUE_LENGTH_MAX:
+        raise InvalidRule(number, f"value is longer than {VALUE_LENGTH_MAX} characters")
+    category, merchant, kind = (texts.get(key) for key in ("category", "merchant", "type"))
+    if category is not None and category not in CATEGORIES:
+        raise InvalidRule(number, f"category must be one of {', '.join(CATEGORIES)}")
+    if kind is not None and kind not in TYPES:
+        raise InvalidRule(number, f"type must be one of {', '.join(TYPES)}")
+    if category is None and merchant is None and kind is None:
+        raise InvalidRule(number, "nothing to do: give category, merchant or type")
+    return Rule(
+        id=texts.get("id", str(number)),
+        field=field,
+        operator=OPERATORS[operator],
+        value=value,
+        category=category,
+        merchant=merchant,
+        type=kind,
+    )
+
+
+def _text(number: int, key: str, value: object) -> str:
+    if key == "id" and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str):
+        raise InvalidRule(number, f"{key} must be a text")
+    return value
+
+
+def _as_json(rule: Rule) -> dict[str, str]:
+    values = {
+        "id": rule.id,
+        "field": rule.field,
+        "operator": rule.operator,
+        "value": rule.value,
+        "category": rule.category,
+        "merchant": rule.merchant,
+        "type": rule.type,
+    }
+    return {key: value for key, value in values.items() if value is not None}

@@ -1,0 +1,116 @@
+"""Writing a shop's name as a person would: without slip noise, store numbers, legal form and shouting."""
+
+import re
+
+from analytics.classification.phrases import split_words
+from analytics.text import fold
+
+NAME_LENGTH_MAX = 60
+SLIP_NOISE = re.compile(  # what surrounds the shop's name on card slips
+    r"\bp[oô]s\s+[\d.,]+\s+[a-z]{2}\b|"
+    r"\b(?:kartenzahlung|karteneinsatz|girocard|visa debit|visa|mastercard|maestro|debitkarte|debit card|"
+    r"card payment(?: to)?|recurring payment authorized on|pos withdrawal|check card|"
+    r"card purchase|checkcard|(?:visa/)?dankort(?:-nota)?|varek[jø]+p|kortk[øöo]+[pb]|korttiosto|platba kartou|"
+    r"facture carte(?: du \d+)?|paiement cb|cb|compra tarj\.?|pago en|tarj\.?|pagamento(?: pos)?|"
+    r"kauf/dienstleistung(?: vom)?|karten nr\.? \S+|"
+    r"purchase authorized on|pos purchase|pos debit|pos|bea|betaalpas|debit|purchase|apple pay|"
+    r"google pay|contactless|bancontact|paiement(?: par)? carte|carte|achat cb|ec|lastschrift|debitk|nr:?\S*)\b[:,.]?|"
+    r"\b\d{1,4}[./-]\d{1,2}[./-]\d{0,4}\S*|\b\d{1,2}[:.]\d{2}(?:[:.]\d{2})?\b|\b\d+,\d\d\b|\bk\d\b",
+    re.IGNORECASE,
+)
+SLIP_HEAD = re.compile(
+    r"(?:kartenzahlung|karteneinsatz|girocard|visa (?:debit|purchase)|debit card|card (?:payment|purchase)|check ?card|"
+    r"(?:recurring )?(?:payment|purchase) authorized|pos(?: debit| purchase)?\s|debit purchase|purchase\s|bea\b|"
+    r"betaalpas|"
+    r"paiement|facture carte|achat cb|cb\s|carte\s|pagamento|pago|compra\s|contactless|point of sale|"
+    r"(?:visa/)?dankort|varek|korttiosto|platba kartou)",
+    re.IGNORECASE,
+)
+LEGAL_TAIL = re.compile(
+    r"[\s,]+(?:gmbh\s*(?:&|und|\+)\s*co\.?\s*kg(?:aa)?|gmbh|mbh|ag|kg|kgaa|se|ohg|ug(?:\s*\(haftungsbeschränkt\))?|e\.?\s?v\.?|eg|"
+    r"b\.?v\.?|n\.?v\.?|ltd\.?|limited|plc|inc\.?|llc|s\.?a\.?r\.?l\.?|s\.?a\.?s\.?|s\.?a\.?|s\.?r\.?l\.?|s\.?p\.?a\.?|oy|ab)\.?$",
+    re.IGNORECASE,
+)
+SMALL_WORDS = {
+    "am",
+    "an",
+    "and",
+    "auf",
+    "bei",
+    "beim",
+    "das",
+    "de",
+    "den",
+    "der",
+    "des",
+    "die",
+    "du",
+    "et",
+    "for",
+    "im",
+    "in",
+}
+SMALL_WORDS |= {"la", "le", "les", "of", "the", "to", "und", "van", "vom", "von", "zu", "zum", "zur", "&"}
+
+
+_GREETING = re.compile(r"\s+(?:sagt danke|dankt)\b.*$", re.IGNORECASE)
+_STATES = (
+    "AL|AK|AZ|AR|CA|CO|CT|DC|DE|FL|GA|HI|ID|IL|IN|IA|KS|KY|LA|ME|MD|MA|MI|MN|MS|MO|MT|NE|NV|NH|NJ|NM|NY|NC|ND|OH|OK|OR|"
+    "PA|RI|SC|SD|TN|TX|UT|VT|VA|WA|WV|WI|WY"
+)
+_COUNTRY = re.compile(rf"\s+(?:NLD|DEU|AUT|CHE|GBR|BEL|FRA|LUX|USA|(?:{_STATES})(?: \d{{2,5}})?)$")
+
+
+_REFERENCE = re.compile(r"^[A-Z]?\d{4,}\s+(?=[A-Z])")  # D5438 SQ *BLUE DOOR: the card's number before the shop
+
+
+def without_reference(label: str) -> str:
+    """A label without the card or terminal number in front of it."""
+    return _REFERENCE.sub("", label)
+
+
+def is_slip(label: str) -> bool:
+    """Whether a name is a whole card slip: "CHECKCARD 0105 SHELL OIL 57442", "CARD PAYMENT TO TESCO"."""
+    return SLIP_HEAD.match(label) is not None
+
+
+def slip_text(purpose: str) -> str:
+    """What is left of a card slip when card, terminal, dates, times and amounts are taken out."""
+    return " ".join(SLIP_NOISE.sub(" ", purpose.split("//")[0]).split())
+
+
+def tidy(label: str) -> str:
+    """A shop's name without store numbers and legal form, in mixed case, of bounded length."""
+    text = re.sub(r"[*_|]+", " ", label).strip(" .,;:-/")
+    text = _COUNTRY.sub("", _GREETING.sub("", text))
+    text = re.sub(r"\s+(?=\S*\d\S*\d)\S{4,}.*$", "", text)  # 65705220764, 11O0XTUL and all after it
+    text = LEGAL_TAIL.sub("", " ".join(text.split())).strip(" .,;:-/")
+    if text.isupper() or text.islower():
+        text = " ".join(_cased(word, index) for index, word in enumerate(text.lower().split()))
+    return text[:NAME_LENGTH_MAX].strip()
+
+
+def _cased(word: str, index: int) -> str:
+    if index and word in SMALL_WORDS:
+        return word
+    return "-".join(part[:1].upper() + part[1:] for part in word.split("-"))
+
+
+def before_number(text: str) -> str:
+    """The words before the first one with a digit: a slip's shop stands before terminal, date and card numbers."""
+    kept: list[str] = []
+    for word in text.replace(",", " ").split():
+        if any(c.isdigit() for c in word):
+            if kept:
+                break
+            continue
+        kept.append(word)
+    return " ".join(kept[:5])
+
+
+def without_words(label: str, count: int) -> str:
+    """The label after its first `count` folded words."""
+    for cut in range(1, len(label) + 1):
+        if len(split_words(fold(label[:cut]))) >= count and (cut == len(label) or not label[cut].isalnum()):
+            return label[cut:].lstrip(" *_.-:/")
+    return label

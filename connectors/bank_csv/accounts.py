@@ -1,0 +1,55 @@
+"""One account of a CSV file while it is read: its bookings that wait, and what its rows say of its balance."""
+
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+
+from connectors.bank_csv.around_the_table import Metadata
+from connectors.bank_csv.rows import Booking
+from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
+
+
+@dataclass(slots=True)
+class AccountBlock:
+    """One account of the file and what its rows say of its balance."""
+
+    record: AccountRecord
+    held: list[TransactionRecord] = field(default_factory=list)
+    first: tuple[date, Decimal, Decimal] | None = None  # day, balance, amount
+    last: tuple[date, Decimal, Decimal] | None = None
+    downwards: int = 0  # pairs of rows that fit if the newest comes first
+    upwards: int = 0
+    newest: date = date.min
+
+    def take(self, booking: Booking) -> None:
+        record = booking.record
+        if record.status == "booked":
+            self.newest = max(self.newest, record.booking_date)
+        if booking.balance is None or record.status == "pending":
+            return
+        entry = (record.booking_date, booking.balance, record.amount)
+        if self.last is None:
+            self.first = entry
+        else:
+            self.downwards += self.last[1] - self.last[2] == booking.balance
+            self.upwards += self.last[1] + record.amount == booking.balance
+        self.last = entry
+
+    def statement(self, metadata: Metadata | None) -> StatementRecord:
+        """Closing and opening: from the file's own lines, else from the running balance of newest and oldest row."""
+        opening = closing = None
+        day = self.newest if self.newest > date.min else None
+        if self.first and self.last:
+            is_newest_first = self.downwards > self.upwards or (
+                self.downwards == self.upwards and self.first[0] > self.last[0]
+            )
+            newest, oldest = (self.first, self.last) if is_newest_first else (self.last, self.first)
+            closing, opening, day = newest[1], oldest[1] - oldest[2], newest[0]
+        if metadata and metadata.closing is not None:
+            if closing is not None and closing != metadata.closing:
+                opening = None  # the file's balance is of another moment than its rows
+            closing = metadata.closing
+            day = metadata.closing_date or metadata.dated or day
+        if metadata and metadata.opening is not None:
+            opening = metadata.opening
+        return StatementRecord(opening=opening, closing=closing, closing_date=day if closing is not None else None)

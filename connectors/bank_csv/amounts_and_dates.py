@@ -1,0 +1,189 @@
+"""Amounts and dates as bank CSV files write them, and which of the ways of writing them a column uses."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date
+from decimal import Decimal
+
+from connectors.bank_csv.profiles import Mark
+from connectors.text import day_or_month_end, parse_amount
+
+_PLAIN = re.compile(r"[+-]?[0-9]{1,13}(?:[.,][0-9]{1,2})?")
+_NUMBER = re.compile(r"([^0-9.,]{0,12}?)([.,]?[0-9](?:[0-9.,'’\s]*[0-9])?[.,]?)([^0-9]{0,12})")
+_SIGNS = r"[-+−–()\s\u00a0*]*"
+_AFFIX = re.compile(rf"{_SIGNS}(?:(?:[A-Z]{{3}}|[$€£¥₹]|zł|Kč|kr|Ft|Fr|Rs|[SHDC]|DR|CR){_SIGNS}){{0,2}}")
+_CODE = re.compile(r"(?<![A-Z])[A-Z]{3}(?![A-Z])")
+_SYMBOLS = {"€": "EUR", "£": "GBP", "zł": "PLN", "Kč": "CZK", "₹": "INR"}  # "$" and "kr" name several currencies
+
+_MONTHS = {
+    "jan": 1, "ene": 1, "gen": 1, "sty": 1, "feb": 2, "fev": 2, "lut": 2, "mar": 3, "mrz": 3, "maa": 3, "mrt": 3,
+    "mae": 3, "apr": 4, "abr": 4, "avr": 4, "kwi": 4, "may": 5, "mai": 5, "mei": 5, "maj": 5, "mag": 5, "jun": 6,
+    "juin": 6, "giu": 6, "cze": 6, "jul": 7, "juil": 7, "lug": 7, "lip": 7, "aug": 8, "ago": 8, "aou": 8, "sie": 8,
+    "sep": 9, "set": 9, "wrz": 9, "oct": 10, "okt": 10, "ott": 10, "out": 10, "paz": 10, "nov": 11, "lis": 11,
+    "dec": 12, "dez": 12, "dic": 12, "des": 12, "gru": 12,
+}  # fmt: skip
+_TOKEN = re.compile(r"YYYY|YY|MMM|MM|DD|\s+|.")
+_TIME = r"(?:\.?[\sT,/-]+\(?\d{1,2}[:.]\d{2}.*|T.*|\.)?"  # what may follow a date: a time of day, never used
+FORMATS = (
+    "YYYY-MM-DD", "DD.MM.YYYY", "DD.MM.YY", "YYYY/MM/DD", "YYYY.MM.DD", "YYYYMMDD", "DD/MM/YYYY", "MM/DD/YYYY",
+    "DD/MM/YY", "MM/DD/YY", "DD-MM-YYYY", "MM-DD-YYYY", "DD-MM-YY", "DD MMM YYYY", "DD MMM YY", "DD-MMM-YYYY",
+    "DD-MMM-YY", "MMM DD, YYYY", "MMM DD YYYY", "YYYY MM DD", "DD/MMM/YYYY", "DD. MMM YYYY",
+)  # fmt: skip
+
+
+def read_amount(text: str, mark: Mark) -> tuple[Decimal, str | None]:
+    """The signed amount and the currency written beside it. `ValueError` when it cannot be read.
+
+    The sign may stand before or behind, as brackets, or as S/H, D/C, DR/CR. A lone mark that is not `mark` counts as
+    the decimal one unless it can group thousands (1.450, not 5000.001): some banks mix both in one file (DKB).
+    """
+    text = text.strip()
+    if _PLAIN.fullmatch(text) and (mark in text or ("." not in text and "," not in text)):
+        return Decimal(text.replace(",", ".")), None
+    match = _NUMBER.fullmatch(text)
+    if match is None or not _AFFIX.fullmatch(match[1]) or not _AFFIX.fullmatch(match[3]):
+        raise ValueError("not an amount")
+    before, number, after = match.groups()
+    other: Mark = "," if mark == "." else "."
+    if mark not in number and number.count(other) == 1:
+        before_mark, after_mark = number.split(other)
+        if len(after_mark) != 3 or len(before_mark) > 3:
+            mark = other
+    amount = parse_amount(number, mark)
+    words = set(re.findall(r"[A-Z]{1,2}(?![A-Za-z])", after)) if after else set()
+    is_negative = any(sign in before + after for sign in "-−–(") or bool(words & {"S", "D", "DR"})
+    return (-amount if is_negative else amount), currency_in(before + after)
+
+
+def currency_in(text: str) -> str | None:
+    """The ISO code or the unambiguous sign of a currency in a text."""
+    if found := _CODE.search(text):
+        return found[0]
+    return next((code for symbol, code in _SYMBOLS.items() if symbol in text), None)
+
+
+def decimal_mark(samples: Iterable[str]) -> Mark | None:
+    """The decimal mark that these amounts use; None when they leave it open. `ValueError` when they disagree."""
+    found: set[Mark] = set()
+    for sample in samples:
+        number = re.sub(r"[^0-9.,]", "", sample).strip(".,")
+        comma, point = number.rfind(","), number.rfind(".")
+        if comma < 0 and point < 0:
+            continue
+        last: Mark = "," if comma > point else "."
+        other: Mark = "." if last == "," else ","
+        if number.count(last) > 1:
+            found.add(other)
+        elif min(comma, point) >= 0 or len(number) - number.rfind(last) != 4:
+            found.add(last)
+    if len(found) > 1:
+        raise ValueError("two decimal marks")
+    return found.pop() if found else None
+
+
+def date_reader(formats: Sequence[str]) -> Callable[[str], date]:
+    """A function from text to calendar day for these formats; a time behind the day is passed over.
+
+    Two-digit years are 1980 to 2079. The function raises `ValueError` for anything else and remembers its answers.
+    """
+    patterns = [re.compile(_pattern(text)) for text in formats]
+    known: dict[str, date] = {}
+
+    def read(text: str) -> date:
+        if (day := known.get(text)) is not None:
+            return day
+        stripped = text.strip()
+        for pattern in patterns:
+            if match := pattern.fullmatch(stripped):
+                day = _day(match)
+                if len(known) < 65536:
+                    known[text] = day
+                return day
+        raise ValueError("not a date of this format")
+
+    return read
+
+
+def fitting_formats(formats: Sequence[str], samples: Sequence[str]) -> list[str]:
+    """The formats that all samples fit, without those that swap day and month of another.
+
+    Where both ways fit, the order of the rows decides. `ValueError` when even that leaves it open.
+    """
+    fitting = date_formats(samples, formats)
+    doubtful = [text for text in fitting if text[:2] in ("DD", "MM") and text[2] != "."]
+    swapped = {text for text in doubtful if text.startswith("MM")}
+    if not swapped or len(swapped) == len(doubtful) or all(map(_is_same_both_ways, samples)):
+        return fitting[:1] if swapped else fitting
+    ordered = [text for text in doubtful if _is_ordered([date_reader((text,))(cell) for cell in samples])]
+    if len(ordered) != 1:
+        raise ValueError("day and month cannot be told apart")
+    return ordered
+
+
+def _is_same_both_ways(text: str) -> bool:
+    parts = re.split("[-/]", text)
+    return len(parts) > 1 and parts[0].zfill(2) == parts[1].zfill(2)
+
+
+def _is_ordered(days: Sequence[date]) -> bool:
+    return list(days) == sorted(days) or list(days) == sorted(days, reverse=True)
+
+
+def date_formats(samples: Sequence[str], formats: Sequence[str] = FORMATS) -> list[str]:
+    """The formats that all of these texts fit, the likeliest first."""
+    fitting = []
+    for text in formats:
+        pattern = re.compile(_pattern(text))
+        days = []
+        for sample in samples:
+            match = pattern.fullmatch(sample.strip())
+            try:
+                days.append(_day(match) if match else None)
+            except ValueError:
+                days.append(None)
+            if days[-1] is None:
+                break
+        else:
+            fitting.append(text)
+    return fitting
+
+
+def _pattern(text: str) -> str:
+    is_packed = text.isalpha()
+    parts = []
+    for part in _TOKEN.findall(text):
+        if part == "YYYY":
+            parts.append(r"(?P<year>[0-9]{4})")
+        elif part == "YY":
+            parts.append(r"(?P<year>[0-9]{2})")
+        elif part == "MMM":
+            parts.append(r"(?P<name>[^\W\d_]{3,12})\.?")
+        elif part == "MM":
+            parts.append(r"(?P<month>[0-9]{2})" if is_packed else r"(?P<month>[0-9]{1,2})")
+        elif part == "DD":
+            parts.append(r"(?P<day>[0-9]{2})" if is_packed else r"(?P<day>[0-9]{1,2})")
+        else:
+            parts.append(r"[\s\u00a0]+" if part.isspace() else re.escape(part))
+    return "".join(parts) + _TIME
+
+
+def _day(match: re.Match[str]) -> date:
+    groups = match.groupdict()
+    year = int(groups["year"])
+    if len(groups["year"]) == 2:
+        year += 2000 if year < 80 else 1900
+    if not 1900 <= year <= 2199:
+        raise ValueError("a year no booking has")
+    month = int(groups["month"]) if groups.get("month") else _month(groups["name"])
+    if not 1 <= month <= 12:
+        raise ValueError("not a month")
+    return day_or_month_end(year, month, int(groups["day"]))
+
+
+def _month(name: str) -> int:
+    letters = unicodedata.normalize("NFKD", name.casefold()).encode("ascii", "ignore").decode()
+    month = _MONTHS.get(letters[:4]) or _MONTHS.get(letters[:3])
+    if month is None:
+        raise ValueError("not a month")
+    return month

@@ -1,0 +1,139 @@
+"""What stands above and below the table: account, currency, balances and their day."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+
+from connectors.bank_csv.amounts_and_dates import FORMATS, currency_in, date_reader, read_amount
+from connectors.bank_csv.cell_kinds import kinds
+from connectors.bank_csv.profiles import Mark, plain
+from connectors.bank_csv.vocabulary import CLOSING_WORDS, OPENING_WORDS, label_kind
+from connectors.card_numbers import hidden_card_number
+from connectors.text import clean, compact_iban
+from storage.importing.records import AccountKind
+
+_IBAN = re.compile(r"\b[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]){11,30}\b")
+_DAY = re.compile(r"[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2,4}|[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_KINDS: tuple[tuple[str, AccountKind], ...] = (
+    ("tagesgeld", "savings"), ("extra-konto", "savings"), ("sparkonto", "savings"), ("savings", "savings"),
+    ("kreditkarte", "credit_card"), ("credit card", "credit_card"), ("visa", "credit_card"),
+    ("mastercard", "credit_card"), ("giro", "checking"), ("depot", "securities"),
+)  # fmt: skip
+_WORD_MAX = 30
+_read_any_day = date_reader(FORMATS)
+
+
+@dataclass(slots=True)
+class Metadata:
+    """Of one table; None where the file says nothing."""
+
+    account: str | None = None
+    iban: str | None = None
+    name: str | None = None
+    currency: str | None = None
+    opening: Decimal | None = None
+    closing: Decimal | None = None
+    closing_date: date | None = None
+    dated: date | None = None  # when the file was made or where its period ends
+    read_day: Callable[[str], date] = _read_any_day
+
+    def take(self, row: Sequence[str], mark: Mark) -> str | None:
+        """Learn from a row that is not a booking; the kind of its first label, if it has a known one."""
+        first = None
+        for index, cell in enumerate(row):
+            label, _, behind = cell.partition(":")
+            kind = label_kind(label)
+            values = [value for value in (behind, *row[index + 1 :]) if value.strip()]
+            if kind is None and index == 0 and values and compact_iban(values[0]):
+                kind = "account"
+            if kind:
+                self._learn(kind, label, values, mark)
+                first = first or kind
+                if kind in ("opening", "closing"):
+                    break
+        return first
+
+    def take_table(self, labels: Sequence[str], values: Sequence[str], mark: Mark) -> None:
+        """Learn from a row of values below a row of labels, as Sparda banks write account and balance."""
+        known = [label_kind(label) for label in labels]
+        has_figures = any(character.isdigit() for label in labels for character in label)
+        if len(labels) > 2 and not has_figures and {"account", "closing"} <= set(known):
+            for label, value in zip(labels, values, strict=True):
+                self.take((label, value), mark)
+
+    def take_total(self, texts: Iterable[str | None], amount: Decimal | None, day: date | None) -> bool:
+        """Learn from a row inside the table whose whole text says that it is a balance and not a booking."""
+        words = {plain(text).rstrip(" :") for text in texts if text and len(text) < _WORD_MAX}
+        if not words:
+            return False
+        if words & OPENING_WORDS:
+            self.opening = amount if self.opening is None else self.opening
+            return True
+        if words & CLOSING_WORDS:
+            if self.closing is None:
+                self.closing, self.closing_date = amount, day
+            return True
+        return False
+
+    def kind(self) -> AccountKind | None:
+        """The kind of account that its name tells."""
+        name = plain(self.name or "")
+        return next((kind for word, kind in _KINDS if word in name), None)
+
+    def _learn(self, kind: str, label: str, values: list[str], mark: Mark) -> None:
+        if kind in ("opening", "closing"):
+            self._learn_balance(kind, label, values, mark)
+        elif kind == "currency" and values:
+            self.currency = self.currency or currency_in(values[0])
+        elif kind == "account_name":
+            title = " ".join(label.split()[1:]) if plain(label).startswith("umsatze") else ""
+            self.name = self.name or clean(title or (values[0] if values else None))
+        elif kind == "account":
+            self._learn_account(label, values)
+        elif kind == "dated":
+            self.dated = self._day_in(" ".join([label, *values])) or self.dated
+
+    def _learn_balance(self, kind: str, label: str, values: list[str], mark: Mark) -> None:
+        amount = None
+        for value in values:
+            if "amount" in kinds(value) and "date" not in kinds(value) and amount is None:
+                try:
+                    amount, currency = read_amount(value, mark)
+                except ValueError:
+                    continue  # a label may stand beside anything; only a balance that can be read counts
+                self.currency = self.currency or currency
+            elif "currency" in kinds(value):
+                self.currency = self.currency or value.strip()
+        if amount is None:
+            return
+        if kind == "opening":
+            self.opening = amount
+        else:
+            self.closing = amount
+            self.closing_date = self._day_in(" ".join([label, *values])) or self.closing_date
+
+    def _learn_account(self, label: str, values: list[str]) -> None:
+        for value in values:
+            if match := _IBAN.search(value):
+                self.iban = self.iban or compact_iban(match[0])
+                rest = value.replace(match[0], "").strip(" /-")
+                self.name = self.name or clean(rest) or (clean(label) if "iban" not in plain(label) else None)
+                return
+        for value in values:
+            if sum(character.isdigit() for character in value) >= 4 and not _DAY.search(value):
+                number, _, name = value.partition(" / ")
+                self.account = self.account or clean(hidden_card_number(number))
+                self.name = self.name or clean(name)
+                return
+            self.name = self.name or clean(value)
+
+    def _day_in(self, text: str) -> date | None:
+        for found in reversed(_DAY.findall(text)):
+            for read in (self.read_day, _read_any_day):
+                try:
+                    return read(found)
+                except ValueError:
+                    continue
+        return None

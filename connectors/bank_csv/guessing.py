@@ -1,0 +1,236 @@
+"""The last resort for an unknown layout: columns known by words or content, only where there is no doubt."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from connectors.bank_csv.amounts_and_dates import (
+    FORMATS,
+    currency_in,
+    date_formats,
+    decimal_mark,
+    fitting_formats,
+    read_amount,
+)
+from connectors.bank_csv.cell_kinds import is_booking, kinds
+from connectors.bank_csv.profiles import JOINED, Mark, Profile, plain
+from connectors.bank_csv.vocabulary import (
+    CREDIT_WORDS,
+    DEBIT_WORDS,
+    PENDING_WORDS,
+    SKIP_WORDS,
+    column_currency,
+    column_field,
+    label_kind,
+)
+from connectors.connector import UnsupportedFile
+
+Row = Sequence[str]
+_SAMPLE_ROWS = 400
+_HINT = "A profile of your own can say it: docs/csv-profiles.md."
+
+
+def generic_layout(header: Row, rows: Sequence[Row], preamble: Sequence[Row], delimiter: str) -> tuple[Profile, str]:
+    """A profile made from the words of a header row, and what was recognised; UnsupportedFile with the reason."""
+    fields = _fields(header)
+    if "date" not in fields and "value_date" in fields:
+        fields["date"] = fields.pop("value_date")
+    data = [row for row in rows[:_SAMPLE_ROWS] if sum(1 for cell in row if cell.strip()) > 1]
+    if "date" not in fields:
+        raise UnsupportedFile(f"The CSV layout is unknown: no column is recognised as the booking date. {_HINT}")
+    if "amount" in fields and "debit" in fields and "credit" in fields:
+        del fields["debit"], fields["credit"]  # the signed column says the same in one
+    if "amount" in fields:
+        fields.pop("debit", None)
+        fields.pop("credit", None)
+    elif not ("debit" in fields and "credit" in fields):
+        raise UnsupportedFile(f"The CSV layout is unknown: no column is recognised as the amount. {_HINT}")
+    debit_words, credit_words = _indicator(fields, header, data)
+    amounts = [
+        cell
+        for field in ("amount", "debit", "credit")
+        for cell in _cells(fields.get(field, ()), header, data)
+        if "amount" in kinds(cell)
+    ]
+    mark = _mark(amounts, delimiter)
+    dates = [cell for cell in _cells(fields["date"], header, data) if any(character.isdigit() for character in cell)]
+    formats = _formats([cell for cell in dates if "date" in kinds(cell)])
+    if dates and not formats:
+        raise UnsupportedFile(f"The CSV layout is unknown: the dates have no known format. {_HINT}")
+    profile = Profile(
+        name="generic",
+        columns=fields,
+        header=tuple((plain(name),) for name in header if name.strip()),
+        date=tuple(formats or ("YYYY-MM-DD",)),
+        decimal=mark,
+        currency=_currency(header, preamble),
+        debit_words=debit_words,
+        credit_words=credit_words,
+        pending={fields["status"][0]: tuple(PENDING_WORDS)} if "status" in fields else {},
+        skip={fields["status"][0]: tuple(SKIP_WORDS)} if "status" in fields else {},
+        is_account_per_currency="currency" in fields and "account" not in fields and _is_mixed(fields, header, data),
+    )
+    return profile, f'its words name {", ".join(sorted(fields))}; dates are {profile.date[0]}, decimals "{mark}"'
+
+
+def generic_shape(rows: Sequence[Row]) -> tuple[Profile, int, str] | None:
+    """A profile for a file without header whose columns can only be read in one way; None when there is doubt."""
+    start = next((index for index, row in enumerate(rows[:40]) if is_booking(row)), None)
+    if start is None:
+        return None
+    data = [row for row in rows[start : start + _SAMPLE_ROWS] if is_booking(row)]
+    width = max(map(len, data))
+    if any(len(row) != len(data[0]) for row in data) or len(data) * 2 < len([row for row in rows[start:] if row]):
+        return None
+    columns = [[row[index] for row in data] for index in range(width)]
+    all_kinds = [set.intersection(*(kinds(cell) for cell in column)) for column in columns]
+    dates = [index for index, found in enumerate(all_kinds) if "date" in found]
+    amounts = [
+        index
+        for index, found in enumerate(all_kinds)
+        if "amount" in found and "date" not in found and any(mark in cell for cell in columns[index] for mark in ",.-+")
+    ]
+    if not dates or not 1 <= len(amounts) <= 2:
+        return None
+    if any(_is_amount_at_times(columns[index]) for index in range(width) if index not in (*dates, *amounts)):
+        return None  # the amount may be the column that is not filled in every row
+    formats = _formats(columns[dates[0]])
+    mark = _mark([cell for index in amounts for cell in columns[index]], "")
+    if not formats:
+        return None
+    if len(amounts) == 2 and not _is_balance(columns[amounts[0]], columns[amounts[1]], mark):
+        return None
+    fields: dict[str, tuple[str, ...]] = {"date": (f"@{dates[0] + 1}",), "amount": (f"@{amounts[0] + 1}",)}
+    if len(amounts) == 2:
+        fields["balance"] = (f"@{amounts[1] + 1}",)
+    if len(dates) == 2:
+        fields["value_date"] = (f"@{dates[1] + 1}",)
+    texts: list[str] = []
+    debit_words: tuple[str, ...] = ()
+    credit_words: tuple[str, ...] = ()
+    for index, found in enumerate(all_kinds):
+        words = {plain(cell) for cell in columns[index]}
+        if index in dates or index in amounts:
+            continue
+        if words <= DEBIT_WORDS | CREDIT_WORDS and words & DEBIT_WORDS and "indicator" not in fields:
+            fields["indicator"] = (f"@{index + 1}",)
+            debit_words, credit_words = tuple(sorted(words & DEBIT_WORDS)), tuple(sorted(words & CREDIT_WORDS))
+        elif "currency" in found and len(set(columns[index])) == 1 and "currency" not in fields:
+            fields["currency"] = (f"@{index + 1}",)
+        elif any(character.isalpha() for cell in columns[index] for character in cell):
+            texts.append(f"@{index + 1}")
+    if texts:
+        fields["purpose"] = tuple(texts)
+    profile = Profile(
+        name="generic", columns=fields, shape=("any",) * width, date=tuple(formats), decimal=mark,
+        debit_words=debit_words, credit_words=credit_words,
+    )  # fmt: skip
+    return (
+        profile,
+        start,
+        f"no header; column {dates[0] + 1} can only be the date and column {amounts[0] + 1} the amount",
+    )
+
+
+def _fields(header: Row) -> dict[str, tuple[str, ...]]:
+    """field -> columns. Two columns for one field: the first counts, texts are joined, doubtful amounts are refused."""
+    fields: dict[str, tuple[str, ...]] = {}
+    seen: dict[str, int] = {}
+    for cell in header:
+        name = plain(cell)
+        seen[name] = seen.get(name, 0) + 1
+        reference = name if seen[name] == 1 else f"{name}#{seen[name]}"
+        field = column_field(cell)
+        if field is None:
+            continue
+        if field not in fields:
+            fields[field] = (reference,)
+        elif field in JOINED:
+            fields[field] += (reference,)
+        elif field == "date":
+            fields.setdefault("value_date", (reference,))
+    return fields
+
+
+def _indicator(
+    fields: dict[str, tuple[str, ...]], header: Row, data: Sequence[Row]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words of the debit/credit column, if its cells hold nothing else; otherwise the column is a text."""
+    if "indicator" not in fields:
+        return (), ()
+    words = {plain(cell) for cell in _cells(fields["indicator"], header, data)}
+    if "amount" in fields and words and words <= DEBIT_WORDS | CREDIT_WORDS:
+        return tuple(sorted(words & DEBIT_WORDS)), tuple(sorted(words & CREDIT_WORDS)) or ("credit",)
+    fields.setdefault("bank_text", fields["indicator"])
+    del fields["indicator"]
+    return (), ()
+
+
+def _cells(references: Sequence[str], header: Row, data: Sequence[Row]) -> list[str]:
+    names = [plain(cell) for cell in header]
+    found = []
+    for reference in references:
+        name, _, number = reference.partition("#")
+        places = [index for index, other in enumerate(names) if other == name]
+        place = places[int(number) - 1 if number else 0]
+        found += [row[place] for row in data if place < len(row) and row[place].strip()]
+    return found
+
+
+def _mark(amounts: Sequence[str], delimiter: str) -> Mark:
+    try:
+        mark = decimal_mark(amounts)
+    except ValueError:
+        raise UnsupportedFile(f"The CSV layout is unknown: amounts use two decimal marks. {_HINT}") from None
+    return mark or ("," if delimiter == ";" else ".")
+
+
+def _formats(dates: Sequence[str]) -> list[str]:
+    best = max(FORMATS, key=lambda text: sum(bool(date_formats([cell], [text])) for cell in dates))
+    usual = [cell for cell in dates if date_formats([cell], [best])]
+    if len(usual) * 2 <= len(dates):
+        return []
+    try:
+        return fitting_formats(FORMATS, usual)[:1]  # an odd one out is refused by the reader, with its line
+    except ValueError:
+        raise UnsupportedFile(
+            f"The CSV layout is unknown: day and month of the dates cannot be told apart. {_HINT}"
+        ) from None
+
+
+def _currency(header: Row, preamble: Sequence[Row]) -> str | None:
+    for cell in header:
+        if column_field(cell) in ("amount", "debit", "credit", "balance") and (code := column_currency(cell)):
+            return code
+    for row in preamble:
+        if len(row) > 1 and label_kind(row[0]) == "currency":
+            return currency_in(row[1])
+    return None
+
+
+def _is_mixed(fields: dict[str, tuple[str, ...]], header: Row, data: Sequence[Row]) -> bool:
+    return len({cell.strip().upper() for cell in _cells(fields["currency"], header, data)}) > 1
+
+
+def _is_amount_at_times(cells: Sequence[str]) -> bool:
+    """Whether a column holds amounts with a mark or a sign in some rows and nothing in all others."""
+    filled = [cell for cell in cells if cell.strip()]
+    return (
+        0 < len(filled) < len(cells)
+        and all("amount" in kinds(cell) and "date" not in kinds(cell) for cell in filled)
+        and any(mark in cell for cell in filled for mark in ",.-+")
+    )
+
+
+def _is_balance(amounts: Sequence[str], balances: Sequence[str], mark: Mark) -> bool:
+    """Whether the second column runs on by the first, upwards or downwards: then it is the balance."""
+    if len(amounts) < 3:
+        return False
+    try:
+        moves = [read_amount(cell, mark)[0] for cell in amounts]
+        totals = [read_amount(cell, mark)[0] for cell in balances]
+    except ValueError:
+        return False
+    pairs = range(len(moves) - 1)
+    down = sum(totals[i] - moves[i] == totals[i + 1] for i in pairs)
+    up = sum(totals[i] + moves[i + 1] == totals[i + 1] for i in pairs)
+    return max(down, up) == len(pairs) and Decimal(0) not in moves

@@ -1,0 +1,153 @@
+"""Bank CSV files read by declarative profiles: recognised by content, streamed, refused whole when in doubt."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import BufferedReader, RawIOBase
+from itertools import pairwise
+from typing import BinaryIO
+
+from connectors.bank_csv.cell_kinds import is_booking
+from connectors.bank_csv.profiles import Profile, built_in_profiles
+from connectors.bank_csv.recognition import Layout, recognised
+from connectors.bank_csv.rows import Booking, RowReader
+from connectors.bank_csv.tables import Reading
+from connectors.connector import MalformedFile, SourceError, UnsupportedFile
+from connectors.limits import HEAD_BYTES
+from connectors.lines import Lines, is_utf16
+from connectors.own_formats import csv as csv_statement
+from storage.importing.records import Record
+
+
+def detect(head: bytes) -> bool:
+    """Whether a file is delimited text; to be asked last, `read` says which layout it is or what is missing."""
+    if not is_utf16(head) and b"\0" in head:
+        return False
+    if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"<", b"{", b"[", b":"):
+        return False
+    lines = head[:HEAD_BYTES].replace(b"\0", b"").replace(b"\r", b"\n").split(b"\n")
+    return any(sum(line.count(mark) >= 2 for line in lines) > 0 for mark in (b";", b",", b"\t", b"|"))
+
+
+def read(stream: BinaryIO, profiles: Sequence[Profile] | None = None) -> Iterator[Record]:
+    """The accounts and bookings of a bank's CSV file, in its order.
+
+    `profiles` come before the built-in ones (the user's own). Raises UnsupportedFile when the layout is unknown,
+    MalformedFile naming the line when a row cannot be read, LimitExceeded for oversized lines, fields or files.
+    """
+    head = stream.read(HEAD_BYTES)
+    if csv_statement.detect(head):
+        yield from csv_statement.read(BufferedReader(_Joined(head, stream)))
+        return
+    layout = recognised(head, all_profiles(profiles), _is_suitable)
+    yield from Reading(layout, all_profiles(profiles)).records(Lines(stream, head=head, encoding=layout.encoding))
+
+
+def explain(stream: BinaryIO, profiles: Sequence[Profile] | None = None) -> "Explanation":
+    """How `read` would read a file, or why it would refuse it."""
+    head = stream.read(HEAD_BYTES)
+    if csv_statement.detect(head):
+        columns = tuple((name, name) for name in csv_statement.COLUMNS)
+        return Explanation(profile="bankdata", bank=None, why="the header of our own export", columns=columns)
+    try:
+        layout = recognised(head, all_profiles(profiles), _is_suitable)
+        reader = RowReader(layout, currency=None)
+    except SourceError as refusal:
+        return Explanation(profile=None, bank=None, why=str(refusal))
+    fields = {place: name for name, places in reader.places.items() for place in places}
+    width = len(layout.names) or len(layout.profile.shape)
+    return Explanation(
+        profile=layout.profile.name,
+        bank=layout.profile.bank,
+        why=layout.why,
+        encoding="utf-8" if not is_utf16(head) and _is_utf8(head) else "utf-16" if is_utf16(head) else layout.encoding,
+        delimiter=layout.delimiter,
+        header_row=layout.header_row + 1,
+        decimal=reader.mark,
+        dates=layout.profile.date,
+        columns=tuple(
+            (
+                layout.names[index].strip() if layout.names else f"column {index + 1}",
+                fields.get(index, fields.get(index - width)),
+            )
+            for index in range(width)
+            if not layout.names or layout.names[index].strip()
+        ),
+    )
+
+
+def all_profiles(profiles: Sequence[Profile] | None) -> tuple[Profile, ...]:
+    """The user's profiles and then the built-in ones."""
+    return (*(profiles or ()), *built_in_profiles())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """What was recognised and why; `columns` pairs each column with its field, None where it is left out."""
+
+    profile: str | None
+    bank: str | None
+    why: str
+    encoding: str = ""
+    delimiter: str = ""
+    header_row: int = 0
+    decimal: str = ""
+    dates: tuple[str, ...] = ()
+    columns: tuple[tuple[str, str | None], ...] = ()
+
+
+class _Joined(RawIOBase):
+    """The part of a stream that was read already, and the rest of it."""
+
+    def __init__(self, head: bytes, stream: BinaryIO) -> None:
+        self._head, self._stream = head, stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]  # typeshed: any buffer
+        piece, self._head = self._head[: len(buffer)], self._head[len(buffer) :]
+        piece = piece or self._stream.read(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+def _is_suitable(layout: Layout) -> bool:
+    """Whether the first rows of a file can be read by this layout; names alone may be those of another bank."""
+    if layout.profile.is_ignored or layout.profile.group:
+        return True  # the rows of other tables follow
+    try:
+        reader = RowReader(layout, currency=None)
+    except UnsupportedFile:
+        return False
+    if not {"amount", "debit", "credit"} & set(reader.places) or "date" not in reader.places:
+        return False
+    bad = 0
+    read = []
+    for row in layout.sample:
+        if any(row) and is_booking(row):
+            try:
+                booking = reader.read(row, 0)
+            except MalformedFile:
+                bad += 1
+                continue
+            if isinstance(booking, Booking):
+                read.append(booking)
+    return len(read) >= bad and not (layout.profile.shape and _is_upside_down(read))
+
+
+def _is_upside_down(bookings: Sequence[Booking]) -> bool:
+    """Whether the running balance fits the opposite signs better: then the columns mean something else."""
+    steps = [(row.balance, row.record.amount) for row in bookings if row.balance is not None]
+    right = wrong = 0
+    for (before, amount), (after, following) in pairwise(steps):
+        right += after in (before - amount, before + following)
+        wrong += after in (before + amount, before - following)
+    return wrong > right
+
+
+def _is_utf8(head: bytes) -> bool:
+    try:
+        head[:-4].decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start >= len(head) - 8
+    return True

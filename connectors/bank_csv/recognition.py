@@ -1,0 +1,169 @@
+"""Recognition: which profile a CSV file follows, by its header row or by the shape of its rows."""
+
+import codecs
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+
+from connectors.bank_csv.cell_kinds import fits, is_booking
+from connectors.bank_csv.guessing import generic_layout, generic_shape
+from connectors.bank_csv.profiles import Profile, plain
+from connectors.bank_csv.vocabulary import column_field
+from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
+from connectors.lines import Lines, is_utf16
+
+HEADER_ROWS_MAX = 120  # bunq and mBank write some forty lines before the table
+_DELIMITERS = (";", ",", "\t", "|")
+_SHAPE_ROWS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """How one file is to be read."""
+
+    profile: Profile
+    delimiter: str
+    encoding: str
+    names: tuple[str, ...]  # of the columns, as written; empty for files without a header
+    header_row: int  # index among the rows; -1 without a header
+    preamble: tuple[tuple[str, ...], ...] = ()
+    sample: tuple[tuple[str, ...], ...] = ()
+    why: str = ""
+
+
+def recognised(head: bytes, profiles: Sequence[Profile], is_suitable: Callable[[Layout], bool]) -> Layout:
+    """The layout of the file that begins with `head`. Raises UnsupportedFile saying what is missing.
+
+    Of several profiles with the same names the longest header counts whose first rows `is_suitable` can read.
+    """
+    tried = []
+    for encoding in _encodings(head):
+        for delimiter in _DELIMITERS:
+            rows = _rows(head, encoding, delimiter)
+            if rows and max(map(len, rows)) > 1:
+                tried.append((encoding, delimiter, rows))
+    if not tried:
+        raise UnsupportedFile("Not a CSV file: no line has two columns.")
+    found = [layout for entry in tried for layout in _by_header(*entry, profiles)]
+    found.sort(key=lambda layout: (-len(layout.profile.header), layout.header_row))
+    if best := next((layout for layout in found if is_suitable(layout)), None):
+        return best
+    shaped = [layout for entry in tried for layout in _by_shape(*entry, profiles) if is_suitable(layout)]
+    if shaped and shaped[0].header_row < 0:
+        return shaped[0]
+    try:
+        return _generic(tried)  # before the shapes of rows that something stands above: it may be a header
+    except UnsupportedFile:
+        if shaped or found:
+            return [*shaped, *found][0]  # of the latter the reader says which row cannot be read
+        raise
+
+
+def header_profiles(row: Sequence[str], profiles: Sequence[Profile]) -> list[Profile]:
+    """The profiles whose header this row is; the one that names most columns comes first."""
+    names = {plain(cell) for cell in row if cell}
+    fitting = [
+        profile
+        for profile in profiles
+        if profile.header and all(any(name in names for name in spellings) for spellings in profile.header)
+    ]
+    return sorted(fitting, key=lambda profile: -len(profile.header))
+
+
+def _encodings(head: bytes) -> list[str]:
+    if is_utf16(head):
+        return ["utf-8"]
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return ["cp1252", "cp1250", "cp852", "mac-roman", "cp1251"]
+    return ["cp1252"]  # the head is UTF-8 or ASCII; later lines may not be
+
+
+def _rows(head: bytes, encoding: str, delimiter: str) -> list[tuple[str, ...]]:
+    """The rows of the head; what follows an oversized field or line is left to the reader to refuse."""
+    rows: list[tuple[str, ...]] = []
+    try:
+        for row in csv.reader(Lines(BytesIO(head), encoding=encoding), delimiter=delimiter):
+            rows.append(tuple(row))
+    except (csv.Error, MalformedFile, LimitExceeded):
+        pass
+    return rows
+
+
+def _by_header(
+    encoding: str, delimiter: str, rows: list[tuple[str, ...]], profiles: Sequence[Profile]
+) -> Iterator[Layout]:
+    for index, row in enumerate(rows[:HEADER_ROWS_MAX]):
+        fitting = header_profiles(row, profiles) if len(row) > 1 else []
+        for profile in fitting:
+            if (profile.delimiter or delimiter) == delimiter:
+                yield Layout(
+                    profile=profile,
+                    delimiter=delimiter,
+                    encoding=profile.encoding if profile.encoding != "cp1252" else encoding,
+                    names=row,
+                    header_row=index,
+                    preamble=tuple(rows[:index]),
+                    sample=tuple(rows[index + 1 :]),
+                    why=f"row {index + 1} holds the {len(profile.header)} column names of this layout",
+                )
+        if fitting:
+            return
+
+
+def _by_shape(
+    encoding: str, delimiter: str, rows: list[tuple[str, ...]], profiles: Sequence[Profile]
+) -> Iterator[Layout]:
+    for profile in profiles:
+        if not profile.shape or (profile.delimiter or delimiter) != delimiter:
+            continue
+        start = next((index for index, row in enumerate(rows[:HEADER_ROWS_MAX]) if fits(row, profile.shape)), None)
+        if start is None:
+            continue
+        # a row that is a booking but has another shape (a comma too many) stands inside the table, not above it
+        start = next((index for index, row in enumerate(rows[:start]) if is_booking(row)), start)
+        filled = [row for row in rows[start : start + _SHAPE_ROWS] if any(cell.strip() for cell in row)]
+        if sum(fits(row, profile.shape) for row in filled) * 2 >= len(filled):
+            yield Layout(
+                profile=profile,
+                delimiter=delimiter,
+                encoding=profile.encoding if profile.encoding != "cp1252" else encoding,
+                names=(),
+                header_row=start - 1,
+                preamble=tuple(rows[:start]),
+                sample=tuple(rows[start:]),
+                why=f"the rows from row {start + 1} have the shape of this layout",
+            )
+
+
+def _generic(tried: Sequence[tuple[str, str, list[tuple[str, ...]]]]) -> Layout:
+    """The last resort: known words in a header row, or rows whose columns can only be read in one way."""
+    best: tuple[int, str, str, list[tuple[str, ...]], int] | None = None
+    for encoding, delimiter, rows in tried:
+        for index, row in enumerate(rows[:HEADER_ROWS_MAX]):
+            fields = {found for cell in row if (found := column_field(cell))}
+            has_amount = "amount" in fields or {"debit", "credit"} <= fields
+            score = len(fields) + 5 * ("date" in fields or "value_date" in fields) + 5 * has_amount
+            if len(row) > 1 and (best is None or score > best[0]):
+                best = (score, encoding, delimiter, rows, index)
+    assert best is not None
+    _, encoding, delimiter, rows, index = best
+    reason = ""
+    try:
+        profile, why = generic_layout(rows[index], rows[index + 1 :], rows[:index], delimiter)
+        return Layout(
+            profile=profile, delimiter=delimiter, encoding=encoding, names=rows[index], header_row=index,
+            preamble=tuple(rows[:index]), sample=tuple(rows[index + 1 :]), why=f"row {index + 1}: {why}",
+        )  # fmt: skip
+    except UnsupportedFile as refusal:
+        reason = str(refusal)
+    for encoding, delimiter, rows in tried:
+        if shape := generic_shape(rows):
+            profile, start, why = shape
+            return Layout(
+                profile=profile, delimiter=delimiter, encoding=encoding, names=(), header_row=start - 1,
+                preamble=tuple(rows[:start]), sample=tuple(rows[start:]), why=why,
+            )  # fmt: skip
+    raise UnsupportedFile(reason)

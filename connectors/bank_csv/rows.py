@@ -1,0 +1,305 @@
+"""One row of a bank's table becomes one booking."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from functools import partial
+from typing import NamedTuple
+
+from connectors.bank_csv.amounts_and_dates import date_reader, decimal_mark, fitting_formats, read_amount
+from connectors.bank_csv.cell_kinds import kinds
+from connectors.bank_csv.column_places import conditions, from_the_right, label_pattern, labelled, place_of
+from connectors.bank_csv.profiles import JOINED, Mark, plain
+from connectors.bank_csv.recognition import Layout
+from connectors.bank_csv.vocabulary import CLOSING_WORDS, OPENING_WORDS, PENDING_WORDS, TOTAL_WORDS, column_currency
+from connectors.connector import MalformedFile, UnsupportedFile
+from connectors.text import (
+    clean,
+    clean_key,
+    clean_purpose,
+    compact_iban,
+    currency_of,
+    parse_bic,
+    parse_creditor_id,
+    reference,
+)
+from storage.importing.records import TransactionRecord
+
+_CURRENCY = re.compile("[A-Z]{3}")
+
+
+_TOTAL_CELLS_MAX = 4  # of a line of totals: its word, an amount, a currency, a mark
+_FIGURES = {"date", "value_date", "amount", "debit", "credit", "indicator", "fee", "currency", "balance"}
+
+
+def _mcc(text: str) -> str | None:
+    digits = text.strip()
+    is_code = digits.isascii() and digits.isdigit() and len(digits) < 5 and int(digits) > 0
+    return digits.zfill(4) if is_code else None
+
+
+# record field, field of the profile, what turns the cell into the value
+_PLAN: tuple[tuple[str, str, Callable[[str], str | None]], ...] = (
+    ("counterpart_iban", "counterpart_iban", compact_iban),
+    ("counterpart_bic", "counterpart_bic", parse_bic),
+    ("counterpart_bank_name", "counterpart_bank", clean),
+    ("creditor_id", "creditor_id", parse_creditor_id),
+    ("debitor_id", "debitor_id", clean_key),
+    ("mandate_reference", "mandate", clean_key),
+    ("end_to_end_id", "end_to_end_id", clean_key),
+    ("purpose", "purpose", clean_purpose),
+    ("purpose_code", "purpose_code", partial(clean, characters=4)),
+    ("gvc", "gvc", partial(clean, characters=3)),
+    ("mcc", "mcc", _mcc),
+    ("bank_text", "bank_text", clean),
+    ("merchant_name", "merchant", clean),
+)
+
+
+class Booking(NamedTuple):
+    """A booking and what its row says beside it."""
+
+    record: TransactionRecord
+    account: str
+    account_name: str
+    balance: Decimal | None
+    is_dated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A row that is not a booking: a label, a balance, a remark, or a booking that never happened."""
+
+    cells: Sequence[str]
+    amount: Decimal | None = None
+    day: date | None = None
+    is_skipped: bool = False
+
+
+class RowReader:
+    """Reads the rows of one table by its layout. `currency` is what the file says above the table."""
+
+    def __init__(self, layout: Layout, *, currency: str | None) -> None:
+        profile = layout.profile
+        self._profile = profile
+        names = [plain(name) for name in layout.names]
+        self.width = len(names) if names else len(profile.shape)
+        while self.width and names and not names[self.width - 1]:
+            self.width -= 1
+        self.places = {
+            field: [place for text in references if (place := place_of(text, names)) is not None]
+            for field, references in profile.columns.items()
+        }
+        self.places = {field: places for field, places in self.places.items() if places}
+        self._pending = conditions(profile.pending, names)
+        self._skip = conditions(profile.skip, names)
+        self._day = date_reader(self._formats_of(layout))
+        self.mark: Mark = profile.decimal or self._mark_of(layout)
+        unit = next(
+            (
+                code
+                for field in ("amount", "debit", "credit", "balance")
+                for place in self.places.get(field, ())
+                if names and 0 <= place < len(names) and (code := column_currency(layout.names[place]))
+            ),
+            None,
+        )
+        self.currency = unit or currency or profile.currency
+        self._is_credit_negative = "amount" not in self.places and self._are_negative(layout, "credit")
+        self._labels = label_pattern(profile.labels) if profile.labels else None
+        self._seen: Counter[tuple[str, str]] = Counter()
+        present = {*self.places, *profile.labels.values()}
+        self._plan = [(name, field, cleaner) for name, field, cleaner in _PLAN if field in present]
+        self._texts = [field for field in self.places if field not in _FIGURES]
+        self._home: dict[str, str] = {}  # account -> currency of its country
+
+    def read(self, row: Sequence[str], line: int) -> Booking | Note:
+        """The booking of a row, or the row as a note. Raises MalformedFile naming the line."""
+        if self._skip and any(place < len(row) and plain(row[place]) in words for place, words in self._skip):
+            return Note(row, is_skipped=True)
+        text = self._cell(row, "date")
+        day = self._read_day(text)
+        found = self._amount(row)
+        if found is None and len(row) != self.width:
+            shifted = from_the_right(row, width=self.width, split=self.places.get("amount", [-1])[0])
+            if shifted is not None and (realigned := self._amount(shifted)) is not None:
+                row, found = shifted, realigned
+        if found is None:
+            return self._without_amount(row, line, day)
+        amount, written = found
+        is_dated = day is not None
+        if day is None:
+            day = self._read_day(self._cell(row, "value_date"))
+            word = plain(text).rstrip(" :")
+            if word in TOTAL_WORDS | OPENING_WORDS | CLOSING_WORDS:
+                return Note(row, amount)
+            if word not in PENDING_WORDS and (text.strip() or day is None):
+                if not text.strip() and sum(1 for cell in row if cell.strip()) <= _TOTAL_CELLS_MAX:
+                    return Note(row, amount)  # a line of totals has no date
+                raise MalformedFile(f"Line {line}: the booking date cannot be read.")
+        is_pending = not is_dated or any(
+            place < len(row) and plain(row[place]) in words for place, words in self._pending
+        )
+        return self._booking(row, day or date.min, amount, written, is_pending=is_pending, is_dated=day is not None)
+
+    def _booking(
+        self, row: Sequence[str], day: date, amount: Decimal, written: str | None, *, is_pending: bool,
+        is_dated: bool,
+    ) -> Booking:  # fmt: skip
+        texts = {field: text for field in self._texts if (text := self._text(row, field))}
+        if self._labels:
+            self._take_labels(texts)
+        get = texts.get
+        account = get("account", "")
+        column = self._cell(row, "currency").strip().upper() if "currency" in self.places else ""
+        currency = written or (column if _CURRENCY.fullmatch(column) else None) or self.currency
+        if currency is None:
+            currency = self._home.get(account) or self._home.setdefault(account, currency_of(compact_iban(account)))
+        party = get("name") or (get("payee") or get("payer") if amount < 0 else get("payer") or get("payee"))
+        weak = reference("bank", get("reference")) if "reference" in texts else None
+        original = self._original(texts)
+        values = {name: cleaner(found) for name, field, cleaner in self._plan if (found := get(field))}
+        record = TransactionRecord(
+            amount=amount,
+            currency=currency,
+            booking_date=day,
+            value_date=self._read_day(self._cell(row, "value_date")),
+            status="pending" if is_pending else "booked",
+            provider_id=self._provider_id(account + currency, get("id")),
+            references=(weak,) if weak else (),
+            counterpart_name=clean(party),
+            original_amount=original[0] if original else None,
+            original_currency=original[1] if original else None,
+            **values,  # type: ignore[arg-type]  # texts of a record, by its own field names
+        )
+        return Booking(record, account, get("account_name", ""), self._balance(row), is_dated)
+
+    def _take_labels(self, texts: dict[str, str]) -> None:
+        """Move what stands behind the profile's labels in the purpose to the fields that they name."""
+        assert self._labels is not None
+        parts = labelled(texts.get("purpose", ""), self._labels)
+        purpose = [parts.pop("", "")]
+        for label, value in parts.items():
+            field = self._profile.labels[label]
+            if field == "purpose":
+                purpose.append(value)
+            elif value:
+                texts.setdefault(field, value)
+        texts["purpose"] = " ".join(filter(None, purpose))
+
+    def _original(self, texts: Mapping[str, str]) -> tuple[Decimal, str] | None:
+        """The amount before conversion, where both amount and currency are given."""
+        if "original_amount" not in texts:
+            return None
+        try:
+            amount, written = read_amount(texts["original_amount"], self.mark)
+        except ValueError:
+            return None
+        code = written or texts.get("original_currency", "").strip().upper()
+        return (amount, code) if _CURRENCY.fullmatch(code) else None
+
+    def _amount(self, row: Sequence[str]) -> tuple[Decimal, str | None] | None:
+        """The signed amount of a row and its currency; None when no cell holds one."""
+        places = self.places
+        written = None
+        try:
+            if "amount" in places and (text := self._cell(row, "amount").strip()):
+                amount, written = read_amount(text, self.mark)
+            elif "debit" in places or "credit" in places:
+                debit, credit = self._cell(row, "debit").strip(), self._cell(row, "credit").strip()
+                if not debit and not credit:
+                    return None
+                outgoing, code = read_amount(debit, self.mark) if debit else (Decimal(0), None)
+                amount, written = read_amount(credit, self.mark) if credit else (Decimal(0), None)
+                amount = -amount if self._is_credit_negative else amount
+                amount, written = amount - abs(outgoing), written or code
+            else:
+                return None
+            if fee := self._cell(row, "fee").strip():
+                amount -= abs(read_amount(fee, self.mark)[0])
+        except ValueError:
+            return None
+        if "indicator" in places:
+            word = plain(self._cell(row, "indicator"))
+            if word in self._profile.debit_words:
+                amount = -abs(amount)
+            elif word in self._profile.credit_words:
+                amount = abs(amount)
+        if self._profile.is_in_minor_units:
+            amount = amount.scaleb(-2)
+        return (-amount if self._profile.is_inverted else amount), written
+
+    def _without_amount(self, row: Sequence[str], line: int, day: date | None) -> Note:
+        """A row without a readable amount is a note, unless it looks like a booking that was cut or is damaged."""
+        cells = [self._cell(row, field).strip() for field in ("amount", "debit", "credit") if field in self.places]
+        if day is not None and any(cells) and not all(plain(cell) in ("-", "--", "n/a", "offen") for cell in cells):
+            raise MalformedFile(f"Line {line}: the amount cannot be read.")
+        if day is not None and len(row) < self.width and not any(cells):
+            raise MalformedFile(f"Line {line}: the row ends after {len(row)} of {self.width} columns.")
+        return Note(row, self._balance(row), day)
+
+    def _balance(self, row: Sequence[str]) -> Decimal | None:
+        balance = self._optional_amount(self._cell(row, "balance"))
+        return balance.scaleb(-2) if balance is not None and self._profile.is_in_minor_units else balance
+
+    def _optional_amount(self, text: str | None) -> Decimal | None:
+        try:
+            return read_amount(text, self.mark)[0] if text and text.strip() else None
+        except ValueError:
+            return None
+
+    def _read_day(self, text: str) -> date | None:
+        if not text:
+            return None
+        try:
+            return self._day(text)
+        except ValueError:
+            return None
+
+    def _provider_id(self, account: str, text: str | None) -> str | None:
+        """The bank's own id; a repeated one gets its ordinal, so that no booking is lost."""
+        key = clean_key(text)
+        if key is None:
+            return None
+        self._seen[account, key] += 1
+        return key if self._seen[account, key] == 1 else f"{key}|{self._seen[account, key]}"
+
+    def _cell(self, row: Sequence[str], field: str) -> str:
+        width = len(row)
+        for place in self.places.get(field, ()):
+            if -width <= place < width and (text := row[place]):
+                return text
+        return ""
+
+    def _text(self, row: Sequence[str], field: str) -> str:
+        if field not in JOINED:
+            return self._cell(row, field)
+        cells = (row[place] for place in self.places[field] if -len(row) <= place < len(row))
+        return ("|" if field == "id" else " ").join(cell for cell in cells if cell.strip())
+
+    def _formats_of(self, layout: Layout) -> Sequence[str]:
+        """The profile's date formats; where day and month could be swapped, the one that this file uses."""
+        formats = layout.profile.date
+        if len(formats) < 2 or not any(text.startswith("MM") for text in formats):
+            return formats
+        samples = [cell for row in layout.sample if "date" in kinds(cell := self._cell(row, "date"))]
+        try:
+            return fitting_formats(formats, samples) or formats[:1]
+        except ValueError:
+            raise UnsupportedFile("Day and month of the dates cannot be told apart.") from None
+
+    def _are_negative(self, layout: Layout, field: str) -> bool:
+        """Whether every amount of a column is written with a minus (Citi: the credits of a card)."""
+        amounts = [found for row in layout.sample if (found := self._optional_amount(self._cell(row, field)))]
+        return bool(amounts) and max(amounts) < 0
+
+    def _mark_of(self, layout: Layout) -> Mark:
+        """The decimal mark of a layout that leaves it open, from its first rows."""
+        cells = [self._cell(row, field) for row in layout.sample for field in ("amount", "debit", "credit")]
+        try:
+            return decimal_mark(cells) or ("," if layout.delimiter == ";" else ".")
+        except ValueError:
+            return "," if layout.delimiter == ";" else "."

@@ -1,0 +1,244 @@
+"""The run through one CSV file: its tables, the accounts in them, and the rows between."""
+
+import csv
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import date
+
+from connectors.bank_csv.accounts import AccountBlock
+from connectors.bank_csv.amounts_and_dates import FORMATS, date_reader
+from connectors.bank_csv.around_the_table import Metadata
+from connectors.bank_csv.profiles import Mark, Profile, plain
+from connectors.bank_csv.recognition import Layout, header_profiles
+from connectors.bank_csv.rows import Booking, Note, RowReader
+from connectors.card_numbers import hidden_card_number
+from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
+from connectors.limits import ENTRIES_MAX
+from connectors.lines import Lines
+from connectors.text import clean, compact_iban, currency_of
+from storage.importing.records import AccountRecord, Record
+
+HELD_MAX = 100_000  # bookings of other accounts kept until their block can be written
+UNDATED_MAX = 1_000  # pending bookings without a day
+IDLE_MAX = 10_000  # lines that are no bookings, beside two for each booking
+
+
+class Reading:
+    """Turns the lines of a file into records by its layout; `profiles` are those its further tables may follow."""
+
+    def __init__(self, layout: Layout, profiles: Sequence[Profile]) -> None:
+        self.layout = layout
+        self.siblings = [profile for profile in profiles if profile.group and profile.group == layout.profile.group]
+        self.metadata = Metadata(read_day=date_reader((*layout.profile.date, *FORMATS)))
+        self.accounts: dict[str, AccountBlock] = {}
+        self.active: AccountBlock | None = None
+        self.undated: list[Booking] = []
+        self.held = self.count = self.tables = 0
+        self.width = self.last_width = sys.maxsize  # of the shortest booking before the last one, and of that one
+        for row in layout.preamble:
+            self._note(row)
+        rows = (*layout.preamble, ())
+        for labels, values, following in zip(rows, rows[1:], rows[2:], strict=False):
+            if len(values) == len(labels) != len(following):  # a table of one row: what the columns below it are not
+                self.metadata.take_table(labels, values, self._mark())
+        self.rows = RowReader(layout, currency=self._currency())
+        self.is_interleaved = self._is_interleaved()
+
+    def records(self, lines: Lines) -> Iterator[Record]:
+        table = csv.reader(lines, delimiter=self.layout.delimiter)
+        index, last = -1, None
+        while True:
+            try:
+                row = next(table, None)
+            except csv.Error:
+                raise LimitExceeded(
+                    f"Line {lines.number}: a field is longer than {csv.field_size_limit()} characters, or its closing "
+                    "quote is missing."
+                ) from None
+            if row is None:
+                break
+            index, last = index + 1, row
+            if index > IDLE_MAX + 3 * self.count:
+                raise LimitExceeded(f"Line {lines.number}: far more lines than bookings.")
+            if index > self.layout.header_row and any(row):
+                yield from self._row(row, lines.number)
+        if last and not lines.last.endswith("\n"):
+            self._check_end(last, lines)
+        yield from self._end_of_table()
+
+    def _row(self, row: list[str], line: int) -> Iterator[Record]:
+        if self.layout.profile.is_ignored:
+            yield from self._between(row)
+            return
+        result = self.rows.read(row, line)
+        if isinstance(result, Note):
+            if not result.is_skipped:
+                yield from self._between(row, result)
+            return
+        self.width, self.last_width = min(self.width, self.last_width), len(row)
+        record = result.record
+        texts = (record.purpose, record.counterpart_name, record.bank_text, record.end_to_end_id)
+        if record.counterpart_iban is None and self.metadata.take_total(texts, record.amount, record.booking_date):
+            return
+        self.count += 1
+        if self.count > ENTRIES_MAX:
+            raise LimitExceeded(f"The CSV file holds more than {ENTRIES_MAX} bookings.")
+        if not result.is_dated:
+            self.undated.append(result)
+            if len(self.undated) > UNDATED_MAX:
+                raise MalformedFile(f"Line {line}: too many bookings without a date.")
+            return
+        yield from self._dated(result)
+
+    def _check_end(self, row: Sequence[str], lines: Lines) -> None:
+        """Refuse a file that was cut inside its last row; a remark or a balance may well end without a line end."""
+        width = self.width if len(row) == self.last_width else min(self.width, self.last_width)
+        is_cut = len(row) < width < sys.maxsize and row[0][:1].isdigit() and not row[0].strip("0123456789./- ")
+        if is_cut or lines.last.count('"') % 2:
+            raise MalformedFile(f"Line {lines.number}: the file ends inside a row.")
+
+    def _dated(self, booking: Booking) -> Iterator[Record]:
+        waiting, self.undated = self.undated, []
+        for earlier in waiting:  # pending rows stand above the booked ones and get the newest day of these
+            record = replace(earlier.record, booking_date=booking.record.booking_date)
+            yield from self._booked(earlier._replace(record=record, is_dated=True))
+        yield from self._booked(booking)
+
+    def _booked(self, booking: Booking) -> Iterator[Record]:
+        account = self._account(booking)
+        record = booking.record
+        account.take(booking)
+        if account is not self.active:
+            if self.active is not None and self.is_interleaved:
+                account.held.append(record)
+                self.held += 1
+                if self.held > HELD_MAX:
+                    yield from self._release()
+                return
+            if self.active is not None:
+                yield self.active.statement(None)
+            self.active = account
+            yield account.record
+        yield record
+
+    def _between(self, row: Sequence[str], note: Note | None = None) -> Iterator[Record]:
+        """A row that is no booking: the next table's title or header, a balance, a remark."""
+        if self.siblings and (found := header_profiles(row, self.siblings)):
+            if self.accounts:
+                yield from self._end_of_table()
+            self.layout = replace(self.layout, profile=found[0], names=tuple(row), sample=())
+            self.rows = RowReader(self.layout, currency=self._currency())
+            return
+        if (
+            note
+            and (note.amount is not None or note.day is not None)
+            and self.metadata.take_total(row, note.amount, note.day)
+        ):
+            return
+        if self.siblings and plain(row[0]).startswith("umsatze "):
+            yield from self._end_of_table()
+            table = next(profile for profile in self.siblings if not profile.is_ignored)
+            self.layout = replace(self.layout, profile=table, names=(), sample=())  # until its header comes, if any
+            self.rows = RowReader(self.layout, currency=None)
+        self._note(row)
+
+    def _note(self, row: Sequence[str]) -> None:
+        cells = [cell for cell in row if cell.strip()]
+        if cells and len(cells) <= 8:
+            self.metadata.take(row, self._mark())
+
+    def _mark(self) -> Mark:
+        return self.layout.profile.decimal or ("," if self.layout.delimiter == ";" else ".")
+
+    def _end_of_table(self) -> Iterator[Record]:
+        if self.undated:
+            newest = max((account.newest for account in self.accounts.values()), default=date.min)
+            if newest == date.min:
+                raise MalformedFile("No booking of the file has a date.")
+            for booking in self.undated:
+                record = replace(booking.record, booking_date=newest)
+                yield from self._booked(booking._replace(record=record, is_dated=True))
+            self.undated = []
+        is_ignored, self_closing = self.layout.profile.is_ignored, self.metadata.closing is not None
+        if not self.accounts and not is_ignored and (self.tables == 0 or self_closing):
+            if self.layout.profile.name == "generic":
+                raise UnsupportedFile("The CSV file holds no bookings and no known layout.")
+            self.accounts[""] = self.active = AccountBlock(self._account_record("", "", ""))
+            yield self.active.record
+        yield from self._release()
+        if self.accounts:
+            self.tables += 1
+        self.accounts, self.metadata = {}, Metadata(read_day=self.metadata.read_day)
+
+    def _release(self) -> Iterator[Record]:
+        """Close the open block and write those of the accounts whose bookings were held."""
+        metadata = self.metadata if len(self.accounts) == 1 else None
+        if self.active is not None:
+            yield self.active.statement(metadata)
+        for account in self.accounts.values():
+            if account.held:
+                yield account.record
+                yield from account.held
+                yield account.statement(metadata)
+                account.held = []
+        self.active, self.held = None, 0
+
+    def _currency(self) -> str | None:
+        """The currency stated above the table, else that of the country of the account named there."""
+        return self.metadata.currency or (currency_of(self.metadata.iban) if self.metadata.iban else None)
+
+    def _key(self, booking: Booking) -> str:
+        """What tells the accounts of one table apart; empty where a row names none."""
+        number, name = booking.account.strip(), booking.account_name.strip()
+        key = number or (f"name {name}" if name else "")
+        return f"{key} {booking.record.currency}" if self.layout.profile.is_account_per_currency else key
+
+    def _account(self, booking: Booking) -> AccountBlock:
+        key = self._key(booking)
+        if not key and self.active is not None:
+            return self.active
+        account = self.accounts.get(key)
+        if account is None:
+            record = self._account_record(booking.account, booking.account_name, booking.record.currency)
+            account = self.accounts[key] = AccountBlock(record)
+        return account
+
+    def _account_record(self, number: str, name: str, currency: str) -> AccountRecord:
+        profile, metadata = self.layout.profile, self.metadata
+        iban = compact_iban(number) or (metadata.iban if not number.strip() else None)
+        code = currency or metadata.currency or self.rows.currency or currency_of(iban)
+        title = clean(name) or metadata.name
+        source = profile.bank or "CSV"
+        own = clean(hidden_card_number(number)) or metadata.account or title
+        key = iban or (f"{source}/{own}" if own else source)
+        if profile.is_account_per_currency:
+            key = f"{key}/{code}"
+        return AccountRecord(
+            stable_key=key,
+            currency=code,
+            iban=iban,
+            name=title,
+            kind=profile.kind or metadata.kind(),
+            bank_name=profile.bank,
+        )
+
+    def _is_interleaved(self) -> bool:
+        """Whether the accounts of the first rows come back after another one stood between."""
+        closed: set[str] = set()
+        current = ""
+        reader = RowReader(self.layout, currency=None)
+        for row in self.layout.sample:
+            try:
+                booking = reader.read(row, 0) if any(row) and not self.layout.profile.is_ignored else None
+            except MalformedFile:
+                continue
+            if not isinstance(booking, Booking):
+                continue
+            key = self._key(booking)
+            if key != current:
+                if key in closed:
+                    return True
+                closed.add(current)
+                current = key
+        return False

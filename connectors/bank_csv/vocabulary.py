@@ -1,0 +1,89 @@
+"""The words of bank exports in some fifteen languages: names of columns, labels above a table, words of totals.
+
+Facts from published layouts (bank2ynab, firefly-iii import configurations, ofxstatement plugins, the banks' help).
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from importlib import resources
+
+from connectors.bank_csv.profiles import plain
+
+_WORDS = json.loads((resources.files("connectors.bank_csv") / "vocabulary.json").read_text("utf-8"))
+
+
+def _names(key: str) -> frozenset[str]:
+    return frozenset(map(plain, _WORDS[key]))
+
+
+# field -> names of columns; the first field that knows a name takes it
+COLUMNS: Mapping[str, frozenset[str]] = {
+    field: frozenset(map(plain, names)) for field, names in _WORDS["columns"].items()
+}
+DEBIT_WORDS, CREDIT_WORDS = _names("debit"), _names("credit")
+PENDING_WORDS, SKIP_WORDS = _names("pending"), _names("skip")
+OPENING_WORDS, CLOSING_WORDS, TOTAL_WORDS = _names("opening"), _names("closing"), _names("total")
+CURRENCY_LABELS = frozenset({"wahrung", "waehrung", "currency", "waluta", "mena", "devise", "kontowahrung"})
+
+# Labels are matched at their beginning, after `plain`; a day or an account may follow ("kontostand vom 31.12.2026").
+_OPENING = re.compile(
+    r"alter kontostand|anfangssaldo|(?:opening|beginning) ?balance|saldo inicial|ingaende saldo|startsaldo|beginsaldo|"
+    r"saldo poczatkowe|pocatecni zustatek|solde initial|saldo iniziale"
+)
+_CLOSING = re.compile(
+    r"(?:neuer |aktueller )?kontostand\b|laatste saldo|dernier solde|"
+    r"saldo(?: vom| per| am| in| final|:|$)|kontosaldo|endsaldo|slutsaldo|eindsaldo|"
+    r"(?:closing|current|ledger|account|ending) ?balance|balance$|utgaende saldo|saldo koncowe|konecny zustatek|"
+    r"solde(?: au| final|$)|saldo finale|saldo contabile"
+)
+_ACCOUNT = re.compile(
+    r"(?:iban|konto|kontonummer|konto-?nr\.?|account(?! holder| owner| type)|account ?(?:number|id)|kreditkarte|karte|"
+    r"card ?number|kartennummer|numero de tarjeta|rekening|rekeningnummer|numer rachunku|nr rachunku|cislo uctu|ucet|"
+    r"compte|cuenta|conto|girokonto|tagesgeld)\b"
+)
+_NAME = re.compile(r"(?:kontoname|kontobezeichnung|produkt|account ?name|umsatze) ?")
+_DATED = re.compile(r"(?:datei erstellt|datum:?$|stand|bis$|created|export)")
+
+
+def label_kind(label: str) -> str | None:
+    """What a label above or below the table announces: opening, closing, account, account_name, dated, currency."""
+    label = plain(label).rstrip(" :")
+    if _OPENING.match(label):
+        return "opening"
+    if _CLOSING.match(label):
+        return "closing"
+    if label in CURRENCY_LABELS:
+        return "currency"
+    if _NAME.match(label):
+        return "account_name"
+    if _ACCOUNT.match(label):
+        return "account"
+    return "dated" if _DATED.match(label) else None
+
+
+_UNIT = re.compile(
+    r"\s*(?:\((?:in )?([a-z]{3}|euros?|€|\$|£|r\$|kr\.?|kc|zl) ?\)|in (eur|usd|chf|gbp|€)|"
+    r"(?<= )(eur|usd|gbp|chf|czk|pln|sek|nok|dkk|inr|aud|cad|euros?))$"
+)
+_UNITS = {"€": "EUR", "euro": "EUR", "euros": "EUR", "£": "GBP", "$": "USD", "r$": "BRL", "zl": "PLN", "kc": "CZK"}
+
+
+def column_field(name: str) -> str | None:
+    """The field that a column of this name holds, a currency in its name left aside; None for unknown words."""
+    base = plain(name).rstrip(":")
+    for candidate in (base, _UNIT.sub("", base).strip(), base.replace("_", " ")):
+        for field, names in COLUMNS.items():
+            if candidate in names:
+                return field
+    return None
+
+
+def column_currency(name: str) -> str | None:
+    """The currency that a column name states, as in "Betrag (EUR)"."""
+    match = _UNIT.search(plain(name))
+    unit = next((group for group in match.groups() if group), None) if match else None
+    if unit is None:
+        return None
+    code = _UNITS.get(unit, unit.upper())
+    return code if len(code) == 3 and code.isalpha() else None

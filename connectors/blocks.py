@@ -1,0 +1,71 @@
+"""One account of a stream of records as a statement format wants it: what stands before the rows is known first."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from tempfile import SpooledTemporaryFile
+from typing import IO
+
+from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
+
+MEMORY_BYTES = 1024 * 1024  # of rendered rows, before they wait on disk; an export of any size needs no more
+COPY_BYTES = 64 * 1024
+
+Render = Callable[[AccountRecord, TransactionRecord], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """An account, what its source says of it, and its rendered rows; days and `total` are of the booked ones."""
+
+    number: int
+    account: AccountRecord
+    statement: StatementRecord
+    first: date | None
+    last: date | None
+    total: Decimal
+    rows: IO[bytes]
+
+    def copy_rows(self, stream: IO[bytes]) -> None:
+        """Write the rendered rows."""
+        self.rows.seek(0)
+        while chunk := self.rows.read(COPY_BYTES):
+            stream.write(chunk)
+
+    def balances(self) -> tuple[Decimal, Decimal] | None:
+        """Opening and closing; one follows from the other and the rows; None when the source states neither."""
+        opening, closing = self.statement.opening, self.statement.closing
+        if opening is not None:
+            return opening, opening + self.total if closing is None else closing
+        return None if closing is None else (closing - self.total, closing)
+
+
+def blocks(records: Iterable[Record], render: Render, *, encoding: str = "utf-8") -> Iterator[Block]:
+    """The accounts in order; each block's rows are gone when the next one is asked for."""
+    account: AccountRecord | None = None
+    waiting = iter(records)
+    number = 0
+    upcoming = next(waiting, None)
+    while upcoming is not None:
+        assert isinstance(upcoming, AccountRecord), "a block begins with its account (storage.importing.records)"
+        account, statement = upcoming, StatementRecord()
+        first: date | None = None
+        last: date | None = None
+        total = Decimal(0)
+        with SpooledTemporaryFile(MEMORY_BYTES) as rows:
+            upcoming = next(waiting, None)
+            while upcoming is not None and not isinstance(upcoming, AccountRecord):
+                if isinstance(upcoming, TransactionRecord):
+                    rows.write(render(account, upcoming).encode(encoding))
+                    if upcoming.status == "booked":
+                        day = upcoming.booking_date
+                        first, last = min(first or day, day), max(last or day, day)
+                        total += upcoming.amount
+                else:
+                    statement = upcoming
+                upcoming = next(waiting, None)
+            number += 1
+            yield Block(
+                number=number, account=account, statement=statement, first=first, last=last, total=total, rows=rows
+            )  # fmt: skip

@@ -1,0 +1,320 @@
+"""What one entry (Ntry) of a camt message means as transactions: sign, parties, references, texts, codes."""
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import NamedTuple
+
+from connectors.camt.texts import Texts, text
+from connectors.limits import CODE_CHARACTERS_MAX
+from connectors.reference.gvc import bank_transaction_code_of
+from connectors.text import (
+    clean,
+    clean_key,
+    clean_purpose,
+    compact_iban,
+    is_placeholder,
+    parse_amount,
+    parse_bic,
+    parse_creditor_id,
+    parse_date,
+    parse_iban,
+    reference,
+)
+from storage.importing.records import TransactionRecord
+
+_PROPRIETARY = re.compile(r"(?:([NSF][A-Z0-9]{3})\+)?([0-9]{3})(?:\+.*)?")
+_GERMAN_ISSUERS = frozenset({"DK", "ZKA", "DFUE", "DFÜ", "BDB"})
+_RETURNS = frozenset({"RRTN", "UPDD", "UPCT", "UPCQ", "PRDD", "RPCR"})  # ISO 20022 subfamilies of given-back payments
+_STRUCTURED = (
+    "RmtInf/Strd/CdtrRefInf/Ref", "RmtInf/Strd/CdtrRefInf/CdtrRef", "RmtInf/Strd/RfrdDocInf/Nb",
+    "RmtInf/Strd/AddtlRmtInf",
+)  # fmt: skip
+_MERCHANT_CATEGORY = (
+    *(f"CardTx/{holder}MrchntCtgyCd" for holder in ("Tx/Indv/", "Tx/", "POI/", "")),
+    "CardTx/Tx/Indv/TxCtgy",  # since version 04 the schema's own place for a category code of ISO 18245
+)
+_PENDING = frozenset({"PDNG", "FUTR"})  # INFO is served: decision in docs/decisions/readers.md
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Own:
+    """The account a statement is about, and the day of an entry that names none."""
+
+    key: str
+    iban: str | None
+    bic: str | None
+    currency: str
+    last_day: date | None
+
+
+class _Party(NamedTuple):
+    name: str | None = None
+    iban: str | None = None
+    bic: str | None = None
+    bank_name: str | None = None
+    creditor_id: str | None = None
+    debitor_id: str | None = None
+
+
+_NOTHING = Texts()
+
+
+def read_entry(entry: Texts, details: list[Texts], own: Own) -> list[TransactionRecord]:
+    """One transaction, or one for each detail of a batch that adds up (batch policy of sources 1.2).
+
+    `ValueError` says what the entry lacks.
+    """
+    amount = read_amount(entry)
+    amount = -amount if _is_debit(entry.get("CdtDbtInd")) else amount
+    amounts = _split(entry, details, amount)
+    if amounts is None:
+        detail = details[0] if len(details) == 1 else _NOTHING
+        return [_transaction(entry, detail, own, amount, details if len(details) > 1 else [])]
+    return [
+        _transaction(entry, detail, own, share, [], index=index)
+        for index, (detail, share) in enumerate(zip(details, amounts, strict=True))
+    ]
+
+
+def read_amount(texts: Texts) -> Decimal:
+    """The amount as it is written, never negative by itself: CdtDbtInd alone gives the sign."""
+    written = texts.get("Amt")
+    if written is None:
+        raise ValueError("has no amount")
+    return _number(written)
+
+
+def read_day(texts: Texts, *paths: str) -> date | None:
+    """The calendar day of a date or date-time; `ValueError` for anything else but nothing."""
+    for path in paths:
+        written = texts.get(path)
+        if written and not written.isspace():
+            break
+    else:
+        return None
+    try:
+        return parse_date(written)
+    except ValueError:
+        raise ValueError(f"its {paths[0].partition('/')[0]} is not a date") from None
+
+
+def _number(written: str) -> Decimal:
+    try:
+        return parse_amount(written)
+    except ValueError:
+        raise ValueError("its amount is not a number") from None
+
+
+def _is_debit(mark: str | None) -> bool:
+    if mark == "DBIT" or mark == "CRDT":
+        return mark == "DBIT"
+    if (mark or "").strip() not in ("CRDT", "DBIT"):
+        raise ValueError("is neither credit nor debit")
+    return (mark or "").strip() == "DBIT"
+
+
+def _split(entry: Texts, details: list[Texts], total: Decimal) -> list[Decimal] | None:
+    if len(details) < 2:
+        return None
+    currency = text(entry, "Amt/@Ccy")
+    amounts: list[Decimal] = []
+    for detail in details:
+        path = "Amt" if "Amt" in detail else "AmtDtls/TxAmt/Amt"
+        written = text(detail, path)
+        if written is None or text(detail, f"{path}/@Ccy") != currency:
+            return None
+        try:
+            amount = _number(written)
+            amounts.append(-amount if _is_debit(text(detail, "CdtDbtInd") or text(entry, "CdtDbtInd")) else amount)
+        except ValueError:
+            return None
+    return amounts if sum(amounts) == total else None
+
+
+def _transaction(
+    entry: Texts, detail: Texts, own: Own, amount: Decimal, joined: list[Texts], index: int | None = None
+) -> TransactionRecord:
+    code, gvc, swift_code = _codes(entry, detail, own, amount)
+    is_return = "RtrInf" in detail or (code is not None and code[-4:] in _RETURNS)
+    party = _shared_counterpart(joined, own, amount) if joined else _counterpart(detail, own, amount, is_return)
+    currency = (entry.get("Amt/@Ccy") or own.currency).strip().upper()
+    original_amount, original_currency = (None, None) if joined else _original(entry, detail, currency)
+    value_date = read_day(entry, "ValDt/Dt", "ValDt/DtTm")
+    return TransactionRecord(
+        amount=amount,
+        currency=currency,
+        booking_date=_booking_date(entry, detail, value_date, own),
+        value_date=value_date,
+        status="pending" if (entry.get("Sts/Cd") or entry.get("Sts") or "").strip() in _PENDING else "booked",
+        references=_references(entry, detail, index),
+        counterpart_name=party.name,
+        counterpart_iban=party.iban,
+        counterpart_bic=party.bic,
+        counterpart_bank_name=party.bank_name,
+        creditor_id=party.creditor_id,
+        debitor_id=party.debitor_id,
+        mandate_reference=clean_key(detail.get("Refs/MndtId")),
+        end_to_end_id=clean_key(detail.get("Refs/EndToEndId")),
+        purpose=_purpose(entry, joined or [detail]),
+        bank_transaction_code=code,
+        purpose_code=_purpose_code(detail.get("Purp/Cd")),
+        gvc=gvc,
+        swift_code=swift_code,
+        mcc=_merchant_category(entry, detail),
+        bank_text=clean(entry.get("AddtlNtryInf")),
+        merchant_name=clean(detail.get("CardTx/POI/Id/ShrtNm") or entry.get("CardTx/POI/Id/ShrtNm")),
+        original_amount=original_amount,
+        original_currency=original_currency,
+        is_reversal=entry.get("RvslInd", "").strip() in ("true", "1"),
+        is_return=is_return,
+        detail=index or 0,
+    )
+
+
+def _booking_date(entry: Texts, detail: Texts, value_date: date | None, own: Own) -> date:
+    """BookgDt, else ValDt, else the settlement between the banks, else the statement's own day."""
+    found = read_day(entry, "BookgDt/Dt", "BookgDt/DtTm") or value_date
+    found = found or read_day(detail, "RltdDts/IntrBkSttlmDt") or own.last_day
+    if found is None:
+        raise ValueError("has no date")
+    return found
+
+
+def _references(entry: Texts, detail: Texts, index: int | None) -> tuple[str, ...]:
+    """Strongest first (sources 4.3); the import core decides whether they are unique."""
+    servicer = reference("servicer", entry.get("AcctSvcrRef"))
+    candidates = (
+        f"{servicer}/{index}" if servicer and index is not None else servicer,
+        reference("servicer", detail.get("Refs/AcctSvcrRef")),
+        reference("txid", detail.get("Refs/TxId")),
+        reference("ntryref", entry.get("NtryRef")) if index is None else None,
+    )
+    return tuple(dict.fromkeys(filter(None, candidates)))
+
+
+def _counterpart(detail: Texts, own: Own, amount: Decimal, is_return: bool) -> _Party:
+    """The party that is not us: by our own IBAN, else by the sign, the roles swapped in a returned payment."""
+    creditor_iban, debtor_iban = _iban(detail, _CREDITOR), _iban(detail, _DEBTOR)
+    side = _CREDITOR if (amount < 0) != is_return else _DEBTOR
+    if own.iban and (creditor_iban == own.iban) != (debtor_iban == own.iban):
+        side = _DEBTOR if creditor_iban == own.iban else _CREDITOR
+    elif is_return and not _name(detail, side.names) and not _iban(detail, side):
+        side = _DEBTOR if side is _CREDITOR else _CREDITOR  # Swiss returns name one party only, under its new role
+    is_creditor = side is _CREDITOR
+    has_agents = "RltdAgts" in detail
+    return _Party(
+        name=_name(detail, side.names) or _name(detail, side.ultimate_names),
+        iban=creditor_iban if is_creditor else debtor_iban,
+        bic=parse_bic(_first(detail, side.bics)) if has_agents else None,
+        bank_name=clean(_first(detail, side.bank_names)) if has_agents else None,
+        creditor_id=_creditor_id(detail) if is_creditor else None,
+        debitor_id=None if is_creditor else next(iter(_identifications(detail, _DEBTOR)), None),
+    )
+
+
+def _shared_counterpart(details: list[Texts], own: Own, amount: Decimal) -> _Party:
+    """The counterpart of a batch that stays whole, if all its details have the same one."""
+    parties = [_counterpart(detail, own, amount, "RtrInf" in detail) for detail in details]
+    return parties[0] if all(party == parties[0] for party in parties) else _Party()
+
+
+def _first(texts: Texts, paths: tuple[str, ...]) -> str | None:
+    for path in paths:
+        if path in texts:
+            return texts[path]
+    return None
+
+
+def _name(detail: Texts, paths: tuple[str, ...]) -> str | None:
+    name = clean(_first(detail, paths))
+    return None if name is None or is_placeholder(name) else name
+
+
+def _iban(detail: Texts, side: "_Side") -> str | None:
+    if (stated := detail.get(side.iban)) and (iban := compact_iban(stated)):
+        return iban
+    return parse_iban(detail.get(side.other_account))
+
+
+def _identifications(detail: Texts, side: "_Side") -> list[str]:
+    found = [written for path in side.ids if path in detail for written in detail.all(path)]
+    return [key for written in found if (key := clean_key(written))] if found else found
+
+
+def _creditor_id(detail: Texts) -> str | None:
+    for key in _identifications(detail, _CREDITOR):
+        if found := parse_creditor_id(key):
+            return found
+    return None
+
+
+class _Side:
+    """Where a detail tells about its creditor or its debtor, up to camt version 7 and after."""
+
+    def __init__(self, role: str) -> None:
+        party, agent = f"RltdPties/{role}", f"RltdAgts/{role}Agt/FinInstnId"
+        self.names = (f"{party}/Nm", f"{party}/Pty/Nm", f"{party}/Agt/FinInstnId/Nm")
+        self.ultimate_names = (f"RltdPties/Ultmt{role}/Nm", f"RltdPties/Ultmt{role}/Pty/Nm")
+        self.iban, self.other_account = f"{party}Acct/Id/IBAN", f"{party}Acct/Id/Othr/Id"
+        self.bics = (f"{agent}/BICFI", f"{agent}/BIC", f"{agent}/CmbndId/BIC")
+        self.bank_names = (f"{agent}/Nm", f"{agent}/CmbndId/Nm")
+        holders = (f"{party}/Id", f"{party}/Pty/Id")
+        self.ids = tuple(f"{holder}/{kind}/Othr/Id" for holder in holders for kind in ("PrvtId", "OrgId"))
+
+
+_CREDITOR, _DEBTOR = _Side("Cdtr"), _Side("Dbtr")
+
+
+def _purpose(entry: Texts, details: list[Texts]) -> str | None:
+    remittances = [line for detail in details for line in _remittance(detail)]
+    if not remittances:
+        remittances = [line for detail in details for line in detail.all("AddtlTxInf")]
+    return clean_purpose(*remittances) or clean_purpose(entry.get("AddtlNtryInf"))
+
+
+def _remittance(detail: Texts) -> list[str]:
+    lines = [line for line in detail.all("RmtInf/Ustrd") if line.strip()]
+    return lines or [line for path in _STRUCTURED for line in detail.all(path) if line.strip()]
+
+
+def _codes(entry: Texts, detail: Texts, own: Own, amount: Decimal) -> tuple[str | None, str | None, str | None]:
+    """Bank transaction code, GVC and SWIFT code: the detail's own first, then the entry's."""
+    code = gvc = swift_code = None
+    for level in (detail, entry):
+        if "BkTxCd" not in level:
+            continue
+        if not code and (domain := level.get("BkTxCd/Domn/Cd")):
+            family, subfamily = level.get("BkTxCd/Domn/Fmly/Cd"), level.get("BkTxCd/Domn/Fmly/SubFmlyCd")
+            code = f"{domain.strip()}-{family.strip()}-{subfamily.strip()}" if family and subfamily else None
+        if not gvc and (proprietary := _PROPRIETARY.fullmatch(level.get("BkTxCd/Prtry/Cd") or "")):
+            issuer = (text(level, "BkTxCd/Prtry/Issr") or "").upper()
+            swift_code = proprietary[1]
+            if issuer in _GERMAN_ISSUERS or (swift_code and (not issuer or (own.iban or "").startswith("DE"))):
+                gvc = proprietary[2]
+    return clean(code, CODE_CHARACTERS_MAX) or bank_transaction_code_of(gvc, is_credit=amount > 0), gvc, swift_code
+
+
+def _original(entry: Texts, detail: Texts, currency: str) -> tuple[Decimal | None, str | None]:
+    """The amount in the currency it was paid in, where that is another one; without a sign."""
+    for level in (detail, entry):
+        if "AmtDtls" not in level:
+            continue
+        for name in ("InstdAmt", "TxAmt", "CntrValAmt"):
+            path = f"AmtDtls/{name}/Amt"
+            stated = (text(level, f"{path}/@Ccy") or currency).upper()
+            if stated != currency and (written := text(level, path)):
+                return abs(_number(written)), stated
+    return None, None
+
+
+def _purpose_code(code: str | None) -> str | None:
+    return code if code and len(code) == 4 and code.isascii() and code.isalnum() and code.isupper() else None
+
+
+def _merchant_category(entry: Texts, detail: Texts) -> str | None:
+    for level in (detail, entry):
+        if "CardTx" in level and (code := text(level, *_MERCHANT_CATEGORY)) and len(code) == 4 and code.isdigit():
+            return code
+    return None

@@ -1,0 +1,205 @@
+"""What the :86: of a booking says, in the dialects of the banks: German ?20, Dutch /REMI/, labels, free text."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from connectors.mt940.sepa_text import SepaText, read_sepa_text
+from connectors.text import clean, clean_key, clean_purpose, parse_bic, parse_creditor_id, parse_iban
+
+_LINE_LENGTH = 64  # a line this long was cut by SWIFT's width of 65, a shorter one ended by itself
+_MARKS = {mark: re.compile(re.escape(mark) + r"(?=\d{2})") for mark in "?>~<@^|"}
+_STRUCTURED = re.compile(r"\s*(?P<gvc>\d{3})?\s*(?P<mark>[?>~<@^|])(?=\d{2})")
+_PURPOSE_CODES = frozenset(f"{number:02d}" for number in (*range(20, 30), *range(60, 64)))
+_SLASHED = re.compile(
+    r"/(TRTP|TRCD|IBAN|BIC|NAME|REMI|EREF|MARF|CSID|CNTP|ORDP|BENM|ADDR|ISDT|PREF|RTRN|ACCW|PURP|ULTC|ULTD|ULTB|UCRD|"
+    r"UDTR|SVCL|INIT|NRTX|OCMT|CHGS|EXCH|USTD|STRD|CREF|IREF|SUM)(?=/)"  # the slash may open the next one: /REMI/USTD/
+)
+_PLACED = frozenset({"CNTP", "BENM", "ORDP"})  # an empty place counts
+_LABELS = re.compile(
+    r"\b(IBAN|REK|BIC|NAAM|MACHTIGING|INCASSANT|OMSCHRIJVING|KENMERK|BETALINGSKENMERK|BETALINGSKENM\.)\s?:\s"
+)
+
+
+class Details(NamedTuple):
+    """Who and what for, as far as the dialect says it."""
+
+    name: str | None = None
+    iban: str | None = None
+    bic: str | None = None
+    creditor_id: str | None = None
+    debitor_id: str | None = None
+    mandate: str | None = None
+    end_to_end_id: str | None = None
+    purpose: str | None = None
+    purpose_code: str | None = None
+    gvc: str | None = None
+    bank_text: str | None = None
+    is_return: bool = False
+
+
+def read_details(
+    fields: Sequence[tuple[str, list[str]]], supplement: Sequence[str], customer: str, *, is_german: bool
+) -> Details:
+    """The :86: (or :NS:) fields of one booking, its supplementary lines, and the customer reference of its :61:."""
+    lines = [line for tag, content in fields if tag == "86" for line in content]
+    head = (lines[0] if lines else "").lstrip()
+    structured = _STRUCTURED.match(head)
+    if structured and _is_structured(structured, lines):
+        return _german("".join(lines), structured, is_german=is_german)
+    if _SLASHED.match(head):
+        return _slashed(joined(lines), supplement, customer)
+    if not lines and any(tag == "NS" for tag, _ in fields):
+        return _non_swift(line for tag, content in fields if tag == "NS" for line in content)
+    return _free(lines, supplement, customer)
+
+
+def joined(lines: Iterable[str]) -> str:
+    """Lines as one text: without a break where the width cut a word, with a space where the line ended by itself."""
+    text = ""
+    was_cut = True
+    for line in lines:
+        text += line if was_cut else " " + line
+        was_cut = len(line) >= _LINE_LENGTH
+    return text
+
+
+def _is_structured(match: re.Match[str], lines: list[str]) -> bool:
+    return match["gvc"] is not None or len(_MARKS[match["mark"]].findall("".join(lines))) > 1
+
+
+def _german(text: str, match: re.Match[str], *, is_german: bool) -> Details:
+    """166?00bank text?10prima nota?20..?29?60..?63purpose?30BIC?31account?32?33name, any mark for the question mark."""
+    fields: dict[str, str] = {}
+    pieces: list[str] = []
+    for chunk in _MARKS[match["mark"]].split(text.lstrip())[1:]:
+        code, content = chunk[:2], chunk[2:]
+        if code in _PURPOSE_CODES:
+            pieces.append(content)
+        else:
+            fields[code] = fields.get(code, "") + content
+    sepa = read_sepa_text(pieces)
+    gvc = match["gvc"] if is_german and match["gvc"] != "000" else None
+    name = clean_name(fields.get("32"), fields.get("33"))
+    return Details(
+        name=name or sepa.other_name,
+        iban=_iban(fields.get("31")) or _iban(fields.get("38")) or sepa.iban,
+        bic=parse_bic(fields.get("30")) or sepa.bic,
+        creditor_id=sepa.creditor_id,
+        debitor_id=sepa.debitor_id,
+        mandate=sepa.mandate,
+        end_to_end_id=sepa.end_to_end_id,
+        purpose=sepa.purpose,
+        purpose_code=sepa.purpose_code,
+        gvc=gvc,
+        bank_text=clean(fields.get("00")),
+        is_return=sepa.is_return,
+    )
+
+
+def clean_name(*parts: str | None) -> str | None:
+    """A name cut at 27 characters and gone on in the next subfield."""
+    text = ""
+    for part in parts:
+        text += (part or "") if len(text) % 27 == 0 else " " + (part or "")
+    return clean(text)
+
+
+def _slashed(text: str, supplement: Sequence[str], customer: str) -> Details:
+    """/TRTP/../IBAN/../BIC/../NAME/../REMI/.., and ING's /CNTP/iban/bic/name/city/ (its fields in their order)."""
+    pieces = _SLASHED.split(text)
+    fields: dict[str, str] = {}
+    for key, content in zip(pieces[1::2], pieces[2::2], strict=True):
+        if content.strip(" /"):
+            content = content[1:].rstrip(" /")
+            fields.setdefault(key, content if key in _PLACED else content.lstrip(" /"))
+    party = fields.get("CNTP", "").split("/")
+    party += [""] * (3 - len(party))
+    ordered = (fields.get("BENM") or fields.get("ORDP") or "").split("/")
+    remittance = fields.get("REMI") or fields.get("USTD") or fields.get("STRD")
+    return Details(
+        name=clean(fields.get("NAME")) or clean(party[2]) or (clean(ordered[1]) if len(ordered) > 1 else None),
+        iban=_iban(fields.get("IBAN")) or _iban(party[0]) or _iban(ordered[0]) or _account(supplement, customer),
+        bic=parse_bic(fields.get("BIC")) or parse_bic(party[1]),
+        creditor_id=parse_creditor_id(fields.get("CSID")),
+        mandate=clean_key(fields.get("MARF")),
+        end_to_end_id=clean_key(fields.get("EREF")),
+        purpose=clean_purpose(remittance or (None if "NAME" in fields or "CNTP" in fields else text)),
+        purpose_code=_purpose_code((fields.get("PURP") or "").removeprefix("CD/")),
+        bank_text=clean(fields.get("TRTP")) or _bank_text(supplement),
+        is_return="RTRN" in fields,
+    )
+
+
+def _free(lines: list[str], supplement: Sequence[str], customer: str) -> Details:
+    """Free text; labels such as "IBAN: .. NAAM: .." are read where they stand, and ASN's account in the :61: itself."""
+    text = joined(line.rstrip() for line in lines if line.strip())
+    iban, account, name = _iban(customer), customer.strip(), clean(joined(supplement))
+    purpose = clean_purpose(text) or ""
+    if iban is not None or (account and name and purpose.startswith(f"{account} {name}")):
+        # ASN and SNS: the other account as customer reference, its name in the supplement, and both once more
+        for known in (account, name or ""):
+            purpose = purpose.removeprefix(known).lstrip()
+        return Details(name=name, iban=iban, purpose=clean_purpose(purpose))
+    labels = _labelled(text)
+    sepa = read_sepa_text([text]) if labels is None else SepaText()
+    labels = labels or {}
+    iban = _iban(labels.get("IBAN")) or _iban((labels.get("REK") or "").split("/")[0])
+    return Details(
+        name=clean(labels.get("NAAM")) or sepa.other_name,
+        iban=iban or sepa.iban,
+        bic=parse_bic(labels.get("BIC")) or sepa.bic,
+        creditor_id=parse_creditor_id(labels.get("INCASSANT")) or sepa.creditor_id,
+        debitor_id=sepa.debitor_id,
+        mandate=clean_key(labels.get("MACHTIGING")) or sepa.mandate,
+        end_to_end_id=clean_key(labels.get("KENMERK")) or sepa.end_to_end_id,
+        purpose=clean_purpose(labels.get("OMSCHRIJVING") or sepa.purpose or text) or clean_purpose(joined(supplement)),
+        purpose_code=sepa.purpose_code,
+        bank_text=_bank_text(supplement),
+        is_return=sepa.is_return,
+    )
+
+
+def _labelled(text: str) -> dict[str, str] | None:
+    pieces = _LABELS.split(text)
+    if len(pieces) < 5:  # one label alone may be a word of the text
+        return None
+    fields: dict[str, str] = {}
+    for key, content in zip(pieces[1::2], pieces[2::2], strict=True):
+        fields.setdefault(key, content.strip(" /"))
+    return fields
+
+
+def _non_swift(lines: Iterable[str]) -> Details:
+    """:NS: of German programs: 01-14 purpose, 15-16 name, 17 the bank's words, two digits before each line."""
+    parts: dict[str, list[str]] = {}
+    for line in lines:
+        code, content = line[:2], line[2:]
+        kind = "purpose" if "01" <= code <= "14" else {"15": "name", "16": "name", "17": "bank"}.get(code)
+        if kind and code.isdigit():
+            parts.setdefault(kind, []).append(content)
+    return Details(
+        name=clean(" ".join(parts.get("name", []))),
+        purpose=clean_purpose(*parts.get("purpose", [])),
+        bank_text=clean(" ".join(parts.get("bank", []))),
+    )
+
+
+def _account(supplement: Sequence[str], customer: str) -> str | None:
+    """The counterpart's IBAN in the :61: itself, or in its supplementary line (Rabobank)."""
+    return _iban(customer) or next((found for line in supplement if (found := _iban(line))), None)
+
+
+def _bank_text(supplement: Sequence[str]) -> str | None:
+    """The supplementary lines of :61: unless they hold codes (/TRCD/00100/, /OCMT/EUR12,00/) or an account."""
+    return clean(joined(line for line in supplement if not line.lstrip().startswith("/") and not _iban(line)))
+
+
+def _iban(text: str | None) -> str | None:
+    compact = "".join((text or "").split())
+    return parse_iban(compact) if 15 <= len(compact) <= 34 else None
+
+
+def _purpose_code(text: str | None) -> str | None:
+    code = (text or "").strip()[:4]
+    return code if len(code) == 4 and code.isalpha() and code.isupper() else None

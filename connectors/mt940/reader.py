@@ -1,0 +1,313 @@
+"""Reads MT940 and MT942 (SWIFT customer statements) line by line, one statement per :20: block.
+
+An own tokenizer instead of the mt-940 library: the reasons stand in docs/decisions/readers.md. What the free text of
+a booking (:86:) means is told in `connectors.mt940.details`.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from functools import lru_cache
+from typing import BinaryIO
+
+from connectors.connector import LimitExceeded, MalformedFile
+from connectors.limits import DETAILS_CHARACTERS_MAX, HELD_ENTRIES_MAX, STATEMENTS_MAX
+from connectors.mt940.details import read_details
+from connectors.mt940.fields import LINE_MARK, Field, Lines, fields
+from connectors.reference.gvc import bank_transaction_code_of
+from connectors.text import (
+    clean,
+    clean_key,
+    currency_of,
+    day_or_month_end,
+    parse_amount,
+    parse_bic,
+    parse_iban,
+    reference,
+)
+from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
+
+_BLOCK = re.compile(r"(?m)^[^\w\n]{0,10}(?:\{.*\{4:\s*)?:20:[^\n]*\n(?:[^:\n][^\n]*\n){0,3}:(?:13|2[158]|60|34|NS|61)")
+_LINE_ENDS = re.compile(r"[\r\n]+")
+_LINE = re.compile(
+    r"(?P<value>\d{6})(?P<entry>\d{4}|[ ]{4})?"  # 20260131 instead of 2601310131 is met too: see _LONG_DATE
+    r"(?P<mark>R?[CDcd]|E[CD])[ ]*(?P<funds>[A-Z]{0,3})[ ]*(?P<amount>\d[\d.,]*|,\d+)[ ]?"
+    r"(?P<type>[A-Z][A-Z0-9]{3}|[NSF][A-Z0-9]{2}[ ])?(?P<customer>.*?)(?://(?P<bank>.*))?"
+)
+_LONG_DATE = re.compile(r"^(?:19|20)(\d{6})(?=R?[CD])")
+_BALANCE = re.compile(
+    r"(?P<mark>R?[CDcd])(?P<date>\d{8}(?=[A-Z]{3})|\d{6})(?P<currency>[A-Z]{3})?(?:(?<=EUR)O)?"
+    r"(?P<amount>\d[\d.,]*|,\d+)"  # some programs write EURO0,00
+)
+_FLOOR = re.compile(r"([A-Z]{3})")
+_ORIGINAL = re.compile(r"/OCMT/([A-Z]{3})([\d.,]+)")
+_REFERENCE_DIGITS_MIN = 4  # after "//" some banks go on with words of the text
+_BIC_ACCOUNT = re.compile(r"([A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?)/")
+_RETURNS = frozenset({"RRTN", "UPDD", "UPCT", "UPCQ", "PRDD", "RPCR", "RCDD"})
+
+
+def detect(head: bytes) -> bool:
+    """Whether a :20: block with an account, a number or a balance after it stands in the beginning of the file."""
+    text = _LINE_ENDS.sub("\n", head.lstrip(b"\xef\xbb\xbf\xff\xfe").replace(b"\x00", b"").decode("latin-1"))
+    text = text.replace(LINE_MARK, "\n") if text.startswith(LINE_MARK) else text
+    return bool(_BLOCK.search(text))
+
+
+def read(stream: BinaryIO) -> Iterator[Record]:
+    """The statements of the file, streaming; `MalformedFile` or `LimitExceeded` when it cannot be read whole."""
+    source = Lines(stream)
+    statement: _Statement | None = None
+    statements = transactions = 0
+    for found in fields(source):
+        if found.tag == "20" or statement is None:
+            statements += 1
+            if statements > STATEMENTS_MAX:
+                raise LimitExceeded(f"more than {STATEMENTS_MAX} statements in one file.")
+            if statement is not None:
+                transactions += len(statement.held) + (statement.entry is not None)
+                yield from _closed(statement)
+            statement = _Statement()
+        if found.tag in ("61", "62") and statement.currency and statement.record is None:
+            yield _opened(statement)
+        for record in _take(found, statement):
+            transactions += 1
+            yield record
+    if statement is None:
+        raise MalformedFile("the file holds no statement.")
+    transactions += len(statement.held) + (statement.entry is not None)
+    yield from _closed(statement)
+    if transactions != source.entries:
+        raise MalformedFile(f"{source.entries} lines begin with :61:, but {transactions} bookings were found.")
+
+
+@dataclass(slots=True)
+class _Statement:
+    """What has been read of the block that is open."""
+
+    account: str = ""
+    currency: str | None = None
+    sequence: str | None = None
+    opening: tuple[Decimal, date | None] | None = None
+    closing: tuple[Decimal, date | None] | None = None
+    is_interim: bool = False  # MT942: nothing in it is booked yet
+    record: AccountRecord | None = None  # once it has been handed over
+    is_after_entries: bool = False
+    booked: Decimal = Decimal(0)
+    entry: Field | None = None
+    details: list[Field] = field(default_factory=list)
+    details_size: int = 0
+    held: list[tuple[Field, list[Field]]] = field(default_factory=list)  # until the currency is known
+
+
+def _take(found: Field, statement: _Statement) -> Iterator[Record]:
+    if found.tag in ("86", "NS"):
+        if statement.entry is not None:
+            statement.details.append(found)
+            statement.details_size += sum(map(len, found.lines)) + len(found.lines)
+            if statement.details_size > DETAILS_CHARACTERS_MAX:
+                raise LimitExceeded(f"line {found.line}: a booking with more text than allowed.")
+        return
+    yield from _flushed(statement)
+    content = found.lines[0].strip()
+    if found.tag == "61":
+        statement.entry = found
+    elif found.tag == "25" and content:
+        statement.account = content
+    elif found.tag == "28":
+        statement.sequence = clean_key(content)
+    elif found.tag in ("60", "62"):
+        amount, day, currency = _balance(found)
+        statement.currency = statement.currency or currency
+        if amount is not None and found.tag == "60":
+            statement.opening = statement.opening or (amount, day)
+        elif amount is not None:
+            statement.closing = (amount, day)
+    elif found.tag in ("34", "90", "13"):
+        statement.is_interim = statement.opening is None
+        currency_found = _FLOOR.search(content)
+        if found.tag != "13" and currency_found:
+            statement.currency = statement.currency or currency_found[1]
+
+
+def _flushed(statement: _Statement) -> Iterator[TransactionRecord]:
+    """The entry that has just ended, or nothing while no currency is known."""
+    if statement.entry is None:
+        return
+    statement.held.append((statement.entry, statement.details))
+    statement.entry, statement.details, statement.details_size = None, [], 0
+    if statement.record is not None:
+        yield from _unheld(statement, statement.record)
+    elif len(statement.held) > HELD_ENTRIES_MAX:
+        raise LimitExceeded(f"more than {HELD_ENTRIES_MAX} bookings before the statement's currency.")
+
+
+def _unheld(statement: _Statement, account: AccountRecord) -> Iterator[TransactionRecord]:
+    held, statement.held = statement.held, []
+    for entry, details in held:
+        transaction = _transaction(entry, details, statement, account)
+        if transaction.status == "booked":
+            statement.booked += transaction.amount
+        yield transaction
+
+
+def _opened(statement: _Statement) -> AccountRecord:
+    statement.record = _account(statement)
+    return statement.record
+
+
+def _account(statement: _Statement) -> AccountRecord:
+    """The account of :25:, which may be an IBAN, one with its currency behind it, bank code/number, or free text."""
+    written = statement.account
+    compact = "".join(written.split())
+    iban, currency = parse_iban(compact), statement.currency
+    if (
+        iban is None
+        and compact[-3:].isalpha()
+        and compact[-3:].isupper()
+        and compact[-3:] == (currency or compact[-3:])
+    ):
+        stripped = parse_iban(compact[:-3])
+        if stripped or (currency and re.fullmatch(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}", compact[:-3])):
+            iban, compact, currency = stripped, compact[:-3], compact[-3:]
+    prefix = _BIC_ACCOUNT.match(compact)
+    bic = parse_bic(prefix[1]) if prefix else None
+    currency = currency or currency_of(iban, bic)
+    key = iban or clean(compact) or "unnamed"
+    return AccountRecord(stable_key=key, currency=currency, iban=iban, bic=bic)
+
+
+def _closed(statement: _Statement) -> Iterator[Record]:
+    account = statement.record
+    if account is None:
+        account = _opened(statement)
+        yield account
+    yield from _flushed(statement)
+    yield from _unheld(statement, account)
+    opening, closing = statement.opening, statement.closing
+    yield StatementRecord(
+        opening=opening[0] if opening else None,
+        opening_date=opening[1] if opening else None,
+        closing=closing[0] if closing else None,
+        closing_date=closing[1] if closing else None,
+        sequence=statement.sequence,
+        is_authoritative=opening is not None and closing is not None and opening[0] + statement.booked == closing[0],
+    )
+
+
+def _transaction(entry: Field, extra: list[Field], statement: _Statement, account: AccountRecord) -> TransactionRecord:
+    line = _LONG_DATE.sub(r"\1", entry.lines[0].strip(), count=1)
+    parts = _LINE.fullmatch(line)
+    if parts is None:
+        raise MalformedFile(f"line {entry.line}: a :61: that cannot be read.")
+    try:
+        amount = _amount(parts["amount"])
+        value_date = _short_date(parts["value"])
+    except ValueError as error:
+        raise MalformedFile(f"line {entry.line}: a :61: with {error}.") from None
+    is_debit = parts["mark"].upper() in ("D", "RC", "ED")  # a reversed credit leaves the account
+    amount = -amount if is_debit else amount
+    currency = account.currency
+    supplement = [text for text in entry.lines[1:] if text.strip()]
+    details = read_details(
+        [(found.tag, found.lines) for found in extra], supplement, parts["customer"], is_german=_is_german(account)
+    )
+    code = bank_transaction_code_of(details.gvc, is_credit=amount > 0)
+    original_amount, original_currency = _original("".join(supplement), currency)
+    return TransactionRecord(
+        amount=amount,
+        currency=currency,
+        booking_date=_booking_date(parts["entry"], value_date),
+        value_date=value_date,
+        status="pending" if statement.is_interim else "booked",
+        references=_references(parts["bank"]),
+        counterpart_name=details.name,
+        counterpart_iban=details.iban,
+        counterpart_bic=details.bic,
+        creditor_id=details.creditor_id,
+        debitor_id=details.debitor_id,
+        mandate_reference=details.mandate,
+        end_to_end_id=details.end_to_end_id,
+        purpose=details.purpose,
+        bank_transaction_code=code,
+        purpose_code=details.purpose_code,
+        gvc=details.gvc,
+        swift_code=parts["type"].strip() if parts["type"] else None,
+        bank_text=details.bank_text,
+        original_amount=original_amount,
+        original_currency=original_currency,
+        is_reversal=parts["mark"].startswith("R"),
+        is_return=details.is_return or (code is not None and code[-4:] in _RETURNS),
+    )
+
+
+def _is_german(account: AccountRecord) -> bool:
+    """Whether the three digits before a :86: are a GVC: an IBAN of Germany, or a German bank code before a number."""
+    key = account.stable_key
+    return key.startswith("DE") or (key[:8].isdigit() and key[8:9] == "/") or (account.bic or "")[4:6] == "DE"
+
+
+def _original(supplement: str, currency: str) -> tuple[Decimal | None, str | None]:
+    """/OCMT/USD12,50/: the amount in the currency it was paid in, where that is another one; without a sign."""
+    found = _ORIGINAL.search(supplement)
+    if found is None or found[1] == currency:
+        return None, None
+    try:
+        return _amount(found[2]), found[1]
+    except ValueError:
+        return None, None  # a text that only looks like one
+
+
+def _references(bank: str | None) -> tuple[str, ...]:
+    written = (bank or "").strip()
+    is_key = " " not in written and sum(map(str.isdigit, written)) >= _REFERENCE_DIGITS_MIN
+    found = reference("servicer", written) if is_key else None
+    return (found,) if found else ()
+
+
+def _balance(found: Field) -> tuple[Decimal | None, date | None, str | None]:
+    content = found.lines[0].replace(" ", "")
+    parts = _BALANCE.fullmatch(content)
+    if parts is None:
+        if not content or "null" in content.lower():  # an empty value of the bank's own program
+            return None, None, None
+        raise MalformedFile(f"line {found.line}: a balance that cannot be read.")
+    try:
+        amount = _amount(parts["amount"])
+    except ValueError as error:
+        raise MalformedFile(f"line {found.line}: a balance with {error}.") from None
+    try:
+        day = _short_date(parts["date"][-6:])
+    except ValueError:
+        day = None  # 000000: a balance of no particular day
+    return -amount if parts["mark"].upper() in ("D", "RC") else amount, day, parts["currency"]
+
+
+def _amount(written: str) -> Decimal:
+    """The decimal mark is the comma; a file that writes points has no commas."""
+    return parse_amount(written, "," if "," in written else ".")
+
+
+@lru_cache(maxsize=4096)
+def _short_date(written: str) -> date:
+    """YYMMDD; years from 80 are of the last century, and 30 February is the last day of February."""
+    year, month, day = int(written[:2]), int(written[2:4]), int(written[4:])
+    try:
+        return day_or_month_end(year + (1900 if year >= 80 else 2000), month, day)
+    except ValueError:
+        raise ValueError("a date that does not exist") from None
+
+
+@lru_cache(maxsize=4096)
+def _booking_date(entry: str | None, value_date: date) -> date:
+    """MMDD in the year that brings it nearest to the value date; the value date where there is none."""
+    if not entry or not entry.strip():
+        return value_date
+    found = []
+    for year in (value_date.year - 1, value_date.year, value_date.year + 1):
+        try:
+            found.append(day_or_month_end(year, int(entry[:2]), int(entry[2:])))
+        except ValueError:
+            return value_date
+    return min(found, key=lambda day: abs(day - value_date))

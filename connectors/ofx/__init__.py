@@ -1,0 +1,1 @@
+"""OFX and QFX: read and written."""

@@ -1,0 +1,286 @@
+"""OFX and QFX statements, 1.x (SGML, unclosed tags) and 2.x (XML), read by an own tokenizer as a stream of records.
+
+Only what a booking needs is looked at. Left out, because the records have no place for it: securities trades and
+positions, available balances, check and server ids, exchange rates.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from typing import BinaryIO, Literal
+
+from connectors.card_numbers import hidden_card_number
+from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
+from connectors.limits import ENTRIES_MAX
+from connectors.ofx.tokens import Token, declared_charset, decoded, tokens
+from connectors.text import (
+    clean,
+    clean_key,
+    clean_purpose,
+    compact_iban,
+    currency_of,
+    day_or_month_end,
+    parse_amount,
+    parse_bic,
+    parse_iban,
+)
+from storage.importing.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
+
+TAGS_MAX = 1_000_000  # beside those of bookings; a list of 10,000 securities has about 150,000
+TAGS_PER_BOOKING = 100  # closing tags included; real ones have some twenty
+_HEAD_BYTES = 8192
+_BEGINS = re.compile(r"[\s\ufeff]*(?:OFXHEADER\s*[:=]|DATA\s*:\s*OFXSGML|<\?xml|<\?OFX|<!--|<OFX[\s>])", re.IGNORECASE)
+_MARK = re.compile(r"<OFX[\s>]|OFXHEADER", re.IGNORECASE)
+_DAY = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:[\sT\d].*|\[.*)?", re.DOTALL)
+
+_CURRENCY = re.compile("[A-Z]{3}")
+_PRICE = re.compile(r"(-?)(?:[A-Z]{0,2}[$€£]|[A-Z]{3})\s*(-?[0-9.,]+)")  # PagSeguro: "R$ 5.326,43"
+
+_STATEMENTS = {"STMTRS": "BANKACCTFROM", "CCSTMTRS": "CCACCTFROM", "INVSTMTRS": "INVACCTFROM"}
+_BOOKINGS = {"STMTTRN", "STMTTRNP"}  # the second is the pending one of OFX 2.2
+_LISTS = {"BANKTRANLIST", "BANKTRANLISTP", "INVBANKTRAN"}
+_PARTS = {"PAYEE", "EXTDPAYEE", "CURRENCY", "ORIGCURRENCY", "BANKACCTTO", "CCACCTTO", "IMAGEDATA"}
+_OTHERS = {"OFX", "LEDGERBAL", "AVAILBAL", "BALLIST", "BAL", "INVTRANLIST", "INVPOSLIST", "INVBAL", "FI", "STATUS"}
+_CONTAINERS = {*_STATEMENTS, *_STATEMENTS.values(), *_BOOKINGS, *_LISTS, *_PARTS, *_OTHERS}
+_ONCE = {"TRNAMT", "FITID", "DTPOSTED"}  # twice in one booking: the end of another one was lost
+
+_KINDS: dict[str, AccountKind] = {
+    "CHECKING": "checking",
+    "SAVINGS": "savings",
+    "MONEYMRKT": "savings",
+    "CD": "savings",
+    "CREDITLINE": "loan",
+}
+
+
+def detect(head: bytes) -> bool:
+    """Whether the first bytes of a file are those of an OFX document."""
+    is_utf16 = head[:2] in (b"\xff\xfe", b"\xfe\xff")
+    text = head[:_HEAD_BYTES].decode("utf-16" if is_utf16 else "utf-8", "replace")
+    return bool(_BEGINS.match(text) and _MARK.search(text))
+
+
+def read(stream: BinaryIO) -> Iterator[Record]:
+    """The accounts and bookings of an OFX file, in its order.
+
+    Raises UnsupportedFile when it holds no statement (a sign-on answer), MalformedFile naming the line when it cannot
+    be read whole, LimitExceeded for an endless value or too many bookings.
+    """
+    head = stream.read(_HEAD_BYTES)
+    reader = _Reader(charset=declared_charset(head))
+    line = 1
+    for count, token in enumerate(tokens(stream, head)):
+        line = token.line
+        if count > TAGS_MAX + TAGS_PER_BOOKING * reader.bookings:
+            raise LimitExceeded(f"Line {line}: far more tags than bookings.")
+        yield from reader.take(token)
+    if not reader.is_ended:
+        raise MalformedFile(f"Line {line}: the file ends before its closing OFX tag.")
+    if not reader.statements:
+        raise UnsupportedFile("The OFX file holds no account statement.")
+
+
+@dataclass(slots=True)
+class _Reader:
+    """The path of open aggregates and the values collected for the statement and the booking that are open."""
+
+    charset: str
+    path: list[str] = field(default_factory=list)
+    statement: dict[str, bytes] | None = None
+    booking: dict[str, bytes] | None = None
+    account: AccountRecord | None = None
+    bank_name: str | None = None
+    is_ended: bool = False
+    statements: int = 0
+    bookings: int = 0
+    line: int = 1
+    seen: Counter[str] = field(default_factory=Counter)
+
+    def take(self, token: Token) -> Iterator[Record] | tuple[Record, ...]:
+        """The records that this tag completes."""
+        name, self.line = token.name, token.line
+        if name in _CONTAINERS and (token.is_closing or name in _BOOKINGS or not token.text.strip()):
+            return self._left(name) if token.is_closing else self._entered(name)
+        if not token.is_closing:
+            self._valued(name, token.text)
+        return ()
+
+    def _entered(self, name: str) -> tuple[Record, ...]:
+        # a second one inside the first means that the closing tag is missing, as SGML writers forget it
+        records = self._left(name) if name in self.path else ()
+        self.path.append(name)
+        if name in _STATEMENTS:
+            self.statement, self.account, self.seen = {"KIND": name.encode()}, None, Counter()
+        elif name in _BOOKINGS:
+            if self.statement is None:
+                raise self._malformed("a booking stands outside of a statement")
+            self.booking = {}
+        return records
+
+    def _left(self, name: str) -> tuple[Record, ...]:
+        if name not in self.path:
+            return ()
+        records: tuple[Record, ...] = ()
+        while True:
+            last = self.path.pop()
+            if last in _BOOKINGS:
+                records += self._booked(is_pending=last == "STMTTRNP")
+            elif last in _STATEMENTS:
+                records += self._closed()
+            if last == name:
+                break
+        self.is_ended = name == "OFX"
+        return records
+
+    def _valued(self, name: str, value: bytes) -> None:
+        parent = self.path[-1] if self.path else ""
+        if self.booking is not None:
+            key = name if parent in _BOOKINGS else f"{parent}.{name}"
+            if key in _ONCE and key in self.booking:
+                raise self._malformed(f"a booking has two {key} values")
+            self.booking.setdefault(key, value)
+        elif self.statement is not None:
+            if name == "TRNAMT" and parent in _LISTS:
+                raise self._malformed("an amount stands outside of a booking")
+            key = name if parent in _STATEMENTS or parent not in _CONTAINERS else f"{parent}.{name}"
+            self.statement.setdefault(key, value)
+        elif parent == "FI" and name == "ORG":
+            self.bank_name = clean(decoded(value, self.charset))
+
+    def _booked(self, *, is_pending: bool) -> tuple[Record, ...]:
+        assert self.booking is not None
+        values = {name: decoded(value, self.charset).strip() for name, value in self.booking.items()}
+        self.booking = None
+        self.bookings += 1
+        if self.bookings > ENTRIES_MAX:
+            raise LimitExceeded(f"The OFX file holds more than {ENTRIES_MAX} bookings.")
+        account = self._account(has_booking=True)
+        written = values.get("TRNAMT", "")
+        amount = self._amount("0" if written == "." else written, "booking")  # the day's balance of Caixa
+        text = values.get
+        booking_date = (
+            self._day(text("DTPOSTED")) or self._day(text("DTTRAN")) or self._day(text("DTUSER")) or self._last_day()
+        )
+        mcc = text("SIC", "")
+        payee = " ".join(filter(None, (text("NAME") or text("PAYEE.NAME"), text("NAME2") or text("PAYEE.NAME2"))))
+        if len(text("EXTDNAME", "")) > len(payee):
+            payee = values["EXTDNAME"]
+        check = text("CHECKNUM")
+        record = TransactionRecord(
+            amount=amount,
+            currency=self._currency(text("CURRENCY.CURSYM", "")) or account.currency,
+            booking_date=booking_date,
+            value_date=self._day(text("DTAVAIL")) or self._day(text("DTUSER")),
+            status="pending" if is_pending else "booked",
+            provider_id=self._provider_id(text("FITID"), booking_date, amount),
+            counterpart_name=clean(payee),
+            counterpart_iban=parse_iban(text("BANKACCTTO.ACCTID")),
+            counterpart_bic=parse_bic(text("BANKACCTTO.BANKID")) if text("BANKACCTTO.ACCTID") else None,
+            purpose=clean_purpose(text("MEMO"), text("MEMO2"), None if payee or not check else f"Check {check}"),
+            swift_code=clean(text("TRNTYPE", "").upper(), 16),
+            mcc=mcc.zfill(4) if mcc.isascii() and mcc.isdigit() and len(mcc) < 5 and int(mcc) else None,
+        )
+        return (record,) if account is self.account else (self._open(account), record)
+
+    def _closed(self) -> tuple[Record, ...]:
+        assert self.statement is not None
+        account = self._account()
+        balance = self._text("LEDGERBAL.BALAMT")
+        priced = _PRICE.fullmatch(balance)
+        closing = self._amount("".join(priced.groups()) if priced else balance, "balance") if balance else None
+        record = StatementRecord(closing=closing, closing_date=None if closing is None else self._closing_day())
+        opened = () if account is self.account else (self._open(account),)
+        self.statement, self.account = None, None
+        self.statements += 1
+        return (*opened, record)
+
+    def _closing_day(self) -> date | None:
+        """The day of the balance; that of the list where it is none that OFX knows ("23/04/2025")."""
+        try:
+            day = self._day(self._text("LEDGERBAL.DTASOF"))
+        except MalformedFile:
+            day = None
+        return day or self._day(self._text("BANKTRANLIST.DTEND"))
+
+    def _open(self, account: AccountRecord) -> AccountRecord:
+        self.account = account
+        return account
+
+    def _account(self, *, has_booking: bool = False) -> AccountRecord:
+        """The account of the statement; one that says nothing of it at all has an account if it has a booking."""
+        if self.account is not None:
+            return self.account
+        assert self.statement is not None
+        aggregate = _STATEMENTS[self.statement["KIND"].decode()]
+        number = clean(self._text(f"{aggregate}.ACCTID")) or clean(self._text("ACCTID"))
+        is_unnamed = has_booking and not any(key.startswith(aggregate) for key in self.statement)
+        if number is None and not is_unnamed:
+            raise self._malformed("a statement names no account")
+        number = number or "unnamed"
+        bank = clean(self._text(f"{aggregate}.BANKID")) or clean(self._text(f"{aggregate}.BROKERID"))
+        iban = parse_iban(number) or (compact_iban(number) if parse_bic(bank) else None)
+        kind = _KINDS.get(self._text(f"{aggregate}.ACCTTYPE").upper())
+        if aggregate == "CCACCTFROM":
+            kind, number = "credit_card", hidden_card_number(number)
+        elif aggregate == "INVACCTFROM":
+            kind = "securities"
+        return AccountRecord(
+            stable_key=iban or (f"{bank}/{number}" if bank else number),
+            currency=self._currency(self._text("CURDEF")) or currency_of(iban, parse_bic(bank)),
+            iban=iban,
+            kind=kind,
+            bank_name=self.bank_name,
+            bic=parse_bic(bank),
+        )
+
+    def _provider_id(self, fitid: str | None, day: date, amount: Decimal) -> str | None:
+        """FITID with date and amount, because banks reuse a FITID (sources 4.3); a true repeat gets its ordinal."""
+        key = clean_key(fitid)
+        if key is None:
+            return None
+        key = f"{key}|{day.isoformat()}|{amount.normalize():f}"
+        self.seen[key] += 1
+        return key if self.seen[key] == 1 else f"{key}|{self.seen[key]}"
+
+    def _amount(self, text: str, noun: str) -> Decimal:
+        # OFX 3.2.9.2: comma or point mark decimals and nothing groups thousands; where both stand, the last one does
+        mark: Literal[",", "."] = "," if text.rfind(",") > text.rfind(".") and (text.count(",") == 1) else "."
+        try:
+            return parse_amount(text, mark)
+        except ValueError:
+            raise self._malformed(f"the amount of a {noun} cannot be read") from None
+
+    def _currency(self, text: str) -> str | None:
+        code = text.upper()
+        if code and not _CURRENCY.fullmatch(code):
+            raise self._malformed("a currency code cannot be read")
+        return code or None
+
+    def _day(self, text: str | None) -> date | None:
+        """The calendar day as written: an offset such as [-5:EST] does not move it (decision 10)."""
+        if not text or not text[:8].strip("0"):
+            return None
+        match = _DAY.fullmatch(text)
+        try:
+            if match is None or not 1900 <= int(match[1]) <= 2199 or not 1 <= int(match[2]) <= 12:
+                raise ValueError("not a date")
+            return day_or_month_end(int(match[1]), int(match[2]), int(match[3]))
+        except ValueError:
+            raise self._malformed("a date cannot be read") from None
+
+    def _last_day(self) -> date:
+        """A booking without a date stands on the last day of its statement, as in camt (sources 1.2)."""
+        day = self._day(self._text("BANKTRANLIST.DTEND"))
+        if day is None:
+            raise self._malformed("a booking has no date")
+        return day
+
+    def _text(self, key: str) -> str:
+        assert self.statement is not None
+        return decoded(self.statement.get(key, b""), self.charset).strip()
+
+    def _malformed(self, reason: str) -> MalformedFile:
+        return MalformedFile(f"Line {self.line}: {reason}.")

@@ -1,0 +1,1 @@
+"""The formats that this service writes and reads again: CSV, JSON lines, Parquet, Beancount."""

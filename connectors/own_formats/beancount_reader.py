@@ -1,0 +1,211 @@
+"""Reads the Beancount ledgers that `beancount_writer` writes, and refuses all others as not ours."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import BinaryIO
+
+from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
+from connectors.limits import ENTRIES_MAX, STATEMENTS_MAX
+from connectors.lines import Lines
+from connectors.own_formats.beancount_writer import (
+    ACCOUNT,
+    ADJUSTMENTS,
+    BOOKING,
+    DAYS,
+    MERCHANT,
+    OPENED,
+    OPENING_BALANCES,
+)
+from connectors.own_formats.cells import Cells, account_of, booking_of
+from connectors.text import parse_amount, parse_date
+from storage.importing.records import Record, StatementRecord, TransactionRecord
+
+FIRST_LINE = f"{OPENED} open {OPENING_BALANCES}"
+A_LEDGER = re.compile(
+    rb"^\d{4}-\d\d-\d\d +(?:open +(?:Assets|Liabilities|Equity|Income|Expenses):|(?:\*|!|txn) +\")", re.MULTILINE
+)
+DIRECTIVE = re.compile(r"(\d{4}-\d\d-\d\d) (open|\*|balance) (.+)")
+METADATA = re.compile(r"  ([a-z][a-z-]*): (.+)")
+POSTING = re.compile(r"(?:  )?([A-Z][^ ]*)  (-?[0-9.]+) ([A-Z]{3})")
+TEXT = r'"((?:[^"\\]|\\.)*)"'
+SAID = re.compile(f"(?:{TEXT} )?{TEXT}")
+QUOTED = re.compile(TEXT)
+NAMES = ACCOUNT.keys() | BOOKING.keys() | MERCHANT.keys()
+WHITE_SPACE = {"n": "\n", "r": "\r", "t": "\t"}
+
+
+@dataclass(slots=True)
+class Directive:
+    """A line that begins with a day, and the lines indented below it."""
+
+    number: int
+    day: str
+    kind: str
+    rest: str
+    metadata: dict[str, str] = field(default_factory=dict)
+    postings: list[tuple[str, Decimal, str]] = field(default_factory=list)
+
+    def keep(self, line: str) -> None:
+        """One of the lines below; `ValueError` for more than we write."""
+        if found := POSTING.fullmatch(line):
+            self.postings.append(_posting(found))
+        elif (found := METADATA.fullmatch(line)) and found[1] in NAMES and found[1] not in self.metadata:
+            self.metadata[found[1]] = found[2]
+        else:
+            raise ValueError("neither metadata of ours nor a posting")
+        if len(self.postings) > (2 if self.kind == "*" else 0):
+            raise ValueError("postings where none belong")
+
+    def cells(self, names: Mapping[str, str]) -> dict[str, str | None]:
+        """What the metadata say, by the names of the cells."""
+        cells: dict[str, str | None] = dict.fromkeys(names.values())
+        for name, value in self.metadata.items():
+            cells[names[name]] = value if names[name] in DAYS else _unquoted(QUOTED.fullmatch(value), 1)
+        return cells
+
+
+def detect(head: bytes) -> bool:
+    """Whether a file looks like a Beancount ledger; `read` says whether it is ours."""
+    return A_LEDGER.search(head) is not None
+
+
+def read(stream: BinaryIO) -> Iterator[Record]:
+    """The records of a ledger that bankdata wrote; raises UnsupportedFile for others, else naming the line."""
+    ledger = _Ledger()
+    for directive in _directives(Lines(stream)):
+        try:
+            yield from ledger.records(directive)
+        except (ValueError, KeyError) as error:
+            raise _damaged(directive.number, error) from error
+    yield from ledger.end()
+
+
+class _Ledger:
+    """The account whose bookings follow, and what was said of it."""
+
+    def __init__(self) -> None:
+        self._name: str | None = None
+        self._statement = StatementRecord()
+        self._accounts = self._bookings = 0
+
+    def records(self, directive: Directive) -> Iterator[Record]:
+        """What one directive says."""
+        match directive.kind:
+            case "open":
+                if directive.rest.startswith("Assets:"):
+                    yield from self._account(directive)
+            case "balance":
+                self._balance(directive)
+            case _:
+                yield from self._posted(directive)
+
+    def end(self) -> Iterator[Record]:
+        """What closes the account, if there is one."""
+        if self._name is not None:
+            yield self._statement
+
+    def _account(self, directive: Directive) -> Iterator[Record]:
+        if not directive.metadata and self._name is None:
+            raise UnsupportedFile("not a Beancount ledger that bankdata exported.")
+        yield from self.end()
+        self._accounts += 1
+        if self._accounts > STATEMENTS_MAX:
+            raise LimitExceeded(f"The file holds more than {STATEMENTS_MAX} accounts.")
+        yield account_of(directive.cells(ACCOUNT))
+        self._name, self._statement = directive.rest, StatementRecord()
+
+    def _balance(self, directive: Directive) -> None:
+        name, closing, _ = _posting(POSTING.fullmatch(directive.rest))
+        if name != self._name:
+            raise ValueError("the balance of another account")
+        self._statement = replace(
+            self._statement,
+            opening=self._statement.opening or Decimal(0),  # none is written of nothing
+            closing=closing,
+            closing_date=parse_date(directive.day) - timedelta(days=1),  # it holds in the morning
+        )
+
+    def _posted(self, directive: Directive) -> Iterator[Record]:
+        """A booking, or where the money was before; what moved without a booking is nobody's word."""
+        self._check(directive)
+        (_, amount, currency), (other, _, _) = directive.postings
+        if other == OPENING_BALANCES:
+            self._statement = replace(self._statement, opening=amount, opening_date=parse_date(directive.day))
+        elif other != ADJUSTMENTS:
+            self._bookings += 1
+            if self._bookings > ENTRIES_MAX:
+                raise LimitExceeded(f"The file holds more than {ENTRIES_MAX} bookings.")
+            yield _booking(directive, amount, currency)
+
+    def _check(self, directive: Directive) -> None:
+        """Two postings that are nothing together, the first of them of the account that was opened last."""
+        if len(directive.postings) != 2:
+            raise ValueError("not two postings")
+        (name, amount, currency), (_, opposite, other) = directive.postings
+        if name != self._name or amount + opposite or currency != other:
+            raise ValueError("postings that do not balance, or of another account")
+
+
+def _booking(directive: Directive, amount: Decimal, currency: str) -> TransactionRecord:
+    said = SAID.fullmatch(directive.rest)
+    cells = directive.cells(BOOKING | MERCHANT)
+    if cells["merchant_name"] is None:
+        cells["counterpart_name"] = _unquoted(said, 1)
+    told: Cells = cells | {
+        "booking_date": directive.day,
+        "purpose": _unquoted(said, 2),
+        "amount": f"{amount:f}",
+        "currency": currency,
+    }
+    return booking_of(told)
+
+
+def _directives(lines: Lines) -> Iterator[Directive]:
+    """The directives of the ledger; a line that is none of ours is refused."""
+    current: Directive | None = None
+    for text in _stripped(lines):
+        try:
+            if text.startswith("  ") and current is not None:
+                current.keep(text)
+                continue
+            if current is not None:
+                yield current
+                current = None
+            if not text:
+                continue
+            found = DIRECTIVE.fullmatch(text)
+            if found is None:
+                raise ValueError("not a directive of ours")
+            current = Directive(lines.number, found[1], found[2], found[3])
+        except ValueError as error:
+            raise _damaged(lines.number, error) from error
+    if current is not None:
+        yield current
+
+
+def _stripped(lines: Iterable[str]) -> Iterator[str]:
+    for number, line in enumerate(lines):
+        text = line.rstrip("\n")
+        if number == 0 and text != FIRST_LINE:
+            raise UnsupportedFile("not a Beancount ledger that bankdata exported.")
+        yield text
+
+
+def _posting(found: re.Match[str] | None) -> tuple[str, Decimal, str]:
+    if found is None:
+        raise ValueError("not an account with an amount")
+    return found[1], parse_amount(found[2]), found[3]
+
+
+def _unquoted(found: re.Match[str] | None, group: int) -> str | None:
+    if found is None:
+        raise ValueError("not a text in quotes")
+    text = found[group]
+    return text and re.sub(r"\\(.)", lambda escaped: WHITE_SPACE.get(escaped[1], escaped[1]), text)
+
+
+def _damaged(number: int, error: Exception) -> MalformedFile:
+    return MalformedFile(f"Line {number}: cannot be read.", detail=type(error).__name__)

@@ -1,0 +1,145 @@
+"""Writes a Beancount ledger: Assets:<Bank>:<Account> against Expenses or Income:<Category>, everything else that is
+said of accounts and bookings as metadata, so that connectors.own_formats.beancount_reader reads it back.
+
+Left out: announced bookings, weak references. Both legs of a transfer between own accounts are written, each against
+its category.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, timedelta
+from typing import BinaryIO
+
+from connectors.blocks import Block, blocks
+from connectors.own_formats.cells import ACCOUNT_COLUMNS, Cells, account_cells, booking_cells
+from storage.importing.records import AccountRecord, Record, TransactionRecord
+
+CategoryOf = Callable[[TransactionRecord], str | None]
+OPENED = date(1970, 1, 1)
+OPENING_BALANCES = "Equity:Opening-Balances"
+ADJUSTMENTS = "Equity:Adjustments"
+ACCOUNT = {name.replace("_", "-"): name for name in ACCOUNT_COLUMNS}
+BOOKING = {
+    "id": "provider_id",
+    "value-date": "value_date",
+    "iban": "counterpart_iban",
+    "bic": "counterpart_bic",
+    "bank": "counterpart_bank_name",
+    "creditor-id": "creditor_id",
+    "debitor-id": "debitor_id",
+    "mandate": "mandate_reference",
+    "end-to-end-id": "end_to_end_id",
+    "code": "bank_transaction_code",
+    "purpose-code": "purpose_code",
+    "gvc": "gvc",
+    "swift-code": "swift_code",
+    "mcc": "mcc",
+    "bank-text": "bank_text",
+    "original-amount": "original_amount",
+    "original-currency": "original_currency",
+    "reversal": "is_reversal",
+    "return": "is_return",
+}
+MERCHANT = {"merchant": "merchant_name", "counterpart": "counterpart_name"}
+"""Metadata with the cells that they are; MERCHANT only where the payee is a merchant and not the counterpart."""
+DAYS = ("value_date",)
+
+
+def write(records: Iterable[Record], stream: BinaryIO, *, category_of: CategoryOf = lambda _: None) -> None:
+    """The records as a ledger; `category_of` names the category of a row while that row is written."""
+    ledger = _Ledger(category_of)
+    stream.write(ledger.opened(OPENING_BALANCES).encode())
+    for block in blocks(records, ledger.transaction):
+        if opened := ledger.opened(ledger.account(block.account)):
+            stream.write((opened + _metadata(account_cells(block.account), ACCOUNT)).encode())
+        block.copy_rows(stream)
+        stream.write(ledger.balances(block).encode())
+
+
+class _Ledger:
+    """Names that are given once, and what is opened already."""
+
+    def __init__(self, category_of: CategoryOf) -> None:
+        self._category_of = category_of
+        self._open: set[str] = set()
+        self._accounts: dict[tuple[str, str], str] = {}
+
+    def account(self, account: AccountRecord) -> str:
+        """The account's name in the ledger; one that is taken gets the end of its number."""
+        key = (account.stable_key, account.currency)
+        if key not in self._accounts:
+            number = _component(account.stable_key[-4:])
+            name = f"Assets:{_component(account.bank_name or 'Bank')}:{_component(account.name or f'Account {number}')}"
+            taken = self._accounts.values()
+            candidates = (name, f"{name}-{number}", f"{name}-{number}-{len(self._accounts)}")
+            self._accounts[key] = next(found for found in candidates if found not in taken)
+        return self._accounts[key]
+
+    def opened(self, name: str) -> str:
+        """The directive that opens an account of the ledger, once."""
+        if name in self._open:
+            return ""
+        self._open.add(name)
+        return f"{OPENED} open {name}\n"
+
+    def transaction(self, account: AccountRecord, row: TransactionRecord) -> str:
+        """One booking with its two postings."""
+        if row.status == "pending":
+            return ""
+        side = "Expenses" if row.amount < 0 else "Income"
+        other = f"{side}:{_component((self._category_of(row) or 'OTHER').title())}"
+        payee = row.merchant_name or row.counterpart_name
+        return (
+            self.opened(other)
+            + f"{row.booking_date} * {f'{_quoted(payee)} ' if payee else ''}{_quoted(row.purpose or '')}\n"
+            + _metadata(booking_cells(row), BOOKING | MERCHANT if row.merchant_name else BOOKING)
+            + f"  {self.account(account)}  {row.amount:f} {row.currency}\n"
+            + f"  {other}  {-row.amount:f} {row.currency}\n\n"
+        )
+
+    def balances(self, block: Block) -> str:
+        """Where the money was before, what moved without a booking, and the balance that the bank states at the end."""
+        found, name, currency = block.balances(), self.account(block.account), block.account.currency
+        if found is None:
+            return ""
+        statement, (opening, closing) = block.statement, found
+        opened = statement.opening_date or block.first or statement.closing_date
+        closed = statement.closing_date or block.last or opened
+        assert opened is not None
+        assert closed is not None
+        text = ""
+        for day, words, amount, other in (
+            (opened, "Opening balance", opening, OPENING_BALANCES),
+            (closed, "Balance adjustment", closing - opening - block.total, ADJUSTMENTS),
+        ):
+            if amount:
+                text += (
+                    f'{self.opened(other)}{day} * "{words}"\n  {name}  {amount:f} {currency}\n'
+                    f"  {other}  {-amount:f} {currency}\n\n"
+                )
+        return f"{text}{closed + timedelta(days=1)} balance {name}  {closing:f} {currency}\n\n"
+
+
+def _metadata(cells: Cells, names: Mapping[str, str]) -> str:
+    """A line for each cell that says something."""
+    return "".join(
+        f"  {name}: {value if cell in DAYS else _quoted(value)}\n"
+        for name, cell in names.items()
+        if (value := cells[cell])
+    )
+
+
+def _component(text: str) -> str:
+    """A part of an account name: letters, digits and dashes, beginning with a capital or a digit."""
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", text.translate(UMLAUTS)).strip("-")
+    return (plain[:1].upper() + plain[1:]) or "X"
+
+
+UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss"})
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.translate(ESCAPED) + '"'
+
+
+ESCAPED = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"})

@@ -1,0 +1,153 @@
+"""A booking and its account as named texts, and back: what the formats share that carry every field of a record.
+
+Names are those of the columns of our CSV (connectors.own_formats.csv); an absent value is None.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import date
+from functools import partial
+from typing import cast, get_args
+
+from connectors.connector import LimitExceeded, MalformedFile
+from connectors.limits import CODE_CHARACTERS_MAX, ENTRIES_MAX, KEY_CHARACTERS_MAX, STATEMENTS_MAX
+from connectors.text import clean, clean_purpose, compact_iban, parse_amount, parse_bic, parse_date
+from storage.importing.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
+
+ACCOUNT_COLUMNS = ("account", "iban", "account_name", "account_type", "account_currency", "bank_name", "bic")
+BALANCE_COLUMNS = ("balance", "balance_date")
+TEXT_COLUMNS = (
+    "provider_id",
+    "counterpart_name",
+    "counterpart_iban",
+    "counterpart_bic",
+    "counterpart_bank_name",
+    "creditor_id",
+    "debitor_id",
+    "mandate_reference",
+    "end_to_end_id",
+    "purpose",
+    "bank_transaction_code",
+    "purpose_code",
+    "gvc",
+    "swift_code",
+    "mcc",
+    "bank_text",
+    "merchant_name",
+    "original_currency",
+)
+READ_AS: dict[str, Callable[[str | None], str | None]] = {
+    "counterpart_iban": compact_iban,
+    "counterpart_bic": parse_bic,
+    "purpose": clean_purpose,
+    "bank_transaction_code": partial(clean, characters=CODE_CHARACTERS_MAX),
+    "purpose_code": partial(clean, characters=CODE_CHARACTERS_MAX),
+}
+"""Columns that are more, or less, than a name."""
+YES = "true"
+
+Cells = Mapping[str, str | None]
+
+
+def account_cells(account: AccountRecord) -> dict[str, str | None]:
+    """What is known of an account."""
+    values = (
+        account.stable_key, account.iban, account.name, account.kind, account.currency, account.bank_name, account.bic
+    )  # fmt: skip
+    return dict(zip(ACCOUNT_COLUMNS, values, strict=True))
+
+
+def booking_cells(row: TransactionRecord) -> dict[str, str | None]:
+    """All that the source said of a booking."""
+    texts: dict[str, str | None] = {name: getattr(row, name) for name in TEXT_COLUMNS}
+    return texts | {
+        "booking_date": row.booking_date.isoformat(),
+        "value_date": row.value_date.isoformat() if row.value_date else None,
+        "amount": f"{row.amount:f}",
+        "currency": row.currency,
+        "original_amount": f"{row.original_amount:f}" if row.original_amount is not None else None,
+        "is_reversal": YES if row.is_reversal else None,
+        "is_return": YES if row.is_return else None,
+        "record": row.status,
+        "references": "\n".join(row.references) or None,
+    }
+
+
+def account_of(cells: Cells) -> AccountRecord:
+    """The account that these texts name; `ValueError` where they cannot be one."""
+    key, kind = clean(cells["account"], KEY_CHARACTERS_MAX), cells["account_type"]
+    if key is None:
+        raise ValueError("no key")
+    if kind is not None and kind not in get_args(AccountKind):
+        raise ValueError("an unknown kind of account")
+    return AccountRecord(
+        stable_key=key,
+        currency=stated(cells, "account_currency"),
+        iban=compact_iban(cells["iban"]),
+        name=clean(cells["account_name"]),
+        kind=cast(AccountKind | None, kind),
+        bank_name=clean(cells["bank_name"]),
+        bic=parse_bic(cells["bic"]),
+    )
+
+
+def booking_of(cells: Cells) -> TransactionRecord:
+    """The booking that these texts tell, each read as what it is; `ValueError` where they cannot be one."""
+    texts = {name: READ_AS.get(name, clean)(cells.get(name)) for name in TEXT_COLUMNS}
+    original, references = cells.get("original_amount"), cells.get("references")
+    return TransactionRecord(
+        amount=parse_amount(stated(cells, "amount")),
+        currency=stated(cells, "currency"),
+        booking_date=parse_date(stated(cells, "booking_date")),
+        value_date=day_of(cells.get("value_date")),
+        status="pending" if cells.get("record") == "pending" else "booked",
+        references=tuple(references.split("\n")) if references else (),
+        original_amount=parse_amount(original) if original else None,
+        is_reversal=cells.get("is_reversal") == YES,
+        is_return=cells.get("is_return") == YES,
+        detail=0,  # each row is a booking of its own
+        **texts,
+    )
+
+
+def records_of(rows: Iterable[Cells], place: str) -> Iterator[Record]:
+    """The records of rows that each carry their account and its balance; adjusting entries are made anew where a gap
+    is (decision 50). Raises MalformedFile naming the row as `place` and its number."""
+    account: Cells | None = None
+    number = accounts = 0
+    try:
+        for number, row in enumerate(rows, 1):
+            if number > ENTRIES_MAX:
+                raise LimitExceeded(f"The file holds more than {ENTRIES_MAX} bookings.")
+            if account is None or any(row[name] != account[name] for name in ACCOUNT_COLUMNS):
+                if account is not None:
+                    yield _closing(account)
+                accounts += 1
+                if accounts > STATEMENTS_MAX:
+                    raise LimitExceeded(f"The file holds more than {STATEMENTS_MAX} accounts.")
+                yield account_of(row)
+            account = row
+            if row.get("is_adjusting_entry") != YES:
+                yield booking_of(row)
+        if account is not None:
+            yield _closing(account)
+    except (ValueError, ArithmeticError, KeyError, TypeError) as error:
+        raise MalformedFile(f"{place} {number}: cannot be read.", detail=type(error).__name__) from error
+
+
+def _closing(row: Cells) -> StatementRecord:
+    if row["balance"] is None:
+        return StatementRecord()
+    return StatementRecord(closing=parse_amount(row["balance"]), closing_date=day_of(row["balance_date"]))
+
+
+def stated(cells: Cells, name: str) -> str:
+    """A text that must be there."""
+    value = cells[name]
+    if value is None:
+        raise ValueError(f"{name} is empty")
+    return value
+
+
+def day_of(text: str | None) -> date | None:
+    """A day, where there is one."""
+    return parse_date(text) if text else None

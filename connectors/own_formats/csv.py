@@ -1,0 +1,147 @@
+"""The project's own CSV layout, written and read: one header, one line per booking, any number of accounts.
+
+Every field of the records has its column, so nothing is left out but whether the pending rows are all there are. ISO
+dates, decimal points, commas, UTF-8. `record` says what a line is: `booked` or `pending` bookings, `opening` or
+`closing` balances (`booking_date` is their day), or an `account` without any of these. A cell that a spreadsheet would
+take for a formula is prefixed with an apostrophe, and so is one that begins with an apostrophe; reading takes it off.
+`type` and `category` are for the eyes of people: they are derived anew from what is read.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import BinaryIO
+
+from connectors.connector import LimitExceeded, MalformedFile
+from connectors.limits import ENTRIES_MAX
+from connectors.lines import Lines
+from connectors.own_formats.cells import (
+    ACCOUNT_COLUMNS,
+    TEXT_COLUMNS,
+    YES,
+    account_cells,
+    account_of,
+    booking_cells,
+    booking_of,
+    day_of,
+    stated,
+)
+from connectors.text import parse_amount
+from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
+
+COLUMNS = (
+    "record", *ACCOUNT_COLUMNS, "booking_date", "value_date", "amount", "currency", *TEXT_COLUMNS, "original_amount",
+    "is_reversal", "is_return", "references", "sequence", "is_authoritative", "type", "category",
+)  # fmt: skip
+NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
+FORMULA = tuple("=+-@\t\r'")
+
+Line = dict[str, str | None]
+Derived = Callable[[TransactionRecord], tuple[str | None, str | None]]
+
+
+def write(records: Iterable[Record], stream: BinaryIO, *, derived: Derived = lambda _: (None, None)) -> None:
+    """The records as CSV, streaming; `derived` names type and category of a row while that row is written."""
+    text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+    try:
+        lines = csv.writer(text, lineterminator="\r\n")
+        lines.writerow(COLUMNS)
+        for line in _lines(records, derived):
+            lines.writerow([_guarded(line.get(column) or "") for column in COLUMNS])
+    finally:
+        text.detach()
+
+
+def detect(head: bytes) -> bool:
+    """Whether a file begins with this layout's header."""
+    return head.decode("utf-8", "replace").lstrip("\ufeff").startswith(",".join(COLUMNS[:6]))
+
+
+def read(stream: BinaryIO) -> Iterator[Record]:
+    """The records of a file of this layout; raises MalformedFile naming the line."""
+    lines = csv.reader(Lines(stream), strict=True)
+    account: AccountRecord | None = None
+    statement: StatementRecord | None = None
+    try:
+        if tuple(next(lines, ())) != COLUMNS:
+            raise MalformedFile("Line 1: not the header of a bankdata CSV.")
+        for number, cells in enumerate(lines, 1):
+            if number > ENTRIES_MAX:
+                raise LimitExceeded(f"The file holds more than {ENTRIES_MAX} lines.")
+            if len(cells) != len(COLUMNS):
+                raise MalformedFile(f"Line {lines.line_num}: {len(cells)} columns where {len(COLUMNS)} are expected.")
+            line = {name: _bare(cell) or None for name, cell in zip(COLUMNS, cells, strict=True)}
+            found = account_of(line)
+            if found != account:
+                if account is not None:
+                    yield statement or StatementRecord()
+                account, statement = found, None
+                yield account
+            if line["record"] in ("booked", "pending"):
+                yield booking_of(line)
+            else:
+                statement = _statement(line, statement or StatementRecord())
+    except (ValueError, ArithmeticError, KeyError, TypeError, csv.Error) as error:
+        raise MalformedFile(f"Line {lines.line_num}: cannot be read.", detail=type(error).__name__) from error
+    if account is not None:
+        yield statement or StatementRecord()
+
+
+def _lines(records: Iterable[Record], derived: Derived) -> Iterator[Line]:
+    columns: Line = {}
+    is_silent = False
+    for record in records:
+        match record:
+            case AccountRecord():
+                if is_silent:
+                    yield {"record": "account", **columns}
+                columns, is_silent = account_cells(record), True
+            case TransactionRecord():
+                type_, category = derived(record)
+                yield {**booking_cells(record), **columns, "type": type_, "category": category}
+                is_silent = False
+            case StatementRecord():
+                for line in _balance_lines(record):
+                    yield {**line, **columns}
+                    is_silent = False
+    if is_silent:
+        yield {"record": "account", **columns}
+
+
+def _balance_lines(statement: StatementRecord) -> Iterator[Line]:
+    shared: Line = {
+        "sequence": statement.sequence,
+        "is_authoritative": YES if statement.is_authoritative else None,
+    }
+    for name, amount, day in (
+        ("opening", statement.opening, statement.opening_date),
+        ("closing", statement.closing, statement.closing_date),
+    ):
+        if amount is not None:
+            yield shared | {"record": name, "amount": f"{amount:f}", "booking_date": day.isoformat() if day else None}
+
+
+def _statement(line: Line, known: StatementRecord) -> StatementRecord:
+    if line["record"] == "account":
+        return known
+    if line["record"] not in ("opening", "closing"):
+        raise ValueError("an unknown kind of line")
+    amount, day = parse_amount(stated(line, "amount")), day_of(line["booking_date"])
+    is_closing = line["record"] == "closing"
+    return StatementRecord(
+        opening=known.opening if is_closing else amount,
+        opening_date=known.opening_date if is_closing else day,
+        closing=amount if is_closing else known.closing,
+        closing_date=day if is_closing else known.closing_date,
+        sequence=line["sequence"],
+        is_authoritative=line["is_authoritative"] == YES,
+    )
+
+
+def _guarded(cell: str) -> str:
+    return f"'{cell}" if cell.startswith(FORMULA) and not NUMBER.fullmatch(cell) else cell
+
+
+def _bare(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") else cell

@@ -1,0 +1,160 @@
+"""JSON lines: one booking each, in the shape of the API's TransactionDetail, with its account and its source's words.
+
+`account` and `source` are ours: what of the account stands neither in the booking nor in its `bankAccount`, and what
+the API does not show of a booking but a store that begins anew derives from. Amounts have all their digits. An account
+without a booking has no line. What is derived (type, category, merchant) is for the eye: it is derived anew.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import BinaryIO, NoReturn
+
+import orjson
+
+from connectors.connector import MalformedFile, UnsupportedFile
+from connectors.lines import Lines
+from connectors.own_formats.cells import YES, records_of
+from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
+
+BEGINNING = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"')
+BOOKING = {
+    "provider_id": "id",
+    "booking_date": "bookingDate",
+    "value_date": "valueDate",
+    "counterpart_name": "counterpartName",
+    "counterpart_iban": "counterpartIban",
+    "counterpart_bic": "counterpartBic",
+    "counterpart_bank_name": "counterpartBankName",
+    "creditor_id": "counterpartCreditorId",
+    "debitor_id": "counterpartDebitorId",
+    "mandate_reference": "counterpartMandateReference",
+    "purpose": "purpose",
+    "bank_transaction_code": "bankTransactionCode",
+    "purpose_code": "sepaPurposeCode",
+    "currency": "currency",
+}
+SOURCE = {
+    "end_to_end_id": "endToEndId",
+    "gvc": "gvc",
+    "swift_code": "swiftCode",
+    "mcc": "mcc",
+    "bank_text": "bankText",
+    "merchant_name": "merchantName",
+    "original_currency": "originalCurrency",
+}
+FLAGS = {"is_reversal": "isReversal", "is_return": "isReturn"}
+"""Where the cells of a booking stand: BOOKING in the line itself, SOURCE and FLAGS in `source`, where they say more
+than null or false."""
+
+Json = Mapping[str, object]
+
+
+class Number(str):
+    """A number as it is written: never by way of binary floating point."""
+
+    __slots__ = ()
+
+
+def line(detail: Json, account: AccountRecord, closing: StatementRecord, row: TransactionRecord) -> bytes:
+    """One booking; `detail` is its TransactionDetail, `closing` says the balance of its account."""
+    day = closing.closing_date
+    told = {
+        **detail,
+        "amount": _exact(row.amount),
+        "account": {
+            "key": account.stable_key,
+            "accountType": account.kind,
+            "currency": account.currency,
+            "bic": account.bic,
+            "balance": None if closing.closing is None else _exact(closing.closing),
+            "balanceDate": day.isoformat() if day else None,
+        },
+        "source": _source(row),
+    }
+    return orjson.dumps(told, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def detect(head: bytes) -> bool:
+    """Whether a file begins as a JSON object does; `read` says whether it is ours."""
+    return BEGINNING.match(head) is not None
+
+
+def read(stream: BinaryIO) -> Iterator[Record]:
+    """The records of JSON lines that bankdata wrote; raises UnsupportedFile for others, else naming the line."""
+    return records_of(_rows(stream), "Line")
+
+
+def _rows(stream: BinaryIO) -> Iterator[dict[str, str | None]]:
+    lines = Lines(stream)
+    for text in lines:
+        try:
+            row = _cells(_object(json.loads(text, parse_int=Number, parse_float=Number, parse_constant=_refused)))
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            if lines.number == 1:
+                raise UnsupportedFile("not JSON lines that bankdata exported.") from error
+            raise MalformedFile(f"Line {lines.number}: cannot be read.", detail=type(error).__name__) from error
+        yield row
+
+
+def _cells(told: Json) -> dict[str, str | None]:
+    """One line by the names that all our formats share; `TypeError` or `KeyError` where it is not ours."""
+    bank_account, account, source = (_object(told[name]) for name in ("bankAccount", "account", "source"))
+    return {
+        "account": _text(account["key"]),
+        "iban": _text(bank_account["iban"]),
+        "account_name": _text(bank_account["accountName"]),
+        "account_type": _text(account["accountType"]),
+        "account_currency": _text(account["currency"]),
+        "bank_name": _text(_object(bank_account["bankConnection"])["bankName"]),
+        "bic": _text(account["bic"]),
+        "balance": _number(account["balance"]),
+        "balance_date": _text(account["balanceDate"]),
+        "amount": _number(told["amount"]),
+        "original_amount": _number(source.get("originalAmount")),
+        "is_adjusting_entry": _flag(told["isAdjustingEntry"]),
+        **{cell: _text(told[name]) for cell, name in BOOKING.items()},
+        **{cell: _text(source.get(name)) for cell, name in SOURCE.items()},
+        **{cell: _flag(source.get(name, False)) for cell, name in FLAGS.items()},
+    }
+
+
+def _source(row: TransactionRecord) -> dict[str, object]:
+    told: dict[str, object] = {name: getattr(row, cell) for cell, name in (SOURCE | FLAGS).items()}
+    if row.original_amount is not None:
+        told["originalAmount"] = _exact(row.original_amount)
+    return {name: value for name, value in told.items() if value is not None and value is not False}
+
+
+def _exact(amount: Decimal) -> orjson.Fragment:
+    """A JSON number with all digits that the amount has."""
+    return orjson.Fragment(f"{amount:f}")
+
+
+def _object(value: object) -> Json:
+    if not isinstance(value, dict):
+        raise TypeError("not an object")
+    return value
+
+
+def _text(value: object) -> str | None:
+    if value is None or type(value) is str:
+        return value
+    raise TypeError("not a text")
+
+
+def _number(value: object) -> str | None:
+    if value is None or isinstance(value, Number):
+        return value
+    raise TypeError("not a number")
+
+
+def _flag(value: object) -> str | None:
+    if not isinstance(value, bool):
+        raise TypeError("not a flag")
+    return YES if value else None
+
+
+def _refused(_constant: str) -> NoReturn:
+    raise ValueError("NaN and infinity are no numbers")

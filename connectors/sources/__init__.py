@@ -1,0 +1,1 @@
+"""Where bank data come from: one module or package per kind of connection."""

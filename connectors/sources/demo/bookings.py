@@ -1,0 +1,221 @@
+"""How a German bank words what people do with money: one constructor of records per kind of booking.
+
+Each returns a `What`: a function of the day and the dice that yields movements. Codes are those of the German
+banks: GVC (DK Anlage 3) and ISO 20022 bank transaction codes.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
+
+from connectors.sources.demo.chance import Dice
+from connectors.sources.demo.identifiers import creditor_id, digits, german_iban
+from connectors.sources.demo.rhythms import Price, Rhythm, working_day, working_days_later
+from storage.importing.records import TransactionRecord
+
+PAYEE_BANK_CODE = "99920000"  # no bank has it: German bank codes begin with 1 to 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Movement:
+    """Money on its way: as it is booked, and as it is announced before (`pending`), if it is."""
+
+    ordered: date
+    record: TransactionRecord
+    pending: TransactionRecord | None = None
+    has_id: bool = True
+
+
+What = Callable[[date, Dice], Iterator[Movement]]
+
+
+@dataclass(frozen=True, slots=True)
+class Habit:
+    """Something an account does again and again."""
+
+    name: str
+    when: Rhythm
+    what: What
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Party:
+    """Somebody on the other side; numbers are made of the name where none is given."""
+
+    name: str
+    iban: str
+    bic: str | None = "BEISDEDAXXX"  # XXX: the head office (ISO 9362)
+    bank_name: str | None = None
+    creditor_id: str | None = None
+    mandate: str | None = None
+
+
+def person(name: str, *, bank_name: str | None = None) -> Party:
+    """Somebody who is paid by transfer."""
+    return Party(name=name, iban=german_iban(PAYEE_BANK_CODE, name), bank_name=bank_name)
+
+
+def collector(name: str) -> Party:
+    """A company that collects by direct debit."""
+    return Party(
+        name=name,
+        iban=german_iban(PAYEE_BANK_CODE, name),
+        creditor_id=creditor_id(digits(11, name)),
+        mandate=f"M{digits(9, 'mandate', name)}",
+    )
+
+
+def direct_debit(party: Party, price: Price, purpose: str, *, code: str | None = None) -> What:
+    """A SEPA direct debit of the price of its day, collected on the next working day."""
+
+    def what(day: date, dice: Dice) -> Iterator[Movement]:
+        yield Movement(ordered=day, record=_debit(party, -price(day), worded(purpose, day, dice), day, code))
+
+    return what
+
+
+def varying_debit(party: Party, low: str, high: str, purpose: str) -> What:
+    """A direct debit whose amount is another one each time (shopping through a payment service)."""
+
+    def what(day: date, dice: Dice) -> Iterator[Movement]:
+        amount = -dice.amount(low, high)
+        yield Movement(ordered=day, record=_debit(party, amount, worded(purpose, day, dice), day, None))
+
+    return what
+
+
+def returned_debit(party: Party, price: Price, purpose: str) -> What:
+    """A direct debit that comes back two working days later, flagged as a return, roles swapped."""
+
+    def what(day: date, dice: Dice) -> Iterator[Movement]:
+        debit = _debit(party, -price(day), worded(purpose, day, dice), day, None)
+        yield Movement(ordered=day, record=debit)
+        back = replace(
+            debit,
+            amount=-debit.amount,
+            booking_date=working_days_later(debit.booking_date, 2),
+            value_date=debit.booking_date,
+            gvc="181",
+            bank_transaction_code="PMNT-RDDT-UPDD",
+            bank_text="RÜCKLASTSCHRIFT",
+            purpose=f"Retoure SEPA-Lastschrift: {debit.purpose}",
+            is_return=True,
+        )
+        yield Movement(ordered=day, record=back)
+
+    return what
+
+
+def transfer_out(party: Party, price: Price, purpose: str, *, standing: bool = False, code: str | None = None) -> What:
+    """A credit transfer or standing order to somebody."""
+
+    def what(day: date, dice: Dice) -> Iterator[Movement]:
+        booked = working_day(day)
+        yield Movement(
+            ordered=day,
+            record=_to(
+                party,
+                TransactionRecord(
+                    amount=-price(day),
+                    currency="EUR",
+                    booking_date=booked,
+                    value_date=booked,
+                    purpose=worded(purpose, day, dice),
+                    purpose_code=code,
+                    gvc="117" if standing else "116",
+                    bank_transaction_code="PMNT-ICDT-STDO" if standing else "PMNT-ICDT-ESCT",
+                    bank_text="DAUERAUFTRAG" if standing else "ONLINE-ÜBERWEISUNG",
+                ),
+            ),
+        )
+
+    return what
+
+
+def transfer_in(
+    party: Party, price: Price, purpose: str, *, days_later: int = 0, code: str | None = None, reference: str = ""
+) -> What:
+    """A credit transfer from somebody; `days_later` working days after it was sent; SALA makes it a salary."""
+
+    def what(day: date, dice: Dice) -> Iterator[Movement]:
+        booked = working_days_later(working_day(day), days_later)
+        salary = code == "SALA"
+        yield Movement(
+            ordered=day,
+            record=_to(
+                party,
+                TransactionRecord(
+                    amount=price(day),
+                    currency="EUR",
+                    booking_date=booked,
+                    value_date=booked,
+                    purpose=worded(purpose, day, dice),
+                    purpose_code=code,
+                    end_to_end_id=worded(reference, day, dice) or None,
+                    gvc="153" if salary else "166",
+                    bank_transaction_code="PMNT-RCDT-SALA" if salary else "PMNT-RCDT-ESCT",
+                    bank_text="LOHN/GEHALT" if salary else "GUTSCHRIFT ÜBERWEISUNG",
+                ),
+            ),
+        )
+
+    return what
+
+
+def bank_row(price: Price, *, gvc: str | None, iso: str | None, bank_text: str | None, purpose: str | None) -> What:
+    """What the bank books by itself, on the very day: cash, fees, interest; the price is signed."""
+
+    def what(day: date, dice: Dice) -> Iterator[Movement]:
+        yield Movement(
+            ordered=day,
+            record=TransactionRecord(
+                amount=price(day),
+                currency="EUR",
+                booking_date=day,
+                value_date=day,
+                purpose=worded(purpose, day, dice) if purpose else None,
+                gvc=gvc,
+                bank_transaction_code=iso,
+                bank_text=bank_text,
+            ),
+            has_id=gvc is not None,
+        )
+
+    return what
+
+
+def _debit(party: Party, amount: Decimal, purpose: str, day: date, code: str | None) -> TransactionRecord:
+    booked = working_day(day)
+    return _to(
+        party,
+        TransactionRecord(
+            amount=amount,
+            currency="EUR",
+            booking_date=booked,
+            value_date=booked,
+            creditor_id=party.creditor_id,
+            mandate_reference=party.mandate,
+            end_to_end_id=f"{digits(6, party.name)}-{day:%Y%m%d}",
+            purpose=purpose,
+            purpose_code=code,
+            gvc="105",
+            bank_transaction_code="PMNT-RDDT-ESDD",
+            bank_text="FOLGELASTSCHRIFT",
+        ),
+    )
+
+
+def _to(party: Party, record: TransactionRecord) -> TransactionRecord:
+    return replace(
+        record,
+        counterpart_name=party.name,
+        counterpart_iban=party.iban,
+        counterpart_bic=party.bic,
+        counterpart_bank_name=party.bank_name,
+    )
+
+
+def worded(text: str, day: date, dice: Dice) -> str:
+    """The text with its {day} and {number} filled in."""
+    return text.format(day=day, number=dice.number(6)) if "{" in text else text

@@ -1,0 +1,184 @@
+"""How cards are booked: announced under one text, booked days later under another; cash machines, refunds, Stornos."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from decimal import ROUND_HALF_EVEN, Decimal
+
+from connectors.sources.demo.bookings import Movement, What
+from connectors.sources.demo.chance import Dice
+from connectors.sources.demo.rhythms import working_day, working_days_later
+from storage.importing.records import TransactionRecord
+
+CENT = Decimal("0.01")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shop:
+    """Where cards are used: the text of the booking, the one of the announcement, and what is spent."""
+
+    text: str
+    announced: str
+    low: str
+    high: str
+    mcc: str
+
+
+def debit_card(*shops: Shop, times: int = 1, has_id: bool = True) -> What:
+    """A debit card at one of the shops: announced at once, booked two working days later under another text."""
+
+    def what(day: date, dice: Dice) -> Iterator[Movement]:
+        shop = dice.pick(shops)
+        amount = -dice.amount(shop.low, shop.high)
+        booked = working_days_later(day, 2)
+        record = TransactionRecord(
+            amount=amount,
+            currency="EUR",
+            booking_date=booked,
+            value_date=booked,
+            counterpart_name=shop.text,
+            purpose=f"{day.isoformat()}T{9 + dice.below(10):02d}:{dice.below(60):02d} Debitk.1 2029-12",
+            end_to_end_id=f"6{dice.number(8)}{day:%y%j}",
+            gvc="106",
+            bank_transaction_code="PMNT-CCRD-POSD",
+            bank_text="KARTENZAHLUNG",
+        )
+        for _ in range(times):
+            yield Movement(ordered=day, record=record, pending=_announced(shop, amount, day, None), has_id=has_id)
+
+    return what
+
+
+def credit_card(*shops: Shop) -> What:
+    """A credit card at one of the shops: announced for four working days; the booking carries the MCC."""
+
+    def what(day: date, dice: Dice) -> Iterator[Movement]:
+        shop = dice.pick(shops)
+        amount = -dice.amount(shop.low, shop.high)
+        yield Movement(
+            ordered=day,
+            record=_card(shop, amount, day, text=shop.text.replace("#", dice.number(7))),
+            pending=_announced(shop, amount, day, shop.mcc),
+        )
+
+    return what
+
+
+def foreign_card(shop: Shop, currency: str, rate: str) -> What:
+    """A card payment in another currency; `rate` is euro per unit, a little different each time."""
+
+    def what(day: date, dice: Dice) -> Iterator[Movement]:
+        original = -dice.amount(shop.low, shop.high)
+        exchange = Decimal(rate) + Decimal(dice.below(400) - 200).scaleb(-4)
+        amount = (original * exchange).quantize(CENT, ROUND_HALF_EVEN)
+        record = _card(shop, amount, day, text=shop.text)
+        yield Movement(
+            ordered=day,
+            record=replace(
+                record,
+                purpose=f"{record.purpose} {-original} {currency} Kurs {exchange}",
+                original_amount=-original,
+                original_currency=currency,
+            ),
+            pending=_announced(shop, amount, day, shop.mcc),
+        )
+
+    return what
+
+
+def refunded(shop: Shop, share: str) -> What:
+    """A card purchase of which a share (0 to 1) comes back eight days later."""
+
+    def what(day: date, dice: Dice) -> Iterator[Movement]:
+        amount = -dice.amount(shop.low, shop.high)
+        text = shop.text.replace("#", dice.number(7))
+        yield Movement(ordered=day, record=_card(shop, amount, day, text=text))
+        back = _card(shop, (-amount * Decimal(share)).quantize(CENT, ROUND_HALF_EVEN), day, text=text)
+        booked = working_day(day + timedelta(days=8))
+        yield Movement(
+            ordered=day,
+            record=replace(
+                back,
+                booking_date=booked,
+                value_date=booked,
+                purpose=f"Gutschrift {back.purpose}",
+                gvc="106",
+                bank_transaction_code="PMNT-CCRD-RIMB",
+            ),
+        )
+
+    return what
+
+
+def reversed_card(shop: Shop) -> What:
+    """A card payment that the bank takes back the next working day as wrongly booked."""
+
+    def what(day: date, dice: Dice) -> Iterator[Movement]:
+        booking = next(debit_card(shop)(day, dice))
+        yield booking
+        booked = working_days_later(booking.record.booking_date, 1)
+        storno = replace(
+            booking.record,
+            amount=-booking.record.amount,
+            booking_date=booked,
+            value_date=booking.record.value_date,
+            purpose=f"STORNO {booking.record.purpose}",
+            bank_transaction_code="PMNT-CCRD-RIMB",
+            bank_text="STORNO",
+            is_reversal=True,
+        )
+        yield Movement(ordered=day, record=storno)
+
+    return what
+
+
+def cash_machine(amounts: tuple[int, ...]) -> What:
+    """Cash from a machine on any day, booked on the next working day; the value date is the day itself."""
+
+    def what(day: date, dice: Dice) -> Iterator[Movement]:
+        yield Movement(
+            ordered=day,
+            record=TransactionRecord(
+                amount=Decimal(-dice.pick(amounts)).quantize(CENT),
+                currency="EUR",
+                booking_date=working_day(day),
+                value_date=day,
+                counterpart_name=f"GA NR0000{dice.number(4)} BLZ99910000 0",
+                purpose=f"{day:%d.%m}/{9 + dice.below(10)}.{dice.below(6)}5UHR Innenstadt",
+                gvc="083",
+                bank_transaction_code="PMNT-CNTR-CWDL",
+                bank_text="BARGELDAUSZAHLUNG",
+            ),
+        )
+
+    return what
+
+
+def _card(shop: Shop, amount: Decimal, day: date, *, text: str) -> TransactionRecord:
+    booked = working_days_later(day, 4)
+    return TransactionRecord(
+        amount=amount,
+        currency="EUR",
+        booking_date=booked,
+        value_date=day,
+        counterpart_name=text,
+        purpose=f"Kauf vom {day:%d.%m.%Y}",
+        gvc="006",
+        bank_transaction_code="PMNT-CCRD-POSC",
+        mcc=shop.mcc,
+        bank_text="KREDITKARTENUMSATZ",
+    )
+
+
+def _announced(shop: Shop, amount: Decimal, day: date, mcc: str | None) -> TransactionRecord:
+    return TransactionRecord(
+        amount=amount,
+        currency="EUR",
+        booking_date=day,
+        status="pending",
+        counterpart_name=shop.announced,
+        purpose=shop.announced,
+        bank_transaction_code="PMNT-CCRD-OTHR",
+        mcc=mcc,
+        bank_text="UMSATZ VORGEMERKT",
+    )

@@ -1,0 +1,155 @@
+"""The demo bank as a connector like any other: it makes one wait, fails on request, and hands over its ledgers."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+
+from connectors.connector import (
+    Connection,
+    ConsentExpired,
+    Json,
+    Misconfigured,
+    ProviderUnavailable,
+    RateLimited,
+    Ready,
+    UserActionRequired,
+    Waiting,
+)
+from connectors.sources.demo.households import HOUSEHOLDS, household
+from connectors.sources.demo.ledger import Account, Ledger
+from connectors.sources.demo.rhythms import ANCHOR
+from storage.importing.records import Batch, Record, StatementRecord
+
+FAULTS = ("none", "fails", "needs_user", "slow", "rate_limited", "consent_expired")
+POLLS_DEFAULT = 2  # the first answer is "not yet", so that the state syncing can be seen
+POLLS_MAX = 1000
+ACCOUNTS_MAX = 100
+OVERLAP_DAYS = 10  # sources 4.2
+HISTORY_MONTHS_MIN = 24
+POLL_SECONDS = 0.2
+SLOW_SECONDS = 60
+SLOW_POLL_SECONDS = 5.0
+RATE_LIMIT_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What `bankdata connect demo` stored for a connection."""
+
+    household: str = "standard"
+    seed: str
+    accounts: int | None = None
+    bank_name: str | None = None
+    fault: str = "none"
+    polls: int = POLLS_DEFAULT
+
+    @classmethod
+    def of(cls, connection: Connection) -> "Settings":
+        """The settings, checked; a connection without a seed is a household of its own."""
+        given = {name: value for name, value in connection.settings.items() if value is not None}
+        given.setdefault("seed", connection.id)
+        unknown = given.keys() - set(cls.__slots__)
+        if unknown:
+            raise Misconfigured(f"The demo bank has no setting named {', '.join(sorted(unknown))}.")
+        settings = cls(**given)
+        if settings.household not in HOUSEHOLDS:
+            raise Misconfigured(f"The demo bank's households are {', '.join(HOUSEHOLDS)}.")
+        if settings.fault not in FAULTS:
+            raise Misconfigured(f"The demo bank's faults are {', '.join(FAULTS)}.")
+        if settings.accounts is not None and not _whole(settings.accounts, 1, ACCOUNTS_MAX):
+            raise Misconfigured(f"The demo bank has 1 to {ACCOUNTS_MAX} accounts.")
+        if not _whole(settings.polls, 1, POLLS_MAX):
+            raise Misconfigured(f"The demo bank is ready after 1 to {POLLS_MAX} polls.")
+        if not isinstance(settings.seed, str):
+            raise Misconfigured("The demo bank's seed is a text.")
+        return settings
+
+    def account_list(self) -> tuple[Account, ...]:
+        """The accounts of the connection, in the order of the bank."""
+        return household(self.household, seed=self.seed, accounts=self.accounts, bank_name=self.bank_name)
+
+
+class DemoBank:
+    """Implements `Connector`: the history begins in 2024 (24 months back at least) and grows by the day."""
+
+    name = "demo"
+
+    def start_refresh(self, connection: Connection, *, now: datetime) -> Json:
+        """The handle counts the polls; a bank that needs its customer or is asked too often says so here."""
+        settings = Settings.of(connection)
+        match settings.fault:
+            case "needs_user":
+                raise UserActionRequired
+            case "consent_expired":
+                raise ConsentExpired
+            case "rate_limited":
+                raise RateLimited(retry_after=RATE_LIMIT_SECONDS)
+        return {"polls": 0, "started": now.isoformat()}
+
+    def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:
+        """Ready at the poll whose number the settings name; a slow bank not before a minute has passed."""
+        settings = Settings.of(connection)
+        polls = int(handle["polls"]) + 1
+        if settings.fault == "slow":
+            waited = (now - datetime.fromisoformat(handle["started"])).total_seconds()
+            if waited < SLOW_SECONDS:
+                return Waiting(seconds=SLOW_POLL_SECONDS, handle={**handle, "polls": polls})
+        if polls < settings.polls:
+            return Waiting(seconds=POLL_SECONDS, handle={**handle, "polls": polls})
+        if settings.fault == "fails":
+            raise ProviderUnavailable(detail="fault switch")
+        return Ready()
+
+    def fetch(
+        self,
+        connection: Connection,
+        handle: Json,  # noqa: ARG002 - the protocol names it
+        *,
+        cursor: Json | None,
+        today: date,
+    ) -> Iterator[Batch]:
+        """One batch of whole days: everything there is, or what follows ten days before the cursor."""
+        first = history_start(today)
+        if cursor is not None:
+            seen = min(date.fromisoformat(cursor["day"]), today)  # a demo server's clock may have been ahead
+            first = max(first, seen - timedelta(days=OVERLAP_DAYS))
+        accounts = Settings.of(connection).account_list()
+        yield Batch(id=f"demo:{connection.id}:{today.isoformat()}", records=_records(accounts, first, today))
+
+    def next_cursor(self, connection: Connection, handle: Json, *, today: date) -> Json:  # noqa: ARG002 - as above
+        """The day up to which everything was handed over."""
+        return {"day": today.isoformat()}
+
+    def finish(self, connection: Connection, handle: Json, *, outcomes: Mapping[str, str | None]) -> None:
+        """Nothing to tidy up: the demo bank keeps nothing."""
+
+
+def history_start(today: date) -> date:
+    """The first day of the history: 2024 begins it, or the month two years back where that is earlier."""
+    months = today.year * 12 + today.month - 1 - HISTORY_MONTHS_MIN
+    return min(ANCHOR, date(months // 12, months % 12 + 1, 1))
+
+
+def _records(accounts: tuple[Account, ...], first: date, today: date) -> Iterator[Record]:
+    for account in accounts:
+        ledger = Ledger(account)
+        yield account.record
+        opening = ledger.balance(first - timedelta(days=1))
+        total = Decimal(0)
+        for row in ledger.booked(first, today):
+            total += row.amount
+            yield row
+        yield from ledger.pending(today)
+        yield StatementRecord(
+            opening=opening if account.says_balance else None,
+            opening_date=first - timedelta(days=1) if account.says_balance else None,
+            closing=opening + total if account.says_balance else None,
+            closing_date=today if account.says_balance else None,
+            is_pending_complete=True,
+            is_authoritative=account.says_balance,
+        )
+
+
+def _whole(value: object, low: int, high: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high

@@ -1,0 +1,211 @@
+"""Whose accounts they are: the households of the demo bank and the users that `bankdata demo` makes."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from connectors.sources.demo import habits
+from connectors.sources.demo.bookings import Habit, Party, bank_row, direct_debit, transfer_in, transfer_out
+from connectors.sources.demo.cards import debit_card
+from connectors.sources.demo.identifiers import digits, german_iban
+from connectors.sources.demo.ledger import Account, Bank
+from connectors.sources.demo.merchants import CLOUD_STORAGE, EMPLOYER, FRIEND, LENDER, LONDON_SHOP, SUPERMARKETS
+from connectors.sources.demo.rhythms import every, monthly, quarterly, rising, some_days, steady, twice_a_year, yearly
+from storage.importing.records import AccountKind
+
+# XXX at the end of a BIC is the head office (ISO 9362)
+MUSTERBANK = Bank(name="Musterbank", code="99910000", bic="MUSBDEDAXXX")
+DIRECT_BANK = Bank(name="Beispiel Direktbank", code="99911000", bic="BSPDDEDAXXX")
+GLOBUS_BANK = Bank(name="Globus Privatbank", code="99912000", bic="GLPBDEDAXXX")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoUser:
+    """A user that `bankdata demo` makes, with the settings of each of the connections."""
+
+    name: str
+    has_subscription: bool = True
+    home_currency: str = "EUR"
+    connections: tuple[Mapping[str, str], ...] = ()
+
+
+USERS = (
+    DemoUser(
+        name="demo",
+        connections=(
+            {"household": "demo-one", "seed": "demo", "bank_name": MUSTERBANK.name},
+            {"household": "demo-two", "seed": "demo", "bank_name": DIRECT_BANK.name},
+        ),
+    ),
+    DemoUser(name="solo", connections=({"household": "solo", "seed": "solo", "bank_name": MUSTERBANK.name},)),
+    DemoUser(name="empty"),
+    DemoUser(
+        name="lapsed",
+        has_subscription=False,
+        connections=({"household": "lapsed", "seed": "lapsed", "bank_name": MUSTERBANK.name},),
+    ),
+    DemoUser(name="globe", connections=({"household": "globe", "seed": "globe", "bank_name": GLOBUS_BANK.name},)),
+)
+
+
+def household(
+    name: str, *, seed: str, accounts: int | None = None, bank_name: str | None = None
+) -> tuple[Account, ...]:
+    """The accounts of a household, so many as asked for, in the order of the bank; KeyError for an unknown name."""
+    found = HOUSEHOLDS[name](seed)
+    count = len(found) if accounts is None else accounts
+    found = found[:count] + tuple(_plain(seed, number) for number in range(len(found) + 1, count + 1))
+    if bank_name is not None:
+        found = tuple(replace(account, bank=replace(account.bank, name=bank_name)) for account in found)
+    return found
+
+
+def _family(seed: str, first: Bank, second: Bank) -> tuple[Account, ...]:
+    """Checking and savings at the first bank, a nameless checking account and a credit card at the second."""
+    giro, reserve, second_giro = (
+        _own(first, seed, "giro"),
+        _own(first, seed, "reserve"),
+        _own(second, seed, "second giro"),
+    )
+    saving_out, saving_in = habits.own_transfer(
+        "saving", sender=giro, receiver=reserve, price=rising("300.00", by="25.00"), day=2,
+        wording="Sparrate Notgroschen", days_later=0,
+    )  # fmt: skip
+    supply_out, supply_in = habits.own_transfer(
+        "supply", sender=giro, receiver=second_giro, price=rising("340.00", by="15.00"), day=1,
+        wording="Übertrag auf Zweitkonto", days_later=1,
+    )  # fmt: skip
+    card = _account(seed, second, "card", "credit_card", "Visa Karte", "0.00", habits.card_spending(), has_iban=False)
+    collected, credited = habits.settlement(card, payer=second_giro)
+    giro_habits = (
+        *habits.income(rising("2585.40", by="24.60")),
+        *habits.home(rising("890.00", by="22.00", month=7)),
+        *habits.contracts(),
+        *habits.everyday(),
+        *habits.oddities(),
+        saving_out,
+        supply_out,
+    )
+    return (
+        _account(seed, first, "giro", "checking", "Girokonto", "2343.27", giro_habits),
+        _account(
+            seed, first, "reserve", "savings", "Tagesgeld", "5200.00",
+            (saving_in, *habits.interest("21.15", by="3.40")),
+        ),
+        _account(seed, second, "second giro", "checking", None, "640.10", (supply_in, collected)),
+        replace(card, opening=habits.unsettled(card), habits=(*card.habits, credited)),
+    )  # fmt: skip
+
+
+def _solo(seed: str) -> tuple[Account, ...]:
+    parts = (
+        *habits.income(rising("1890.00", by="35.00")),
+        *habits.home(rising("745.00", by="18.00", month=7)),
+        *habits.contracts(),
+        *habits.everyday(),
+        *habits.oddities(),
+    )
+    return (_account(seed, MUSTERBANK, "giro", "checking", "Girokonto", "920.55", parts),)
+
+
+def _lapsed(seed: str) -> tuple[Account, ...]:
+    parts = (*habits.income(steady("1480.00")), *habits.home(steady("690.00")), *habits.everyday())
+    return (_account(seed, MUSTERBANK, "giro", "checking", "Girokonto", "1310.00", parts),)
+
+
+def _globe(seed: str) -> tuple[Account, ...]:
+    """Four currencies, a loan that is paid off bit by bit, and shares whose value the bank does not say."""
+    giro, loan = _own(GLOBUS_BANK, seed, "giro"), _own(GLOBUS_BANK, seed, "loan")
+    paid, received = habits.own_transfer(
+        "instalment", sender=giro, receiver=loan, price=steady("520.00"), day=30,
+        wording="Rate Darlehen 7730", days_later=0,
+    )  # fmt: skip
+    giro_habits = (
+        *habits.income(rising("2520.00", by="60.00")),
+        *habits.home(rising("980.00", by="25.00", month=7)),
+        Habit("groceries", every(2), debit_card(*SUPERMARKETS)),
+        paid,
+    )
+    dollars = (
+        Habit("royalties", quarterly(20), transfer_in(EMPLOYER, rising("640.00", by="35.00"), "Royalties {day:%m/%Y}")),
+        Habit("cloud", monthly(14), direct_debit(CLOUD_STORAGE, rising("11.99", by="1.00"), "Dropbox Plus")),
+    )
+    pounds = (
+        Habit("lodger", monthly(4), transfer_in(FRIEND, steady("310.00"), "Room rent {day:%B %Y}")),
+        Habit("books", some_days(9), debit_card(LONDON_SHOP)),
+        Habit("gift", yearly(12, 24), transfer_out(FRIEND, steady("75.00"), "Merry Christmas")),
+    )
+    dividend = bank_row(steady("36.00"), gvc="302", iso="SECU-CUST-DVCA", bank_text="DIVIDENDE", purpose="Dividende")
+    fee = direct_debit(LENDER, steady("60.00"), "Kontoführung Darlehen {day:%Y}")
+    return (
+        _account(seed, GLOBUS_BANK, "giro", "checking", "Privatkonto", "2750.80", giro_habits),
+        _account(seed, GLOBUS_BANK, "dollars", "checking", "US-Dollar-Konto", "1180.00", dollars, currency="USD"),
+        _account(seed, GLOBUS_BANK, "pounds", "checking", "Pfund-Konto", "415.25", pounds, currency="GBP"),
+        _account(
+            seed, GLOBUS_BANK, "francs", "savings", "Franken-Sparkonto", "9600.00",
+            habits.interest("12.35", by="1.10"), currency="CHF",
+        ),
+        _account(
+            seed, GLOBUS_BANK, "loan", "loan", "Wohnbaudarlehen", "-84000.00",
+            (received, Habit("fee", twice_a_year(6, 30), fee), *habits.loan_interest("315.00")),
+        ),
+        _account(
+            seed, GLOBUS_BANK, "shares", "membership", "Genossenschaftsanteile", "0.00",
+            (Habit("dividend", yearly(6, 15), dividend),), has_iban=False, says_balance=False,
+        ),
+    )  # fmt: skip
+
+
+def _plain(seed: str, number: int) -> Account:
+    return _account(
+        seed, MUSTERBANK, f"account {number}", "checking", f"Konto {number}", f"{100 * number}.00", habits.everyday()
+    )
+
+
+def _account(
+    seed: str,
+    bank: Bank,
+    key: str,
+    kind: AccountKind,
+    name: str | None,
+    opening: str,
+    parts: tuple[Habit, ...],
+    *,
+    currency: str = "EUR",
+    has_iban: bool = True,
+    says_balance: bool = True,
+) -> Account:
+    iban = german_iban(bank.code, seed, key) if has_iban else None
+    hidden = f"{digits(6, seed, key, 'front')}******{digits(4, seed, key, 'back')}"
+    return Account(
+        seed=seed,
+        key=key,
+        bank=bank,
+        stable_key=iban or (hidden if kind == "credit_card" else f"{bank.code}/{digits(9, seed, key)}"),
+        iban=iban,
+        kind=kind,
+        name=name,
+        opening=Decimal(opening),
+        habits=parts,
+        currency=currency,
+        says_balance=says_balance,
+    )
+
+
+def _own(bank: Bank, seed: str, key: str) -> Party:
+    """The owner as the other side of a transfer between own accounts."""
+    return Party(
+        name=OWNERS.get(seed, "Alex Muster"), iban=german_iban(bank.code, seed, key), bic=bank.bic, bank_name=bank.name
+    )
+
+
+OWNERS = {"demo": "Mira Sommerfeld", "globe": "Noël Ångström"}
+
+HOUSEHOLDS: Mapping[str, Callable[[str], tuple[Account, ...]]] = {
+    "standard": lambda seed: _family(seed, MUSTERBANK, MUSTERBANK),
+    "demo-one": lambda seed: _family(seed, MUSTERBANK, DIRECT_BANK)[:2],
+    "demo-two": lambda seed: _family(seed, MUSTERBANK, DIRECT_BANK)[2:],
+    "solo": _solo,
+    "lapsed": _lapsed,
+    "globe": _globe,
+}

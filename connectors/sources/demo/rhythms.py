@@ -1,0 +1,95 @@
+"""When something happens: rhythms by calendar day, bank working days, and prices that change with time."""
+
+from calendar import monthrange
+from collections.abc import Callable
+from datetime import date, timedelta
+from decimal import Decimal
+
+from connectors.sources.demo.chance import Dice
+
+Rhythm = Callable[[date, Dice], bool]
+Price = Callable[[date], Decimal]
+
+FIXED_HOLIDAYS = {(1, 1), (5, 1), (10, 3), (12, 25), (12, 26)}
+ANCHOR = date(2024, 1, 1)  # a Monday; weekly rhythms count from here
+
+
+def monthly(day_of_month: int, *, pause: tuple[int, ...] = ()) -> Rhythm:
+    """Every month but the paused ones; the 31st is the last day of shorter months."""
+    return lambda day, _: day.day == _within_month(day, day_of_month) and day.month not in pause
+
+
+def quarterly(day_of_month: int, *, first_month: int = 1) -> Rhythm:
+    """Every third month."""
+    return lambda day, _: day.day == _within_month(day, day_of_month) and (day.month - first_month) % 3 == 0
+
+
+def yearly(month: int, day_of_month: int) -> Rhythm:
+    """Once a year."""
+    return lambda day, _: (day.month, day.day) == (month, day_of_month)
+
+
+def twice_a_year(month: int, day_of_month: int) -> Rhythm:
+    """In this month and six months later."""
+    return lambda day, _: day.day == day_of_month and (day.month - month) % 6 == 0
+
+
+def every(days: int, *, offset: int = 0) -> Rhythm:
+    """Each so many days, counted from a Monday."""
+    return lambda day, _: (day - ANCHOR).days % days == offset
+
+
+def some_days(percent: int) -> Rhythm:
+    """On so many of a hundred days."""
+    return lambda _, dice: dice.happens(percent)
+
+
+def steady(amount: str) -> Price:
+    """The same price for ever."""
+    fixed = Decimal(amount)
+    return lambda _: fixed
+
+
+def scattered(low: str, high: str) -> Price:
+    """Another price each day, both included; the same on the same day."""
+    first, last = Decimal(low), Decimal(high)
+    steps = int((last - first) * 100) + 1
+    return lambda day: first + Decimal(day.toordinal() * 7919 % steps).scaleb(-2)
+
+
+def rising(amount: str, *, by: str, month: int = 1) -> Price:
+    """This price in 2024, a step dearer each year from the first of the month on."""
+    first, step = Decimal(amount), Decimal(by)
+
+    def price(day: date) -> Decimal:
+        years = day.year - ANCHOR.year - (day.month < month)
+        return first + step * max(years, 0)
+
+    return price
+
+
+def dated(first: str, *changes: tuple[date, str]) -> Price:
+    """The first price until the day of the next one."""
+
+    def price(day: date) -> Decimal:
+        return Decimal(next((amount for since, amount in reversed(changes) if day >= since), first))
+
+    return price
+
+
+def working_day(day: date) -> date:
+    """The day itself, or the next one on which banks book."""
+    while day.weekday() >= 5 or (day.month, day.day) in FIXED_HOLIDAYS:
+        day += timedelta(days=1)
+    return day
+
+
+def working_days_later(day: date, count: int) -> date:
+    """So many working days after this day."""
+    for _ in range(count):
+        day = working_day(day + timedelta(days=1))
+    return day
+
+
+def _within_month(day: date, day_of_month: int) -> int:
+    return min(day_of_month, monthrange(day.year, day.month)[1])

@@ -1,0 +1,86 @@
+"""Commands for files: statements in, bookings out."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
+
+import click
+
+from handlers.cli.place import data_option, run, settings_of
+from handlers.cli.terminal import stop
+from handlers.settings import Settings
+
+EXPORT_FORMATS = ("csv", "jsonl", "parquet", "camt053", "ofx", "beancount")
+
+
+@click.command("import")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--user", help="Whose accounts the statements are about.")
+@click.option("--connection", help="Name of the connection they belong to.  [default: Statement files]")
+@click.option("--dry-run", is_flag=True, help="Read and report, keep nothing.")
+@click.option("--json", "is_json", is_flag=True, help="One line of JSON per file.")
+@click.option("--explain", is_flag=True, help="Say what was recognised in the files and why; import nothing.")
+@data_option
+def import_(
+    files: tuple[Path, ...],
+    user: str | None,
+    connection: str | None,
+    dry_run: bool,
+    is_json: bool,
+    explain: bool,
+    data_dir: Path | None,
+) -> None:
+    """Import statement files: camt, MT940, OFX, bank CSV, or a ZIP of them, recognised by their content.
+
+    What `bankdata export` wrote comes back in every format.
+    """
+    if explain:
+        _explain(files, settings_of(data_dir))
+        return
+    if user is None:
+        raise click.UsageError("Missing option '--user'.")
+    run(
+        "import",
+        data_dir,
+        user=user,
+        files=[str(path.absolute()) for path in files],
+        connection=connection,
+        is_dry_run=dry_run,
+        is_json=is_json,
+    )
+
+
+@click.command()
+@click.option("--user", required=True, help="Whose transactions.")
+@click.option("--format", "format_", required=True, type=click.Choice(EXPORT_FORMATS), help="What kind of file.")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Where to.  [default: standard output]")
+@data_option
+def export(user: str, format_: str, output: Path | None, data_dir: Path | None) -> None:
+    """Write all booked transactions of a user as csv, jsonl, parquet, camt053, ofx or beancount.
+
+    Every format can be imported again and brings no new row.
+    """
+    if output is not None:
+        run("export", data_dir, user=user, format_=format_, path=str(output.absolute()))
+        return
+    with TemporaryDirectory(prefix="bankdata-") as folder:
+        path = Path(folder) / "export"
+        run("export", data_dir, user=user, format_=format_, path=str(path))
+        with path.open("rb") as stream:
+            copyfileobj(stream, sys.stdout.buffer)
+
+
+def _explain(files: Sequence[Path], settings: Settings) -> None:
+    from connectors.bank_csv.profiles import ProfileError
+    from handlers.commands.recognition import explained
+    from handlers.services import own_profiles
+
+    try:
+        profiles = own_profiles(settings)
+    except ProfileError as error:
+        stop(str(error))
+    for path in files:
+        for line in explained(path, profiles):
+            click.echo(line)

@@ -1,0 +1,62 @@
+"""Commands for reference rates. What is fetched is fetched here: the server asks no other machine for anything."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
+
+import click
+
+from handlers.cli.place import data_option, run, settings_of
+from handlers.cli.terminal import Terminal, stop
+from handlers.settings import Settings
+
+
+@click.group()
+def rates() -> None:
+    """Reference rates of the European Central Bank, for sums over several currencies."""
+
+
+@rates.command("update")
+@click.option(
+    "--file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="eurofxref-hist.zip or .csv.  [default: fetched from BANKDATA_RATES_URL]",
+)
+@data_option
+def rates_update(file: Path | None, data_dir: Path | None) -> None:
+    """Take newer rates from the European Central Bank, or from a file of it."""
+    if file is not None:
+        run("rates update", data_dir, file=str(file.absolute()))
+        return
+    settings = settings_of(data_dir)
+    content = _fetched(settings.rates_url)
+    with ExitStack() as stack:
+        path = _in_data_folder(settings, content, stack)
+        run("rates update", data_dir, file=str(path), origin=settings.rates_url)
+
+
+def _fetched(address: str) -> bytes:
+    from connectors.connector import SourceError
+    from connectors.reference.rates_download import download
+
+    terminal = Terminal()
+    label = f"Fetching reference rates from {urlsplit(address).hostname}"
+    try:
+        return download(address, progress=lambda done, total: terminal.progress(label, done, total))
+    except SourceError as error:
+        stop(str(error))
+    finally:
+        terminal.end()
+
+
+def _in_data_folder(settings: Settings, content: bytes, stack: ExitStack) -> Path:
+    """A file with this content for as long as `stack` is open: where a running server can read it, whatever hides
+    the folder for temporary files from it."""
+    try:
+        settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = Path(stack.enter_context(TemporaryDirectory(dir=settings.data_dir, prefix="rates-"))) / "fetched"
+        path.write_bytes(content)
+    except OSError as error:
+        stop(f"The data folder {settings.data_dir} cannot be used: {error.strerror or error}.")
+    return path

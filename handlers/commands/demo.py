@@ -1,0 +1,120 @@
+"""What `bankdata demo` puts into an empty store: five users, their banks, and a first sync of each."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from uuid import uuid5
+
+from auth.scopes import SCOPES
+from connectors.sources.demo.households import USERS, DemoUser
+from handlers.commands.control import CommandError, Report
+from handlers.commands.syncs import first_sync
+from handlers.services import IS_DEMO, Services
+from storage import connections, memory, users
+from storage.connections import StoredConnection
+from storage.importing.identity import NAMESPACE
+from storage.users import User
+
+PASSWORDS = {each.name: f"demo-{each.name}-2024" for each in USERS}
+"""Known to everybody, and therefore only in a store that is nothing but a demo."""
+
+
+ABOUT = {
+    "demo": "four accounts at two banks",
+    "solo": "one account",
+    "empty": "no bank connection",
+    "lapsed": "no active subscription: the data endpoints answer 403",
+    "globe": "four currencies, a loan, an account without balance",
+}
+
+
+def prepare(services: Services, report: Report) -> None:
+    """Make the five users if they are not there, and bring their banks up to today; raises CommandError in a store
+    that real users live in."""
+    if memory.recall(services.database, IS_DEMO) is None:
+        if users.everyone(services.database):
+            raise CommandError(
+                f"{services.settings.data_dir} holds real users. Give the demo a folder of its own with --data DIR."
+            )
+        memory.remember(services.database, IS_DEMO, "yes")
+    todo = [(user, settings) for user in USERS for settings in user.connections]
+    for user in USERS:
+        _user(services, user)
+    for done, (user, settings) in enumerate(todo):
+        report.progress("Preparing the demo bank", done, len(todo))
+        try:
+            _catch_up(services, _connection(services, users.named(services.database, user.name), settings))
+        except CommandError as error:  # a bank that somebody gave a fault to; the demo shows it and is there
+            report.note(str(error))
+    report.progress("Preparing the demo bank", len(todo), len(todo))
+
+
+def user_id(name: str) -> str:
+    """The id of a demo user: ids of recurring payments are made of it, and one is an example of the contract."""
+    return f"u{uuid5(NAMESPACE, f'demo user {name}').hex[:20]}"
+
+
+def first_job_id(connection_id: str) -> str:
+    """The id of a connection's first sync: the same in every demo, so that the contract's examples exist."""
+    return f"syn_{uuid5(NAMESPACE, connection_id).hex}"
+
+
+def _user(services: Services, user: DemoUser) -> None:
+    if users.find_by_name(services.database, user.name) is None:
+        users.add(
+            services.database,
+            name=user.name,
+            password_hash=services.authorization.passwords.hash(PASSWORDS[user.name]),
+            has_subscription=user.has_subscription,
+            home_currency=user.home_currency,
+            now=services.clock.now(),
+            user_id=user_id(user.name),
+        )
+
+
+def _connection(services: Services, owner: User, settings: Mapping[str, str]) -> StoredConnection:
+    return services.database.atomically(
+        lambda session: connections.add(
+            session,
+            user_id=owner.id,
+            user_name=owner.name,
+            connector="demo",
+            bank_name=settings["bank_name"],
+            settings=dict(settings),
+            now=services.clock.now(),
+        )
+    )
+
+
+def _catch_up(services: Services, connection: StoredConnection) -> None:
+    """Sync unless everything up to today is there already."""
+    if connection.status != "ACTIVE" or (connection.cursor or {}).get("day") == services.clock.today().isoformat():
+        return
+    job_id = None if connection.cursor else first_job_id(connection.id)
+    first_sync(services, _Silent(), connection, job_id)
+
+
+class _Silent:
+    """A report that nobody reads."""
+
+    def line(self, text: str) -> None: ...
+
+    def note(self, text: str) -> None: ...
+
+    def progress(self, label: str, done: int, total: int) -> None: ...
+
+
+def welcome(services: Services, report: Report) -> None:
+    """What a newcomer can paste, once the server answers."""
+    settings = services.settings
+    owner = users.named(services.database, "demo")
+    token = services.authorization.issue_token(owner.id, frozenset(SCOPES), timedelta(hours=1))
+    report.line(f"The demo bank is open at {settings.base_url} (documentation: {settings.public_url}/docs).")
+    report.line("")
+    for user in USERS:
+        report.line(f"  user {user.name:<7} password {PASSWORDS[user.name]:<17} {ABOUT[user.name]}")
+    report.line("")
+    report.line("Read the accounts of the user demo (the token lives for an hour, `bankdata token` makes others):")
+    report.line("")
+    report.line(f'  curl -s -H "Authorization: Bearer {token}" {settings.base_url}/accounts')
+    report.line("")
+    report.note("Stop with Ctrl-C.")

@@ -1,0 +1,188 @@
+"""`bankdata import`: statement files through the same core as every sync, with a report per file."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import BinaryIO
+
+from connectors.bank_csv.profiles import Profile, ProfileError
+from connectors.connector import SourceError, as_sentence
+from connectors.reference.bank_names import with_bank_names
+from connectors.sources import uploads
+from connectors.sources.folder import batch_id
+from connectors.statements import format_name, read_records
+from handlers.commands.control import CommandError, Report
+from handlers.commands.counts import counted
+from handlers.services import Services, own_profiles
+from handlers.sync.detection import detect_after_import
+from storage import accounts, connections, jobs
+from storage.database import Transaction
+from storage.importing import ingest
+from storage.importing.ingest import AccountReport, Block, InvalidRecord, ReadBatch
+from storage.importing.records import Batch, Record
+from storage.users import User
+
+CONNECTION_DEFAULT = "Statement files"
+PROGRESS_EVERY = 2000  # bookings
+
+
+@dataclass(slots=True)
+class FileReport:
+    """What became of one file: an error, or its statements with how many bookings were new and known."""
+
+    file: str
+    format: str | None = None
+    error: str | None = None
+    blocks: Sequence[Block] = field(default_factory=list)
+    new: int = 0
+    known: int = 0
+
+    def as_json(self) -> str:
+        """One line; amounts are JSON numbers with all digits the file has."""
+        statements = ",".join(_statement_json(block) for block in self.blocks)
+        head = json.dumps({"file": self.file, "format": self.format, "error": self.error}, ensure_ascii=False)
+        return f'{head[:-1]}, "statements": [{statements}], "new": {self.new}, "known": {self.known}}}'
+
+    def lines(self) -> Iterator[str]:
+        """For a person: a line for the file and one per statement."""
+        if self.error:
+            yield f"{self.file}: refused: {self.error}"
+            return
+        yield f"{self.file} ({self.format}): {self.new} new, {self.known} known"
+        for block in self.blocks:
+            yield "  " + statement_line(block)
+
+
+class _DryRun(Exception):
+    """Everything was tried and nothing is kept."""
+
+
+def import_files(
+    services: Services,
+    report: Report,
+    *,
+    user: User,
+    files: Sequence[str],
+    connection: str | None = None,
+    is_dry_run: bool = False,
+    is_json: bool = False,
+) -> None:
+    """Import the files one after the other, each whole or not at all; raises CommandError when one was refused."""
+    try:
+        profiles = own_profiles(services.settings)
+    except ProfileError as error:
+        raise CommandError(str(error)) from error
+    refused = 0
+    for name in files:
+        outcome = FileReport(name)
+        try:
+            read = _read(Path(name), outcome, report, profiles)
+            _keep(services, user, connection or CONNECTION_DEFAULT, read, outcome, is_dry_run=is_dry_run)
+        except (SourceError, InvalidRecord) as error:
+            outcome.error = as_sentence(error)
+        except OSError as error:
+            outcome.error = f"The file cannot be read: {error.strerror or error}."
+        refused += outcome.error is not None
+        for line in [outcome.as_json()] if is_json else outcome.lines():
+            report.line(line)
+    if not is_dry_run:
+        detect_after_import(services.database, [user.id], today=services.clock.today())
+    if refused:
+        raise CommandError(f"{refused} of {counted(len(files), 'file')} refused.")
+
+
+def _read(path: Path, outcome: FileReport, report: Report, profiles: Sequence[Profile]) -> ReadBatch:
+    outcome.format = format_name(path)
+    with path.open("rb") as stream:
+        size = path.stat().st_size
+        records = _watched(read_records(stream, profiles), stream, size, path.name, report)
+        read = ingest.read(Batch(id=batch_id(path), records=with_bank_names(records)))
+    report.progress(path.name, size, size)
+    outcome.blocks = read.blocks
+    return read
+
+
+def _watched(records: Iterator[Record], stream: BinaryIO, size: int, label: str, report: Report) -> Iterator[Record]:
+    """The same records; how far the file has been read is shown now and then."""
+    for number, record in enumerate(records):
+        if number % PROGRESS_EVERY == 0:
+            report.progress(label, min(stream.tell(), size), size)
+        yield record
+
+
+def _keep(
+    services: Services, user: User, connection: str, read: ReadBatch, outcome: FileReport, *, is_dry_run: bool
+) -> None:
+    """Import one file as one job, all in one transaction; a dry run undoes it."""
+
+    def work(session: Transaction) -> None:
+        result = _store(session, services, user, connection, read)
+        outcome.new = sum(each.new for each in result)
+        outcome.known = sum(each.known for each in result)
+        if is_dry_run:
+            raise _DryRun
+
+    with suppress(_DryRun):
+        services.database.atomically(work)
+
+
+def _store(
+    session: Transaction, services: Services, user: User, connection: str, read: ReadBatch
+) -> Sequence[AccountReport]:
+    now = services.clock.now()
+    source = connections.add(
+        session,
+        user_id=user.id,
+        user_name=user.name,
+        connector=uploads.NAME,
+        bank_name=connection,
+        settings={},
+        now=now,
+    )
+    connections.allow_sync(session, source.id)
+    job = jobs.start(session, user_id=user.id, connection_id=source.id, cooldown=timedelta(0), now=now)
+    if job is None:
+        raise CommandError(f"{connection} is being synced. Try again in a moment.")
+    report = ingest.store(session, user=user, connection=source, job_id=job.id, batches=[read], now=now)
+    jobs.complete(session, job, new_transactions=report.new_transactions, now=now)
+    connections.record_success(session, source.id, cursor={})
+    accounts.mark_synced(session, user_id=user.id, connection_id=source.id, now=now)
+    return report.batches[read.id]
+
+
+def _statement_json(block: Block) -> str:
+    said = block.statement
+    texts = json.dumps({"account": block.account.iban or block.account.stable_key, "currency": block.account.currency})
+    day = said.closing_date.isoformat() if said.closing_date else None
+    rows = block.entries
+    pending = sum(record.status == "pending" for record in rows)
+    return (
+        f'{texts[:-1]}, "rows": {len(rows)}, "pending": {pending},'
+        f' "opening": {_number(said.opening)}, "closing": {_number(said.closing)}, "closingDate": {json.dumps(day)},'
+        f' "addsUp": {json.dumps(block.adds_up)}}}'
+    )
+
+
+def _number(amount: Decimal | None) -> str:
+    return "null" if amount is None else f"{amount:f}"
+
+
+def statement_line(block: Block) -> str:
+    """What a person wants to know of a statement: account, rows, period, closing balance, whether it adds up."""
+    days = [record.booking_date for record in block.transactions]
+    count, bookings = len(block.entries), len(block.transactions)
+    said = block.statement
+    parts = [
+        f"{block.account.iban or block.account.stable_key} {block.account.currency}",
+        counted(count, "row")
+        + (f" with {counted(bookings, 'booking')}" if bookings != count else "")
+        + (f" from {min(days)} to {max(days)}" if days else ""),
+    ]
+    if said.closing is not None:
+        parts.append(f"closing balance {said.closing:f}" + (f" on {said.closing_date}" if said.closing_date else ""))
+    parts.append({True: "adds up", False: "does NOT add up", None: "states no balances to check"}[block.adds_up])
+    return ", ".join(parts)

@@ -1,0 +1,63 @@
+"""`bankdata import --explain`: what was recognised in a file, and why, in words for the person who has it."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from connectors.bank_csv.profiles import Profile
+from connectors.bank_csv.reader import Explanation, explain
+from connectors.connector import SourceError, as_sentence
+from connectors.sources.folder import batch_id
+from connectors.statements import format_name, read_records
+from handlers.commands.counts import counted
+from handlers.commands.imports import statement_line
+from storage.importing import ingest
+from storage.importing.ingest import InvalidRecord
+from storage.importing.records import Batch
+
+FORMAT_NAMES = {
+    "camt": "camt (ISO 20022)",
+    "mt940": "MT940",
+    "ofx": "OFX",
+    "csv": "CSV",
+    "zip": "ZIP container",
+    "jsonl": "JSON lines of bankdata export",
+    "parquet": "Parquet of bankdata export",
+    "beancount": "Beancount ledger of bankdata export",
+}
+LEFT_OUT = "(left out)"
+DELIMITERS = {"\t": "tab"}
+
+
+def explained(path: Path, profiles: Sequence[Profile]) -> Iterator[str]:
+    """The format, for CSV the layout and where each column goes, then the statements, or why it is refused."""
+    try:
+        name = format_name(path)
+        yield f"{path}: {FORMAT_NAMES.get(name or '', 'not a known format')}"
+        if name == "csv":
+            with path.open("rb") as stream:
+                yield from _layout(explain(stream, profiles))
+        read = ingest.read(Batch(id=batch_id(path), records=read_records(path, profiles)))
+    except (SourceError, InvalidRecord) as error:
+        yield f"  refused: {as_sentence(error)}"
+    except OSError as error:
+        yield f"{path}: refused: The file cannot be read: {error.strerror or error}."
+    else:
+        yield f"  {counted(len(read.blocks), 'statement')}:"
+        for block in read.blocks:
+            yield "    " + statement_line(block)
+
+
+def _layout(found: Explanation) -> Iterator[str]:
+    if found.profile is None:
+        yield "  no layout was recognised"
+        return
+    yield f"  layout     {found.profile}" + (f" ({found.bank})" if found.bank else "")
+    yield f"  because    {found.why}"
+    if found.encoding:
+        header = f"header in row {found.header_row}" if found.header_row else "no header"
+        dates = f", dates {' or '.join(found.dates)}" if found.dates else ""
+        delimiter = DELIMITERS.get(found.delimiter, found.delimiter)
+        yield f"  written    {found.encoding}, parted by {delimiter}, {header}, decimal mark {found.decimal}{dates}"
+    width = max((len(column) for column, _ in found.columns), default=0)
+    for number, (column, field) in enumerate(found.columns):
+        yield f"  {'columns' if not number else '':<9}  {column:<{width}}  ->  {field or LEFT_OUT}"

@@ -1,0 +1,162 @@
+"""The application: Connexion reads, routes and resolves the contract; our steps hold each request against it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+from connexion import ConnexionMiddleware
+from connexion.http_facts import METHODS
+from connexion.middleware.lifespan import LifespanMiddleware
+from connexion.middleware.response_validation import ResponseValidationMiddleware
+from connexion.operations import AbstractOperation
+from connexion.resolver import Resolver
+from starlette.routing import BaseRoute, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from handlers.http import call
+from handlers.http.addresses import Addresses, Network
+from handlers.http.dispatch import dispatch
+from handlers.http.documentation import documentation
+from handlers.http.edge import Edge
+from handlers.http.guard import Authenticate, guard
+from handlers.http.rate_limit import Limiter, Rate, limits
+from handlers.http.request import Answer, Operation
+from handlers.http.routing import Make, Operations, Routing
+from handlers.http.validation import validation
+
+CONTRACT_FILE = Path(__file__).resolve().parents[2] / "openapi.json"
+BASE_PATH = "/api/v1"
+SHARED_PATHS = ("/api/", "/.well-known/")
+DEFAULT_RATE = Rate(requests=60, seconds=60)  # interface section 8
+
+Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Api:
+    """A description besides the main contract, with its own operations (the OAuth endpoints).
+
+    `refused` turns a failure under these paths into an answer in their own words; None leaves it to the default.
+    """
+
+    description: Mapping[str, Any]
+    operations: Mapping[str, Operation]
+    base_path: str = ""
+    refused: Callable[[Exception], Answer | None] = field(default=lambda _error: None)
+
+
+def create_app(
+    *,
+    contract: bytes,
+    operations: Mapping[str, Operation],
+    authenticate: Authenticate,
+    public_url: str,
+    billing_url: str,
+    limiter: Limiter,
+    rate: Rate | None = DEFAULT_RATE,
+    trusted_proxies: Sequence[str | Network] = (),
+    extra_apis: Sequence[Api] = (),
+    routes: Sequence[BaseRoute] = (),
+    shared_paths: Sequence[str] = (),
+    lifespan: Lifespan | None = None,
+    validate_responses: bool = False,
+) -> ASGIApp:
+    """The whole HTTP loop over the bytes of openapi.json; it knows no store.
+
+    `rate` None switches the limit off. `routes` are HTML pages and documents that are no operations. `shared_paths`
+    are beginnings of paths, besides the contract's own, that scripts of other origins may read (oauth.md 2.11).
+    """
+    main = Api(description=orjson.loads(contract), operations=operations, base_path=BASE_PATH)
+    apis = [main, *extra_apis]
+    _check_operations(apis)
+    _check_security(main)
+    by_id = {name: function for api in apis for name, function in api.operations.items()}
+
+    pages = [*documentation(contract), *routes]
+    # The order of checks is decision 29: 429, then 401, 403, 400, 404
+    steps: list[Make] = [
+        _own_words(apis),
+        _only(operations, limits(limiter, rate)),
+        guard(authenticate, public_url=public_url, billing_url=billing_url),
+        validation,
+        partial(dispatch, public_path=urlsplit(public_url).path.rstrip("/")),
+    ]
+    # Connexion's types say applications, it takes what makes them
+    middlewares: list[Any] = [partial(Routing, pages=pages), LifespanMiddleware]
+    if validate_responses:
+        middlewares.insert(1, ResponseValidationMiddleware)
+    application = ConnexionMiddleware(
+        Operations(Router(pages, redirect_slashes=False), steps=steps),
+        import_name="handlers",
+        lifespan=lifespan,
+        middlewares=middlewares,
+        resolver=Resolver(by_id.__getitem__),
+        validate_responses=validate_responses,
+    )
+    for api in apis:
+        application.add_api(dict(api.description), base_path=api.base_path)
+    # What Connexion does at the first request: a contract that does not fit must stop the start
+    application.app, application.middleware_stack = application._build_middleware_stack()
+    return Edge(application, addresses=Addresses(trusted_proxies), shared_paths=(*SHARED_PATHS, *shared_paths))
+
+
+def _check_operations(apis: Sequence[Api]) -> None:
+    """Descriptions and code name the same operations, each of them once."""
+    seen: set[str] = set()
+    for api in apis:
+        described = {operation["operationId"] for operation in _described(api)}
+        if different := described ^ api.operations.keys():
+            raise ValueError(f"operations of contract and code differ: {', '.join(sorted(different))}")
+        if repeated := seen & described:
+            # Connexion finds operations by id alone: one path would get another's scope
+            raise ValueError(f"operationIds repeat: {', '.join(sorted(repeated))}")
+        seen |= described
+
+
+def _check_security(api: Api) -> None:
+    """Bank data are never served without a token."""
+    unsecured = [operation["operationId"] for operation in _described(api) if not operation.get("security")]
+    if unsecured:
+        raise ValueError(f"the contract asks for no token: {', '.join(unsecured)}")
+
+
+def _described(api: Api) -> list[Mapping[str, Any]]:
+    paths = api.description["paths"].values()
+    return [operation for path in paths for method, operation in path.items() if method in METHODS]
+
+
+def _only(operations: Mapping[str, Operation], make: Make) -> Make:
+    """A step for the operations of the main contract; other APIs count in their own way."""
+
+    def made(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
+        return make(operation, next_app) if operation.operation_id in operations else next_app
+
+    return made
+
+
+def _own_words(apis: Sequence[Api]) -> Make:
+    """Lets an API answer failures in the words of its own protocol (RFC 6749 5.2)."""
+    refusals = {name: api.refused for api in apis[1:] for name in api.operations}
+
+    def made(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
+        refused = refusals.get(operation.operation_id)
+        if refused is None:
+            return next_app
+
+        async def worded(scope: Scope, receive: Receive, send: Send) -> None:
+            try:
+                await next_app(scope, receive, send)
+            except Exception as error:
+                answer = refused(error)
+                if answer is None:
+                    raise
+                await call.send_answer(send, answer)
+
+        return worded
+
+    return made

@@ -1,0 +1,68 @@
+"""What the steps of the loop tell each other about one request, and how an answer is put on the wire."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from starlette.types import Scope, Send
+
+from auth.principal import Principal
+from handlers.http.request import Answer
+
+_KEY = "bankdata.call"
+Header = tuple[bytes, bytes]
+
+JSON_HEADERS: tuple[Header, ...] = (
+    (b"content-type", b"application/json"),
+    (b"cache-control", b"no-store"),  # decision 12: bank data stay out of every cache
+)
+
+
+@dataclass(slots=True)
+class Call:
+    """One request on its way in: each step adds what it found out, the last one calls the operation."""
+
+    client_address: str
+    caller: Principal | None = None
+    arguments: dict[str, Any] = field(default_factory=dict)
+    headers: list[Header] = field(default_factory=list)  # of the answer, whatever it will be
+    retry_not_before: int = 1  # seconds; no Retry-After of this call is shorter (decision 32)
+
+
+def begin(scope: Scope, client_address: str) -> Call:
+    """The call of a request that has just arrived."""
+    call = Call(client_address)
+    scope[_KEY] = call
+    return call
+
+
+def current(scope: Scope) -> Call:
+    """The call that the edge has begun."""
+    call: Call = scope[_KEY]
+    return call
+
+
+async def send_answer(send: Send, answer: Answer) -> None:
+    """The answer as JSON."""
+    content = answer.body if isinstance(answer.body, bytes) else _json(answer.body)
+    headers = [*JSON_HEADERS] if not answer.headers else _merged(answer)
+    headers.append((b"content-length", b"%d" % len(content)))
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": content})
+
+
+def _json(body: Any) -> bytes:
+    try:
+        return orjson.dumps(body)
+    except TypeError:
+        # orjson writes integers of 64 bits only, and a page of 10**30 is answered as it was asked for (decision 2)
+        return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _merged(answer: Answer) -> list[Header]:
+    if not all(value.isprintable() for value in answer.headers.values()):
+        raise ValueError("a header of an answer holds a control character")  # the server would send it as it is
+    own = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers.items()]
+    named = {name for name, _ in own}
+    return [header for header in JSON_HEADERS if header[0] not in named] + own

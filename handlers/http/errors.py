@@ -1,0 +1,90 @@
+"""Every failure that a caller of the data interface hears of, and the one place that builds an error body."""
+
+from collections.abc import Mapping
+
+from handlers.http.request import Answer
+
+
+class Refusal(Exception):
+    """A request that is answered with an error; `str(error)` is the sentence the caller reads (interface 2.13)."""
+
+    status = 500
+    text = "Internal error"
+
+    def __init__(self, message: str | None = None, *, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message or self.text)
+        self.headers: dict[str, str] = dict(headers or {})
+
+
+class BadRequest(Refusal):
+    """Something the client sent cannot be used; the message names the parameter and what is allowed."""
+
+    status = 400
+    text = "Bad request"
+
+
+class Unauthorized(Refusal):
+    """No usable access token."""
+
+    status = 401
+    text = "Unauthorized"
+
+
+class Forbidden(Refusal):
+    """The token is good and does not reach this far."""
+
+    status = 403
+    text = "Forbidden"
+
+
+class NotFound(Refusal):
+    """There is no such thing, or it belongs to somebody else: the two look the same."""
+
+    status = 404
+    text = "Not found"
+
+
+class MethodNotAllowed(Refusal):
+    """The path exists, this method on it does not."""
+
+    status = 405
+
+    def __init__(self, allowed: frozenset[str]) -> None:
+        names = ", ".join(sorted(allowed))
+        # "The origin server MUST generate an Allow header field in a 405 response." RFC 9110 15.5.6
+        super().__init__(f"Method not allowed. Allowed: {names}", headers={"allow": names})
+
+
+class ContentTooLarge(Refusal):
+    """The body is larger than the service reads."""
+
+    status = 413
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"The body is larger than {limit} bytes")
+
+
+class UnsupportedMediaType(Refusal):
+    """The body is in a format or an encoding that the operation does not read."""
+
+    status = 415
+    text = "Unsupported media type"
+
+
+class TooManyRequests(Refusal):
+    """A limit is used up; trying again earlier than `retry_after` seconds from now is pointless."""
+
+    status = 429
+    text = "Rate limit exceeded"
+
+    def __init__(self, message: str | None = None, retry_after: int = 1) -> None:
+        super().__init__(message)
+        self.retry_after = max(1, retry_after)
+
+
+def error_answer(error: Refusal) -> Answer:
+    """`{"error": "<message>"}` with the failure's status and headers."""
+    headers = dict(error.headers)
+    if isinstance(error, TooManyRequests):
+        headers["retry-after"] = str(error.retry_after)
+    return Answer(body={"error": str(error)}, status=error.status, headers=headers)

@@ -1,0 +1,85 @@
+"""The step that lets in whoever the contract admits: bearer token, scope, active subscription (decision 29)."""
+
+import logging
+import re
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from connexion.operations import AbstractOperation
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from auth.errors import InvalidToken
+from auth.principal import Principal
+from handlers.http import call
+from handlers.http.errors import Forbidden, Unauthorized
+from handlers.http.routing import Make
+
+logger = logging.getLogger("bankdata.guard")
+
+Authenticate = Callable[[str], Principal]
+"""The principal of an access token, asked for every request; raises InvalidToken."""
+
+# "credentials = "Bearer" 1*SP b64token" RFC 6750 section 2.1
+_BEARER = re.compile(rb"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9\-._~+/]+=*) *", re.ASCII)
+
+
+def guard(authenticate: Authenticate, *, public_url: str, billing_url: str) -> Make:
+    """The guard of each operation, with the texts of interface section 7 and the challenges of RFC 6750 and 9728."""
+    metadata = f'resource_metadata="{metadata_url(public_url)}"'
+    lapsed = f"Active subscription required. Subscribe at {billing_url}"
+
+    def guarded(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
+        scope_name = required_scope(operation)
+        if scope_name is None:
+            return next_app
+        unasked = {"www-authenticate": f'Bearer scope="{scope_name}", {metadata}'}
+        refused = {"www-authenticate": f'Bearer error="invalid_token", scope="{scope_name}", {metadata}'}
+        too_narrow = {"www-authenticate": f'Bearer error="insufficient_scope", scope="{scope_name}", {metadata}'}
+
+        async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
+            sent = [value for name, value in scope["headers"] if name == b"authorization"]
+            credentials = _BEARER.fullmatch(sent[0]) if len(sent) == 1 else None
+            if credentials is None:
+                raise Unauthorized(headers=unasked if _lacks_credentials(sent) else refused)
+            try:
+                caller = authenticate(credentials[1].decode("ascii"))
+            except InvalidToken as error:
+                logger.info("token refused: %s", error)
+                raise Unauthorized(headers=refused) from None
+            if scope_name not in caller.scopes:
+                raise Forbidden(f"Insufficient scope. Required: {scope_name}", headers=too_narrow)
+            if not caller.has_subscription:
+                raise Forbidden(lapsed)  # no challenge: a client that steps up would ask for ever
+            call.current(scope).caller = caller
+            await next_app(scope, receive, send)
+
+        return admitted
+
+    return guarded
+
+
+def required_scope(operation: AbstractOperation) -> str | None:
+    """The one scope the contract asks of an operation; None where it says that everybody may call."""
+    requirements = operation.security or []
+    if not requirements:
+        return None
+    scopes: list[str] = [scope for requirement in requirements for named in requirement.values() for scope in named]
+    if len(requirements) != 1 or len(scopes) != 1:
+        raise ValueError(f"{operation.operation_id}: the contract must ask for exactly one scope")
+    return scopes[0]
+
+
+def metadata_url(public_url: str) -> str:
+    """Where the data interface describes itself: the well-known part goes before its path (RFC 9728 section 3.1)."""
+    parts = urlsplit(public_url)
+    return f"{parts.scheme}://{parts.netloc}/.well-known/oauth-protected-resource{parts.path.rstrip('/')}/api/v1"
+
+
+def _lacks_credentials(sent: list[bytes]) -> bool:
+    """Whether there is nothing that could have been meant as a token.
+
+    "If the request lacks any authentication information (e.g., the client ... attempted using an unsupported
+    authentication method), the resource server SHOULD NOT include an error code." RFC 6750 section 3.1
+    """
+    schemes = [header.lower().split(None, 1)[:1] for header in sent]
+    return not sent or (len(sent) == 1 and schemes[0] not in ([], [b"bearer"]))

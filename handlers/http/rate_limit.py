@@ -1,0 +1,145 @@
+"""How often a client may ask: sliding windows on the `limits` library, and the step that holds them (decision 32)."""
+
+import logging
+import math
+import time
+from dataclasses import dataclass
+
+from connexion.operations import AbstractOperation
+from limits import RateLimitItemPerSecond
+from limits.aio.storage import Storage
+from limits.aio.strategies import MovingWindowRateLimiter
+from limits.errors import ConfigurationError, StorageError
+from limits.storage import storage_from_string
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from handlers.http import call
+from handlers.http.errors import TooManyRequests
+from handlers.http.routing import Make
+from handlers.http.sliding_windows import Clock, WindowMemory
+
+logger = logging.getLogger("bankdata.limits")
+
+IN_PROCESS = "memory://"
+ANSWER_SECONDS_MAX = 0.5  # Redis stands in the way of every request: one that hangs must not hold them up
+ASK_AGAIN_SECONDS = 1.0
+
+
+class CountsUnusable(Exception):
+    """The address of the counts is wrong, or the client library for it is not installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """So many requests in any window of so many seconds."""
+
+    requests: int
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What is left of a budget after a request."""
+
+    is_granted: bool
+    remaining: int
+    reset_seconds: int  # until the oldest counted request leaves the window
+
+
+class Limiter:
+    """Counts requests by budget and client, in this process or in Redis (`redis://...`) for several.
+
+    While Redis does not answer, each process counts for itself: bank data stay readable, and nobody may flood.
+    """
+
+    def __init__(self, storage_url: str = IN_PROCESS, *, clock: Clock = time.time) -> None:
+        self._clock = clock
+        self._own = MovingWindowRateLimiter(WindowMemory(clock))
+        self._shared = None if storage_url == IN_PROCESS else MovingWindowRateLimiter(_redis(storage_url))
+        self._asked_in_vain_at: float | None = None
+
+    async def take(self, budget: str, rate: Rate, client: str) -> Quota:
+        """One request out of a budget. A refused one is not counted, so it does not lengthen the wait."""
+        item = RateLimitItemPerSecond(rate.requests, rate.seconds, namespace=budget)
+        if self._shared is not None and self._may_ask():
+            try:
+                quota = await self._taken(self._shared, item, client)
+            except StorageError as error:
+                self._not_answered(error)
+            else:
+                self._answered()
+                return quota
+        return await self._taken(self._own, item, client)
+
+    async def _taken(self, windows: MovingWindowRateLimiter, item: RateLimitItemPerSecond, client: str) -> Quota:
+        is_granted = await windows.hit(item, client)
+        resets_at, remaining = await windows.get_window_stats(item, client)
+        reset_seconds = min(max(1, math.ceil(resets_at - self._clock())), item.get_expiry())
+        return Quota(is_granted, remaining if is_granted else 0, reset_seconds)
+
+    def _may_ask(self) -> bool:
+        """Whether this request asks Redis: each does while it answers, one a second while it does not."""
+        now, asked_at = self._clock(), self._asked_in_vain_at
+        if asked_at is None:
+            return True
+        if 0 <= now - asked_at < ASK_AGAIN_SECONDS:
+            return False
+        self._asked_in_vain_at = now
+        return True
+
+    def _not_answered(self, error: StorageError) -> None:
+        if self._asked_in_vain_at is None:
+            reason = type(error.storage_error).__name__
+            logger.warning("Redis does not count requests (%s): this process counts for itself", reason)
+        self._asked_in_vain_at = self._clock()
+
+    def _answered(self) -> None:
+        if self._asked_in_vain_at is not None:
+            logger.warning("Redis counts requests again")
+        self._asked_in_vain_at = None
+
+
+def limits(limiter: Limiter, rate: Rate | None) -> Make:
+    """The limit of each operation: those whose contract lists 429 share one budget per client address.
+
+    GET /sync/{syncId} lists none (interface 4.9): a client that polls its job is never sent away.
+    """
+
+    def limited(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
+        if rate is None or "429" not in operation.responses:
+            return next_app
+        policy = (b"ratelimit-policy", b'"default";q=%d;w=%d' % (rate.requests, rate.seconds))
+
+        async def counted(scope: Scope, receive: Receive, send: Send) -> None:
+            asked = call.current(scope)
+            quota = await limiter.take("default", rate, asked.client_address)
+            asked.headers += (
+                policy,
+                (b"ratelimit", b'"default";r=%d;t=%d' % (quota.remaining, quota.reset_seconds)),
+            )
+            asked.retry_not_before = quota.reset_seconds
+            if not quota.is_granted:
+                raise TooManyRequests(retry_after=quota.reset_seconds)
+            await next_app(scope, receive, send)
+
+        return counted
+
+    return limited
+
+
+def _redis(url: str) -> Storage:
+    try:
+        storage = storage_from_string(
+            f"async+{url}",
+            implementation="redispy",
+            wrap_exceptions=True,
+            socket_timeout=ANSWER_SECONDS_MAX,
+            socket_connect_timeout=ANSWER_SECONDS_MAX,
+        )
+    except (ConfigurationError, ValueError) as error:
+        raise CountsUnusable(
+            f"BANKDATA_RATE_LIMIT_URL: the store of the rate limit cannot be used: {str(error).splitlines()[0]}"
+            " Redis needs the extra `redis` of this package."
+        ) from error
+    assert isinstance(storage, Storage)
+    return storage

@@ -1,0 +1,45 @@
+"""What an operation receives and returns: plain values, no web framework objects to unwrap."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from auth.principal import Principal
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The part of an HTTP request that is not a parameter of the contract."""
+
+    caller: Principal | None
+    method: str
+    path: str  # as the client sees it, for links
+    query: str
+    headers: Mapping[str, str]  # names are looked up without regard to case
+    client_address: str  # of the client, behind trusted proxies too; IPv6 addresses as their /64
+
+    @property
+    def principal(self) -> Principal:
+        """Who calls; only operations that the contract secures may ask."""
+        assert self.caller is not None, "an operation without security in the contract asked who calls"
+        return self.caller
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A success: `body` becomes JSON, except bytes, which are sent as they are (name their content-type)."""
+
+    body: Any
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Operation = Callable[..., "Answer | Json | Awaitable[Answer | Json]"]
+"""`def name(request: Request, **arguments) -> Answer | dict`, by operationId.
+
+Arguments are the contract's parameters in snake_case, every one of them, None where there is neither value nor
+default, and `body` where the contract has a requestBody (None when the client sent none). A plain function runs in a
+worker thread, an `async def` directly. Failures are raised as the classes of `handlers.http.errors`.
+"""

@@ -1,0 +1,107 @@
+"""Which operation of the contract a request means, and the steps it passes, prepared once per operation."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from connexion.http_facts import METHODS
+from connexion.middleware.abstract import ROUTING_CONTEXT, RoutedAPI, RoutedMiddleware
+from connexion.middleware.routing import RoutingMiddleware
+from connexion.operations import AbstractOperation
+from connexion.spec import Specification
+from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match, Mount, Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from handlers.http.errors import MethodNotAllowed
+
+Make = Callable[[AbstractOperation, ASGIApp], ASGIApp]
+"""What a step puts in front of the next one for an operation; the next one itself where it has nothing to do."""
+
+
+class Routing(RoutingMiddleware):
+    """Connexion's router, without its redirects of trailing slashes (they repeat the Host header)."""
+
+    def __init__(self, app: ASGIApp, *, pages: Sequence[BaseRoute]) -> None:
+        """`pages` are the routes beside the contract, which the inner application serves."""
+        super().__init__(app)
+        self._pages = pages
+        self._literal: dict[tuple[str, str], dict[str, str]] = {}
+
+    def add_api(self, specification: Specification, *positional: Any, **named: Any) -> None:
+        super().add_api(specification, *positional, **named)
+        self.router.redirect_slashes = False
+        for route in self.router.routes:
+            assert isinstance(route, Mount)
+            assert isinstance(route.app, Router)
+            route.app.redirect_slashes = False
+        for path, methods in specification["paths"].items():
+            if "{" not in path:
+                self._add_literal(specification.base_path, path, methods)
+
+    def _add_literal(self, base_path: str, path: str, methods: Mapping[str, Any]) -> None:
+        """Paths without parameters need no search: it costs a third of a request (tests/benchmarks/stack.py)."""
+        for method in METHODS & methods.keys():
+            found = {"api_base_path": base_path, "operation_id": methods[method]["operationId"]}
+            for name in ("GET", "HEAD") if method == "get" else (method.upper(),):
+                self._literal[name, base_path + path] = found
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        found = self._literal.get((scope["method"], scope["path"]))
+        if found is not None and not scope.get("root_path"):
+            scope["path_params"] = {}
+            scope.setdefault("extensions", {})[ROUTING_CONTEXT] = found
+            await self.app(scope, receive, send)
+            return
+        asked = {key: scope.get(key, "") for key in ("type", "method", "path", "root_path")}  # the search changes scope
+        try:
+            await super().__call__(scope, receive, send)
+        except HTTPException as error:
+            if error.status_code != 405:
+                raise
+            allowed = allowed_methods([*self.router.routes, *self._pages], asked)
+            raise MethodNotAllowed(frozenset(allowed)) from None
+
+
+def allowed_methods(routes: Iterable[BaseRoute], scope: Scope) -> set[str]:
+    """The methods of every route of a path: Starlette alone names those of the first one."""
+    allowed: set[str] = set()
+    for route in routes:
+        match, child = route.matches(scope)
+        if isinstance(route, Route) and match is not Match.NONE:
+            allowed |= route.methods or set()
+        elif isinstance(route, Mount) and match is Match.FULL:
+            allowed |= allowed_methods(route.routes, {**scope, **child})
+    return allowed
+
+
+class Operations(RoutedMiddleware["OperationsOfApi"]):
+    """For each operation of the contract its chain of steps, built once; everything else goes to the inner routes."""
+
+    def __init__(self, app: ASGIApp, *, steps: Sequence[Make]) -> None:
+        super().__init__(app)
+        self._steps = steps
+
+    def add_api(self, specification: Specification, **arguments: Any) -> "OperationsOfApi":
+        api = OperationsOfApi(specification, next_app=self.app, steps=self._steps, **arguments)
+        self.apis[api.base_path].append(api)
+        return api
+
+
+class OperationsOfApi(RoutedAPI[ASGIApp]):
+    """The chains of the operations of one description."""
+
+    def __init__(
+        self, specification: Specification, *, next_app: ASGIApp, steps: Sequence[Make], **arguments: Any
+    ) -> None:
+        super().__init__(specification, next_app=next_app, **arguments)
+        self._steps = steps
+        self.add_paths()
+
+    def make_operation(self, operation: AbstractOperation) -> ASGIApp:
+        chain = self.next_app
+        for make in reversed(self._steps):
+            chain = make(operation, chain)
+        return chain

@@ -1,0 +1,43 @@
+"""The step that holds requests against the contract and leaves typed arguments behind."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from connexion.operations import AbstractOperation
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from handlers.http import call
+from handlers.http.bodies import Body
+from handlers.http.parameters import Parameters
+
+
+def validation(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
+    """The validation of one operation, compiled once (decision 54: Connexion's own is rebuilt for each request)."""
+    parameters = Parameters(operation.parameters, not_found=not_found_sentence(operation.responses))
+    body = Body(operation.request_body) if operation.request_body else None
+    _check_signature(operation.function, parameters.names | ({"body"} if body else set()))
+
+    async def validated(scope: Scope, receive: Receive, send: Send) -> None:
+        arguments = parameters.read(scope["path_params"], scope["query_string"])
+        if body is not None:
+            arguments["body"] = await body.read(scope, receive)
+        call.current(scope).arguments = arguments
+        await next_app(scope, receive, send)
+
+    return validated
+
+
+def not_found_sentence(responses: Mapping[str, Any]) -> str:
+    """The text of an operation's 404, which the contract gives as its example (interface section 7)."""
+    content = responses.get("404", {}).get("content", {}).get("application/json", {})
+    example: str = content.get("example", {}).get("error", "Not found")
+    return example
+
+
+def _check_signature(function: Callable[..., Any], names: Iterable[str]) -> None:
+    """A function that does not take what the contract gives it must not start."""
+    try:
+        inspect.signature(function).bind(None, **dict.fromkeys(names))
+    except TypeError as error:
+        raise TypeError(f"{function.__qualname__} does not fit its operation: {error}") from None

@@ -1,0 +1,1 @@
+"""The OAuth endpoints, and the pages on which people sign in, allow apps and look after their account."""

@@ -1,0 +1,131 @@
+"""/account: the apps a person has connected, each with Revoke; the password; signing out (ASVS 5.0 10.4.9, 10.7.3)."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from auth.scopes import SCOPES
+from auth.server import AuthorizationServer
+from auth.sessions import Browser
+from handlers.oauth.site import Mistake, Site, Visit
+from storage.users import User
+
+NOTICES = ("revoked", "password_changed")
+
+
+@dataclass(slots=True)
+class ConnectedApp:
+    """One app with everything it was allowed, however often it was connected."""
+
+    client_id: str
+    name: str
+    scopes: list[str]
+    since: datetime
+    last_used_at: datetime
+
+
+def account_routes(site: Site) -> list[BaseRoute]:
+    """The account page and its three forms."""
+    return [
+        site.route("/account", {"GET": account_page}),
+        site.route("/account/revoke", {"POST": revoke}),
+        site.route("/account/password", {"POST": change_password}),
+        site.route("/account/sign-out", {"POST": sign_out}),
+    ]
+
+
+def account_page(site: Site, visit: Visit) -> Response:
+    """What is connected, and the forms."""
+    user = site.server.user_of(visit.browser)
+    if user is None:
+        return site.redirect(site.address("/oauth/login"))
+    assert visit.browser is not None
+    notice = visit.parameters.get("notice", ("",))[0]
+    return _account(site, visit, visit.browser, user, notice=notice if notice in NOTICES else "")
+
+
+def revoke(site: Site, visit: Visit) -> Response:
+    """End everything that one app was allowed, at once."""
+    _browser, user = _signed_in(site, visit, "revoke")
+    site.server.disconnect(user.id, visit.form.get("client", ""))
+    return site.redirect(site.address("/account?notice=revoked"))
+
+
+def change_password(site: Site, visit: Visit) -> Response:
+    """The current password proves who is at the keyboard; the new one ends all other sessions."""
+    browser, user = _signed_in(site, visit, "password")
+    new = visit.form.get("new_password", "")
+    if new != visit.form.get("repeated_password", ""):
+        return _account(site, visit, browser, user, error="different")
+    outcome = site.server.change_password(
+        user, browser, current=visit.form.get("current_password", ""), new=new, address=visit.address
+    )
+    if isinstance(outcome, str):
+        return _account(site, visit, browser, user, error=outcome)
+    if outcome.wait:
+        response = _account(site, visit, browser, user, error="wait", wait=int(outcome.wait.total_seconds()) + 1)
+        response.headers["retry-after"] = str(int(outcome.wait.total_seconds()) + 1)
+        return response
+    if outcome.browser is None:
+        return _account(site, visit, browser, user, error="wrong")
+    response = site.redirect(site.address("/account?notice=password_changed"))
+    site.remember(response, outcome.browser)
+    return response
+
+
+def sign_out(site: Site, visit: Visit) -> Response:
+    """End the session; from the consent page the waiting request stays for whoever signs in next."""
+    browser, _user = _signed_in(site, visit, "sign out")
+    secret = visit.form.get("request", "")
+    if secret and site.server.open_request(browser, secret):
+        response = site.redirect(f"{site.address('/oauth/login')}?request={secret}")
+        site.remember(response, site.server.sessions.sign_out_for_another(browser, now=site.server.now()))
+        return response
+    site.server.sessions.end(browser)
+    response = site.redirect(site.address("/oauth/login"))
+    site.forget(response)
+    return response
+
+
+def connected_apps(server: AuthorizationServer, user_id: str) -> list[ConnectedApp]:
+    """One entry per app, the most recently connected first."""
+    apps: dict[str, ConnectedApp] = {}
+    for entry in server.connections(user_id):
+        grant = entry.grant
+        last_used_at = entry.last_used_at or grant.created_at
+        app = apps.setdefault(
+            grant.client_id,
+            ConnectedApp(grant.client_id, entry.client_name, [], grant.created_at, last_used_at),
+        )
+        allowed = {*app.scopes, *grant.scope.split()}
+        app.scopes = [scope for scope in SCOPES if scope in allowed]
+        app.since = min(app.since, grant.created_at)
+        app.last_used_at = max(app.last_used_at, last_used_at)
+    return list(apps.values())
+
+
+def _signed_in(site: Site, visit: Visit, purpose: str) -> tuple[Browser, User]:
+    browser = site.checked_browser(visit, purpose)
+    user = site.server.user_of(browser)
+    if user is None:
+        raise Mistake("no_session")
+    return browser, user
+
+
+def _account(
+    site: Site, visit: Visit, browser: Browser, user: User, *, notice: str = "", error: str = "", wait: int = 0
+) -> Response:
+    sessions = site.server.sessions
+    return site.page(
+        "account.html",
+        visit.words,
+        status=200 if not error else 429 if error == "wait" else 400,
+        user=user,
+        apps=connected_apps(site.server, user.id),
+        notice=notice,
+        error=error,
+        wait=wait,
+        tokens={purpose: sessions.form_token(browser, purpose) for purpose in ("revoke", "password", "sign out")},
+    )

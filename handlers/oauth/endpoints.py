@@ -1,0 +1,241 @@
+"""The OAuth endpoints that programs call: operations of the second description, answered in the RFCs' own words."""
+
+import logging
+import re
+from collections.abc import Callable
+from functools import partial
+from importlib import resources
+from typing import Any
+
+import orjson
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from auth import metadata
+from auth.authorization import is_own_resource
+from auth.clients import registration_answer
+from auth.errors import (
+    InvalidClient,
+    InvalidRequest,
+    InvalidTarget,
+    OAuthError,
+    TooManyRequests,
+    UnsupportedGrantType,
+)
+from auth.grants import TokenAnswer
+from auth.server import AuthorizationServer
+from handlers.http.app import Api
+from handlers.http.errors import Refusal
+from handlers.http.rate_limit import Limiter, Rate
+from handlers.http.request import Answer, Request
+from handlers.oauth.sign_in import page_routes
+
+logger = logging.getLogger("bankdata.oauth")
+
+BUDGET = Rate(requests=1200, seconds=60)  # of one address over all of these endpoints (decision 32)
+DOCUMENT_SECONDS = 300
+
+Fields = dict[str, str]
+
+
+def oauth_api(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | None = BUDGET) -> Api:
+    """The second description with its operations; its endpoints follow the path of `auth_url`."""
+    operations = Operations(server, limiter, rate)
+    return Api(
+        description=description(server.settings.served_path),
+        operations={
+            "registerClient": operations.register,
+            "issueToken": operations.token,
+            "revokeToken": operations.revoke,
+            "getKeys": operations.keys,
+            "getAuthorizationServer": operations.server_metadata,
+            "getProtectedResource": operations.resource_metadata,
+            "getDataInterface": operations.resource_metadata,
+        },
+        refused=refused,
+    )
+
+
+def oauth_routes(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | None = BUDGET) -> list[BaseRoute]:
+    """The pages that people meet, and the discovery documents at addresses that depend on the settings."""
+    described = description(server.settings.served_path)["paths"]
+    documents: list[tuple[tuple[str, ...], Callable[[], object]]] = [
+        (metadata.server_metadata_paths(server.settings), server.server_metadata),
+        (metadata.resource_metadata_paths(server.settings), server.resource_metadata),
+    ]
+    routes: list[BaseRoute] = [
+        Route(path, _document(content), methods=["GET"])
+        for paths, content in documents
+        for path in paths
+        if path not in described
+    ]
+    return routes + page_routes(server, limiter=limiter, rate=rate)
+
+
+def oauth_shared_paths(server: AuthorizationServer) -> tuple[str, ...]:
+    """What scripts of other origins may call, never the pages (oauth.md 2.11; RFC 9700 section 2.6)."""
+    path = server.settings.served_path
+    return tuple(f"{path}/oauth/{name}" for name in ("token", "register", "revoke", "jwks.json"))
+
+
+def description(path_before: str) -> dict[str, Any]:
+    """handlers/oauth/oauth-api.json with its endpoints under the path of `auth_url`."""
+    document: dict[str, Any] = orjson.loads((resources.files("handlers.oauth") / "oauth-api.json").read_bytes())
+    document["paths"] = {
+        (path_before + path if path.startswith("/oauth/") else path): item for path, item in document["paths"].items()
+    }
+    return document
+
+
+class Operations:
+    """What stands behind the operationIds of oauth-api.json."""
+
+    def __init__(self, server: AuthorizationServer, limiter: Limiter, rate: Rate | None) -> None:
+        self._server = server
+        self._limiter = limiter
+        self._rate = rate
+
+    async def register(self, request: Request, body: object) -> Answer:
+        """RFC 7591 section 3."""
+        await self._count(request)
+        scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
+        bearer = credentials.strip() if scheme.lower() == "bearer" else None
+        client = await run_in_threadpool(
+            partial(self._server.register, body, address=request.client_address, bearer=bearer)
+        )
+        return Answer(body=registration_answer(client), status=201, headers=_NOT_STORED)
+
+    async def token(self, request: Request, body: Fields) -> Answer:
+        """RFC 6749 sections 4.1.3 and 6."""
+        await self._count(request)
+        answer = await run_in_threadpool(self._tokens, request, body)
+        return Answer(
+            body={
+                "access_token": answer.access_token,
+                "token_type": "Bearer",
+                "expires_in": answer.expires_in,
+                "refresh_token": answer.refresh_token,
+                "scope": answer.scope,
+            },
+            headers=_NOT_STORED,
+        )
+
+    async def revoke(self, request: Request, body: Fields) -> Answer:
+        """RFC 7009 section 2; "The content of the response body is ignored by the client"."""
+        await self._count(request)
+        await run_in_threadpool(self._revoke, request, body)
+        return Answer(body=b"", headers={**_NOT_STORED, "content-type": "text/plain; charset=utf-8"})
+
+    async def keys(self, _request: Request) -> Answer:
+        """RFC 7517 section 5."""
+        return Answer(body=self._server.jwks(), headers=_CACHED)
+
+    async def server_metadata(self, _request: Request) -> Answer:
+        """RFC 8414 section 3.2."""
+        return Answer(body=self._server.server_metadata(), headers=_CACHED)
+
+    async def resource_metadata(self, _request: Request) -> Answer:
+        """RFC 9728 section 3.2."""
+        return Answer(body=self._server.resource_metadata(), headers=_CACHED)
+
+    async def _count(self, request: Request) -> None:
+        if self._rate is not None:
+            quota = await self._limiter.take("oauth", self._rate, request.client_address)
+            if not quota.is_granted:
+                raise TooManyRequests(quota.reset_seconds)
+
+    def _tokens(self, request: Request, body: Fields) -> TokenAnswer:
+        fields = _sent(request, body)
+        grant_type = _needed(fields, "grant_type")
+        if grant_type not in _GRANT_TYPES:
+            raise UnsupportedGrantType()
+        client_id = self._client_id(request, fields)
+        # "If the resource is invalid ... the authorization server SHOULD return invalid_target" RFC 8707 section 2.2
+        if not is_own_resource(tuple(filter(None, [fields.get("resource")])), self._server.settings.resource):
+            raise InvalidTarget()
+        if grant_type == "refresh_token":
+            return self._server.refresh(
+                _needed(fields, "refresh_token"), client_id=client_id, scope=fields.get("scope")
+            )
+        return self._server.redeem(
+            _needed(fields, "code"),
+            client_id=client_id,
+            redirect_uri=fields.get("redirect_uri"),
+            verifier=fields.get("code_verifier"),
+        )
+
+    def _revoke(self, request: Request, body: Fields) -> None:
+        fields = _sent(request, body)
+        token = _needed(fields, "token")
+        self._server.revoke_token(token, client_id=self._client_id(request, fields))
+
+    def _client_id(self, request: Request, fields: Fields) -> str:
+        """The public client that calls; it has no credentials, so whoever sends some is not one of ours."""
+        scheme = request.headers.get("authorization", "").partition(" ")[0].lower()
+        if scheme:
+            # "If the client attempted to authenticate via the "Authorization" request header field, the authorization
+            # server MUST respond with an HTTP 401 status code and include the "WWW-Authenticate" response header
+            # field matching the authentication scheme used by the client." RFC 6749 section 5.2
+            challenge = scheme.capitalize() if scheme in ("basic", "bearer") else "Basic"
+            raise InvalidClient(
+                "Clients of this server are public: send client_id in the body and no credentials.",
+                headers={"WWW-Authenticate": f'{challenge} realm="oauth"'},
+            )
+        if "client_secret" in fields or "client_assertion" in fields:
+            raise InvalidClient("Clients of this server are public: send client_id alone.")
+        client_id = _needed(fields, "client_id")
+        if self._server.find_client(client_id) is None:
+            raise InvalidClient()
+        return client_id
+
+
+_GRANT_TYPES = ("authorization_code", "refresh_token")
+_NOT_STORED = {"cache-control": "no-store", "pragma": "no-cache"}
+_CACHED = {"cache-control": f"public, max-age={DOCUMENT_SECONDS}"}
+
+
+def _sent(request: Request, body: Fields) -> Fields:
+    """The form's fields; "Parameters sent without a value MUST be treated as if they were omitted" and "The parameters
+    can only be transmitted in the request-body and MUST NOT be included in the request URI." RFC 6749 3.2 and 2.3.1"""
+    if request.query:
+        raise InvalidRequest("Parameters belong into the body.")
+    return {name: value for name, value in body.items() if value}
+
+
+def _needed(fields: Fields, name: str) -> str:
+    value = fields.get(name)
+    if value is None:
+        raise InvalidRequest(f"{name} is missing.")
+    return value
+
+
+def refused(error: Exception) -> Answer | None:
+    """Every failure as RFC 6749 section 5.2 writes it, which is an Error body of the interface too."""
+    if isinstance(error, ClientDisconnect):
+        return None
+    if isinstance(error, OAuthError):
+        return _error_answer(error.status, error.code, error.description, error.headers)
+    if isinstance(error, Refusal):
+        return _error_answer(error.status, InvalidRequest.code, str(error), error.headers)
+    logger.error("OAuth request failed", exc_info=error)
+    return _error_answer(500, "server_error", "Internal error", {})
+
+
+def _error_answer(status: int, code: str, description: str, headers: dict[str, str]) -> Answer:
+    body = {"error": code, "error_description": _plain(description)}
+    return Answer(body=body, status=status, headers={**_NOT_STORED, **headers})
+
+
+def _plain(text: str) -> str:
+    """ "Values for the "error_description" parameter MUST NOT include characters outside the set %x20-21 / %x23-5B /
+    %x5D-7E." RFC 6749 section 5.2"""
+    return re.sub(r"[^\x20-\x21\x23-\x5b\x5d-\x7e]", "", text.replace('"', "'"))
+
+
+def _document(content: Callable[[], object]) -> Callable[[Any], Any]:
+    async def answer(_request: Any) -> Response:
+        return Response(orjson.dumps(content()), headers=_CACHED, media_type="application/json")
+
+    return answer

@@ -1,0 +1,205 @@
+"""From the authorization request to the code: authorize, sign-in, consent (RFC 6749 section 4.1)."""
+
+from collections.abc import Mapping
+
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from auth import authorization, redirects
+from auth.authorization import Asked, Untrusted
+from auth.errors import AccessDenied, OAuthError
+from auth.server import AuthorizationServer
+from auth.sessions import Browser
+from handlers.http.rate_limit import Limiter, Rate
+from handlers.oauth.account import account_routes
+from handlers.oauth.site import Mistake, Site, Visit, file_routes
+from storage.oauth.clients import Client
+from storage.oauth.pending import PendingRequest
+
+
+def page_routes(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | None) -> list[BaseRoute]:
+    """All pages, under the path of `auth_url`."""
+    site = Site(server, limiter=limiter, rate=rate)
+    return [
+        *file_routes(site),
+        site.route("/oauth/authorize", {"GET": authorize}),
+        site.route("/oauth/login", {"GET": login_page, "POST": sign_in}),
+        site.route("/oauth/consent", {"GET": consent_page, "POST": decide}),
+        *account_routes(site),
+    ]
+
+
+def authorize(site: Site, visit: Visit) -> Response:
+    """The authorization endpoint: checks, remembers the request, and sends the browser to the next page."""
+    client_ids = visit.parameters.get("client_id", ("",))
+    asked = Asked(
+        parameters=visit.parameters,
+        client=site.server.find_client(client_ids[0]) if len(client_ids) == 1 else None,
+        resource=site.settings.resource,
+    )
+    try:
+        redirect_uri = authorization.trusted_redirect(asked)
+    except Untrusted as untrusted:
+        raise Mistake(f"bad_{untrusted.mistake}", detail=untrusted.description) from untrusted
+    assert asked.client is not None
+    fault = authorization.first_fault(asked)
+    if fault is not None:
+        return _sent_back_with(site, visit, asked.client, redirect_uri, fault, authorization.returned_state(asked))
+    browser = visit.browser or site.server.sessions.start(now=site.server.now())
+    secret = site.server.keep_request(
+        browser,
+        client=asked.client,
+        redirect_uri=redirect_uri,
+        scope=authorization.requested_scope(asked),
+        state=asked.get("state"),
+        challenge=asked.get("code_challenge") or "",
+    )
+    page = "/oauth/consent" if site.server.user_of(browser) else "/oauth/login"
+    response = site.redirect(f"{site.address(page)}?request={secret}")
+    if visit.browser is None:
+        site.remember(response, browser)
+    return response
+
+
+def _sent_back_with(
+    site: Site, visit: Visit, client: Client, redirect_uri: str, fault: OAuthError, state: Mapping[str, str]
+) -> Response:
+    """The error response, except that nobody is bounced through this server to a web site that anyone can register:
+    "the authorization server MUST ... authenticate the user first" before redirecting (RFC 9700 section 4.11.2)."""
+    address = _error_redirect(site, redirect_uri, fault, state)
+    is_bounce = redirects.is_web(redirect_uri) and client.registered_by == "self"
+    if is_bounce and site.server.user_of(visit.browser) is None:
+        raise Mistake("bad_request", detail=f"{fault.code}: {fault.description}", back=address)
+    return site.redirect(address)
+
+
+def _error_redirect(site: Site, redirect_uri: str, fault: OAuthError, state: Mapping[str, str]) -> str:
+    # `iss` in errors too: "In authorization responses to the client, including error responses, an authorization
+    # server supporting this specification MUST indicate its identity by including the iss parameter." RFC 9207 2
+    parameters = {"error": fault.code, "error_description": fault.description, **state, "iss": site.settings.issuer}
+    return redirects.with_parameters(redirect_uri, parameters)
+
+
+def login_page(site: Site, visit: Visit) -> Response:
+    """The sign-in form, for a waiting authorization request or for the account page."""
+    secret = _request_secret(visit.parameters)
+    if site.server.user_of(visit.browser):
+        return site.redirect(_after_sign_in(site, secret))
+    browser = visit.browser or site.server.sessions.start(now=site.server.now())
+    response = _login_form(site, visit, browser, secret)
+    if visit.browser is None:
+        site.remember(response, browser)
+    return response
+
+
+def sign_in(site: Site, visit: Visit) -> Response:
+    """Name and password; the same text for an unknown user and a wrong password."""
+    secret = visit.form.get("request", "")
+    if visit.browser and site.server.user_of(visit.browser) and site.server.open_request(visit.browser, secret):
+        return site.redirect(_after_sign_in(site, secret))  # signed in meanwhile in another tab: nothing to check
+    browser = site.checked_browser(visit, "login")
+    name = visit.form.get("username", "").strip()
+    outcome = site.server.sign_in(
+        name,
+        visit.form.get("password", ""),
+        before=browser,
+        address=visit.address,
+        known_browser=visit.known_browser,
+    )
+    if outcome.browser is None:
+        wait = int(outcome.wait.total_seconds()) + 1 if outcome.wait else None
+        response = _login_form(
+            site, visit, browser, secret, name=name, error="wait" if wait else "wrong", wait=wait or 0
+        )
+        if wait:
+            response.headers["retry-after"] = str(wait)
+        return response
+    response = site.redirect(_after_sign_in(site, secret))
+    site.remember(response, outcome.browser)
+    if outcome.known_browser:
+        site.remember_known(response, outcome.known_browser)
+    return response
+
+
+def _login_form(
+    site: Site, visit: Visit, browser: Browser, secret: str, *, name: str = "", error: str = "", wait: int = 0
+) -> Response:
+    opened = site.server.open_request(browser, secret) if secret else None
+    if secret and opened is None:
+        raise Mistake("request_over")
+    return site.page(
+        "login.html",
+        visit.words,
+        status={"wait": 429, "wrong": 400}.get(error, 200),
+        client=opened[1] if opened else None,
+        request=secret,
+        form_token=site.server.sessions.form_token(browser, "login"),
+        name=name,
+        error=error,
+        wait=wait,
+    )
+
+
+def _after_sign_in(site: Site, secret: str) -> str:
+    return f"{site.address('/oauth/consent')}?request={secret}" if secret else site.address("/account")
+
+
+def consent_page(site: Site, visit: Visit) -> Response:
+    """Which app asks, what for, and where it will send the person back to; always asked (ASVS 5.0 10.7.1)."""
+    secret = _request_secret(visit.parameters)
+    user = site.server.user_of(visit.browser)
+    if user is None:
+        return site.redirect(f"{site.address('/oauth/login')}?request={secret}")
+    assert visit.browser is not None
+    request, client = _opened(site, visit.browser, secret)
+    return site.page(
+        "consent.html",
+        visit.words,
+        form_action=redirects.form_action_source(request.redirect_uri),
+        client=client,
+        scopes=request.scope.split(),
+        user=user,
+        destination=redirects.destination(request.redirect_uri),
+        is_loopback=redirects.is_loopback(request.redirect_uri),
+        is_app=not redirects.is_web(request.redirect_uri) and not redirects.is_loopback(request.redirect_uri),
+        days=site.settings.grant_lifetime.days,
+        request=secret,
+        form_token=site.server.sessions.form_token(visit.browser, f"consent {secret}"),
+        sign_out_token=site.server.sessions.form_token(visit.browser, "sign out"),
+    )
+
+
+def decide(site: Site, visit: Visit) -> Response:
+    """Allow or Deny, once. The form carries only the request's id: there is nothing in it to tamper with."""
+    secret = _request_secret({name: (value,) for name, value in visit.form.items()})
+    browser = site.checked_browser(visit, f"consent {secret}")
+    decision = visit.form.get("decision")
+    if decision not in ("allow", "deny"):
+        raise Mistake("bad_form")
+    if site.server.user_of(browser) is None:
+        raise Mistake("no_session")
+    decided = site.server.decide(browser, secret, is_allowed=decision == "allow")
+    if decided is None:
+        raise Mistake("request_over")
+    request, code = decided
+    state = {"state": request.state} if request.state is not None else {}
+    if code is None:
+        return site.redirect(_error_redirect(site, request.redirect_uri, AccessDenied(), state))
+    # "code", "state" RFC 6749 section 4.1.2; "iss" RFC 9207 section 2
+    parameters = {"code": code, **state, "iss": site.settings.issuer}
+    return site.redirect(redirects.with_parameters(request.redirect_uri, parameters))
+
+
+def _opened(site: Site, browser: Browser, secret: str) -> tuple[PendingRequest, Client]:
+    opened = site.server.open_request(browser, secret)
+    if opened is None:
+        raise Mistake("request_over")
+    return opened
+
+
+def _request_secret(parameters: Mapping[str, tuple[str, ...]]) -> str:
+    """The id of the waiting request; only what can be one is carried on into an address."""
+    secret = parameters.get("request", ("",))[0]
+    if secret and not (len(secret) <= 100 and secret.isascii() and secret.replace("-", "").replace("_", "").isalnum()):
+        raise Mistake("request_over")
+    return secret

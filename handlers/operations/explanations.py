@@ -1,0 +1,194 @@
+"""The rows behind every figure: of a month, of a category, of a subscription; and why a booking is what it is.
+
+Each answer is made from one state of the store and is never cut into pages, so that it always adds up.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+
+import polars as pl
+
+from analytics.cashflow import MonthOutsideHistory, month_transactions, needed_since
+from analytics.periods import HISTORY_MONTHS_MIN, InvalidMonth, last_30_days, last_day, month_of, six_months_before
+from analytics.snapshot import category_transactions, percentage, snapshot
+from analytics.subscription_history import Charge, history
+from handlers.http.errors import NotFound
+from handlers.http.request import Answer, Request
+from handlers.operations import rules_in_words, wire
+from handlers.operations.reports import balances, money_of, stated_currencies
+from handlers.operations.selection import selected_accounts
+from handlers.services import Services
+from handlers.sync.detection import subscriptions_of
+from storage import rules, transactions
+from storage.accounts import Selected
+from storage.database import Row, Session
+
+MONTH_NOT_FOUND = "Month not found. It is written YYYY-MM and lies in the history that GET /cashflow lists"
+SUBSCRIPTION_NOT_FOUND = "Subscription not found"
+
+
+def list_cashflow_transactions(services: Services, request: Request, *, month: str, account_ids: str | None) -> Answer:
+    """What adds up to the income and expenses of a month, and what of it is left out and why (decisions 14, 15)."""
+    user_id, today = request.principal.user_id, services.clock.today()
+    with services.database.transaction() as session:
+        selected = selected_accounts(session, user_id, account_ids)
+        first = _shown_month(month, today)
+        # A month of the last ten years is in the history anyway; for an older one the rows before it decide
+        since = first if first >= (needed_since(HISTORY_MONTHS_MIN, today=today) or first) else None
+        bookings = transactions.bookings(session, user_id, selected.filter, since=since, until=last_day(first))
+        currency, rates = money_of(services, user_id, selected.accounts, bookings)
+        try:
+            with stated_currencies():
+                judged = month_transactions(
+                    bookings,
+                    selection=selected.ids,
+                    month=first,
+                    today=today,
+                    currency=currency,
+                    rates=rates,
+                    pending=transactions.pending(session, user_id, selected.filter, since=first, until=last_day(first)),
+                )
+        except MonthOutsideHistory:
+            raise NotFound(MONTH_NOT_FOUND) from None
+        rows = _counted(session, user_id, selected, judged, currency)
+    income, expenses = _total(judged, "income"), -_total(judged, "expenses")
+    figures = wire.month({"month": first, "income": income, "expenses": expenses, "net": income - expenses}, currency)
+    return Answer(body={**figures, "currency": currency, "transactions": rows})
+
+
+def list_category_transactions(
+    services: Services, request: Request, *, category: str, account_ids: str | None
+) -> Answer:
+    """What adds up to a category of the last 30 days, and what of it is left out and why (decisions 14 to 17)."""
+    user_id, today = request.principal.user_id, services.clock.today()
+    since, until = last_30_days(today)
+    with services.database.transaction() as session:
+        selected = selected_accounts(session, user_id, account_ids)
+        bookings = transactions.bookings(session, user_id, selected.filter, since=None)
+        currency, rates = money_of(services, user_id, selected.accounts, bookings)
+        with stated_currencies():
+            whole = snapshot(balances(selected.accounts), bookings, today=today, currency=currency, rates=rates)
+            judged = category_transactions(
+                bookings,
+                selection=selected.ids,
+                category=category,
+                today=today,
+                currency=currency,
+                rates=rates,
+                pending=transactions.pending(session, user_id, selected.filter, since=since, until=until),
+            )
+        rows = _counted(session, user_id, selected, judged, currency)
+    amount = -_total(judged, "expenses") - _total(judged, "refund")
+    return Answer(
+        body={
+            "category": category,
+            "currency": currency,
+            "since": wire.day(since),
+            "until": wire.day(until),
+            "amount": wire.money(amount, currency),
+            "percentage": percentage(amount, whole.total_expenses),
+            "totalExpenses": wire.money(whole.total_expenses, currency),
+            "transactions": rows,
+        }
+    )
+
+
+def list_subscription_details(services: Services, request: Request, *, account_ids: str | None) -> Answer:
+    """GET /subscriptions in the same order, each with its id, charges, rhythm and prices (decisions 21, 22)."""
+    today = services.clock.today()
+    found, charges = _streams(services, request, account_ids, today)
+    return Answer(body={"subscriptions": [_told(row, charges, today) for row in found.iter_rows(named=True)]})
+
+
+def get_subscription(services: Services, request: Request, *, id: str, account_ids: str | None) -> Answer:
+    """One of them."""
+    today = services.clock.today()
+    found, charges = _streams(services, request, account_ids, today, id)
+    if found.is_empty():
+        raise NotFound(SUBSCRIPTION_NOT_FOUND)
+    return Answer(body=_told(found.row(0, named=True), charges, today))
+
+
+def explain_transaction(services: Services, request: Request, *, id: str) -> Answer:
+    """Which rules gave a booking its type, category and merchant, and made it an own transfer."""
+    user_id = request.principal.user_id
+    with services.database.transaction() as session:
+        row = transactions.find(session, user_id, id)
+        if row is None:
+            raise NotFound("Transaction not found")
+        own_rules = rules.of_user(session, user_id)
+    derived = {
+        key: wire.derivation(row[column], row[rule], rules_in_words.reason(sentences, row[rule], own_rules))
+        for key, column, rule, sentences in (
+            ("type", "type", "type_rule", rules_in_words.TYPE),
+            ("category", "category", "category_rule", rules_in_words.CATEGORY),
+            ("merchantName", "merchant_name", "merchant_rule", rules_in_words.MERCHANT),
+        )
+    }
+    transfer = {
+        "accountId": row["transfer_account_id"],
+        "transactionId": row["transfer_id"],
+        "rule": row["transfer_rule"],
+        "reason": rules_in_words.transfer_reason(row),
+    }
+    return Answer(body={"transactionId": id, **derived, "transfer": transfer})
+
+
+def _shown_month(text: str, today: date) -> date:
+    try:
+        first = month_of(text)
+    except InvalidMonth:
+        raise NotFound(MONTH_NOT_FOUND) from None
+    if first > today:
+        raise NotFound(MONTH_NOT_FOUND)
+    return first
+
+
+def _counted(
+    session: Session, user_id: str, selected: Selected, judged: pl.DataFrame, currency: str
+) -> list[wire.Json]:
+    """The judged rows in full; a pending row may carry the id of one that has been booked since."""
+    is_pending = judged["left_out"].eq_missing("pending")
+    full = {
+        waiting: transactions.listed(session, user_id, judged["id"].filter(is_pending == waiting), pending=waiting)
+        for waiting in (False, True)
+    }
+    accounts = wire.by_id(selected.accounts)
+    return [
+        wire.counted(row, full[row["left_out"] == "pending"][row["id"]], accounts, currency)
+        for row in judged.iter_rows(named=True)
+    ]
+
+
+def _total(judged: pl.DataFrame, counted_as: str) -> Decimal:
+    total = judged.filter(pl.col("counted_as") == counted_as)["counted_amount"].sum()
+    assert isinstance(total, Decimal)
+    return total
+
+
+def _streams(
+    services: Services, request: Request, account_ids: str | None, today: date, id: str | None = None
+) -> tuple[pl.DataFrame, Mapping[str, Row]]:
+    """The selection's streams (or the one of this id), and all their charges by id, of one state of the data."""
+    user_id = request.principal.user_id
+    with services.database.transaction() as session:
+        selected = selected_accounts(session, user_id, account_ids)
+        found = subscriptions_of(services.database, user_id, selected, today=today, session=session)
+        wanted = found if id is None else found.filter(pl.col("id") == id)
+        return wanted, transactions.listed(session, user_id, wanted["charge_ids"].explode().drop_nulls())
+
+
+def _told(row: Mapping[str, object], by_id: Mapping[str, Row], today: date) -> wire.Json:
+    ids = row["charge_ids"]
+    assert isinstance(ids, Sequence)
+    charges = [by_id[charge_id] for charge_id in ids]
+    told = history(
+        [Charge(id=charge["id"], day=charge["booking_date"], amount=-charge["amount"]) for charge in charges],
+        frequency=str(row["frequency"]),
+        currency=str(row["currency"]),
+        today=today,
+    )
+    window = six_months_before(today)
+    shown = [wire.charge(charge, is_counted=charge["booking_date"] >= window) for charge in charges]
+    return wire.subscription_detail(row, told, shown)

@@ -1,0 +1,99 @@
+"""GET /cashflow, /snapshot and /subscriptions (interface 4.5 to 4.7)."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from urllib.parse import urlencode
+
+import polars as pl
+
+from analytics.cashflow import monthly_cashflow, needed_since
+from analytics.currencies import NO_RATES, MissingRate, reporting_currency
+from analytics.frames import BALANCES
+from analytics.snapshot import snapshot
+from handlers.http.errors import BadRequest
+from handlers.http.request import Answer, Request
+from handlers.operations import wire
+from handlers.operations.selection import selected_accounts
+from handlers.services import Services
+from handlers.sync.detection import subscriptions_of
+from storage import transactions, users
+from storage.accounts import StoredAccount
+
+
+def get_cashflow(services: Services, request: Request, *, account_ids: str | None, months: int) -> Answer:
+    """Income, expenses and net of each of the last months, the current one last (decisions 3, 13 to 16, 19)."""
+    user_id, today = request.principal.user_id, services.clock.today()
+    with services.database.transaction() as session:  # accounts and bookings of one state of the store
+        selected = selected_accounts(session, user_id, account_ids)
+        bookings = transactions.bookings(session, user_id, selected.filter, since=needed_since(months, today=today))
+    currency, rates = money_of(services, user_id, selected.accounts, bookings)
+    with stated_currencies():
+        rows = monthly_cashflow(
+            bookings,
+            selection=selected.ids,
+            months=months,
+            today=today,
+            currency=currency,
+            rates=rates,
+        )
+    return Answer(body={"cashflow": [wire.month(row, currency) for row in rows.iter_rows(named=True)]})
+
+
+def get_snapshot(services: Services, request: Request, *, account_ids: str | None) -> Answer:
+    """Balances now and expenses of the last 30 days by category (decisions 16 to 20)."""
+    user_id, today = request.principal.user_id, services.clock.today()
+    with services.database.transaction() as session:  # balances and bookings of one state of the store
+        selected = selected_accounts(session, user_id, account_ids)
+        bookings = transactions.bookings(session, user_id, selected.filter, since=None)
+    currency, rates = money_of(services, user_id, selected.accounts, bookings)
+    with stated_currencies():
+        found = snapshot(
+            balances(selected.accounts),
+            bookings,
+            today=today,
+            currency=currency,
+            rates=rates,
+        )
+    return Answer(body=wire.snapshot(found))
+
+
+def list_subscriptions(services: Services, request: Request, *, account_ids: str | None) -> Answer:
+    """Recurring payments that were charged in the last six months and go on (decisions 21, 22)."""
+    selected = selected_accounts(services.database, request.principal.user_id, account_ids)
+    found = subscriptions_of(services.database, request.principal.user_id, selected, today=services.clock.today())
+    return Answer(
+        body={"subscriptions": [wire.subscription(row) for row in found.iter_rows(named=True)]},
+        headers={"link": _details_link(request, account_ids)},
+    )
+
+
+def _details_link(request: Request, account_ids: str | None) -> str:
+    """RFC 8288: the same list with ids and charges, which this body has no room for (decision 12)."""
+    query = f"?{urlencode({'accountIds': account_ids})}" if account_ids else ""
+    return f'<{request.path}/details{query}>; rel="alternate"'
+
+
+def money_of(
+    services: Services, user_id: str, owned: Sequence[StoredAccount], bookings: pl.DataFrame
+) -> tuple[str, pl.DataFrame]:
+    """The currency of the selection's figures, and the reference rates if there is anything to convert: an account of
+    one currency may hold a booking in another."""
+    currencies = {account.currency for account in owned}
+    user = users.find(services.database, user_id) if len(currencies) != 1 else None
+    currency = reporting_currency(currencies, home=user.home_currency if user else services.settings.home_currency)
+    is_mixed = bool(currencies - {currency}) or bool((bookings["currency"] != currency).any())
+    return currency, services.rates if is_mixed else NO_RATES
+
+
+@contextmanager
+def stated_currencies() -> Iterator[None]:
+    """A selection holding a currency without a reference rate is refused, and the currency named (decision 19)."""
+    try:
+        yield
+    except MissingRate as error:
+        raise BadRequest(f"accountIds: {error}") from error
+
+
+def balances(owned: Sequence[StoredAccount]) -> pl.DataFrame:
+    """The accounts as analytics.frames.BALANCES."""
+    return pl.DataFrame([{name: getattr(account, name) for name in BALANCES} for account in owned], schema=BALANCES)

@@ -1,0 +1,85 @@
+"""Why a booking has its type, category and merchant, and whose transfer it is: rules by name, told in a sentence."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from analytics.classification.rules import Rule
+from analytics.transfers import BY_AMOUNT, BY_IBAN, BY_OTHER_LEG
+
+BY_USER = "user-rule"
+_ADJUSTING = "The service wrote this entry itself, so that an incomplete history meets the bank's balance."
+_ISO = "The bank's ISO 20022 transaction code {} says so."
+_PURPOSE_CODE = "The ISO 20022 purpose code {} says so."
+_MCC = "The merchant category code {} of the card payment says so."
+
+TYPE = {
+    "iso-code": _ISO,
+    "gvc": "The bank's German transaction code (GVC) {} says so.",
+    "swift": "The bank's SWIFT or OFX transaction type {} says so.",
+    "purpose-code": _PURPOSE_CODE,
+    "mcc": _MCC,
+    "word": "The words of the bank or of the purpose say so (“{}”).",
+    "mandate": "A mandate or a creditor id is given, which only direct debits have.",
+    "counterpart-iban": "The other side has an IBAN, and nothing speaks for another type.",
+    "default": "What the booking says fits none of the types.",
+    "nothing": "The booking says nothing but its amount and its day.",
+    "adjusting-entry": _ADJUSTING,
+}
+CATEGORY = {
+    "own-account": "The other side is an account of yours.",
+    "type": "Every booking of the type {} has this category.",
+    "purpose-code": _PURPOSE_CODE,
+    "mcc": _MCC,
+    "brand": "It is what people buy at this company, which is in the table of known ones ({}).",
+    "keyword": "A word in the names or in the purpose stands for it (“{}”).",
+    "intermediary": "It is what payments by way of this service are for mostly ({}).",
+    "correction": "You have corrected a booking with the same {} before.",
+    "default": "Nothing in the booking tells more than its type ({}).",
+    "nothing": "The booking says nothing but its amount and its day.",
+    "adjusting-entry": _ADJUSTING,
+}
+MERCHANT = {
+    "brand": "The name or the purpose names a company in the table of known ones ({}).",
+    "counterpart": "It is the name of the other side, without branch numbers and places.",
+    "behind-intermediary": "The payment service that carried the money names it in the purpose.",
+    "intermediary": "Only the payment service that carried the money is named.",
+    "purpose": "The bank gives no name; the purpose begins with it.",
+    "person": "The other side is a person and no merchant.",
+    "own-account": "The other side is an account of yours and no merchant.",
+    "none": "Nothing in the booking names a merchant.",
+}
+TRANSFER = {
+    BY_IBAN: "The IBAN of the other side is that of another account of yours",
+    BY_OTHER_LEG: "The booking on your other account names the IBAN of this one, with the opposite amount",
+    BY_AMOUNT: "Neither booking names an IBAN, and each is the only one of the opposite amount within 4 days",
+}
+CORRECTED_BY = {"creditor": "creditor id", "iban": "IBAN on the other side", "merchant": "merchant"}
+
+
+def reason(sentences: Mapping[str, str], rule: str | None, users: Sequence[Rule]) -> str:
+    """The sentence for a stored rule, of one of the tables above; `users` are the user's own rules as they are now."""
+    if rule is None:
+        return "No rule gave a value."
+    name, _, detail = rule.partition(":")
+    if name == BY_USER:
+        return _own_rule(detail, users)
+    sentence = sentences.get(name, "The rule {} says so.")
+    return sentence.format(CORRECTED_BY.get(detail, detail) if name in sentences else rule)
+
+
+def transfer_reason(row: Mapping[str, Any]) -> str:
+    """Whether the booking is a transfer between two accounts of the user, and what is known of its other leg."""
+    if row["transfer_rule"] is None:
+        return "Nothing shows that the other side is an account of yours."
+    known = TRANSFER[row["transfer_rule"]]
+    if row["transfer_id"] is None:
+        return f"{known}; no booking there belongs to it yet, so it counts as income or expense until one arrives."
+    return f"{known}; it is left out where both accounts are selected."
+
+
+def _own_rule(id_: str, users: Sequence[Rule]) -> str:
+    rule = next((rule for rule in users if rule.id == id_), None)
+    if rule is None:
+        return f"Your rule {id_} said so; you have changed your rules since."
+    verb = {"contains": "contains", "equals": "is", "startswith": "begins with"}[rule.operator]
+    return f"Your rule {id_} says so: {rule.field} {verb} “{rule.value}”."

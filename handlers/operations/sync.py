@@ -1,0 +1,69 @@
+"""POST /sync and GET /sync/{syncId} (interface 4.8, 4.9)."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from math import ceil
+from typing import Any
+
+from handlers.http.errors import BadRequest, NotFound, TooManyRequests
+from handlers.http.request import Answer, Request
+from handlers.operations import wire
+from handlers.operations.selection import listed_ids
+from handlers.services import Services
+from storage import connections, jobs
+from storage.connections import StoredConnection
+
+ACCOUNT_IDS_MAX = 50  # interface 8; the contract bounds the body, this also counts the query's ids (decision 6)
+
+
+def start_sync(
+    services: Services, request: Request, *, account_ids: str | None, body: Mapping[str, Any] | None
+) -> Answer:
+    """A job for every connection meant that was not synced too recently (decisions 6, 25, 27)."""
+    user_id = request.principal.user_id
+    meant = _meant(services, user_id, listed_ids(account_ids) | set((body or {}).get("accountIds") or ()))
+    if not meant:
+        raise NotFound("No bank connections found")
+    started = [services.sync_engine.start(connection) for connection in meant]
+    summaries = [
+        wire.job_summary(
+            sync_id=each.job.id if each.job else None,
+            status=each.job.status if each.job else "failed",
+            error=each.error,
+        )
+        for each in started
+        if each.job or each.error
+    ]
+    if not summaries:
+        seconds = _seconds_left(services, user_id, meant)
+        raise TooManyRequests(
+            f"All bank connections were synced recently. Try again in {seconds} seconds", retry_after=seconds
+        )
+    jobs_started = [each.job.id for each in started if each.job]
+    return Answer(
+        body={"syncJobs": summaries, "skippedConnections": len(started) - len(summaries)},
+        status=202,
+        headers={"location": f"{request.path}/{jobs_started[0]}"} if jobs_started else {},
+    )
+
+
+def get_sync_job(services: Services, request: Request, *, sync_id: str) -> Answer:
+    """The job, advanced by this very request."""
+    job = services.sync_engine.read(request.principal.user_id, sync_id)
+    if job is None:
+        raise NotFound("Sync job not found")
+    return Answer(body=wire.job(job))
+
+
+def _meant(services: Services, user_id: str, account_ids: set[str]) -> list[StoredConnection]:
+    if not account_ids:
+        return connections.of_user(services.database, user_id)
+    if len(account_ids) > ACCOUNT_IDS_MAX:
+        raise BadRequest(f"accountIds: at most {ACCOUNT_IDS_MAX} ids")
+    return connections.containing(services.database, user_id, sorted(account_ids))
+
+
+def _seconds_left(services: Services, user_id: str, meant: list[StoredConnection]) -> int:
+    at = jobs.next_sync_at(services.database, user_id, [connection.id for connection in meant])
+    left = (at - services.clock.now()) if at else timedelta(0)
+    return max(1, ceil(left.total_seconds()))

@@ -1,0 +1,72 @@
+"""GET /transactions and GET /transactions/{id} (interface 4.3, 4.4)."""
+
+from datetime import date
+from urllib.parse import parse_qsl, urlencode
+
+from handlers.http.errors import BadRequest, NotFound
+from handlers.http.request import Answer, Request
+from handlers.operations import wire
+from handlers.operations.selection import selected_accounts
+from handlers.services import Services
+from storage import accounts, transactions
+
+
+def list_transactions(
+    services: Services,
+    request: Request,
+    *,
+    account_ids: str | None,
+    category: str | None,
+    date_from: date | None,
+    date_to: date | None,
+    search: str | None,
+    page: int,
+    per_page: int,
+) -> Answer:
+    """One page of the selected accounts' booked transactions, newest first (decisions 1, 2, 5, 9)."""
+    if date_from and date_to and date_from > date_to:
+        raise BadRequest("dateFrom: must not be after dateTo")
+    user_id = request.principal.user_id
+    with services.database.transaction() as session:  # page and total of one state of the store
+        selected = selected_accounts(session, user_id, account_ids)
+        selection = transactions.Selection(
+            account_ids=selected.filter,
+            category=category,
+            date_from=date_from,
+            date_to=date_to,
+            search=search,
+        )
+        total = transactions.count(session, user_id, selection)
+        offset = (page - 1) * per_page
+        rows = (
+            transactions.page(session, user_id, selection, limit=per_page, offset=offset, total=total)
+            if offset < total
+            else []
+        )
+    by_id = wire.by_id(selected.accounts)
+    return Answer(
+        body={
+            "transactions": [wire.transaction(row, by_id) for row in rows],
+            "pagination": wire.pagination(page=page, per_page=per_page, total=total),
+        },
+        headers={"link": _links(request, page=page, last=max(1, wire.page_count(per_page=per_page, total=total)))},
+    )
+
+
+def get_transaction(services: Services, request: Request, *, id: str) -> Answer:
+    """One booked transaction with all its details."""
+    user_id = request.principal.user_id
+    row = transactions.find(services.database, user_id, id)
+    if row is None:
+        raise NotFound("Transaction not found")
+    return Answer(body=wire.transaction_detail(row, wire.by_id(accounts.of_user(services.database, user_id))))
+
+
+def _links(request: Request, *, page: int, last: int) -> str:
+    """RFC 8288: where first, previous, next and last page are, relative to this host (decision 8)."""
+    pages = {"first": 1, "prev": min(page - 1, last), "next": page + 1, "last": last}
+    wanted = {rel: number for rel, number in pages.items() if 1 <= number <= last}
+    others = [pair for pair in parse_qsl(request.query, keep_blank_values=True) if pair[0] != "page"]
+    return ", ".join(
+        f'<{request.path}?{urlencode([*others, ("page", number)])}>; rel="{rel}"' for rel, number in wanted.items()
+    )

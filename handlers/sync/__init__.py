@@ -1,0 +1,1 @@
+"""What runs besides requests: bank syncs, and the detection of recurring payments after them."""

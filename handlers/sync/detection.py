@@ -1,0 +1,51 @@
+"""Recurring payments of a selection: read where they are stored, computed and stored where they are not."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import date, timedelta
+
+import polars as pl
+
+from analytics.subscriptions import detect
+from storage import accounts, detections, transactions
+from storage.accounts import Selected
+from storage.database import Conflict, Database, Session
+
+EVIDENCE = timedelta(days=25 * 31)  # 25 months: yearly rhythms need two charges and the months around them
+
+
+def subscriptions_of(
+    database: Database, user_id: str, selected: Selected, *, today: date, session: Session | None = None
+) -> pl.DataFrame:
+    """The streams of these accounts as analytics.frames.SUBSCRIPTIONS; never older than data or day. They are read in
+    `session`, where there is one: who reads their charges there too sees one state of the data."""
+    ids = selected.ids
+    reading = session or database
+    version, found = detections.stored(reading, user_id, ids, day=today)
+    if found is not None:
+        return found
+    charges = transactions.charges(reading, [user_id], since=today - EVIDENCE, account_ids=selected.filter)
+    found = _detected(charges, [user_id], today)
+    _keep(database, user_id, ids, version, today, found)
+    return found
+
+
+def detect_after_import(database: Database, user_ids: Sequence[str], *, today: date) -> None:
+    """Compute and store the streams of all accounts of these users, in one call for all of them."""
+    versions = {id_: detections.stored(database, id_, (), day=today)[0] for id_ in user_ids}
+    found = _detected(transactions.charges(database, user_ids, since=today - EVIDENCE), user_ids, today)
+    for user_id in user_ids:
+        ids = [account.id for account in accounts.of_user(database, user_id)]
+        _keep(database, user_id, ids, versions[user_id], today, found.filter(pl.col("user_id") == user_id))
+
+
+def _detected(charges: pl.DataFrame, user_ids: Sequence[str], today: date) -> pl.DataFrame:
+    users = pl.DataFrame({"user_id": list(user_ids)}, schema={"user_id": pl.String}).with_columns(today=pl.lit(today))
+    return detect(charges, users)
+
+
+def _keep(database: Database, user_id: str, ids: Sequence[str], version: int, today: date, found: pl.DataFrame) -> None:
+    """Store the result under the version that was read before the rows: if an import came in between, that version
+    is past and the result is never read."""
+    with suppress(Conflict):  # another request stored the same
+        detections.keep(database, user_id, ids, data_version=version, day=today, found=found)

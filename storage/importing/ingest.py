@@ -1,0 +1,341 @@
+"""The import core: records in, bookings merged, derived, flagged, paired and journalled, all in one transaction."""
+
+import gc
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+import polars as pl
+
+from storage import accounts
+from storage.connections import StoredConnection
+from storage.database import Transaction
+from storage.importing import journal, look_alikes, pairing, statements
+from storage.importing.derivation import Derivation
+from storage.importing.identity import account_id, own_id, transaction_id
+from storage.importing.matching import Match, StoredRow, match_booked, match_pending
+from storage.importing.records import AccountRecord, Batch, StatementRecord, TransactionRecord
+from storage.importing.rows import DECIMALS_MAX, DIGITS_BEFORE_POINT_MAX, incoming
+from storage.users import User
+
+CURRENCY = re.compile("[A-Z]{3}")  # the shape of ISO 4217; lists of it age
+OWN_IDS_LOOKED_AT = 100  # of a statement; one is enough to know it again
+NEIGHBOUR_DAYS = 60  # how far around a batch stored rows can be the same bookings (dates move, pending rows book)
+STORED_COLUMNS = (
+    "id, identity, fingerprint, reference_keys, booking_date, amount, currency, counterpart_iban, counterpart_name,"
+    " purpose, created_at"
+)
+
+
+class InvalidRecord(Exception):
+    """The source states something that cannot be a booking."""
+
+
+@dataclass(slots=True)
+class Block:
+    """One statement of a batch: its account, its bookings, and what it says of the account as a whole."""
+
+    account: AccountRecord
+    transactions: list[TransactionRecord] = field(default_factory=list)
+    statement: StatementRecord = field(default_factory=StatementRecord)
+
+    @property
+    def entries(self) -> list[TransactionRecord]:
+        """What stands in the source as a row of its own: a batch is one, however many bookings it shows."""
+        return [record for record in self.transactions if record.detail == 0]
+
+    @property
+    def booked(self) -> list[TransactionRecord]:
+        """The bookings that move the booked balance."""
+        return [record for record in self.transactions if record.status == "booked"]
+
+    @property
+    def adds_up(self) -> bool | None:
+        """Whether opening plus bookings is closing; None where one of the balances is not stated."""
+        opening, closing = self.statement.opening, self.statement.closing
+        if opening is None or closing is None:
+            return None
+        return opening + sum((record.amount for record in self.booked), Decimal(0)) == closing
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBatch:
+    """A batch that was read to its end without an error: only such a one is imported."""
+
+    id: str
+    blocks: list[Block]
+    warnings: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountReport:
+    """What the import of one batch did to one account."""
+
+    account_id: str
+    new: int
+    known: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportReport:
+    """What one import did: reports by batch id, and the journal's rows."""
+
+    batches: Mapping[str, list[AccountReport]]
+    changes: Sequence[tuple[str, journal.Change]]
+    data_version: int
+
+    @property
+    def new_transactions(self) -> int:
+        """Rows that became visible: new bookings, and pending ones that booked (decision 46)."""
+        return sum(report.new for reports in self.batches.values() for report in reports)
+
+
+def read(batch: Batch) -> ReadBatch:
+    """Everything the batch says, statement by statement; raises what its source raises, and InvalidRecord."""
+    blocks: list[Block] = []
+    with _without_collection():
+        for record in batch.records:
+            if isinstance(record, TransactionRecord) and blocks:
+                blocks[-1].transactions.append(_checked(record))
+            elif isinstance(record, AccountRecord):
+                _check_currency(record.currency)
+                blocks.append(Block(record))
+            elif not blocks:
+                raise InvalidRecord("A booking stands before its account.")
+            else:
+                assert isinstance(record, StatementRecord)
+                blocks[-1].statement = record
+    return ReadBatch(batch.id, blocks, batch.warnings)
+
+
+def store(
+    session: Transaction,
+    *,
+    user: User,
+    connection: StoredConnection,
+    job_id: str,
+    batches: Iterable[ReadBatch],
+    now: datetime,
+) -> ImportReport:
+    """Merge the batches into the user's accounts; runs inside the transaction that also completes the job."""
+    run = _Import(session, user, connection, now)
+    with _without_collection():
+        reports = {batch.id: run.add(batch) for batch in batches}
+    look_alikes.flag_new(session, user.id, [id_ for id_, change in run.changes if change != "removed"])
+    if run.changes:
+        run.changes += [(id_, "modified") for id_ in pairing.pair_again(session, user.id)]
+    changes = _each_once(run.changes)
+    version = journal.record(session, user_id=user.id, job_id=job_id, changes=changes, now=now)
+    return ImportReport(batches=reports, changes=changes, data_version=version)
+
+
+class _Import:
+    """The state of one import transaction."""
+
+    def __init__(self, session: Transaction, user: User, connection: StoredConnection, now: datetime) -> None:
+        self.session = session
+        self.user = user
+        self.connection = connection
+        self.derivation = Derivation.of_user(session, user.id)
+        self.now = now
+        self.changes: list[tuple[str, journal.Change]] = []
+
+    def add(self, batch: ReadBatch) -> list[AccountReport]:
+        """Merge one batch, all statements of an account together: keys are unique in a file or not keys. The files of
+        a container follow one another: the intraday and the daily report of one day tell the same bookings."""
+        parts: dict[tuple[int, str], list[Block]] = defaultdict(list)
+        for block in batch.blocks:
+            parts[block.account.part, self._bring(block)].append(block)
+        self.derivation = Derivation.of_user(self.session, self.user.id)
+        return [
+            self._merge(f"{batch.id}/{part}" if part else batch.id, id_, blocks)
+            for (part, id_), blocks in parts.items()
+        ]
+
+    def _bring(self, block: Block) -> str:
+        account = block.account
+        id_ = self._exported_from(block) or account_id(
+            user_name=self.user.name, connection_id=self.connection.id, account=account
+        )
+        accounts.bring(
+            self.session,
+            user_id=self.user.id,
+            account_id=id_,
+            connection_id=self.connection.id,
+            bank_name=self.connection.bank_name,
+            account=account,
+            now=self.now,
+        )
+        return id_
+
+    def _exported_from(self, block: Block) -> str | None:
+        """The account that comes back in an export although it has no IBAN: the one whose bookings these are by our
+        own ids (or were, in the store that wrote them), or without a booking the one of the same key, currency and
+        bank, where there is only one."""
+        account = block.account
+        if account.iban is not None:
+            return None
+        if block.transactions:
+            ids = [own for record in block.transactions[:OWN_IDS_LOOKED_AT] if (own := own_id(record))]
+            if not ids:
+                return None
+            rows = self.session.rows(
+                "SELECT DISTINCT account_id AS id FROM transactions WHERE user_id = $1"
+                " AND (id = ANY($2::TEXT[]) OR strpos(identity, $3) > 0)",
+                self.user.id,
+                ids,
+                ids[0].removeprefix("txn_"),  # camt has no room for the dash
+            )
+        else:
+            rows = self.session.rows(
+                "SELECT id FROM accounts WHERE user_id = $1 AND stable_key = $2 AND currency = $3 AND iban IS NULL"
+                " AND ($4::TEXT IS NULL OR bank_name = $4)",
+                self.user.id,
+                account.stable_key,
+                account.currency,
+                account.bank_name,
+            )
+        return rows[0]["id"] if len(rows) == 1 else None
+
+    def _merge(self, batch_id: str, account: str, blocks: Sequence[Block]) -> AccountReport:
+        booked = [record for block in blocks for record in block.booked]
+        pending = [record for block in blocks for record in block.transactions if record.status == "pending"]
+        matches = match_booked(
+            booked, self._stored("transactions", account, booked), self._stored("pending_transactions", account)
+        )
+        new = [match for match in matches if match.stored is None or match.takes_over]
+        modified = [match for match in matches if _says_otherwise(match)]
+        self._delete("pending_transactions", [match.stored.id for match in new if match.stored])
+        self._delete("transactions", [match.stored.id for match in modified if match.stored])
+        ids = self._write("transactions", account, batch_id, [*new, *modified])
+        self.changes += [(id_, "added") for id_ in ids[: len(new)]]
+        self.changes += [(id_, "modified") for id_ in ids[len(new) :]]
+        is_complete = any(block.statement.is_pending_complete for block in blocks)
+        if pending or is_complete:
+            self._merge_pending(account, batch_id, pending, is_complete=is_complete)
+        changes = statements.keep(
+            self.session,
+            user_id=self.user.id,
+            account_id=account,
+            connection_id=self.connection.id,
+            batch_id=batch_id,
+            stated=[(block.statement, block.adds_up) for block in blocks],
+            now=self.now,
+        )
+        self.changes += changes
+        return AccountReport(account_id=account, new=len(new), known=len(matches) - len(new))
+
+    def _merge_pending(
+        self, account: str, batch_id: str, pending: Sequence[TransactionRecord], *, is_complete: bool
+    ) -> None:
+        """What is still pending keeps its id; a complete set ends all others."""
+        known = self._stored("pending_transactions", account)
+        matches = match_pending(pending, known, self._stored("transactions", account, pending))
+        kept = {match.stored.id for match in matches if match.stored}
+        self._delete("pending_transactions", [row.id for row in known if is_complete or row.id in kept])
+        self._write("pending_transactions", account, batch_id, matches)
+
+    def _stored(self, table: str, account: str, around: Sequence[TransactionRecord] | None = None) -> list[StoredRow]:
+        if around is not None and not around:
+            return []
+        days = [record.booking_date for record in around or ()]
+        margin = timedelta(days=NEIGHBOUR_DAYS)
+        rows = self.session.rows(
+            f"SELECT {STORED_COLUMNS} FROM {table} WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry"
+            " AND ($3::DATE IS NULL OR booking_date BETWEEN $3 AND $4)",
+            self.user.id,
+            account,
+            min(days) - margin if days else None,
+            max(days) + margin if days else None,
+        )
+        return [StoredRow(references=tuple(json.loads(row.pop("reference_keys"))), **row) for row in rows]
+
+    def _write(self, table: str, account: str, batch_id: str, matches: Sequence[Match]) -> list[str]:
+        """Derive and append the rows of these matches; their ids."""
+        if not matches:
+            return []
+        ids = [match.stored.id if match.stored else transaction_id(account, match.identity) for match in matches]
+        created = [match.stored.created_at if match.stored else self.now for match in matches]
+        rows = self.derivation.derive(
+            incoming(matches, ids, created).with_columns(
+                user_id=pl.lit(self.user.id),
+                account_id=pl.lit(account),
+                connection_id=pl.lit(self.connection.id),
+                batch_id=pl.lit(batch_id),
+                is_potential_duplicate=False,
+                is_adjusting_entry=False,
+            )
+        )
+        self.session.append(table, rows.sort("booking_date", "id", descending=[True, False]))
+        return ids
+
+    def _delete(self, table: str, ids: Sequence[str]) -> None:
+        if ids:
+            self.session.execute(
+                f"DELETE FROM {table} WHERE user_id = $1 AND id = ANY($2::TEXT[])", self.user.id, list(ids)
+            )
+
+
+def _says_otherwise(match: Match) -> bool:
+    """Whether a provider that guarantees its ids now tells the booking differently."""
+    return (
+        match.stored is not None
+        and not match.takes_over
+        and match.record.provider_id is not None
+        and match.identity == f"provider:{match.record.provider_id}#1"
+        and match.stored.fingerprint != match.fingerprint
+    )
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Records refer to nothing that refers back: looking for cycles among a million of them, again and again, took a
+    quarter of the time of an import. Imports in several threads may overlap; the last one to begin ends it."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _checked(record: TransactionRecord) -> TransactionRecord:
+    """The record, if its currency is a code and its amounts can be kept exactly."""
+    _check_currency(record.currency)
+    for amount in (record.amount, record.original_amount):
+        if amount is None:
+            continue
+        if not amount.is_finite():
+            raise InvalidRecord("An amount is not a number.")
+        exponent = amount.as_tuple().exponent
+        assert isinstance(exponent, int)
+        if amount.adjusted() >= DIGITS_BEFORE_POINT_MAX or -exponent > DECIMALS_MAX:
+            raise InvalidRecord(
+                f"An amount has more than {DIGITS_BEFORE_POINT_MAX} digits or more than {DECIMALS_MAX} decimals."
+            )
+    return record
+
+
+def _check_currency(code: str) -> None:
+    if not CURRENCY.fullmatch(code):
+        raise InvalidRecord("A currency is not a code of three capital letters.")
+
+
+def _each_once(changes: Sequence[tuple[str, journal.Change]]) -> list[tuple[str, journal.Change]]:
+    """One row per transaction: what was added in this import is not also modified by it, nor is a passing row kept."""
+    net: dict[str, journal.Change | None] = {}
+    for id_, change in changes:
+        before = net.get(id_)
+        if before == "added":
+            net[id_] = None if change == "removed" else "added"
+        elif before == "removed" and change == "added":
+            net[id_] = "modified"
+        else:
+            net[id_] = change
+    return [(id_, change) for id_, change in net.items() if change is not None]

@@ -1,0 +1,31 @@
+"""Own transfers: pairing is computed at import over all rows of the user, stored, and may be looked at."""
+
+import polars as pl
+
+from analytics.frames import LEGS, OWN_ACCOUNTS
+from analytics.transfers import pair
+from storage.database import Transaction
+from storage.importing.derivation import derive_again, write
+
+PAIRING = ("transfer_account_id", "transfer_id", "transfer_rule")
+
+
+def pair_again(session: Transaction, user_id: str) -> list[str]:
+    """Bring the stored pairing of the user up to date, late legs included; ids of the rows that changed."""
+    stored = session.frame(
+        f"SELECT {', '.join(LEGS)}, {', '.join(f'{name} AS old_{name}' for name in PAIRING)}"
+        " FROM transactions WHERE user_id = $1",
+        user_id,
+        schema={**LEGS, **{f"old_{name}": pl.String() for name in PAIRING}},
+    )
+    accounts = session.frame(
+        "SELECT id, iban FROM accounts WHERE user_id = $1 ORDER BY position, id", user_id, schema=OWN_ACCOUNTS
+    )
+    paired = stored.join(pair(stored.select(list(LEGS)), accounts), on="id", how="left")
+    is_changed = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"old_{name}")) for name in PAIRING)
+    changed = paired.filter(is_changed).select("id", *PAIRING)
+    ids: list[str] = changed["id"].to_list()
+    if ids:
+        write(session, user_id, changed)
+        derive_again(session, user_id, ids)
+    return ids
