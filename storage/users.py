@@ -1,6 +1,7 @@
 """The people whose accounts these are."""
 
 import threading
+import unicodedata
 from dataclasses import dataclass
 from datetime import datetime
 from secrets import token_hex
@@ -39,9 +40,20 @@ def find(session: Session, user_id: str) -> User | None:
     return _first(session.rows(f"SELECT {COLUMNS} FROM users WHERE id = $1", user_id))
 
 
+def folded(name: str) -> str:
+    """How names of users are compared: case does not matter, nor how a letter is encoded, and ß is ss. Ids of
+    connections and accounts are made of `casefold` alone (`storage.importing.identity`); names that are equal there
+    are equal here."""
+    return unicodedata.normalize("NFKC", name.casefold())
+
+
 def find_by_name(session: Session, name: str) -> User | None:
-    """The user who signs in under this name; case does not matter."""
-    return _first(session.rows(f"SELECT {COLUMNS} FROM users WHERE lower(name) = lower($1)", name))
+    """The user who signs in under this name. Two users whom older versions let differ by ß alone are told apart by
+    the spelling, and the one who came first is meant when it decides nothing."""
+    wanted = folded(name)  # compared in Python, for the store's lower() is another folding
+    everyone = [User(**row) for row in session.rows(f"SELECT {COLUMNS} FROM users ORDER BY created_at, id")]
+    alike = [user for user in everyone if folded(user.name) == wanted]
+    return max(alike, key=lambda user: (user.name == name, user.name.lower() == name.lower()), default=None)
 
 
 def named(session: Session, name: str) -> User:
@@ -70,8 +82,9 @@ def add(
     """A new user without any data; raises UserExists."""
 
     def work(session: Session) -> User:
-        if find_by_name(session, name) is not None:
-            raise UserExists(f"There is a user named {name!r} already.")
+        known = find_by_name(session, name)
+        if known is not None:
+            raise UserExists(f"There is already a user named {known.name!r}.")
         user = User(
             id=user_id or f"u{token_hex(10)}",
             name=name,
@@ -130,12 +143,6 @@ def remove(session: Session, user_id: str) -> None:
     ):
         session.execute(f"DELETE FROM {table} WHERE user_id = $1", user_id)
     session.execute("DELETE FROM users WHERE id = $1", user_id)
-
-
-def data_version(session: Session, user_id: str) -> int:
-    """The number of the present state of the user's data; 0 for an unknown user."""
-    rows = session.rows("SELECT data_version FROM users WHERE id = $1", user_id)
-    return int(rows[0]["data_version"]) if rows else 0
 
 
 def _first(rows: list[Row]) -> User | None:

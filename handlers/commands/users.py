@@ -1,15 +1,21 @@
 """The people who may sign in: added, listed, changed, removed."""
 
+import unicodedata
 from collections.abc import Mapping
 
 from analytics.currencies import EURO
 from auth.passwords import LENGTH_MIN, Weakness, weakness
 from handlers.commands.control import CommandError, Report
 from handlers.commands.counts import counted
-from handlers.services import Services
-from storage import connections, users
+from handlers.services import IS_DEMO, Services
+from storage import connections, memory, users
 
 NAME_CHARACTERS_MAX = 64
+NAME_PUNCTUATION = "._-+@"  # an email address is a name; nothing that a shell, an address or a list would take apart
+NAMES = (
+    f"A user's name has 1 to {NAME_CHARACTERS_MAX} letters, digits and {' '.join(NAME_PUNCTUATION)}, and begins with a"
+    " letter or a digit."
+)
 
 WEAK: Mapping[Weakness, str] = {
     "short": f"The password is too short: use {LENGTH_MIN} characters or more.",
@@ -23,8 +29,9 @@ def add_user(
     services: Services, report: Report, *, name: str, password: str, is_generated: bool, has_subscription: bool
 ) -> None:
     """A person who may sign in."""
-    if not name.strip() or len(name) > NAME_CHARACTERS_MAX or not name.isprintable() or name != name.strip():
-        raise CommandError(f"A name has 1 to {NAME_CHARACTERS_MAX} printable characters and no blanks around it.")
+    name = unicodedata.normalize("NFC", name)
+    if not _is_good_name(name):
+        raise CommandError(NAMES)
     users.add(
         services.database,
         name=name,
@@ -33,7 +40,7 @@ def add_user(
         home_currency=services.settings.home_currency,
         now=services.clock.now(),
     )
-    report.note(f"Added user {name}. Connect a bank with `bankdata connect demo --user {name}`.")
+    report.note(f"Added user {name}. {_next_step(services, name)}")
     if is_generated:
         report.line(password)
 
@@ -82,6 +89,22 @@ def remove_user(services: Services, report: Report, *, name: str) -> None:
     services.authorization.remove_user(user.id)
     services.database.atomically(lambda session: users.remove(session, user.id))
     report.note(f"Removed user {user.name} with all data.")
+
+
+def _is_good_name(name: str) -> bool:
+    """Whether a new user may be called this (decision 67); a mark, such as a vowel sign, belongs to its letter."""
+    kinds = [unicodedata.category(letter)[0] for letter in name]
+    return (
+        0 < len(name) <= NAME_CHARACTERS_MAX
+        and kinds[0] in "LN"
+        and all(kind in "LMN" or letter in NAME_PUNCTUATION for kind, letter in zip(kinds, name, strict=True))
+    )
+
+
+def _next_step(services: Services, name: str) -> str:
+    if memory.recall(services.database, IS_DEMO) is None:
+        return f"Bring in bank statements with `bankdata import FILE --user {name}`."
+    return f"Connect a bank with `bankdata connect demo --user {name}`."
 
 
 def _password_hash(services: Services, password: str, *, user_name: str) -> str:

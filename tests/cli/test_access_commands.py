@@ -1,8 +1,10 @@
 """Commands about who may get in: users, passwords, tokens, apps, keys; with and without a running server."""
 
+from pathlib import Path
+
 import pytest
 
-from tests.cli.conftest import NUMBERS, Run
+from tests.cli.conftest import NUMBERS, Run, bankdata
 
 PASSWORD = "Regenturm-4711-quer"
 
@@ -14,7 +16,7 @@ def test_a_user_is_added_listed_changed_and_removed(run: Run) -> None:
     assert (added.code, added.out) == (0, "")
     assert PASSWORD not in added.err
     assert f"{name}\tactive subscription\t0 bank connections" in run("users", "list").lines
-    assert run("users", "add", name.upper(), "--random").failed_with("There is a user named")
+    assert run("users", "add", name.upper(), "--random").failed_with(f"There is already a user named {name!r}.")
     assert run("users", "currency", name, "CHF").code == 0
     assert run("users", "currency", name, "XYZ").failed_with("'XYZ' has no reference rate")
     assert run("users", "subscription", name, "off").code == 0
@@ -42,9 +44,38 @@ def test_weak_passwords_are_refused_with_the_reason(run: Run, password: str, rea
 
 
 @pytest.mark.requirement("cli.users")
-@pytest.mark.parametrize("name", ["", " eva", "eva ", "e\tva", "e\nva", "x" * 65])
-def test_names_are_printable_and_not_too_long(run: Run, name: str) -> None:
-    assert run("users", "add", name, "--random").failed_with("A name has 1 to 64 printable characters")
+@pytest.mark.parametrize(
+    "name",
+    ["", " eva", "eva ", "Bad Name!", "e\tva", "e\nva", "_eva", ".eva", "eva/tom", "$eva", "\u0301eva", "x" * 65],
+)
+def test_names_that_a_shell_an_address_or_a_list_would_take_apart_are_refused(run: Run, name: str) -> None:
+    refused = run("users", "add", "--random", name)
+    assert refused.failed_with("A user's name has 1 to 64 letters, digits and . _ - + @, and begins with a letter")
+
+
+@pytest.mark.requirement("cli.users")
+@pytest.mark.parametrize("name", ["x" * 64, "7", "Ève", "Ольга", "हिन्दी", "eva.berg+bank@example.org"])
+def test_names_of_every_script_and_email_addresses_are_good(run: Run, name: str) -> None:
+    assert run("users", "add", name, "--random").code == 0
+    assert run("users", "remove", name, "--yes").code == 0
+
+
+@pytest.mark.requirement("cli.users")
+def test_names_that_differ_by_case_or_spelling_of_a_letter_are_one_name(run: Run) -> None:
+    """Ids of connections are made of the folded name: a second Strauss could never have imported."""
+    assert run("users", "add", "Strauß", "--random").code == 0
+    for name in ("Strauss", "STRAUSS", "strauß"):
+        assert run("users", "add", name, "--random").failed_with("There is already a user named 'Strauß'.")
+        assert run("users", "currency", name, "CHF").code == 0
+    assert run("users", "remove", "strauss", "--yes").code == 0
+
+
+@pytest.mark.requirement("cli.users")
+def test_a_new_user_is_told_the_next_step_of_this_store(run: Run, tmp_path: Path) -> None:
+    name = f"person{next(NUMBERS)}"
+    assert f"`bankdata connect demo --user {name}`" in run("users", "add", name, "--random").err
+    real = bankdata("users", "add", name, "--random", "--data", tmp_path)
+    assert f"`bankdata import FILE --user {name}`" in real.err
 
 
 @pytest.mark.requirement("cli.users")
