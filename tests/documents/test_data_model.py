@@ -1,23 +1,14 @@
 """The page about the store names every table there is, and no other."""
 
-from datetime import datetime
-from pathlib import Path
-
 import pytest
 
-from storage import schema
 from storage.database import Database
 from tests.documents.conftest import ROOT, table, ticked
 
 
 @pytest.mark.requirement("docs.data_model")
-def test_the_tables_of_the_page_are_those_of_the_store(tmp_path: Path) -> None:
-    database = Database(tmp_path / "store.duckdb")
-    try:
-        schema.migrate(database, now=datetime(2026, 11, 22))
-        stored = {row["name"] for row in database.rows("SELECT table_name AS name FROM information_schema.tables")}
-    finally:
-        database.close()
+def test_the_tables_of_the_page_are_those_of_the_store(database: Database) -> None:
+    stored = {row["name"] for row in database.rows("SELECT table_name AS name FROM information_schema.tables")}
     listed = [name for row in table(ROOT / "docs" / "data-model.md", "table") for name in ticked(row[0])]
     assert sorted(listed) == sorted(stored)
 
