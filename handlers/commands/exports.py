@@ -16,7 +16,7 @@ from connectors.ofx import writer as ofx
 from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import csv as csv_statement
 from connectors.own_formats import jsonl, parquet
-from handlers.operations import wire
+from handlers import wire
 from storage import accounts, transactions
 from storage.accounts import StoredAccount
 from storage.database import Database

@@ -1,7 +1,7 @@
 """GET /accounts (interface 4.2)."""
 
+from handlers import wire
 from handlers.http.request import Answer, Request
-from handlers.operations import wire
 from handlers.services import Services
 from storage import accounts, connections
 

@@ -13,9 +13,10 @@ from analytics.cashflow import MonthOutsideHistory, month_transactions, needed_s
 from analytics.periods import HISTORY_MONTHS_MIN, InvalidMonth, last_30_days, last_day, month_of, six_months_before
 from analytics.snapshot import category_transactions, percentage, snapshot
 from analytics.subscription_history import Charge, history
+from handlers import wire
 from handlers.http.errors import NotFound
 from handlers.http.request import Answer, Request
-from handlers.operations import rules_in_words, wire
+from handlers.operations import rules_in_words
 from handlers.operations.reports import balances, money_of, stated_currencies
 from handlers.operations.selection import selected_accounts
 from handlers.services import Services

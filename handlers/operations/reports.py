@@ -10,9 +10,9 @@ from analytics.cashflow import monthly_cashflow, needed_since
 from analytics.currencies import NO_RATES, MissingRate, reporting_currency
 from analytics.frames import BALANCES
 from analytics.snapshot import snapshot
+from handlers import wire
 from handlers.http.errors import BadRequest
 from handlers.http.request import Answer, Request
-from handlers.operations import wire
 from handlers.operations.selection import selected_accounts
 from handlers.services import Services
 from handlers.sync.detection import subscriptions_of

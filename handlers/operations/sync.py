@@ -5,9 +5,9 @@ from datetime import timedelta
 from math import ceil
 from typing import Any
 
+from handlers import wire
 from handlers.http.errors import BadRequest, NotFound, TooManyRequests
 from handlers.http.request import Answer, Request
-from handlers.operations import wire
 from handlers.operations.selection import listed_ids
 from handlers.services import Services
 from storage import connections, jobs

@@ -3,9 +3,9 @@
 from datetime import date
 from urllib.parse import parse_qsl, urlencode
 
+from handlers import wire
 from handlers.http.errors import BadRequest, NotFound
 from handlers.http.request import Answer, Request
-from handlers.operations import wire
 from handlers.operations.selection import selected_accounts
 from handlers.services import Services
 from storage import accounts, transactions

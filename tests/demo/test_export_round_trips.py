@@ -16,7 +16,7 @@ from hypothesis import given
 from connectors.own_formats import beancount_reader as beancount_reading
 from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import jsonl, parquet
-from handlers.operations import wire
+from handlers import wire
 from storage.accounts import StoredAccount
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage.transactions import EVERYTHING
