@@ -7,12 +7,14 @@ from decimal import Decimal
 from tempfile import SpooledTemporaryFile
 from typing import IO
 
+from connectors.derived import Derived, Pair, underived
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 MEMORY_BYTES = 1024 * 1024  # of rendered rows, before they wait on disk; an export of any size needs no more
 COPY_BYTES = 64 * 1024
 
 Render = Callable[[AccountRecord, TransactionRecord], str]
+RenderPair = Callable[[AccountRecord, TransactionRecord, Derived], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,28 +45,33 @@ class Block:
 
 def blocks(records: Iterable[Record], render: Render, *, encoding: str = "utf-8") -> Iterator[Block]:
     """The accounts in order; each block's rows are gone when the next one is asked for."""
-    account: AccountRecord | None = None
-    waiting = iter(records)
+    return blocks_of_pairs(underived(records), lambda account, row, _derived: render(account, row), encoding=encoding)
+
+
+def blocks_of_pairs(pairs: Iterable[Pair], render: RenderPair, *, encoding: str = "utf-8") -> Iterator[Block]:
+    """The same for a format that shows what was derived."""
+    waiting = iter(pairs)
     number = 0
     upcoming = next(waiting, None)
     while upcoming is not None:
-        assert isinstance(upcoming, AccountRecord), "a block begins with its account (storage.importing.records)"
-        account, statement = upcoming, StatementRecord()
+        account, statement = upcoming[0], StatementRecord()
+        assert isinstance(account, AccountRecord), "a block begins with its account (storage.importing.records)"
         first: date | None = None
         last: date | None = None
         total = Decimal(0)
         with SpooledTemporaryFile(MEMORY_BYTES) as rows:
-            upcoming = next(waiting, None)
-            while upcoming is not None and not isinstance(upcoming, AccountRecord):
-                if isinstance(upcoming, TransactionRecord):
-                    rows.write(render(account, upcoming).encode(encoding))
-                    if upcoming.status == "booked":
-                        day = upcoming.booking_date
-                        first, last = min(first or day, day), max(last or day, day)
-                        total += upcoming.amount
-                else:
-                    statement = upcoming
-                upcoming = next(waiting, None)
+            while (upcoming := next(waiting, None)) is not None:
+                record, derived = upcoming
+                if isinstance(record, AccountRecord):
+                    break
+                if isinstance(record, StatementRecord):
+                    statement = record
+                    continue
+                rows.write(render(account, record, derived).encode(encoding))
+                if record.status == "booked":
+                    day = record.booking_date
+                    first, last = min(first or day, day), max(last or day, day)
+                    total += record.amount
             number += 1
             yield Block(
                 number=number, account=account, statement=statement, first=first, last=last, total=total, rows=rows

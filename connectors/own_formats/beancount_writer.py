@@ -6,15 +6,15 @@ its category.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from typing import BinaryIO
 
-from connectors.blocks import Block, blocks
+from connectors.blocks import Block, blocks_of_pairs
+from connectors.derived import Derived, Pair
 from connectors.own_formats.cells import ACCOUNT_COLUMNS, Cells, account_cells, booking_cells
-from storage.importing.records import AccountRecord, Record, TransactionRecord
+from storage.importing.records import AccountRecord, TransactionRecord
 
-CategoryOf = Callable[[TransactionRecord], str | None]
 OPENED = date(1970, 1, 1)
 OPENING_BALANCES = "Equity:Opening-Balances"
 ADJUSTMENTS = "Equity:Adjustments"
@@ -45,22 +45,21 @@ MERCHANT = {"merchant": "merchant_name", "counterpart": "counterpart_name"}
 DAYS = ("value_date",)
 
 
-def write(records: Iterable[Record], stream: BinaryIO, *, category_of: CategoryOf = lambda _: None) -> None:
-    """The records as a ledger; `category_of` names the category of a row while that row is written."""
-    ledger = _Ledger(category_of)
+def write(pairs: Iterable[Pair], stream: BinaryIO) -> None:
+    """The records as a ledger, each booking against its category."""
+    ledger = _LedgerNames()
     stream.write(ledger.opened(OPENING_BALANCES).encode())
-    for block in blocks(records, ledger.transaction):
+    for block in blocks_of_pairs(pairs, ledger.transaction):
         if opened := ledger.opened(ledger.account(block.account)):
             stream.write((opened + _metadata(account_cells(block.account), ACCOUNT)).encode())
         block.copy_rows(stream)
         stream.write(ledger.balances(block).encode())
 
 
-class _Ledger:
+class _LedgerNames:
     """Names that are given once, and what is opened already."""
 
-    def __init__(self, category_of: CategoryOf) -> None:
-        self._category_of = category_of
+    def __init__(self) -> None:
         self._open: set[str] = set()
         self._accounts: dict[tuple[str, str], str] = {}
 
@@ -82,12 +81,12 @@ class _Ledger:
         self._open.add(name)
         return f"{OPENED} open {name}\n"
 
-    def transaction(self, account: AccountRecord, row: TransactionRecord) -> str:
+    def transaction(self, account: AccountRecord, row: TransactionRecord, derived: Derived) -> str:
         """One booking with its two postings."""
         if row.status == "pending":
             return ""
         side = "Expenses" if row.amount < 0 else "Income"
-        other = f"{side}:{_component((self._category_of(row) or 'OTHER').title())}"
+        other = f"{side}:{_component((derived.category or 'OTHER').title())}"
         payee = row.merchant_name or row.counterpart_name
         return (
             self.opened(other)

@@ -10,10 +10,11 @@ take for a formula is prefixed with an apostrophe, and so is one that begins wit
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from connectors.connector import LimitExceeded, MalformedFile
+from connectors.derived import Pair
 from connectors.limits import ENTRIES_MAX
 from connectors.lines import Lines
 from connectors.own_formats.cells import (
@@ -38,16 +39,15 @@ NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 FORMULA = tuple("=+-@\t\r'")
 
 Line = dict[str, str | None]
-Derived = Callable[[TransactionRecord], tuple[str | None, str | None]]
 
 
-def write(records: Iterable[Record], stream: BinaryIO, *, derived: Derived = lambda _: (None, None)) -> None:
-    """The records as CSV, streaming; `derived` names type and category of a row while that row is written."""
+def write(pairs: Iterable[Pair], stream: BinaryIO) -> None:
+    """The records as CSV, streaming, with type and category of each booking."""
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
     try:
         lines = csv.writer(text, lineterminator="\r\n")
         lines.writerow(COLUMNS)
-        for line in _lines(records, derived):
+        for line in _lines(pairs):
             lines.writerow([_guarded(line.get(column) or "") for column in COLUMNS])
     finally:
         text.detach()
@@ -88,18 +88,17 @@ def read(stream: BinaryIO) -> Iterator[Record]:
         yield statement or StatementRecord()
 
 
-def _lines(records: Iterable[Record], derived: Derived) -> Iterator[Line]:
+def _lines(pairs: Iterable[Pair]) -> Iterator[Line]:
     columns: Line = {}
     is_silent = False
-    for record in records:
+    for record, derived in pairs:
         match record:
             case AccountRecord():
                 if is_silent:
                     yield {"record": "account", **columns}
                 columns, is_silent = account_cells(record), True
             case TransactionRecord():
-                type_, category = derived(record)
-                yield {**booking_cells(record), **columns, "type": type_, "category": category}
+                yield {**booking_cells(record), **columns, "type": derived.type, "category": derived.category}
                 is_silent = False
             case StatementRecord():
                 for line in _balance_lines(record):

@@ -1,17 +1,21 @@
 """`bankdata export`: what is stored, as files that other programs and this one read."""
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
+from tempfile import mkstemp
 from typing import Any, BinaryIO
 
 import polars as pl
 
 from analytics.currencies import minor_digits
 from connectors.camt import writer as camt053
+from connectors.derived import NOTHING, Derived, Pair
 from connectors.ofx import writer as ofx
 from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import csv as csv_statement
@@ -19,7 +23,7 @@ from connectors.own_formats import jsonl, parquet
 from handlers import wire
 from storage import accounts, transactions
 from storage.accounts import StoredAccount
-from storage.database import Database
+from storage.database import Database, Session
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 KEY_CHARACTERS_MAX = 24  # camt ends a number that is no IBAN at 34 characters
@@ -30,29 +34,40 @@ SAID = tuple(
 )
 
 
-class Derived:
-    """Type and category of the row that is being written: the writers ask while they hold it."""
-
-    def __init__(self) -> None:
-        self.type: str | None = None
-        self.category: str | None = None
-
-    def both(self, _row: TransactionRecord) -> tuple[str | None, str | None]:
-        """For the CSV layout."""
-        return self.type, self.category
-
-    def only_category(self, _row: TransactionRecord) -> str | None:
-        """For a ledger."""
-        return self.category
-
-
 def export(database: Database, user_id: str, format_: str, path: Path, *, now: datetime) -> int:
     """Write all booked transactions of a user into a file, streaming; how many. Balance adjustments are not in the
-    statement formats, and marked in the others: they are made anew where a gap is."""
-    owned = _told_apart(accounts.of_user(database, user_id))
-    path.touch(mode=0o600)
-    with path.open("wb") as stream:
-        return FORMATS[format_](database, user_id, owned, stream, now)
+    statement formats, and marked in the others: they are made anew where a gap is.
+
+    All of it is read in one transaction, or rows and balances that a sync brings meanwhile would not add up.
+    """
+    with database.transaction() as session, _replacing(path) as stream:
+        owned = _told_apart(accounts.of_user(session, user_id))
+        return FORMATS[format_](session, user_id, owned, stream, now)
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """A stream whose content becomes the file when all of it is written; until then, and when something fails, the
+    path keeps what it had. What is not a file, such as a pipe, is written as it comes. Errors name the path."""
+    target = path.resolve()  # a symbolic link stays one
+    partial: Path | None = None
+    try:
+        if target.exists() and not target.is_file():
+            with target.open("wb") as stream:
+                yield stream
+            return
+        descriptor, name = mkstemp(dir=target.parent, prefix=".export-", suffix=".part")  # for its owner only
+        partial = Path(name)
+        with os.fdopen(descriptor, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(target)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        if partial is not None:
+            partial.unlink(missing_ok=True)
 
 
 def _told_apart(owned: Sequence[StoredAccount]) -> list[StoredAccount]:
@@ -66,23 +81,23 @@ def _told_apart(owned: Sequence[StoredAccount]) -> list[StoredAccount]:
     ]
 
 
-def _jsonl(database: Database, user_id: str, owned: Sequence[StoredAccount], stream: BinaryIO, now: datetime) -> int:  # noqa: ARG001 - one shape for all formats
+def _jsonl(session: Session, user_id: str, owned: Sequence[StoredAccount], stream: BinaryIO, now: datetime) -> int:  # noqa: ARG001 - one shape for all formats
     count = 0
     by_id = wire.by_id(owned)
     for account in owned:
         about, closing = _account(account), _closing(account)
-        for row in transactions.each(database, user_id, account.id):
+        for row in transactions.each(session, user_id, account.id):
             stream.write(jsonl.line(wire.transaction_detail(row, by_id), about, closing, _record(row)))
             count += 1
     return count
 
 
-def _parquet(database: Database, user_id: str, owned: Sequence[StoredAccount], stream: BinaryIO, now: datetime) -> int:  # noqa: ARG001 - as above
+def _parquet(session: Session, user_id: str, owned: Sequence[StoredAccount], stream: BinaryIO, now: datetime) -> int:  # noqa: ARG001 - as above
     count = 0
 
     def pieces(account: StoredAccount) -> Iterator[pl.DataFrame]:
         nonlocal count
-        for piece in transactions.pieces(database, user_id, account.id):
+        for piece in transactions.pieces(session, user_id, account.id):
             yield piece
             count += piece.height
 
@@ -91,13 +106,10 @@ def _parquet(database: Database, user_id: str, owned: Sequence[StoredAccount], s
     return count
 
 
-def _statements(write: Callable[[Iterator[Record], BinaryIO, Derived, datetime], None]) -> "Write":
-    def written(
-        database: Database, user_id: str, owned: Sequence[StoredAccount], stream: BinaryIO, now: datetime
-    ) -> int:
+def _statements(write: Callable[[Iterator[Pair], BinaryIO, datetime], None]) -> "Write":
+    def written(session: Session, user_id: str, owned: Sequence[StoredAccount], stream: BinaryIO, now: datetime) -> int:
         counted = _Counted()
-        derived = Derived()
-        write(counted.of(_records(database, user_id, owned, derived)), stream, derived, now)
+        write(counted.of(_pairs(session, user_id, owned)), stream, now)
         return counted.rows
 
     return written
@@ -109,26 +121,29 @@ class _Counted:
     def __init__(self) -> None:
         self.rows = 0
 
-    def of(self, records: Iterator[Record]) -> Iterator[Record]:
-        for record in records:
-            self.rows += isinstance(record, TransactionRecord)
-            yield record
+    def of(self, pairs: Iterator[Pair]) -> Iterator[Pair]:
+        for pair in pairs:
+            self.rows += isinstance(pair[0], TransactionRecord)
+            yield pair
 
 
-def _records(database: Database, user_id: str, owned: Sequence[StoredAccount], derived: Derived) -> Iterator[Record]:
+def _pairs(session: Session, user_id: str, owned: Sequence[StoredAccount]) -> Iterator[Pair]:
     for account in owned:
-        yield _account(account)
+        yield _account(account), NOTHING
         total, first = Decimal(0), None  # adjusting entries included: then a statement over a gap does not add up
-        for row in transactions.each(database, user_id, account.id):
+        for row in transactions.each(session, user_id, account.id):
             total += row["amount"]
             if row["is_adjusting_entry"]:
                 continue
-            derived.type, derived.category = row["type"], row["category"]
             first = first or row["booking_date"]
-            yield _record(row)
+            yield _record(row), Derived(row["type"], row["category"])
         said = _closing(account)
         opening = None if said.closing is None else _trimmed(said.closing - total, account.currency)
-        yield replace(said, opening=opening, opening_date=first)
+        yield replace(said, opening=opening, opening_date=first), NOTHING
+
+
+def _records(pairs: Iterator[Pair]) -> Iterator[Record]:
+    return (record for record, _ in pairs)
 
 
 def _account(account: StoredAccount) -> AccountRecord:
@@ -166,17 +181,13 @@ def _trimmed(amount: Decimal, currency: str) -> Decimal:
     return short if short == amount else amount.normalize()
 
 
-Write = Callable[[Database, str, Sequence[StoredAccount], BinaryIO, datetime], int]
+Write = Callable[[Session, str, Sequence[StoredAccount], BinaryIO, datetime], int]
 
 FORMATS: Mapping[str, Write] = {
-    "csv": _statements(
-        lambda records, stream, derived, _now: csv_statement.write(records, stream, derived=derived.both)
-    ),
+    "csv": _statements(lambda pairs, stream, _now: csv_statement.write(pairs, stream)),
     "jsonl": _jsonl,
     "parquet": _parquet,
-    "camt053": _statements(lambda records, stream, _derived, now: camt053.write(records, stream, created=now)),
-    "ofx": _statements(lambda records, stream, _derived, now: ofx.write(records, stream, created=now)),
-    "beancount": _statements(
-        lambda records, stream, derived, _now: beancount.write(records, stream, category_of=derived.only_category)
-    ),
+    "camt053": _statements(lambda pairs, stream, now: camt053.write(_records(pairs), stream, created=now)),
+    "ofx": _statements(lambda pairs, stream, now: ofx.write(_records(pairs), stream, created=now)),
+    "beancount": _statements(lambda pairs, stream, _now: beancount.write(pairs, stream)),
 }

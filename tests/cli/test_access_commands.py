@@ -43,7 +43,7 @@ def test_weak_passwords_are_refused_with_the_reason(run: Run, password: str, rea
     assert not any(line.startswith(f"{name}\t") for line in run("users", "list").lines)
 
 
-@pytest.mark.requirement("cli.users")
+@pytest.mark.requirement("decision 67")
 @pytest.mark.parametrize(
     "name",
     ["", " eva", "eva ", "Bad Name!", "e\tva", "e\nva", "_eva", ".eva", "eva/tom", "$eva", "\u0301eva", "x" * 65],
@@ -53,14 +53,14 @@ def test_names_that_a_shell_an_address_or_a_list_would_take_apart_are_refused(ru
     assert refused.failed_with("A user's name has 1 to 64 letters, digits and . _ - + @, and begins with a letter")
 
 
-@pytest.mark.requirement("cli.users")
+@pytest.mark.requirement("decision 67")
 @pytest.mark.parametrize("name", ["x" * 64, "7", "Ève", "Ольга", "हिन्दी", "eva.berg+bank@example.org"])
 def test_names_of_every_script_and_email_addresses_are_good(run: Run, name: str) -> None:
     assert run("users", "add", name, "--random").code == 0
     assert run("users", "remove", name, "--yes").code == 0
 
 
-@pytest.mark.requirement("cli.users")
+@pytest.mark.requirement("decision 67")
 def test_names_that_differ_by_case_or_spelling_of_a_letter_are_one_name(run: Run) -> None:
     """Ids of connections are made of the folded name: a second Strauss could never have imported."""
     assert run("users", "add", "Strauß", "--random").code == 0

@@ -1,15 +1,24 @@
 """What is exported is all there is, and comes back without a new row, whichever connection brings it."""
 
+import csv
 import json
-from collections.abc import Callable
+import os
+import resource
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from datetime import date
 from decimal import Decimal
+from io import BytesIO, StringIO
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from connectors.derived import underived
 from connectors.own_formats import csv as csv_statement
+from handlers.commands import perform
+from handlers.commands.control import CommandError
 from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from tests.imports.command_line import Shell
 
@@ -76,7 +85,8 @@ def test_accounts_that_only_our_ids_tell_apart_stay_apart(
     shell("import", "--user", "eva", "--connection", "Two", write("two.csv", CSV))
     with (tmp_path / "empty.csv").open("wb") as stream:
         depot = AccountRecord(stable_key="99911000/4711", currency="EUR", name="Depot", bank_name="Beispielbank")
-        csv_statement.write([depot, StatementRecord(closing=Decimal(5), closing_date=date(2026, 1, 1))], stream)
+        stated = StatementRecord(closing=Decimal(5), closing_date=date(2026, 1, 1))
+        csv_statement.write(underived([depot, stated]), stream)
     shell("import", "--user", "eva", tmp_path / "empty.csv")
     before = shell.rows(IDS), shell.rows("id, balance", "accounts")
     path = shell.export(format_, tmp_path / "export")
@@ -102,7 +112,7 @@ def test_an_adjusting_entry_never_comes_back_as_a_booking(format_: str, shell: S
                 is_authoritative=True,
             )
             stream.seek(0)
-            csv_statement.write([giro, booked, stated], stream)
+            csv_statement.write(underived([giro, booked, stated]), stream)
             stream.truncate()
             stream.flush()
             shell.import_(tmp_path / "gap.csv")
@@ -150,7 +160,85 @@ def test_a_place_that_cannot_be_written_is_one_sentence(shell: Shell, tmp_path: 
 @pytest.mark.parametrize("format_", FORMATS)
 def test_a_full_disk_is_one_sentence(format_: str, filled: Shell) -> None:
     result = filled("export", "--user", "eva", "--format", format_, "--output", "/dev/full", code=1)
-    assert result.stderr.splitlines()[-1] == "Error: No space left on device."
+    assert result.stderr.splitlines()[-1] == "Error: /dev/full: No space left on device."
+
+
+@pytest.mark.requirement("export.whole")
+@pytest.mark.parametrize("format_", FORMATS)
+def test_an_export_that_fails_leaves_the_older_file_as_it_was(format_: str, filled: Shell, tmp_path: Path) -> None:
+    older, link = tmp_path / "exports" / "older", tmp_path / "link"
+    older.parent.mkdir()
+    older.write_text("of last month")
+    link.symlink_to(older)
+    arguments = {"user": "eva", "format_": format_, "path": str(link)}
+    with closing(filled.opened()) as services:
+        with largest_file(1000), pytest.raises(CommandError, match=f"^{link}: File too large.$"):
+            perform(services, "export", arguments, Silent())
+        assert [(path, path.read_text()) for path in older.parent.iterdir()] == [(older, "of last month")]
+        perform(services, "export", arguments, Silent())
+    assert list(older.parent.iterdir()) == [older]
+    assert link.is_symlink()
+    assert older.stat().st_size > 1000
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """This process writes no file larger than so many bytes for a while."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+class Silent:
+    """A report that nobody reads."""
+
+    def line(self, text: str) -> None: ...
+
+    def note(self, text: str) -> None: ...
+
+    def progress(self, label: str, done: int, total: int) -> None: ...
+
+
+def of_account(iban: str, *amounts: int) -> bytes:
+    """A statement that begins with 0 and adds up."""
+    account = AccountRecord(stable_key=iban, iban=iban, currency="EUR")
+    day, stream = date(2026, 1, 2), BytesIO()
+    rows = [
+        TransactionRecord(amount=Decimal(amount), currency="EUR", booking_date=day, purpose=f"No {number}")
+        for number, amount in enumerate(amounts)
+    ]
+    stated = StatementRecord(closing=Decimal(sum(amounts)), closing_date=day)
+    csv_statement.write(underived([account, *rows, stated]), stream)
+    return stream.getvalue()
+
+
+@pytest.mark.requirement("export.whole")
+def test_what_an_import_brings_during_an_export_is_in_none_of_its_balances(
+    shell: Shell, write: Callable[..., Path], tmp_path: Path
+) -> None:
+    """The first account fills the pipe, so the export waits; meanwhile the second one gets a booking of 40."""
+    giro, savings = "DE02120300000000202051", "DE89370400440532013000"
+    shell.import_(write("giro.csv", of_account(giro, *range(1, 2000))), write("savings.csv", of_account(savings, 60)))
+    pipe, both = tmp_path / "pipe", write("both.csv", of_account(savings, 60, 40))
+    os.mkfifo(pipe)
+    with closing(shell.opened()) as services, ThreadPoolExecutor() as threads:
+        arguments = {"user": "eva", "format_": "csv", "path": str(pipe)}
+        exported = threads.submit(perform, services, "export", arguments, Silent())
+        with pipe.open("rb") as stream:
+            begin = stream.read(1)
+            arrived = {"user": "eva", "files": [str(both)], "connection": None, "is_dry_run": False, "is_json": True}
+            perform(services, "import", arrived, Silent())
+            text = (begin + stream.read()).decode()
+        exported.result()
+    lines = [line for line in csv.DictReader(StringIO(text)) if line["iban"] == savings]
+    assert [(line["record"], Decimal(line["amount"])) for line in lines] == [
+        ("booked", Decimal(60)),
+        ("opening", Decimal(0)),
+        ("closing", Decimal(60)),
+    ]
 
 
 @pytest.mark.requirement("export.formulas")

@@ -16,7 +16,7 @@ def _add_as_before(database: Database, name: str, *, minutes: int) -> None:
     )
 
 
-@pytest.mark.requirement("cli.users")
+@pytest.mark.requirement("decision 67")
 def test_two_users_of_an_older_store_who_differ_by_one_letter_are_told_apart(database: Database) -> None:
     _add_as_before(database, "Strauß", minutes=0)
     _add_as_before(database, "Strauss", minutes=1)
@@ -24,7 +24,7 @@ def test_two_users_of_an_older_store_who_differ_by_one_letter_are_told_apart(dat
     assert {name: users.named(database, name).name for name in expected} == expected
 
 
-@pytest.mark.requirement("cli.users")
+@pytest.mark.requirement("decision 67")
 def test_a_spelling_that_decides_nothing_means_who_came_first(database: Database) -> None:
     _add_as_before(database, "Strauss", minutes=1)
     _add_as_before(database, "Strauß", minutes=0)
