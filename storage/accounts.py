@@ -106,10 +106,9 @@ def bring(
 
 
 def set_balance(session: Session, *, user_id: str, account_id: str, balance: Decimal, day: date) -> None:
-    """The booked balance at the end of `day`; an older one than the stored changes nothing."""
+    """The booked balance at the end of `day`, that of the newest statement."""
     session.execute(
-        "UPDATE accounts SET balance = $3, balance_date = $4 WHERE user_id = $1 AND id = $2"
-        " AND (balance_date IS NULL OR balance_date <= $4)",
+        "UPDATE accounts SET balance = $3, balance_date = $4 WHERE user_id = $1 AND id = $2",
         user_id,
         account_id,
         balance,

@@ -7,7 +7,6 @@ transaction. The SQL is the part that PostgreSQL understands too: `$1` parameter
 import json
 import os
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -45,6 +44,10 @@ class StoreFull(StoreError):
 
 class Conflict(Exception):
     """Another transaction changed the same rows first."""
+
+
+class ConstraintViolated(Conflict):
+    """A row of this key is there already, or a value is missing that must be there."""
 
 
 class Session(Protocol):
@@ -131,7 +134,6 @@ class Database:
         """Open or create the file; raises StoreInUse or StoreUnreadable."""
         self.path = path
         self._root = _connect(path)
-        self._import_lock = threading.Lock()
         _harden(self._root, export_folder or path.parent / "backups")
 
     def close(self) -> None:
@@ -176,12 +178,19 @@ class Database:
 
     def atomically(self, work: Callable[[Transaction], T]) -> T:
         """The result of `work` inside a transaction, tried again when another one was first: a row that somebody
-        changes is refused until that change is committed, so trying again at once would only lose again."""
+        changes is refused until that change is committed, so trying again at once would only lose again.
+
+        A violated constraint is tried again once: the row may have come from a transaction that was not visible yet.
+        """
+        was_violated = False
         for pause in CONFLICT_PAUSES:
             try:
                 with self.transaction() as session:
                     return work(session)
-            except Conflict:
+            except Conflict as error:
+                if was_violated and isinstance(error, ConstraintViolated):
+                    raise
+                was_violated = isinstance(error, ConstraintViolated)
                 time.sleep(pause * (0.5 + random()))  # noqa: S311 - no secret; it parts losers who would meet again
         with self.transaction() as session:
             return work(session)
@@ -257,7 +266,9 @@ def _translated() -> Iterator[None]:
     except duckdb.Error as error:
         if DISK_FULL.search(str(error)):  # DuckDB wraps it in whatever was going on, also in a failed commit
             raise StoreFull(StoreFull.__doc__) from error
-        if isinstance(error, duckdb.TransactionException | duckdb.ConstraintException):
+        if isinstance(error, duckdb.ConstraintException):
+            raise ConstraintViolated(_first_line(error)) from error
+        if isinstance(error, duckdb.TransactionException):
             raise Conflict(_first_line(error)) from error
         raise
 

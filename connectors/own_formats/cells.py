@@ -14,7 +14,6 @@ from connectors.text import clean, clean_purpose, compact_iban, parse_amount, pa
 from storage.importing.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 
 ACCOUNT_COLUMNS = ("account", "iban", "account_name", "account_type", "account_currency", "bank_name", "bic")
-BALANCE_COLUMNS = ("balance", "balance_date")
 TEXT_COLUMNS = (
     "provider_id",
     "counterpart_name",

@@ -74,6 +74,7 @@ def export(user: str, format_: str, output: Path | None, data_dir: Path | None) 
 
 def _explain(files: Sequence[Path], settings: Settings) -> None:
     from connectors.bank_csv.profiles import ProfileError
+    from handlers.clock import Clock
     from handlers.commands.recognition import explained
     from handlers.services import own_profiles
 
@@ -82,5 +83,5 @@ def _explain(files: Sequence[Path], settings: Settings) -> None:
     except ProfileError as error:
         stop(str(error))
     for path in files:
-        for line in explained(path, profiles):
+        for line in explained(path, profiles, today=Clock(settings.time_zone).today()):
             click.echo(line)

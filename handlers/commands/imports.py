@@ -22,7 +22,7 @@ from handlers.sync.detection import detect_after_import
 from storage import accounts, connections, jobs
 from storage.database import Transaction
 from storage.importing import ingest
-from storage.importing.ingest import AccountReport, Block, InvalidRecord, ReadBatch
+from storage.importing.ingest import AccountReport, AccountStatement, InvalidRecord, ReadBatch
 from storage.importing.records import Batch, Record
 from storage.users import User
 
@@ -37,13 +37,14 @@ class FileReport:
     file: str
     format: str | None = None
     error: str | None = None
-    blocks: Sequence[Block] = field(default_factory=list)
+    statements: Sequence[AccountStatement] = field(default_factory=list)
+    warnings: Sequence[str] = ()
     new: int = 0
     known: int = 0
 
     def as_json(self) -> str:
         """One line; amounts are JSON numbers with all digits the file has."""
-        statements = ",".join(_statement_json(block) for block in self.blocks)
+        statements = ",".join(_statement_json(one) for one in self.statements)
         head = json.dumps({"file": self.file, "format": self.format, "error": self.error}, ensure_ascii=False)
         return f'{head[:-1]}, "statements": [{statements}], "new": {self.new}, "known": {self.known}}}'
 
@@ -53,8 +54,10 @@ class FileReport:
             yield f"{self.file}: refused: {self.error}"
             return
         yield f"{self.file} ({self.format}): {self.new} new, {self.known} known"
-        for block in self.blocks:
-            yield "  " + statement_line(block)
+        for one in self.statements:
+            yield "  " + statement_line(one)
+        for warning in self.warnings:
+            yield f"  {warning}"
 
 
 class _DryRun(Exception):
@@ -80,7 +83,7 @@ def import_files(
     for name in files:
         outcome = FileReport(name)
         try:
-            read = _read(Path(name), outcome, report, profiles)
+            read = _read(services, Path(name), outcome, report, profiles)
             _keep(services, user, connection or CONNECTION_DEFAULT, read, outcome, is_dry_run=is_dry_run)
         except (SourceError, InvalidRecord) as error:
             outcome.error = as_sentence(error)
@@ -95,14 +98,17 @@ def import_files(
         raise CommandError(f"{refused} of {counted(len(files), 'file')} refused.")
 
 
-def _read(path: Path, outcome: FileReport, report: Report, profiles: Sequence[Profile]) -> ReadBatch:
+def _read(
+    services: Services, path: Path, outcome: FileReport, report: Report, profiles: Sequence[Profile]
+) -> ReadBatch:
     outcome.format = format_name(path)
     with path.open("rb") as stream:
         size = path.stat().st_size
         records = _watched(read_records(stream, profiles), stream, size, path.name, report)
-        read = ingest.read(Batch(id=batch_id(path), records=with_bank_names(records)))
+        read = ingest.read(Batch(id=batch_id(path), records=with_bank_names(records)), today=services.clock.today())
     report.progress(path.name, size, size)
-    outcome.blocks = read.blocks
+    outcome.statements = read.statements
+    outcome.warnings = read.warnings
     return read
 
 
@@ -154,16 +160,18 @@ def _store(
     return report.batches[read.id]
 
 
-def _statement_json(block: Block) -> str:
-    said = block.statement
-    texts = json.dumps({"account": block.account.iban or block.account.stable_key, "currency": block.account.currency})
+def _statement_json(statement: AccountStatement) -> str:
+    said = statement.statement
+    texts = json.dumps(
+        {"account": statement.account.iban or statement.account.stable_key, "currency": statement.account.currency}
+    )
     day = said.closing_date.isoformat() if said.closing_date else None
-    rows = block.entries
+    rows = statement.entries
     pending = sum(record.status == "pending" for record in rows)
     return (
         f'{texts[:-1]}, "rows": {len(rows)}, "pending": {pending},'
         f' "opening": {_number(said.opening)}, "closing": {_number(said.closing)}, "closingDate": {json.dumps(day)},'
-        f' "addsUp": {json.dumps(block.adds_up)}}}'
+        f' "addsUp": {json.dumps(statement.adds_up)}}}'
     )
 
 
@@ -171,18 +179,18 @@ def _number(amount: Decimal | None) -> str:
     return "null" if amount is None else f"{amount:f}"
 
 
-def statement_line(block: Block) -> str:
+def statement_line(statement: AccountStatement) -> str:
     """What a person wants to know of a statement: account, rows, period, closing balance, whether it adds up."""
-    days = [record.booking_date for record in block.transactions]
-    count, bookings = len(block.entries), len(block.transactions)
-    said = block.statement
+    days = [record.booking_date for record in statement.transactions]
+    count, bookings = len(statement.entries), len(statement.transactions)
+    said = statement.statement
     parts = [
-        f"{block.account.iban or block.account.stable_key} {block.account.currency}",
+        f"{statement.account.iban or statement.account.stable_key} {statement.account.currency}",
         counted(count, "row")
         + (f" with {counted(bookings, 'booking')}" if bookings != count else "")
         + (f" from {min(days)} to {max(days)}" if days else ""),
     ]
     if said.closing is not None:
         parts.append(f"closing balance {said.closing:f}" + (f" on {said.closing_date}" if said.closing_date else ""))
-    parts.append({True: "adds up", False: "does NOT add up", None: "states no balances to check"}[block.adds_up])
+    parts.append({True: "adds up", False: "does NOT add up", None: "states no balances to check"}[statement.adds_up])
     return ", ".join(parts)

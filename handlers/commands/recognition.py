@@ -1,6 +1,7 @@
 """`bankdata import --explain`: what was recognised in a file, and why, in words for the person who has it."""
 
 from collections.abc import Iterator, Sequence
+from datetime import date
 from pathlib import Path
 
 from connectors.bank_csv.profiles import Profile
@@ -28,7 +29,7 @@ LEFT_OUT = "(left out)"
 DELIMITERS = {"\t": "tab"}
 
 
-def explained(path: Path, profiles: Sequence[Profile]) -> Iterator[str]:
+def explained(path: Path, profiles: Sequence[Profile], *, today: date) -> Iterator[str]:
     """The format, for CSV the layout and where each column goes, then the statements, or why it is refused."""
     try:
         name = format_name(path)
@@ -36,15 +37,15 @@ def explained(path: Path, profiles: Sequence[Profile]) -> Iterator[str]:
         if name == "csv":
             with path.open("rb") as stream:
                 yield from _layout(explain(stream, profiles))
-        read = ingest.read(Batch(id=batch_id(path), records=read_records(path, profiles)))
+        read = ingest.read(Batch(id=batch_id(path), records=read_records(path, profiles)), today=today)
     except (SourceError, InvalidRecord) as error:
         yield f"  refused: {as_sentence(error)}"
     except OSError as error:
         yield f"{path}: refused: The file cannot be read: {error.strerror or error}."
     else:
-        yield f"  {counted(len(read.blocks), 'statement')}:"
-        for block in read.blocks:
-            yield "    " + statement_line(block)
+        yield f"  {counted(len(read.statements), 'statement')}:"
+        for statement in read.statements:
+            yield "    " + statement_line(statement)
 
 
 def _layout(found: Explanation) -> Iterator[str]:

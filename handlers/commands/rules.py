@@ -1,7 +1,6 @@
 """A user's own rules and corrections: added, listed, removed, and applied to what is stored."""
 
 from dataclasses import replace
-from datetime import datetime
 
 from analytics.classification.merchants import is_intermediary
 from analytics.classification.rules import InvalidRule, correction_key, parse_rules, render_rules
@@ -10,9 +9,7 @@ from handlers.commands.counts import counted
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from storage import rules, transactions, users
-from storage.database import Transaction
-from storage.importing import journal
-from storage.importing.derivation import derive_again
+from storage.importing import derivation
 from storage.users import User
 
 
@@ -82,12 +79,7 @@ def _free_id(wanted: str, taken: set[str]) -> str:
 
 
 def _apply(services: Services, report: Report, owner: User) -> None:
-    changed = services.database.atomically(lambda session: _derive_all(session, owner.id, services.clock.now()))
+    now = services.clock.now()
+    changed = services.database.atomically(lambda session: derivation.apply_rules(session, owner.id, now=now))
     detect_after_import(services.database, [owner.id], today=services.clock.today())
     report.line(f"{counted(changed, 'booking')} changed.")
-
-
-def _derive_all(session: Transaction, user_id: str, now: datetime) -> int:
-    changed = derive_again(session, user_id)
-    journal.record(session, user_id=user_id, job_id="rules", changes=[(id_, "modified") for id_ in changed], now=now)
-    return len(changed)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as StillRunning
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 from connectors import connector as source
 from connectors.connector import Connector, Ready, SourceError, Waiting, as_sentence
@@ -191,7 +191,9 @@ class SyncEngine:
     def _import(self, job: Job, connection: StoredConnection, connector: Connector, handle: source.Json) -> None:
         today = self._clock.today()
         asked = _as_source(connection)
-        batches, outcomes, refusal = _read_all(connector.fetch(asked, handle, cursor=connection.cursor, today=today))
+        batches, outcomes, refusal = _read_all(
+            connector.fetch(asked, handle, cursor=connection.cursor, today=today), today=today
+        )
         if refusal is not None and not batches:
             status = STATUS_AFTER.get(type(refusal)) if isinstance(refusal, SourceError) else None
             self._fail(job, connection, as_sentence(refusal), status)
@@ -241,7 +243,9 @@ class SyncEngine:
 Refusal = SourceError | InvalidRecord
 
 
-def _read_all(batches: Iterable[Batch]) -> tuple[list[ReadBatch], dict[str, str | None], Refusal | None]:
+def _read_all(
+    batches: Iterable[Batch], *, today: date
+) -> tuple[list[ReadBatch], dict[str, str | None], Refusal | None]:
     """The batches that can be read whole, for every batch None or why it was refused, and the last refusal.
 
     A bad file does not keep good ones out; only when nothing can be read is that a failure of the sync.
@@ -251,7 +255,7 @@ def _read_all(batches: Iterable[Batch]) -> tuple[list[ReadBatch], dict[str, str 
     refusal: Refusal | None = None
     for batch in batches:
         try:
-            read.append(ingest.read(batch))
+            read.append(ingest.read(batch, today=today))
             outcomes[batch.id] = None
         except (SourceError, InvalidRecord) as error:
             outcomes[batch.id], refusal = as_sentence(error), error

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import polars as pl
 
@@ -12,6 +13,7 @@ from analytics.frames import CLASSIFIABLE
 from analytics.text import searchable
 from storage import rules
 from storage.database import Session, Transaction
+from storage.importing import journal
 
 DERIVED = ("type", "type_rule", "category", "category_rule", "merchant_name", "merchant_rule")
 OWN_ACCOUNT_RULE = "own-account"
@@ -87,6 +89,13 @@ def derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[s
     changed = derived.filter(is_changed).select("id", *DERIVED, "search_text")
     write(session, user_id, changed)
     return changed["id"].to_list()
+
+
+def apply_rules(session: Transaction, user_id: str, *, now: datetime) -> int:
+    """Derive everything the user has anew and journal what changed; how many rows."""
+    changed = derive_again(session, user_id)
+    journal.record(session, user_id=user_id, job_id="rules", changes=[(id_, "modified") for id_ in changed], now=now)
+    return len(changed)
 
 
 def own_transfers_named(rows: pl.DataFrame, kinds: Mapping[str, str | None]) -> pl.DataFrame:

@@ -6,8 +6,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 import polars as pl
@@ -15,16 +15,18 @@ import polars as pl
 from storage import accounts
 from storage.connections import StoredConnection
 from storage.database import Transaction
-from storage.importing import journal, look_alikes, pairing, statements
+from storage.importing import duplicate_flags, journal, pairing, statements
 from storage.importing.derivation import Derivation
 from storage.importing.identity import account_id, own_id, transaction_id
 from storage.importing.matching import Match, StoredRow, match_booked, match_pending
 from storage.importing.records import AccountRecord, Batch, StatementRecord, TransactionRecord
 from storage.importing.rows import DECIMALS_MAX, DIGITS_BEFORE_POINT_MAX, incoming
+from storage.importing.statements import AHEAD_DAYS_MAX
 from storage.users import User
 
 CURRENCY = re.compile("[A-Z]{3}")  # the shape of ISO 4217; lists of it age
 OWN_IDS_LOOKED_AT = 100  # of a statement; one is enough to know it again
+BALANCE_AHEAD = f"A balance is dated more than {AHEAD_DAYS_MAX} days ahead and was set aside."
 NEIGHBOUR_DAYS = 60  # how far around a batch stored rows can be the same bookings (dates move, pending rows book)
 STORED_COLUMNS = (
     "id, identity, fingerprint, reference_keys, booking_date, amount, currency, counterpart_iban, counterpart_name,"
@@ -37,7 +39,7 @@ class InvalidRecord(Exception):
 
 
 @dataclass(slots=True)
-class Block:
+class AccountStatement:
     """One statement of a batch: its account, its bookings, and what it says of the account as a whole."""
 
     account: AccountRecord
@@ -68,7 +70,7 @@ class ReadBatch:
     """A batch that was read to its end without an error: only such a one is imported."""
 
     id: str
-    blocks: list[Block]
+    statements: list[AccountStatement]
     warnings: list[str]
 
 
@@ -95,22 +97,29 @@ class ImportReport:
         return sum(report.new for reports in self.batches.values() for report in reports)
 
 
-def read(batch: Batch) -> ReadBatch:
-    """Everything the batch says, statement by statement; raises what its source raises, and InvalidRecord."""
-    blocks: list[Block] = []
+def read(batch: Batch, *, today: date) -> ReadBatch:
+    """Everything the batch says, statement by statement; raises what its source raises, and InvalidRecord.
+
+    A balance of a day that is too far ahead is set aside with a warning: it would be the newest one for good.
+    """
+    found: list[AccountStatement] = []
+    last_day = today + timedelta(days=AHEAD_DAYS_MAX)
     with _without_collection():
         for record in batch.records:
-            if isinstance(record, TransactionRecord) and blocks:
-                blocks[-1].transactions.append(_checked(record))
+            if isinstance(record, TransactionRecord) and found:
+                found[-1].transactions.append(_checked(record, last_day))
             elif isinstance(record, AccountRecord):
                 _check_currency(record.currency)
-                blocks.append(Block(record))
-            elif not blocks:
+                found.append(AccountStatement(record))
+            elif not found:
                 raise InvalidRecord("A booking stands before its account.")
             else:
                 assert isinstance(record, StatementRecord)
-                blocks[-1].statement = record
-    return ReadBatch(batch.id, blocks, batch.warnings)
+                found[-1].statement = _dated(record, today)
+                if max(record.opening_date or today, record.closing_date or today) > last_day:
+                    found[-1].statement = replace(record, opening=None, closing=None)
+                    batch.warnings.append(BALANCE_AHEAD)
+    return ReadBatch(batch.id, found, batch.warnings)
 
 
 def store(
@@ -126,7 +135,7 @@ def store(
     run = _Import(session, user, connection, now)
     with _without_collection():
         reports = {batch.id: run.add(batch) for batch in batches}
-    look_alikes.flag_new(session, user.id, [id_ for id_, change in run.changes if change != "removed"])
+    duplicate_flags.flag_new(session, user.id, [id_ for id_, change in run.changes if change != "removed"])
     if run.changes:
         run.changes += [(id_, "modified") for id_ in pairing.pair_again(session, user.id)]
     changes = _each_once(run.changes)
@@ -148,8 +157,8 @@ class _Import:
     def add(self, batch: ReadBatch) -> list[AccountReport]:
         """Merge one batch, all statements of an account together: keys are unique in a file or not keys. The files of
         a container follow one another: the intraday and the daily report of one day tell the same bookings."""
-        parts: dict[tuple[int, str], list[Block]] = defaultdict(list)
-        for block in batch.blocks:
+        parts: dict[tuple[int, str], list[AccountStatement]] = defaultdict(list)
+        for block in batch.statements:
             parts[block.account.part, self._bring(block)].append(block)
         self.derivation = Derivation.of_user(self.session, self.user.id)
         return [
@@ -157,7 +166,7 @@ class _Import:
             for (part, id_), blocks in parts.items()
         ]
 
-    def _bring(self, block: Block) -> str:
+    def _bring(self, block: AccountStatement) -> str:
         account = block.account
         id_ = self._exported_from(block) or account_id(
             user_name=self.user.name, connection_id=self.connection.id, account=account
@@ -173,7 +182,7 @@ class _Import:
         )
         return id_
 
-    def _exported_from(self, block: Block) -> str | None:
+    def _exported_from(self, block: AccountStatement) -> str | None:
         """The account that comes back in an export although it has no IBAN: the one whose bookings these are by our
         own ids (or were, in the store that wrote them), or without a booking the one of the same key, currency and
         bank, where there is only one."""
@@ -202,7 +211,7 @@ class _Import:
             )
         return rows[0]["id"] if len(rows) == 1 else None
 
-    def _merge(self, batch_id: str, account: str, blocks: Sequence[Block]) -> AccountReport:
+    def _merge(self, batch_id: str, account: str, blocks: Sequence[AccountStatement]) -> AccountReport:
         booked = [record for block in blocks for record in block.booked]
         pending = [record for block in blocks for record in block.transactions if record.status == "pending"]
         matches = match_booked(
@@ -305,8 +314,17 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _checked(record: TransactionRecord) -> TransactionRecord:
-    """The record, if its currency is a code and its amounts can be kept exactly."""
+def _dated(record: StatementRecord, today: date) -> StatementRecord:
+    """A balance whose day the source does not say is that of today."""
+    if record.closing is None or record.closing_date is not None:
+        return record
+    return replace(record, closing_date=today)
+
+
+def _checked(record: TransactionRecord, last_day: date) -> TransactionRecord:
+    """The record, if it has happened, its currency is a code and its amounts can be kept exactly."""
+    if record.booking_date > last_day and record.status == "booked":
+        raise InvalidRecord(f"A booking is dated more than {AHEAD_DAYS_MAX} days ahead.")
     _check_currency(record.currency)
     for amount in (record.amount, record.original_amount):
         if amount is None:

@@ -1,9 +1,12 @@
 """What banks and files said of an account as a whole: its balance, and the gaps between statements."""
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from itertools import accumulate
 
 import polars as pl
 
@@ -16,6 +19,23 @@ from storage.importing.journal import Change
 from storage.importing.records import StatementRecord
 
 ADJUSTMENT = "Balance adjustment"
+AHEAD_DAYS_MAX = 60  # a booking or balance of a later day is a mistake, or meant to hide all that follow
+SAID = ("sequence", "opening", "opening_date", "closing", "closing_date")
+STATEMENTS: dict[str, pl.DataType] = {
+    "user_id": pl.String(),
+    "account_id": pl.String(),
+    "batch_id": pl.String(),
+    "position": pl.Int32(),
+    "sequence": pl.String(),
+    "opening": MONEY,
+    "opening_date": pl.Date(),
+    "closing": MONEY,
+    "closing_date": pl.Date(),
+    "is_authoritative": pl.Boolean(),
+    "connection_id": pl.String(),
+    "received_at": pl.Datetime("us"),
+}
+Said = tuple[str | None, Decimal | None, date | None, Decimal | None, date | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,54 +59,73 @@ def keep(
 ) -> list[tuple[str, Change]]:
     """Remember the statements (each with whether it adds up), set the balance, and settle the gaps between them;
     the adjusting entries that came and went."""
-    for position, (statement, adds_up) in enumerate(stated):
-        _keep_one(session, user_id, account_id, connection_id, batch_id, position, statement, adds_up, now)
-    _set_balance(session, user_id, account_id)
-    return _settle_gaps(session, user_id, account_id, connection_id, now)
+    told = [(place, *one) for place, one in enumerate(stated) if (one[0].closing, one[0].opening) != (None, None)]
+    if told:
+        known = session.rows(
+            f"SELECT {', '.join(SAID)}, batch_id, received_at, position FROM statements"
+            " WHERE user_id = $1 AND account_id = $2",
+            user_id,
+            account_id,
+        )
+        rows = [
+            (user_id, account_id, batch_id, place, *_said(statement), statement.is_authoritative and adds_up is True)
+            for place, statement, adds_up in _news(known, told, batch_id)
+        ]
+        names = [name for name in STATEMENTS if name not in ("connection_id", "received_at")]
+        frame = pl.DataFrame(rows, schema={name: STATEMENTS[name] for name in names}, orient="row")
+        session.append("statements", frame.with_columns(connection_id=pl.lit(connection_id), received_at=pl.lit(now)))
+    last_day = now.date() + timedelta(days=AHEAD_DAYS_MAX)
+    _set_balance(session, user_id, account_id, last_day)
+    return _settle_gaps(session, user_id, account_id, connection_id, now, last_day)
 
 
-def _keep_one(
-    session: Session,
-    user_id: str,
-    account_id: str,
-    connection_id: str,
-    batch_id: str,
-    position: int,
-    statement: StatementRecord,
-    adds_up: bool | None,
-    now: datetime,
-) -> None:
-    if statement.closing is None and statement.opening is None:
-        return
-    session.execute(
-        "INSERT INTO statements SELECT $1::TEXT, $2::TEXT, $3::TEXT, $4::INTEGER, $5::TEXT, $6::DECIMAL(20,5),"
-        " $7::DATE, $8::DECIMAL(20,5), $9::DATE, $10::BOOLEAN, $11::TEXT, $12::TIMESTAMP WHERE NOT EXISTS"
-        " (SELECT 1 FROM statements WHERE user_id = $1 AND account_id = $2 AND sequence IS NOT DISTINCT FROM $5"
-        " AND opening IS NOT DISTINCT FROM $6::DECIMAL(20,5) AND opening_date IS NOT DISTINCT FROM $7"
-        " AND closing IS NOT DISTINCT FROM $8::DECIMAL(20,5) AND closing_date IS NOT DISTINCT FROM $9)",
-        user_id,
-        account_id,
-        batch_id,
-        position,
+def _news(
+    known: Sequence[Row], told: Sequence[tuple[int, StatementRecord, bool | None]], batch_id: str
+) -> Iterator[tuple[int, StatementRecord, bool | None]]:
+    """Those that say something new. A statement says it once, however often its file is imported. A balance alone
+    (neither opening nor number, as live sources tell it) is true when it is told: what was told last is not news, and
+    what was told before something else is, unless the same batch comes again."""
+    seen = {_said_row(row) for row in known}
+    of_batch = {_said_row(row) for row in known if row["batch_id"] == batch_id}
+    last: dict[date | None, Said] = {}
+    for row in sorted(known, key=lambda row: (row["received_at"], row["position"])):
+        if row["sequence"] is None and row["opening"] is None:
+            last[row["closing_date"]] = _said_row(row)
+    for place, statement, adds_up in told:
+        said = _said(statement)
+        if statement.opening is None and statement.sequence is None:
+            is_known = said in of_batch or last.get(statement.closing_date) == said
+            last[statement.closing_date] = said
+        else:
+            is_known = said in seen
+            seen.add(said)
+        if not is_known:
+            yield place, statement, adds_up
+
+
+def _said(statement: StatementRecord) -> Said:
+    return (
         statement.sequence,
         statement.opening,
         statement.opening_date,
         statement.closing,
-        statement.closing_date or now.date(),
-        statement.is_authoritative and adds_up is True,
-        connection_id,
-        now,
+        statement.closing_date,
     )
 
 
-def _set_balance(session: Session, user_id: str, account_id: str) -> None:
+def _said_row(row: Row) -> Said:
+    return row["sequence"], row["opening"], row["opening_date"], row["closing"], row["closing_date"]
+
+
+def _set_balance(session: Session, user_id: str, account_id: str, last_day: date) -> None:
     """The closing balance of the newest statement; see `_last_of_a_day` for several on one day."""
     rows = session.rows(
         "SELECT opening, closing, closing_date, sequence, is_authoritative, received_at, position FROM statements"
-        " WHERE user_id = $1 AND account_id = $2 AND closing IS NOT NULL AND closing_date ="
-        " (SELECT max(closing_date) FROM statements WHERE user_id = $1 AND account_id = $2 AND closing IS NOT NULL)",
+        " WHERE user_id = $1 AND account_id = $2 AND closing IS NOT NULL AND closing_date = (SELECT max(closing_date)"
+        " FROM statements WHERE user_id = $1 AND account_id = $2 AND closing IS NOT NULL AND closing_date <= $3)",
         user_id,
         account_id,
+        last_day,
     )
     if rows:
         newest = _last_of_a_day(rows)
@@ -103,22 +142,23 @@ def _last_of_a_day(rows: Sequence[Row]) -> Row:
     """Of the statements that close on one day the one after which nothing follows, in whatever order they came: the
     day's statement before an interim report that does not prove its balance, then the one whose closing balance opens
     no other, then the highest number, then the last received."""
+    closings: dict[Decimal | None, set[Decimal]] = defaultdict(set)
+    for row in rows:
+        closings[row["opening"]].add(row["closing"])
 
     def order(row: Row) -> tuple[bool, bool, tuple[tuple[int, ...], str], datetime, int]:
-        is_last = not any(
-            other is not row and other["opening"] == row["closing"] and other["closing"] != row["closing"]
-            for other in rows
-        )
+        is_last = closings.get(row["closing"], set()) <= {row["closing"]}
         return row["is_authoritative"], is_last, number(row["sequence"]), row["received_at"], row["position"]
 
     return max(rows, key=order)
 
 
 def _settle_gaps(
-    session: Session, user_id: str, account_id: str, connection_id: str, now: datetime
+    session: Session, user_id: str, account_id: str, connection_id: str, now: datetime, last_day: date
 ) -> list[tuple[str, Change]]:
     """Write, resize or remove adjusting entries so that every gap between statements is explained, and no more."""
-    missing = {transaction_id(account_id, gap.identity): gap for gap in _gaps(session, user_id, account_id)}
+    found = _gaps(session, user_id, account_id, last_day)
+    missing = {transaction_id(account_id, gap.identity): gap for gap in found}
     stored = {
         row["id"]: row["amount"]
         for row in session.rows(
@@ -140,24 +180,21 @@ def _settle_gaps(
     return changes
 
 
-def _gaps(session: Session, user_id: str, account_id: str) -> list[_Gap]:
+def _gaps(session: Session, user_id: str, account_id: str, last_day: date) -> list[_Gap]:
     rows = session.rows(
-        "SELECT sequence, opening, opening_date, closing, closing_date FROM statements"
-        " WHERE user_id = $1 AND account_id = $2 AND is_authoritative AND opening_date IS NOT NULL",
+        "SELECT DISTINCT sequence, opening, opening_date, closing, closing_date FROM statements"
+        " WHERE user_id = $1 AND account_id = $2 AND is_authoritative AND opening_date IS NOT NULL"
+        " AND closing_date <= $3",
         user_id,
         account_id,
+        last_day,
     )
+    between = list(gaps([Stated(**row) for row in rows]))
+    moved = _Moved(session, user_id, account_id) if between else None
     found = []
-    for earlier, later in gaps([Stated(**row) for row in rows]):
-        between = session.rows(
-            "SELECT coalesce(sum(amount), 0) AS total FROM transactions WHERE user_id = $1 AND account_id = $2"
-            " AND NOT is_adjusting_entry AND booking_date > $3 AND booking_date < $4",
-            user_id,
-            account_id,
-            earlier.closing_date,
-            later.opening_date,
-        )[0]["total"]
-        missing = later.opening - earlier.closing - between
+    for earlier, later in between:
+        assert moved is not None
+        missing = later.opening - earlier.closing - moved.between(earlier.closing_date, later.opening_date)
         if missing:
             day = max(earlier.closing_date, later.opening_date - timedelta(days=1))
             identity = f"gap:{earlier.closing_date}:{later.opening_date}:{later.sequence or ''}#1"
@@ -165,12 +202,32 @@ def _gaps(session: Session, user_id: str, account_id: str) -> list[_Gap]:
     return found
 
 
+class _Moved:
+    """What the bookings of an account add up to, up to each of its days."""
+
+    def __init__(self, session: Session, user_id: str, account_id: str) -> None:
+        rows = session.rows(
+            "SELECT booking_date, sum(amount) AS total FROM transactions WHERE user_id = $1 AND account_id = $2"
+            " AND NOT is_adjusting_entry GROUP BY booking_date ORDER BY booking_date",
+            user_id,
+            account_id,
+        )
+        self._days = [row["booking_date"] for row in rows]
+        self._totals = list(accumulate((row["total"] for row in rows), initial=Decimal(0)))
+
+    def between(self, after: date, before: date) -> Decimal:
+        """The sum of the bookings of the days between these two, neither of them included."""
+        first, end = bisect_right(self._days, after), bisect_left(self._days, before)
+        total: Decimal = self._totals[max(first, end)] - self._totals[first]
+        return total
+
+
 def _adjusting_rows(
     session: Session,
     user_id: str,
     account_id: str,
     connection_id: str,
-    missing: dict[str, _Gap],
+    missing: Mapping[str, _Gap],
     ids: Sequence[str],
     now: datetime,
 ) -> pl.DataFrame:

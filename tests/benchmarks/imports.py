@@ -56,7 +56,7 @@ def measure(rows: int, folder: Path) -> None:
     user = users.add(database, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW)
 
     def read() -> ReadBatch:
-        return ingest.read(Batch(id="file", records=with_bank_names(read_records(path))))
+        return ingest.read(Batch(id="file", records=with_bank_names(read_records(path))), today=NOW.date())
 
     def store(batch: ReadBatch) -> ImportReport:
         def work(session: Transaction) -> ImportReport:

@@ -49,7 +49,7 @@ class Ledger:
 
     def bring(self, records: Iterable[Record], *, connector: str = "demo", bank: str = "Musterbank") -> int:
         self.jobs += 1
-        batch = ingest.read(Batch(id=f"batch-{self.jobs}", records=iter(list(records))))
+        batch = ingest.read(Batch(id=f"batch-{self.jobs}", records=iter(list(records))), today=self.now.date())
 
         def work(session: object) -> int:
             connection = connections.add(

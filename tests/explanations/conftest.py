@@ -97,7 +97,7 @@ class Holder:
         """Import one batch of one account."""
         number = next(self._numbers)
         flat: list[Record] = [account, *records, *([statement] if statement else [])]
-        batch = ingest.read(Batch(id=f"batch{number}", records=iter(flat)))
+        batch = ingest.read(Batch(id=f"batch{number}", records=iter(flat)), today=self.service.services.clock.today())
         database = self.service.services.database
         database.atomically(
             lambda session: ingest.store(

@@ -62,7 +62,7 @@ class Bank:
         for records in batches:
             self.count += 1
             flat: list[Record] = [account, *records, *([statement] if statement else [])]
-            read.append(ingest.read(Batch(id=id_ or f"batch-{self.count}", records=iter(flat))))
+            read.append(ingest.read(Batch(id=id_ or f"batch-{self.count}", records=iter(flat)), today=self.now.date()))
         return self.store(read)
 
     def store(self, batches: list[ingest.ReadBatch]) -> ImportReport:

@@ -11,6 +11,7 @@ from storage import accounts
 from storage.importing import ingest, journal
 from storage.importing.ingest import InvalidRecord
 from storage.importing.records import AccountRecord, Batch, Record, StatementRecord
+from tests.conftest import NOW
 from tests.storage.conftest import GIRO, Bank, bookings
 
 NewBank = Callable[..., Bank]
@@ -25,7 +26,7 @@ def bring_all(bank: Bank, records: Sequence[Record], statement: StatementRecord 
     """One batch of booked and pending rows together."""
     bank.count += 1
     flat: list[Record] = [GIRO, *records, *([statement] if statement else [])]
-    return bank.store([ingest.read(Batch(id=f"batch-{bank.count}", records=iter(flat)))])
+    return bank.store([ingest.read(Batch(id=f"batch-{bank.count}", records=iter(flat)), today=bank.now.date())])
 
 
 def stated(opening: str, first: str, closing: str, last: str, **further: object) -> StatementRecord:
@@ -249,9 +250,9 @@ def test_a_source_that_breaks_while_it_is_read_has_imported_nothing(bank: Bank) 
         raise ValueError("cut off")
 
     with pytest.raises(ValueError, match="cut off"):
-        ingest.read(Batch(id="b", records=broken()))
+        ingest.read(Batch(id="b", records=broken()), today=NOW.date())
     with pytest.raises(InvalidRecord, match="before its account"):
-        ingest.read(Batch(id="b", records=iter(bookings("2026-11-02 | -5.00 | A | a"))))
+        ingest.read(Batch(id="b", records=iter(bookings("2026-11-02 | -5.00 | A | a"))), today=NOW.date())
 
 
 @pytest.mark.requirement("isolation")
@@ -268,3 +269,66 @@ def dump(bank: Bank) -> dict[str, list[str]]:
     """Everything that is stored."""
     tables = [row["table_name"] for row in bank.database.rows("SELECT table_name FROM duckdb_tables()")]
     return {table: sorted(map(str, bank.database.rows(f"SELECT * FROM {table}"))) for table in tables}
+
+
+@pytest.mark.requirement("import.days-ahead")
+def test_a_booking_is_at_most_sixty_days_ahead(bank: Bank) -> None:
+    bank.bring(bookings("2027-01-19 | -5.00 | A | a"))
+    with pytest.raises(InvalidRecord, match="A booking is dated more than 60 days ahead"):
+        bank.bring(bookings("2026-11-02 | -5.00 | B | b\n2027-01-20 | -5.00 | A | a"))
+    assert len(bank.ids()) == 1
+
+
+@pytest.mark.requirement("import.days-ahead")
+@pytest.mark.parametrize("opening_date", ["2026-11-18", "2199-12-31"])
+def test_a_balance_that_is_dated_later_is_set_aside_and_said(bank: Bank, opening_date: str) -> None:
+    bank.bring(bookings("2026-11-18 | -10.00 | A | a"), statement=stated("1000", "2026-11-17", "990", "2026-11-18"))
+    ahead = stated("1000", opening_date, "1000000", "2199-12-31")
+    flat: list[Record] = [GIRO, *bookings("2026-11-19 | -5.00 | B | b"), ahead]
+    read = ingest.read(Batch(id="ahead", records=iter(flat)), today=NOW.date())
+    bank.store([read])
+    assert balance(bank) == 990
+    assert entries(bank) == []
+    assert len(bank.ids()) == 2
+    assert read.warnings == ["A balance is dated more than 60 days ahead and was set aside."]
+    bank.bring([], statement=stated("985", "2026-11-18", "980", "2027-01-19"))
+    assert balance(bank) == 980
+
+
+@pytest.mark.requirement("import.days-ahead")
+def test_a_balance_ahead_that_an_older_version_stored_counts_no_more(bank: Bank) -> None:
+    bank.bring([], statement=stated("1000", "2026-11-17", "990", "2026-11-18"))
+    bank.database.execute(
+        "INSERT INTO statements SELECT user_id, account_id, 'old', 0, NULL, 1, '2199-12-30', 1000000, '2199-12-31',"
+        " TRUE, connection_id, received_at FROM statements"
+    )
+    bank.database.execute("UPDATE accounts SET balance = 1000000, balance_date = '2199-12-31'")
+    bank.bring([], statement=stated("990", "2026-11-18", "980", "2026-11-19"))
+    assert balance(bank) == 980
+    assert entries(bank) == []
+
+
+@pytest.mark.requirement("import.balance")
+def test_a_balance_without_a_day_is_that_of_the_calendar_day_of_the_user(bank: Bank) -> None:
+    flat: list[Record] = [GIRO, StatementRecord(closing=Decimal(100))]
+    bank.store([ingest.read(Batch(id="b", records=iter(flat)), today=date(2026, 11, 21))])
+    (account,) = accounts.of_user(bank.database, bank.user.id)
+    assert account.balance_date == date(2026, 11, 21)
+
+
+@pytest.mark.requirement("import.balance")
+def test_of_bare_balances_of_one_day_the_one_told_last_counts(bank: Bank) -> None:
+    for closing in ("100", "50", "100", "100"):
+        bank.bring([], statement=StatementRecord(closing=Decimal(closing), closing_date=date(2026, 11, 20)))
+        bank.now += timedelta(hours=1)
+        assert balance(bank) == Decimal(closing)
+    assert len(bank.database.rows("SELECT closing FROM statements")) == 3
+
+
+@pytest.mark.requirement("import.balance")
+def test_the_same_batch_again_tells_no_balance_anew(bank: Bank) -> None:
+    for id_, closing in (("a", "100"), ("b", "50"), ("a", "100")):
+        said = StatementRecord(closing=Decimal(closing), closing_date=date(2026, 11, 20))
+        bank.bring([], statement=said, id_=id_)
+        bank.now += timedelta(hours=1)
+    assert balance(bank) == 50

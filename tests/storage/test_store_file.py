@@ -14,7 +14,7 @@ import pytest
 
 from analytics.frames import SUBSCRIPTIONS
 from storage import accounts, detections, jobs, maintenance, rules, schema, users
-from storage.database import Database, StoreFull, StoreInUse, StoreUnreadable
+from storage.database import ConstraintViolated, Database, Session, StoreFull, StoreInUse, StoreUnreadable
 from storage.importing.records import StatementRecord
 from storage.maintenance import BackupFailed
 from storage.schema import StoreNewer
@@ -264,3 +264,34 @@ def test_of_many_at_once_one_gets_a_name(database: Database, now: datetime) -> N
     for thread in threads:
         thread.join()
     assert len(made) == len(users.everyone(database)) == 1
+
+
+@pytest.mark.requirement("store.constraints")
+def test_a_violated_constraint_is_tried_again_once_and_then_told(database: Database) -> None:
+    database.execute("CREATE TABLE named (name TEXT PRIMARY KEY)")
+    database.execute("INSERT INTO named VALUES ('eva')")
+    attempts: list[str] = []
+
+    def always(session: Session) -> None:
+        attempts.append("insert")
+        session.execute("INSERT INTO named VALUES ('eva')")
+
+    with pytest.raises(ConstraintViolated):
+        database.atomically(always)
+    assert len(attempts) == 2
+
+
+@pytest.mark.requirement("store.constraints")
+def test_a_row_that_another_transaction_brought_meanwhile_is_seen_at_the_second_attempt(database: Database) -> None:
+    database.execute("CREATE TABLE named (name TEXT PRIMARY KEY)")
+    found: list[int] = []
+
+    def once(session: Session) -> None:
+        found.append(len(session.rows("SELECT name FROM named")))
+        if not found[0] and len(found) == 1:
+            database.execute("INSERT INTO named VALUES ('eva')")
+        if not found[-1]:
+            session.execute("INSERT INTO named VALUES ('eva')")
+
+    database.atomically(once)
+    assert found == [0, 1]
