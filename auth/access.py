@@ -4,6 +4,7 @@ import threading
 from datetime import datetime, timedelta
 
 from auth.errors import InvalidToken
+from auth.instants import Now
 from auth.principal import Principal
 from auth.tokens import AccessTokens, Claims
 from storage.database import Database
@@ -15,15 +16,17 @@ CACHED_GRANTS_MAX = 4096
 
 
 class AccessCheck:
-    """The check of every request. Costs no query but for the first request of a grant.
+    """The check of every request. Costs no query but for the first request of a grant: the event loop asks
+    `remembered`, and only what memory does not know goes to a worker thread, which asks `principal`.
 
     `recheck` is how long another process's revocation may stay unseen; None says that there is no other process, as
     on the embedded store, whose only process hears of every revocation through `forget`.
     """
 
-    def __init__(self, database: Database, tokens: AccessTokens, *, recheck: timedelta | None) -> None:
+    def __init__(self, database: Database, tokens: AccessTokens, now: Now, *, recheck: timedelta | None) -> None:
         self._database = database
         self._tokens = tokens
+        self._now = now
         self._recheck = recheck
         self._lock = threading.Lock()
         self._generation = 0
@@ -31,31 +34,31 @@ class AccessCheck:
         self._standing: dict[str, tuple[Standing, datetime]] = {}
         self._revoked: tuple[frozenset[str], datetime] | None = None
 
-    def principal(self, token: str, now: datetime) -> Principal:
-        """Who a token speaks for; raises InvalidToken. A failing store raises its own error: it is no 401."""
+    def remembered(self, token: str) -> Principal | None:
+        """Whom a token speaks for, from memory alone; None when the store has to be asked. Raises InvalidToken."""
+        now = self._now()
         claims = self._claims.get(token)
         if claims is None:
+            return None
+        if not self._tokens.still_holds(claims, now):
+            self._claims.pop(token, None)
+            raise InvalidToken("expired")
+        revoked, standing = self._revoked, self._standing.get(claims.grant_id)
+        if revoked is None or standing is None or self._is_stale(revoked[1], now) or self._is_stale(standing[1], now):
+            return None
+        return _principal(claims, revoked[0], standing[0], now)
+
+    def principal(self, token: str) -> Principal:
+        """Whom a token speaks for; raises InvalidToken. A failing store raises its own error: it is no 401."""
+        now = self._now()
+        claims = self._claims.get(token)
+        if claims is None or not self._tokens.still_holds(claims, now):
+            self._claims.pop(token, None)
             claims = self._tokens.verify(token, now)
             if len(self._claims) >= CACHED_TOKENS_MAX:
                 self._claims.clear()
             self._claims[token] = claims
-        elif not self._tokens.still_holds(claims, now):
-            self._claims.pop(token, None)
-            raise InvalidToken("expired")
-        if claims.token_id in self._revoked_tokens(now):
-            raise InvalidToken("revoked")
-        standing = self._grant(claims.grant_id, now)
-        if standing is None or not standing.is_live or standing.user_id != claims.user_id:
-            raise InvalidToken("grant revoked or user removed")
-        if now >= standing.expires_at:
-            raise InvalidToken("grant expired")
-        return Principal(
-            user_id=claims.user_id,
-            client_id=claims.client_id,
-            scopes=claims.scopes,
-            grant_id=claims.grant_id,
-            has_subscription=standing.has_subscription,
-        )
+        return _principal(claims, self._revoked_tokens(now), self._grant(claims.grant_id, now), now)
 
     def forget(self) -> None:
         """Something was revoked, removed or changed: what is remembered of grants and users counts no more."""
@@ -91,3 +94,19 @@ class AccessCheck:
 
     def _is_stale(self, read_at: datetime, now: datetime) -> bool:
         return self._recheck is not None and not timedelta() <= now - read_at < self._recheck
+
+
+def _principal(claims: Claims, revoked: frozenset[str], standing: Standing | None, now: datetime) -> Principal:
+    if claims.token_id in revoked:
+        raise InvalidToken("revoked")
+    if standing is None or not standing.is_live or standing.user_id != claims.user_id:
+        raise InvalidToken("grant revoked or user removed")
+    if now >= standing.expires_at:
+        raise InvalidToken("grant expired")
+    return Principal(
+        user_id=claims.user_id,
+        client_id=claims.client_id,
+        scopes=claims.scopes,
+        grant_id=claims.grant_id,
+        has_subscription=standing.has_subscription,
+    )

@@ -1,175 +1,165 @@
-"""Client registration (RFC 7591): what an app may say of itself, and what the server makes of it."""
+"""The registered apps: who may register one, how many, and the operator's own (RFC 7591)."""
 
-import unicodedata
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
-from urllib.parse import urlsplit
+import threading
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from ipaddress import IPv6Network, ip_network
 
-from auth import redirects
-from auth.errors import InvalidClientMetadata, InvalidRedirectUri, InvalidRequest
-from auth.scopes import SCOPES, scope_text
-from storage.oauth.clients import Client, RegisteredBy
+from auth.client_metadata import checked_client, new_client, read_registration
+from auth.errors import OAuthError, RegistrationClosed, RegistrationTokenWrong, TemporarilyUnavailable
+from auth.events import Events
+from auth.grants import Grants
+from auth.instants import Now
+from auth.policy import Policy
+from auth.secret_text import derived, is_same, new_client_id
+from storage.database import Database, Session
+from storage.oauth import clients
+from storage.oauth.clients import Client
 
-NAME_LENGTH_MAX = 200
-NAME_DEFAULT = "Unnamed app"
-REDIRECT_URIS_MAX = 20
-GRANT_TYPES = ("authorization_code", "refresh_token")
-RESPONSE_TYPES = ("code",)
-URI_MEMBERS = ("client_uri", "logo_uri", "policy_uri", "tos_uri")
-TEXT_MEMBERS = ("software_id", "software_version")
-_JOINERS = "\u200c\u200d"  # belong into emoji and several scripts
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientMetadata:
-    """A registration request that can be accepted."""
-
-    name: str
-    redirect_uris: tuple[str, ...]
-    optional: dict[str, str]
+SELF_REGISTERED_MAX = 10_000  # at the limit the oldest that nobody ever allowed makes room
+NETWORK_PREFIX_BITS = 48  # what a provider gives one customer; it holds 65,536 of the /64 that count as one address
+NETWORK_SHARE = 5  # a network may register as much as five addresses
+BUILTIN = "bankdata-command-line"
 
 
-def read_registration(document: object) -> ClientMetadata:
-    """The request's JSON, checked member by member; unknown members are ignored (RFC 7591 section 2)."""
-    if not isinstance(document, dict):
-        raise InvalidClientMetadata("The body must be a JSON object.")
-    redirect_uris = _redirect_uris(document)
-    _refuse_other_kinds(document)
-    return ClientMetadata(name=_name(document), redirect_uris=redirect_uris, optional=_optional(document))
+class ClientUnknown(Exception):
+    """There is no client with this id."""
 
 
-def _name(document: Mapping[str, Any]) -> str:
-    name = document.get("client_name")
-    if name is None:
-        return NAME_DEFAULT
-    return _text("client_name", name).strip() or NAME_DEFAULT
+class Clients:
+    """Registers, finds and removes clients."""
+
+    def __init__(
+        self,
+        database: Database,
+        grants: Grants,
+        policy: Policy,
+        events: Events,
+        secret: Callable[[str], bytes],
+        now: Now,
+    ) -> None:
+        self._database = database
+        self._grants = grants
+        self._policy = policy
+        self._events = events
+        self._addresses_key = secret("addresses")
+        self._registration_key = secret("registration")
+        self._now = now
+        self._registering = threading.Lock()  # counting and adding are one step in this process
+
+    def register(self, document: object, *, address: str, bearer: str | None) -> Client:
+        """A client that registers itself (RFC 7591 section 3); raises OAuthError."""
+        try:
+            client = self._registered(document, address, bearer)
+        except OAuthError as error:
+            self._events.alarm("registration refused", address=address, reason=error.code)
+            raise
+        self._events.happened("client registered", address=address, client=client.id)
+        return client
+
+    def initial_token(self) -> str:
+        """The initial access token that registration asks for in the mode `token` (RFC 7591 section 3)."""
+        return derived(self._registration_key, "initial access token")
+
+    def find(self, client_id: str) -> Client | None:
+        """The client, if it is registered."""
+        return clients.find(self._database, client_id) if is_storable(client_id) else None
+
+    def all(self) -> list[Client]:
+        """All registered clients, oldest first."""
+        return clients.list_all(self._database)
+
+    def add(self, name: str, redirect_uris: tuple[str, ...]) -> Client:
+        """A client of the operator's, which never expires; raises OAuthError with the reason."""
+        metadata = checked_client(name=name, redirect_uris=redirect_uris)
+        client = new_client(metadata, client_id=new_client_id(), registered_by="operator", now=self._now())
+        self._database.atomically(lambda session: clients.add(session, client))
+        return client
+
+    def remove(self, client_id: str) -> int:
+        """Delete a client and end its grants; how many. Raises ClientUnknown."""
+        if self.find(client_id) is None:
+            raise ClientUnknown(ClientUnknown.__doc__)
+        ended = self._grants.revoke_all(because="ended: client removed", client_id=client_id)
+        self._database.atomically(lambda session: clients.remove(session, client_id))
+        return ended
+
+    def ensure_builtin(self) -> str:
+        """The id of the client under which the command line's own tokens are listed."""
+        builtin = Client(
+            id=BUILTIN,
+            name="bankdata token",
+            redirect_uris=(),
+            metadata={},
+            registered_by="builtin",
+            address_hash=None,
+            network_hash=None,
+            created_at=self._now(),
+            used_at=self._now(),
+        )
+
+        def work(session: Session) -> None:
+            if clients.find(session, BUILTIN) is None:
+                clients.add(session, builtin)
+
+        self._database.atomically(work)
+        return BUILTIN
+
+    def _registered(self, document: object, address: str, bearer: str | None) -> Client:
+        if self._policy.registration == "off":
+            raise RegistrationClosed()
+        if self._policy.registration == "token" and not is_same(bearer or "", self.initial_token()):
+            raise RegistrationTokenWrong(headers={"WWW-Authenticate": 'Bearer error="invalid_token"'})
+        metadata = read_registration(document)
+        now = self._now()
+        client = new_client(
+            metadata,
+            client_id=new_client_id(),
+            registered_by="self",
+            address_hash=derived(self._addresses_key, address),
+            network_hash=derived(self._addresses_key, _network(address)),
+            now=now,
+        )
+
+        def work(session: Session) -> None:
+            self._refuse_floods(session, client, now)
+            clients.add(session, client)
+
+        with self._registering:
+            self._database.atomically(work)
+        return client
+
+    def _refuse_floods(self, session: Session, client: Client, now: datetime) -> None:
+        limit = self._policy.registrations_allowed
+        if limit is not None:
+            allowed, window = limit
+            since = now - window
+            _refuse_beyond(allowed, clients.unused_of_address(session, client.address_hash, since=since), window, now)
+            of_network = clients.unused_of_network(session, client.network_hash, since=since)
+            _refuse_beyond(allowed * NETWORK_SHARE, of_network, window, now)
+        is_full = clients.count_self_registered(session) >= SELF_REGISTERED_MAX
+        if is_full and not clients.remove_oldest_unused(session):
+            raise TemporarilyUnavailable(3600, "Too many clients are registered here. Try again later.")
 
 
-def _redirect_uris(document: Mapping[str, Any]) -> tuple[str, ...]:
-    # "Clients using flows with redirection MUST register their redirection URI values." RFC 7591 section 2
-    uris = document.get("redirect_uris")
-    if not isinstance(uris, list) or not uris or not all(isinstance(uri, str) for uri in uris):
-        raise InvalidRedirectUri("redirect_uris must be a list with at least one URI.")
-    if len(uris) > REDIRECT_URIS_MAX:
-        raise InvalidRedirectUri(f"redirect_uris must not have more than {REDIRECT_URIS_MAX} entries.")
-    for uri in uris:
-        reason = redirects.fault(uri)
-        if reason:
-            raise InvalidRedirectUri(reason)
-    return tuple(uris)
+def _refuse_beyond(allowed: int, unused: list[datetime], window: timedelta, now: datetime) -> None:
+    if len(unused) >= allowed:
+        free_at = unused[len(unused) - allowed] + window
+        wait = max(1, int((free_at - now).total_seconds()) + 1)
+        raise TemporarilyUnavailable(wait, "Too many clients were registered from this address. Try again later.")
 
 
-def _refuse_other_kinds(document: Mapping[str, Any]) -> None:
-    """Refuse what this server cannot be for a client; "the authorization server MAY replace any of the client's
-    requested metadata values" (RFC 7591 section 3.2.1) where something usable remains."""
-    _supported(document, "grant_types", needed="authorization_code")
-    _supported(document, "response_types", needed="code")
-    if document.get("token_endpoint_auth_method", "none") not in ("none", None):
-        raise InvalidClientMetadata("token_endpoint_auth_method must be none: clients are public and use PKCE.")
-    if not isinstance(document.get("scope", ""), str | None):
-        raise InvalidClientMetadata("scope must be a text.")
-
-
-def _supported(document: Mapping[str, Any], member: str, *, needed: str) -> None:
-    values = document.get(member)
-    if values is None:
-        return
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise InvalidClientMetadata(f"{member} must be a list of texts.")
-    if values and needed not in values:
-        raise InvalidClientMetadata(f"{member} must contain {needed}.")
-
-
-def _optional(document: Mapping[str, Any]) -> dict[str, str]:
-    kept: dict[str, str] = {}
-    for member in URI_MEMBERS:
-        value = document.get(member)
-        if value is not None:
-            kept[member] = _web_address(member, value)
-    for member in TEXT_MEMBERS:
-        value = document.get(member)
-        if value is not None:
-            kept[member] = _text(member, value)
-    kind = document.get("application_type")
-    if kind is not None:
-        if kind not in ("web", "native"):
-            raise InvalidClientMetadata("application_type must be web or native.")
-        kept["application_type"] = kind
-    return kept
-
-
-def _text(member: str, value: object) -> str:
-    """A text that a person can be shown: bounded, without controls and without marks that reorder the line."""
-    if not isinstance(value, str):
-        raise InvalidClientMetadata(f"{member} must be a text.")
-    if len(value) > NAME_LENGTH_MAX:
-        raise InvalidClientMetadata(f"{member} must not be longer than {NAME_LENGTH_MAX} characters.")
-    if any(
-        unicodedata.category(letter) in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
-        for letter in value
-        if letter not in _JOINERS
-    ):
-        raise InvalidClientMetadata(f"{member} must not have control characters.")
-    return value
-
-
-def _web_address(member: str, value: object) -> str:
-    """A link to a web page. It is echoed and never fetched (issue 3, item 8)."""
-    if not isinstance(value, str) or len(value) > redirects.LENGTH_MAX:
-        raise InvalidClientMetadata(f"{member} must be a web address.")
+def _network(address: str) -> str:
+    """The network that an address stands in: of IPv6 its /48; an IPv4 address stands for itself."""
     try:
-        parts = urlsplit(value)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.username is None
+        network = ip_network(address)
     except ValueError:
-        usable = False
-    if not usable or any(ord(letter) <= 32 or letter in "\\<>\"'`" or ord(letter) >= 127 for letter in value):
-        raise InvalidClientMetadata(f"{member} must be a web address.")
-    return value
+        return address  # the key of a client without an address, such as one on a Unix socket
+    if isinstance(network, IPv6Network) and network.prefixlen > NETWORK_PREFIX_BITS:
+        return str(network.supernet(new_prefix=NETWORK_PREFIX_BITS))
+    return str(network)
 
 
-def registration_answer(client: Client) -> dict[str, Any]:
-    """All registered metadata (RFC 7591 section 3.2.1); a public client gets no secret.
-
-    Every client is registered for all scopes: the scope of a registration is no ceiling, or step-up would be
-    impossible for clients that register with the scope of their first challenge (oauth.md 2.4).
-    """
-    return {
-        "client_id": client.id,
-        "client_id_issued_at": int(client.created_at.timestamp()),
-        "client_name": client.name,
-        "redirect_uris": list(client.redirect_uris),
-        "grant_types": list(GRANT_TYPES),
-        "response_types": list(RESPONSE_TYPES),
-        "token_endpoint_auth_method": "none",
-        "scope": scope_text(SCOPES),
-        **client.metadata,
-    }
-
-
-def checked_client(*, name: str, redirect_uris: tuple[str, ...]) -> ClientMetadata:
-    """The same rules for a client that the operator adds on the command line."""
-    if not name.strip():
-        raise InvalidRequest("The client needs a name.")
-    return ClientMetadata(
-        name=_name({"client_name": name}),
-        redirect_uris=_redirect_uris({"redirect_uris": list(redirect_uris)}),
-        optional={},
-    )
-
-
-def new_client(
-    metadata: ClientMetadata, *, client_id: str, registered_by: RegisteredBy, address_hash: str | None, now: datetime
-) -> Client:
-    """The row to be stored."""
-    return Client(
-        id=client_id,
-        name=metadata.name,
-        redirect_uris=metadata.redirect_uris,
-        metadata=dict(metadata.optional),
-        registered_by=registered_by,
-        address_hash=address_hash,
-        created_at=now,
-        used_at=None,
-    )
+def is_storable(text: str) -> bool:
+    """Whether a text from outside can name anything in the store (PostgreSQL's TEXT has no NUL)."""
+    return 0 < len(text) <= 200 and "\0" not in text

@@ -31,6 +31,11 @@ class InvalidGrant(OAuthError):
 
     code = "invalid_grant"
 
+    def __init__(self, *, reason: str = "") -> None:
+        """`reason` is for the log only: unknown, expired, foreign and reused look the same to the caller."""
+        super().__init__()
+        self.reason = reason
+
 
 class UnsupportedGrantType(OAuthError):
     """grant_type must be authorization_code or refresh_token."""
@@ -88,7 +93,7 @@ class RegistrationTokenWrong(OAuthError):
     status = 401
 
 
-class TooManyRequests(OAuthError):
+class TemporarilyUnavailable(OAuthError):
     """Too many requests. Try again later."""
 
     code = "temporarily_unavailable"
@@ -97,12 +102,6 @@ class TooManyRequests(OAuthError):
     def __init__(self, retry_after: int, description: str | None = None) -> None:
         super().__init__(description, headers={"Retry-After": str(retry_after)})
         self.retry_after = retry_after
-
-
-class UnsupportedMediaType(OAuthError):
-    """The body must have the documented content type."""
-
-    status = 415
 
 
 class InvalidToken(Exception):

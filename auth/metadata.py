@@ -3,17 +3,17 @@
 from typing import Any
 from urllib.parse import urlsplit
 
+from auth.policy import Policy
 from auth.scopes import SCOPES
-from auth.settings import AuthSettings
 
 SERVER_PATH = "/.well-known/oauth-authorization-server"
 RESOURCE_PATH = "/.well-known/oauth-protected-resource"
 RESOURCE_NAME = "Banking Data Service"
 
 
-def server_metadata(settings: AuthSettings) -> dict[str, Any]:
+def server_metadata(policy: Policy) -> dict[str, Any]:
     """What a client needs to know of the authorization server; every address named here exists."""
-    issuer = settings.issuer
+    issuer = policy.issuer
     document: dict[str, Any] = {
         "issuer": issuer,
         "authorization_endpoint": f"{issuer}/oauth/authorize",
@@ -29,34 +29,34 @@ def server_metadata(settings: AuthSettings) -> dict[str, Any]:
         "revocation_endpoint_auth_methods_supported": ["none"],
         "code_challenge_methods_supported": ["S256"],
         "authorization_response_iss_parameter_supported": True,
-        "service_documentation": f"{settings.public_url}/docs",
-        "protected_resources": [settings.resource],
+        "service_documentation": f"{policy.public_url}/docs",
+        "protected_resources": [policy.resource],
     }
-    if settings.registration == "off":
+    if policy.registration == "off":
         del document["registration_endpoint"]
     return document
 
 
-def resource_metadata(settings: AuthSettings) -> dict[str, Any]:
+def resource_metadata(policy: Policy) -> dict[str, Any]:
     """What a client needs to know of the data interface; `resource` is exactly its base address."""
     return {
-        "resource": settings.resource,
-        "authorization_servers": [settings.issuer],
+        "resource": policy.resource,
+        "authorization_servers": [policy.issuer],
         "scopes_supported": list(SCOPES),
         "bearer_methods_supported": ["header"],
         "resource_name": RESOURCE_NAME,
-        "resource_documentation": f"{settings.public_url}/docs",
+        "resource_documentation": f"{policy.public_url}/docs",
     }
 
 
-def server_metadata_paths(settings: AuthSettings) -> tuple[str, ...]:
+def server_metadata_paths(policy: Policy) -> tuple[str, ...]:
     """The origin's root (interface 5.3), and "between the host component and the path component" of an issuer with a
     path (RFC 8414 section 3)."""
-    inserted = SERVER_PATH + urlsplit(settings.issuer).path
+    inserted = SERVER_PATH + urlsplit(policy.issuer).path
     return tuple(dict.fromkeys((SERVER_PATH, inserted)))
 
 
-def resource_metadata_paths(settings: AuthSettings) -> tuple[str, ...]:
+def resource_metadata_paths(policy: Policy) -> tuple[str, ...]:
     """The origin's root (interface 5.3) and the path-inserted address (RFC 9728 section 3.1)."""
-    inserted = RESOURCE_PATH + urlsplit(settings.resource).path
+    inserted = RESOURCE_PATH + urlsplit(policy.resource).path
     return tuple(dict.fromkeys((RESOURCE_PATH, inserted)))

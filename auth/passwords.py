@@ -1,20 +1,23 @@
 """Passwords: argon2id, a bounded number at a time, and the rules for new ones (oauth.md 3.3)."""
 
 import threading
-from typing import Literal
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Literal, TypeVar
 
 from argon2 import PasswordHasher
-from argon2.exceptions import InvalidHashError, VerificationError, VerifyMismatchError
+from argon2.exceptions import InvalidHashError, VerificationError
 
 from auth.common_passwords import is_common
 
 LENGTH_MIN = 12
 BYTES_MAX = 1024  # longer ones are refused, never cut
 MEMORY_KIB, TIME_COST, LANES = 19 * 1024, 2, 1  # OWASP's first choice; 64 MiB and 4 lanes cost six times as long
-AT_ONCE = 2  # 19 MiB each: sign-ins must not be able to take the machine
+AT_ONCE = 2  # threads; 19 MiB each: sign-ins must not be able to take the machine
 WAITING_MAX = 18  # a second of sign-ins; more would hold the threads (40) that the data interface needs too
 WAIT_SECONDS = 10.0
 
+T = TypeVar("T")
 Weakness = Literal["short", "long", "common", "name"]
 
 
@@ -27,47 +30,40 @@ class Passwords:
 
     def __init__(self, *, memory_kib: int = MEMORY_KIB, time_cost: int = TIME_COST, lanes: int = LANES) -> None:
         self._hasher = PasswordHasher(time_cost=time_cost, memory_cost=memory_kib, parallelism=lanes)
-        self._slots = _Slots()
+        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="passwords")
+        self._places = threading.BoundedSemaphore(AT_ONCE + WAITING_MAX)
         self._dummy = self._hasher.hash("nobody has this password")
 
     def hash(self, password: str) -> str:
         """The text to store; raises Busy."""
-        with self._slots:
-            return self._hasher.hash(password)
+        return self._in_turn(lambda: self._hasher.hash(password))
 
     def is_right(self, password: str, stored: str | None) -> bool:
         """Whether the password fits; takes the same time when there is nothing to compare with. Raises Busy."""
-        if not is_usable(password):
-            return False
-        with self._slots:
+
+        def verify() -> bool:
             try:
-                self._hasher.verify(stored or self._dummy, password)
-            except (VerifyMismatchError, VerificationError, InvalidHashError):
+                return self._hasher.verify(stored or self._dummy, password)
+            except (VerificationError, InvalidHashError):
                 return False
-        return stored is not None
+
+        return is_usable(password) and self._in_turn(verify) and stored is not None
 
     def is_outdated(self, stored: str) -> bool:
         """Whether the hash was made with other parameters and should be made again at the next sign-in."""
         return self._hasher.check_needs_rehash(stored)
 
-
-class _Slots:
-    """The few places for hashing and the short queue before them; raises Busy when both are taken."""
-
-    def __init__(self) -> None:
-        self.places = threading.BoundedSemaphore(AT_ONCE)
-        self.queue = threading.BoundedSemaphore(AT_ONCE + WAITING_MAX)
-
-    def __enter__(self) -> None:
-        if not self.queue.acquire(blocking=False):
+    def _in_turn(self, work: Callable[[], T]) -> T:
+        """The result of `work` from one of the two threads: each keeps the memory of its last hash, and forty would
+        keep forty times as much. Raises Busy when the queue is full or does not move."""
+        if not self._places.acquire(blocking=False):
             raise Busy(Busy.__doc__)
-        if not self.places.acquire(timeout=WAIT_SECONDS):
-            self.queue.release()
+        future = self._threads.submit(work)
+        future.add_done_callback(lambda _: self._places.release())
+        wait([future], timeout=WAIT_SECONDS)
+        if future.cancel():
             raise Busy(Busy.__doc__)
-
-    def __exit__(self, *_: object) -> None:
-        self.places.release()
-        self.queue.release()
+        return future.result()
 
 
 def is_usable(password: str) -> bool:

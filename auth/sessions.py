@@ -2,8 +2,9 @@
 
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
+from auth.instants import Now
 from auth.secret_text import derived, is_same, new_secret, stored_hash
 from storage.database import Conflict, Database, Session
 from storage.oauth import browsers, pending
@@ -13,6 +14,7 @@ IDLE = timedelta(hours=12)
 LIFETIME = timedelta(days=7)
 SEEN_EVERY = timedelta(minutes=5)  # the store is not written for every page
 KNOWN_BROWSER_LIFETIME = timedelta(days=180)
+NOBODYS_MAX = 10_000  # sessions before sign-in, in all: whoever sends no cookie gets a new one each time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +29,14 @@ class Browser:
 class Sessions:
     """Starts, finds, renews and ends sessions, and makes the form tokens that only a session's own pages carry."""
 
-    def __init__(self, database: Database, key: bytes) -> None:
+    def __init__(self, database: Database, key: bytes, now: Now) -> None:
         self._database = database
         self._key = key
+        self._now = now
 
-    def find(self, secret: str | None, *, now: datetime) -> Browser | None:
+    def find(self, secret: str | None) -> Browser | None:
         """The live session of a cookie."""
+        now = self._now()
         if not secret or len(secret) > 100:
             return None
         row = browsers.find(self._database, stored_hash(secret))
@@ -43,24 +47,30 @@ class Sessions:
                 self._database.atomically(lambda session: browsers.see(session, row.id_hash, now=now))
         return Browser(secret=secret, id_hash=row.id_hash, user_id=row.user_id)
 
-    def start(self, *, now: datetime) -> Browser:
+    def start(self) -> Browser:
         """A session before sign-in: it holds the authorization request and makes the sign-in form safe."""
-        return self._database.atomically(lambda session: self._add(session, None, now))
 
-    def sign_in(self, before: Browser | None, user_id: str, *, now: datetime) -> Browser:
+        def work(session: Session) -> Browser:
+            browser = self._add(session, None)
+            browsers.remove_oldest_nobodys(session, but=NOBODYS_MAX)
+            return browser
+
+        return self._database.atomically(work)
+
+    def sign_in(self, before: Browser | None, user_id: str) -> Browser:
         """A new session id (against fixation); the open requests of the old one come along."""
-        return self._database.atomically(lambda session: self._replaced(session, before, user_id, now))
+        return self._database.atomically(lambda session: self._replaced(session, before, user_id))
 
-    def sign_out_for_another(self, browser: Browser, *, now: datetime) -> Browser:
+    def sign_out_for_another(self, browser: Browser) -> Browser:
         """A session of nobody that keeps the open requests, so that another person can answer them."""
-        return self._database.atomically(lambda session: self._replaced(session, browser, None, now))
+        return self._database.atomically(lambda session: self._replaced(session, browser, None))
 
     def end(self, browser: Browser) -> None:
         """Sign out."""
         self._database.atomically(lambda session: browsers.remove(session, browser.id_hash))
 
-    def end_others(self, user_id: str, *, but: Browser | None) -> None:
-        """Sign a user out of all other browsers."""
+    def end_all(self, user_id: str, *, but: Browser | None = None) -> None:
+        """Sign a user out of all browsers, or of all others."""
         kept = but.id_hash if but else ""
         self._database.atomically(lambda session: browsers.remove_all(session, user_id, but=kept))
 
@@ -72,13 +82,13 @@ class Sessions:
         """Whether a form was made for this session and this purpose."""
         return is_same(self.form_token(browser, purpose), token)
 
-    def known_browser(self, user_id: str, *, now: datetime) -> str:
+    def known_browser(self, user_id: str) -> str:
         """A cookie that says: this browser has signed this user in before. It opens nothing; it only keeps the door
         from being blocked by strangers' guesses (oauth.md 3.4)."""
-        nonce, day = new_secret()[:16], int(now.timestamp()) // 86400
+        nonce, day = new_secret()[:16], self._today()
         return f"{nonce}.{day}.{derived(self._key, f'known:{user_id}:{nonce}.{day}')}"
 
-    def knows(self, cookie: str | None, user_id: str | None, *, now: datetime) -> str | None:
+    def knows(self, cookie: str | None, user_id: str | None) -> str | None:
         """The cookie's own name for throttling, if it was made for this user and is not too old."""
         parts = (cookie or "").split(".")
         if user_id is None or len(parts) != 3 or len(cookie or "") > 200 or not parts[1].isascii():
@@ -86,17 +96,20 @@ class Sessions:
         nonce, day, seal = parts
         if not is_same(seal, derived(self._key, f"known:{user_id}:{nonce}.{day}")):
             return None
-        return nonce if int(now.timestamp()) // 86400 - int(day) < KNOWN_BROWSER_LIFETIME.days else None
+        return nonce if self._today() - int(day) < KNOWN_BROWSER_LIFETIME.days else None
 
-    def _replaced(self, session: Session, before: Browser | None, user_id: str | None, now: datetime) -> Browser:
-        browser = self._add(session, user_id, now)
+    def _today(self) -> int:
+        return int(self._now().timestamp()) // 86400
+
+    def _replaced(self, session: Session, before: Browser | None, user_id: str | None) -> Browser:
+        browser = self._add(session, user_id)
         if before is not None:
             pending.move(session, from_session=before.id_hash, to_session=browser.id_hash)
             browsers.remove(session, before.id_hash)
         return browser
 
-    def _add(self, session: Session, user_id: str | None, now: datetime) -> Browser:
-        secret = new_secret()
+    def _add(self, session: Session, user_id: str | None) -> Browser:
+        now, secret = self._now(), new_secret()
         browser = Browser(secret=secret, id_hash=stored_hash(secret), user_id=user_id)
         browsers.add(session, BrowserSession(id_hash=browser.id_hash, user_id=user_id, created_at=now, seen_at=now))
         return browser

@@ -1,10 +1,10 @@
 """Guessing passwords gets slow: per account, per network address, and apart from both for known browsers."""
 
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from auth.passwords import Busy
 from auth.secret_text import derived
 from storage.database import Conflict, Database, Session
 from storage.oauth import throttles
@@ -17,55 +17,76 @@ WAIT_MAX = timedelta(minutes=15)  # never permanent (oauth.md 3.4)
 FORGOTTEN_AFTER = timedelta(hours=1)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reserved:
+    """One attempt that is counted as failed until it has succeeded."""
+
+    account: str
+    counted: tuple[str, ...]  # where: account and address, or the known browser; the person's own comes first
+
+
 class Throttles:
-    """Counts failed sign-ins by keyed hash, so that the store names neither accounts nor addresses."""
+    """Counts failed sign-ins by keyed hash, so that the store names neither accounts nor addresses.
+
+    A failure is counted before the password is checked: of forty guesses at once only as many as are free get a check.
+    """
 
     def __init__(self, database: Database, key: bytes) -> None:
         self._database = database
         self._key = key
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # spares this process the conflicts; between processes the store decides
 
-    def wait(self, *, name: str, address: str, browser: str | None, now: datetime) -> timedelta:
-        """How long this caller has to wait; a browser that knows the account is not stopped by others' guessing."""
-        waits = [self._remaining(subject, now) for subject, _ in self._subjects(name, address, browser)]
-        return max(waits)
+    def reserve(self, *, name: str, address: str, browser: str | None, now: datetime) -> Reserved | timedelta:
+        """The right to one attempt, or how long to wait for it; raises Busy when others count all the time.
 
-    def failed(self, *, name: str, address: str, browser: str | None, now: datetime) -> None:
-        """One more failure: beyond the free ones the wait doubles each time."""
-        for subject, free in self._subjects(name, address, browser):
-            with self._lock, suppress(Conflict):  # another process counts this moment: one failure of many is lost
-                self._database.atomically(_counted(subject, free, now))
-
-    def succeeded(self, *, name: str, browser: str | None) -> None:
-        """The right password: the account starts anew, the address does not."""
-        subjects = [self._subject("account", name.casefold())]
+        A browser that knows the account is not stopped by others' guessing.
+        """
+        account = self._subject("account", name.casefold())
         if browser:
-            subjects.append(self._subject("browser", browser))
-        with self._lock, suppress(Conflict):
-            self._database.atomically(lambda session: throttles.clear(session, subjects))
+            subjects = {self._subject("browser", browser): ACCOUNT_FAILURES}
+        else:
+            subjects = {account: ACCOUNT_FAILURES, self._subject("address", address): ADDRESS_FAILURES}
 
-    def _subjects(self, name: str, address: str, browser: str | None) -> list[tuple[str, int]]:
-        if browser:
-            return [(self._subject("browser", browser), ACCOUNT_FAILURES)]
-        return [
-            (self._subject("account", name.casefold()), ACCOUNT_FAILURES),
-            (self._subject("address", address), ADDRESS_FAILURES),
-        ]
+        def work(session: Session) -> timedelta:
+            known = {subject: throttles.find(session, subject) for subject in subjects}
+            wait = max(each.blocked_until - now if each else timedelta() for each in known.values())
+            if wait <= timedelta():
+                for subject, free in subjects.items():
+                    throttles.replace(session, subject, known[subject], _one_more(known[subject], free, now))
+            return wait
+
+        try:
+            with self._lock:
+                wait = self._database.atomically(work)
+        except Conflict as error:
+            raise Busy(Busy.__doc__) from error
+        return wait if wait > timedelta() else Reserved(account=account, counted=tuple(subjects))
+
+    def succeeded(self, reserved: Reserved, *, now: datetime) -> None:
+        """The right password: account and browser start anew, the address only gets this one attempt back."""
+        self._take_back(reserved, {reserved.account, reserved.counted[0]}, now)
+
+    def withdraw(self, reserved: Reserved, *, now: datetime) -> None:
+        """The password was not checked after all."""
+        self._take_back(reserved, set(), now)
+
+    def _take_back(self, reserved: Reserved, cleared: set[str], now: datetime) -> None:
+        def work(session: Session) -> None:
+            throttles.clear(session, sorted(cleared))
+            for subject in reserved.counted:
+                if subject not in cleared:
+                    throttles.take_back(session, subject, now=now)
+
+        with self._lock:
+            self._database.atomically(work)
 
     def _subject(self, kind: str, value: str) -> str:
         return derived(self._key, f"{kind}:{value}")
 
-    def _remaining(self, subject: str, now: datetime) -> timedelta:
-        known = throttles.find(self._database, subject)
-        return max(known.blocked_until - now, timedelta()) if known else timedelta()
 
-
-def _counted(subject: str, free: int, now: datetime) -> Callable[[Session], None]:
-    def work(session: Session) -> None:
-        known = throttles.find(session, subject)
-        is_fresh = known is None or now - known.updated_at > FORGOTTEN_AFTER
-        failures = 1 if known is None or is_fresh else known.failures + 1
-        wait = min(FIRST_WAIT * 2 ** min(failures - free, 10), WAIT_MAX) if failures >= free else timedelta()
-        throttles.keep(session, subject, Throttle(failures=failures, blocked_until=now + wait, updated_at=now))
-
-    return work
+def _one_more(known: Throttle | None, free: int, now: datetime) -> Throttle:
+    """One more failure: beyond the free ones the wait doubles each time."""
+    is_fresh = known is None or now - known.updated_at > FORGOTTEN_AFTER
+    failures = 1 if known is None or is_fresh else known.failures + 1
+    wait = min(FIRST_WAIT * 2 ** min(failures - free, 10), WAIT_MAX) if failures >= free else timedelta()
+    return Throttle(failures=failures, blocked_until=now + wait, updated_at=now)

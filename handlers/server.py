@@ -18,7 +18,7 @@ from handlers.http.app import CONTRACT_FILE, create_app
 from handlers.http.listener import CannotListen
 from handlers.http.protocol import Connection
 from handlers.http.rate_limit import CountsUnusable, Limiter, Rate
-from handlers.oauth.endpoints import BUDGET, oauth_api, oauth_routes, oauth_shared_paths
+from handlers.oauth.endpoints import BUDGET, bearer_check, oauth_api, oauth_routes, oauth_shared_paths
 from handlers.operations import operations
 from handlers.services import Services
 
@@ -54,7 +54,7 @@ def application(
     return create_app(
         contract=CONTRACT_FILE.read_bytes(),
         operations=operations(services),
-        authenticate=services.authorization.principal,
+        authenticate=bearer_check(services.authorization),
         public_url=settings.public_url,
         billing_url=settings.billing_url,
         limiter=limiter,

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import polars as pl
 
+from auth.policy import Policy
 from auth.server import AuthorizationServer
-from auth.settings import AuthSettings
 from connectors.bank_csv.profiles import Profile, load_profiles
 from connectors.connector import Connector
 from connectors.reference.bank_names import with_bank_names
@@ -102,12 +102,13 @@ def _authorization(settings: Settings, database: Database, clock: Clock) -> Auth
     return AuthorizationServer(
         database,
         settings.data_dir,
-        AuthSettings(
+        Policy(
             public_url=settings.public_url,
             auth_url=settings.auth_url,
             registration=settings.registration,
             registration_limit=settings.registration_limit,
             refresh_reuse_seconds=int(settings.refresh_reuse_seconds.total_seconds()),
+            shows_addresses=settings.log_addresses,
         ),
         clock.now_in_utc,
     )

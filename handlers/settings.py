@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from auth.settings import Registration
+from auth.policy import Registration
 
 PREFIX = "BANKDATA_"
 T = TypeVar("T")
@@ -76,6 +76,12 @@ def _one_of(*words: str) -> Callable[[str], str]:
         return text
 
     return parse
+
+
+def _on_or_off(text: str) -> bool:
+    if text not in ("on", "off"):
+        raise ValueError("on or off")
+    return text == "on"
 
 
 def _currency(text: str) -> str:
@@ -147,6 +153,9 @@ class Settings:
         "where `bankdata rates update` fetches reference rates",
     )
     log_level: str = _setting("info", _one_of("debug", "info", "warning", "error"), "how much is logged")
+    log_addresses: bool = _setting(
+        False, _on_or_off, "on: sign-ins are logged with network addresses as they are, for fail2ban; default off"
+    )
 
     @property
     def store_path(self) -> Path:

@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 
+from auth.clients import ClientUnknown
 from auth.errors import OAuthError
 from auth.scopes import SCOPES
-from auth.server import ClientUnknown
 from handlers.commands.control import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.services import Services
@@ -26,14 +26,14 @@ def print_token(services: Services, report: Report, *, user: str, scope: str, se
 
 def list_clients(services: Services, report: Report) -> None:
     """The OAuth clients that are registered."""
-    for client in services.authorization.clients():
+    for client in services.authorization.clients.all():
         report.line(f"{client.id}\t{client.name}\t{client.registered_by}\t{' '.join(client.redirect_uris)}")
 
 
 def add_client(services: Services, report: Report, *, name: str, redirect_uris: list[str]) -> None:
     """A client that the operator vouches for; its id."""
     try:
-        report.line(services.authorization.add_client(name, tuple(redirect_uris)).id)
+        report.line(services.authorization.clients.add(name, tuple(redirect_uris)).id)
     except OAuthError as error:
         raise CommandError(error.description) from error
 
@@ -41,7 +41,7 @@ def add_client(services: Services, report: Report, *, name: str, redirect_uris: 
 def remove_client(services: Services, report: Report, *, client_id: str) -> None:
     """Delete a client and end its grants."""
     try:
-        ended = services.authorization.remove_client(client_id)
+        ended = services.authorization.clients.remove(client_id)
     except ClientUnknown as error:
         raise CommandError("There is no client of this id. `bankdata clients list` shows them.") from error
     report.note(f"Removed the client and ended {counted(ended, 'grant')}.")
@@ -50,13 +50,13 @@ def remove_client(services: Services, report: Report, *, client_id: str) -> None
 def list_grants(services: Services, report: Report, *, user: str | None) -> None:
     """Which apps are connected to whom."""
     wanted = users.named(services.database, user).id if user else None
-    for each in services.authorization.connections(wanted):
+    for each in services.authorization.grants.connected(wanted):
         report.line(f"{each.grant.id}\t{each.user_name}\t{each.client_name}\t{each.grant.scope}")
 
 
 def revoke_grant(services: Services, report: Report, *, grant_id: str) -> None:
     """End a grant: its tokens stop working at once."""
-    if not services.authorization.revoke_grant(grant_id):
+    if not services.authorization.grants.revoke(grant_id, because="revoked by the operator"):
         raise CommandError("There is no live grant of this id. `bankdata grants list` shows them.")
     report.note("Revoked.")
 
@@ -68,4 +68,4 @@ def rotate_keys(services: Services, report: Report) -> None:
 
 def print_registration_token(services: Services, report: Report) -> None:
     """The initial access token that BANKDATA_REGISTRATION=token asks for."""
-    report.line(services.authorization.registration_token())
+    report.line(services.authorization.clients.initial_token())

@@ -60,7 +60,7 @@ def change_password(services: Services, report: Report, *, name: str, password: 
     """Another password; signs the user's browsers out."""
     user = users.named(services.database, name)
     users.set_password_hash(services.database, user.id, _password_hash(services, password, user_name=user.name))
-    services.authorization.password_was_set(user.id)
+    services.authorization.sessions.end_all(user.id)
     report.note(f"Changed the password of {user.name}.")
     if is_generated:
         report.line(password)
@@ -70,7 +70,7 @@ def set_subscription(services: Services, report: Report, *, name: str, active: b
     """Whether the data endpoints answer or send the user to the billing page."""
     user = users.named(services.database, name)
     users.set_subscription(services.database, user.id, active=active)
-    services.authorization.user_changed()
+    services.authorization.access.forget()
     report.note(f"{user.name} has {'an active' if active else 'no'} subscription now.")
 
 

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
 from connexion.operations import AbstractOperation
@@ -16,7 +16,7 @@ from handlers.http.routing import Make
 
 logger = logging.getLogger("bankdata.guard")
 
-Authenticate = Callable[[str], Principal]
+Authenticate = Callable[[str], Awaitable[Principal]]
 """The principal of an access token, asked for every request; raises InvalidToken."""
 
 # "credentials = "Bearer" 1*SP b64token" RFC 6750 section 2.1
@@ -42,7 +42,7 @@ def guard(authenticate: Authenticate, *, public_url: str, billing_url: str) -> M
             if credentials is None:
                 raise Unauthorized(headers=unasked if _lacks_credentials(sent) else refused)
             try:
-                caller = authenticate(credentials[1].decode("ascii"))
+                caller = await authenticate(credentials[1].decode("ascii"))
             except InvalidToken as error:
                 logger.info("token refused: %s", error)
                 raise Unauthorized(headers=refused) from None

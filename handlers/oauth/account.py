@@ -38,7 +38,7 @@ def account_routes(site: Site) -> list[BaseRoute]:
 
 def account_page(site: Site, visit: Visit) -> Response:
     """What is connected, and the forms."""
-    user = site.server.user_of(visit.browser)
+    user = site.server.sign_in.user_of(visit.browser)
     if user is None:
         return site.redirect(site.address("/oauth/login"))
     assert visit.browser is not None
@@ -49,7 +49,9 @@ def account_page(site: Site, visit: Visit) -> Response:
 def revoke(site: Site, visit: Visit) -> Response:
     """End everything that one app was allowed, at once."""
     _browser, user = _signed_in(site, visit, "revoke")
-    site.server.disconnect(user.id, visit.form.get("client", ""))
+    client_id = visit.form.get("client", "")
+    if site.server.clients.find(client_id) is not None:
+        site.server.grants.revoke_all(because="revoked by the user", user_id=user.id, client_id=client_id)
     return site.redirect(site.address("/account?notice=revoked"))
 
 
@@ -59,7 +61,7 @@ def change_password(site: Site, visit: Visit) -> Response:
     new = visit.form.get("new_password", "")
     if new != visit.form.get("repeated_password", ""):
         return _account(site, visit, browser, user, error="different")
-    outcome = site.server.change_password(
+    outcome = site.server.sign_in.change_password(
         user, browser, current=visit.form.get("current_password", ""), new=new, address=visit.address
     )
     if isinstance(outcome, str):
@@ -79,9 +81,9 @@ def sign_out(site: Site, visit: Visit) -> Response:
     """End the session; from the consent page the waiting request stays for whoever signs in next."""
     browser, _user = _signed_in(site, visit, "sign out")
     secret = visit.form.get("request", "")
-    if secret and site.server.open_request(browser, secret):
+    if secret and site.server.consent.waiting(browser, secret):
         response = site.redirect(f"{site.address('/oauth/login')}?request={secret}")
-        site.remember(response, site.server.sessions.sign_out_for_another(browser, now=site.server.now()))
+        site.remember(response, site.server.sessions.sign_out_for_another(browser))
         return response
     site.server.sessions.end(browser)
     response = site.redirect(site.address("/oauth/login"))
@@ -92,7 +94,7 @@ def sign_out(site: Site, visit: Visit) -> Response:
 def connected_apps(server: AuthorizationServer, user_id: str) -> list[ConnectedApp]:
     """One entry per app, the most recently connected first."""
     apps: dict[str, ConnectedApp] = {}
-    for entry in server.connections(user_id):
+    for entry in server.grants.connected(user_id):
         grant = entry.grant
         last_used_at = entry.last_used_at or grant.created_at
         app = apps.setdefault(
@@ -108,7 +110,7 @@ def connected_apps(server: AuthorizationServer, user_id: str) -> list[ConnectedA
 
 def _signed_in(site: Site, visit: Visit, purpose: str) -> tuple[Browser, User]:
     browser = site.checked_browser(visit, purpose)
-    user = site.server.user_of(browser)
+    user = site.server.sign_in.user_of(browser)
     if user is None:
         raise Mistake("no_session")
     return browser, user

@@ -3,7 +3,6 @@
 import logging
 import re
 from collections.abc import Callable
-from functools import partial
 from importlib import resources
 from typing import Any
 
@@ -14,23 +13,19 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from auth import metadata
-from auth.authorization import is_own_resource
-from auth.clients import registration_answer
-from auth.errors import (
-    InvalidClient,
-    InvalidRequest,
-    InvalidTarget,
-    OAuthError,
-    TooManyRequests,
-    UnsupportedGrantType,
-)
-from auth.grants import TokenAnswer
+from auth.client_metadata import registration_answer
+from auth.errors import InvalidRequest, OAuthError, TemporarilyUnavailable
+from auth.principal import Principal
+from auth.refresh_tokens import TokenAnswer
 from auth.server import AuthorizationServer
+from auth.token_request import REVOCATION_CHECKS, TOKEN_CHECKS, Sent, checked
 from handlers.http.app import Api
 from handlers.http.errors import Refusal
+from handlers.http.guard import Authenticate
 from handlers.http.rate_limit import Limiter, Rate
 from handlers.http.request import Answer, Request
 from handlers.oauth.sign_in import page_routes
+from storage.oauth.clients import Client
 
 logger = logging.getLogger("bankdata.oauth")
 
@@ -44,7 +39,7 @@ def oauth_api(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | Non
     """The second description with its operations; its endpoints follow the path of `auth_url`."""
     operations = Operations(server, limiter, rate)
     return Api(
-        description=description(server.settings.served_path),
+        description=description(server.policy.served_path),
         operations={
             "registerClient": operations.register,
             "issueToken": operations.token,
@@ -60,10 +55,10 @@ def oauth_api(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | Non
 
 def oauth_routes(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | None = BUDGET) -> list[BaseRoute]:
     """The pages that people meet, and the discovery documents at addresses that depend on the settings."""
-    described = description(server.settings.served_path)["paths"]
+    described = description(server.policy.served_path)["paths"]
     documents: list[tuple[tuple[str, ...], Callable[[], object]]] = [
-        (metadata.server_metadata_paths(server.settings), server.server_metadata),
-        (metadata.resource_metadata_paths(server.settings), server.resource_metadata),
+        (metadata.server_metadata_paths(server.policy), server.server_metadata),
+        (metadata.resource_metadata_paths(server.policy), server.resource_metadata),
     ]
     routes: list[BaseRoute] = [
         Route(path, _document(content), methods=["GET"])
@@ -76,8 +71,18 @@ def oauth_routes(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | 
 
 def oauth_shared_paths(server: AuthorizationServer) -> tuple[str, ...]:
     """What scripts of other origins may call, never the pages (oauth.md 2.11; RFC 9700 section 2.6)."""
-    path = server.settings.served_path
+    path = server.policy.served_path
     return tuple(f"{path}/oauth/{name}" for name in ("token", "register", "revoke", "jwks.json"))
+
+
+def bearer_check(server: AuthorizationServer) -> Authenticate:
+    """Whom an access token speaks for: from memory on the event loop, and from the store in a worker thread."""
+
+    async def authenticate(token: str) -> Principal:
+        remembered = server.access.remembered(token)
+        return remembered if remembered is not None else await run_in_threadpool(server.access.principal, token)
+
+    return authenticate
 
 
 def description(path_before: str) -> dict[str, Any]:
@@ -102,9 +107,7 @@ class Operations:
         await self._count(request)
         scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
         bearer = credentials.strip() if scheme.lower() == "bearer" else None
-        client = await run_in_threadpool(
-            partial(self._server.register, body, address=request.client_address, bearer=bearer)
-        )
+        client = await run_in_threadpool(self._register, body, request.client_address, bearer)
         return Answer(body=registration_answer(client), status=201, headers=_NOT_STORED)
 
     async def token(self, request: Request, body: Fields) -> Answer:
@@ -144,71 +147,43 @@ class Operations:
         if self._rate is not None:
             quota = await self._limiter.take("oauth", self._rate, request.client_address)
             if not quota.is_granted:
-                raise TooManyRequests(quota.reset_seconds)
+                raise TemporarilyUnavailable(quota.reset_seconds)
+
+    def _register(self, document: object, address: str, bearer: str | None) -> Client:
+        self._server.expiry.sweep()
+        return self._server.clients.register(document, address=address, bearer=bearer)
 
     def _tokens(self, request: Request, body: Fields) -> TokenAnswer:
-        fields = _sent(request, body)
-        grant_type = _needed(fields, "grant_type")
-        if grant_type not in _GRANT_TYPES:
-            raise UnsupportedGrantType()
-        client_id = self._client_id(request, fields)
-        # "If the resource is invalid ... the authorization server SHOULD return invalid_target" RFC 8707 section 2.2
-        if not is_own_resource(tuple(filter(None, [fields.get("resource")])), self._server.settings.resource):
-            raise InvalidTarget()
-        if grant_type == "refresh_token":
-            return self._server.refresh(
-                _needed(fields, "refresh_token"), client_id=client_id, scope=fields.get("scope")
+        self._server.expiry.sweep()
+        fields = checked(self._sent(request, body), TOKEN_CHECKS)
+        if fields["grant_type"] == "refresh_token":
+            return self._server.refresh_tokens.refresh(
+                fields["refresh_token"], client_id=fields["client_id"], scope=fields.get("scope")
             )
-        return self._server.redeem(
-            _needed(fields, "code"),
-            client_id=client_id,
+        return self._server.codes.redeem(
+            fields["code"],
+            client_id=fields["client_id"],
             redirect_uri=fields.get("redirect_uri"),
             verifier=fields.get("code_verifier"),
         )
 
     def _revoke(self, request: Request, body: Fields) -> None:
-        fields = _sent(request, body)
-        token = _needed(fields, "token")
-        self._server.revoke_token(token, client_id=self._client_id(request, fields))
+        fields = checked(self._sent(request, body), REVOCATION_CHECKS)
+        self._server.grants.revoke_token(fields["token"], client_id=fields["client_id"])
 
-    def _client_id(self, request: Request, fields: Fields) -> str:
-        """The public client that calls; it has no credentials, so whoever sends some is not one of ours."""
-        scheme = request.headers.get("authorization", "").partition(" ")[0].lower()
-        if scheme:
-            # "If the client attempted to authenticate via the "Authorization" request header field, the authorization
-            # server MUST respond with an HTTP 401 status code and include the "WWW-Authenticate" response header
-            # field matching the authentication scheme used by the client." RFC 6749 section 5.2
-            challenge = scheme.capitalize() if scheme in ("basic", "bearer") else "Basic"
-            raise InvalidClient(
-                "Clients of this server are public: send client_id in the body and no credentials.",
-                headers={"WWW-Authenticate": f'{challenge} realm="oauth"'},
-            )
-        if "client_secret" in fields or "client_assertion" in fields:
-            raise InvalidClient("Clients of this server are public: send client_id alone.")
-        client_id = _needed(fields, "client_id")
-        if self._server.find_client(client_id) is None:
-            raise InvalidClient()
-        return client_id
+    def _sent(self, request: Request, body: Fields) -> Sent:
+        fields = {name: value for name, value in body.items() if value}
+        return Sent(
+            fields=fields,
+            has_query=bool(request.query),
+            authorization_scheme=request.headers.get("authorization", "").partition(" ")[0].lower(),
+            client=self._server.clients.find(fields.get("client_id", "")),
+            resource=self._server.policy.resource,
+        )
 
 
-_GRANT_TYPES = ("authorization_code", "refresh_token")
 _NOT_STORED = {"cache-control": "no-store", "pragma": "no-cache"}
 _CACHED = {"cache-control": f"public, max-age={DOCUMENT_SECONDS}"}
-
-
-def _sent(request: Request, body: Fields) -> Fields:
-    """The form's fields; "Parameters sent without a value MUST be treated as if they were omitted" and "The parameters
-    can only be transmitted in the request-body and MUST NOT be included in the request URI." RFC 6749 3.2 and 2.3.1"""
-    if request.query:
-        raise InvalidRequest("Parameters belong into the body.")
-    return {name: value for name, value in body.items() if value}
-
-
-def _needed(fields: Fields, name: str) -> str:
-    value = fields.get(name)
-    if value is None:
-        raise InvalidRequest(f"{name} is missing.")
-    return value
 
 
 def refused(error: Exception) -> Answer | None:

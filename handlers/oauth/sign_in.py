@@ -34,8 +34,8 @@ def authorize(site: Site, visit: Visit) -> Response:
     client_ids = visit.parameters.get("client_id", ("",))
     asked = Asked(
         parameters=visit.parameters,
-        client=site.server.find_client(client_ids[0]) if len(client_ids) == 1 else None,
-        resource=site.settings.resource,
+        client=site.server.clients.find(client_ids[0]) if len(client_ids) == 1 else None,
+        resource=site.policy.resource,
     )
     try:
         redirect_uri = authorization.trusted_redirect(asked)
@@ -45,8 +45,8 @@ def authorize(site: Site, visit: Visit) -> Response:
     fault = authorization.first_fault(asked)
     if fault is not None:
         return _sent_back_with(site, visit, asked.client, redirect_uri, fault, authorization.returned_state(asked))
-    browser = visit.browser or site.server.sessions.start(now=site.server.now())
-    secret = site.server.keep_request(
+    browser = visit.browser or site.server.sessions.start()
+    secret = site.server.consent.keep(
         browser,
         client=asked.client,
         redirect_uri=redirect_uri,
@@ -54,7 +54,7 @@ def authorize(site: Site, visit: Visit) -> Response:
         state=asked.get("state"),
         challenge=asked.get("code_challenge") or "",
     )
-    page = "/oauth/consent" if site.server.user_of(browser) else "/oauth/login"
+    page = "/oauth/consent" if site.server.sign_in.user_of(browser) else "/oauth/login"
     response = site.redirect(f"{site.address(page)}?request={secret}")
     if visit.browser is None:
         site.remember(response, browser)
@@ -68,7 +68,7 @@ def _sent_back_with(
     "the authorization server MUST ... authenticate the user first" before redirecting (RFC 9700 section 4.11.2)."""
     address = _error_redirect(site, redirect_uri, fault, state)
     is_bounce = redirects.is_web(redirect_uri) and client.registered_by == "self"
-    if is_bounce and site.server.user_of(visit.browser) is None:
+    if is_bounce and site.server.sign_in.user_of(visit.browser) is None:
         raise Mistake("bad_request", detail=f"{fault.code}: {fault.description}", back=address)
     return site.redirect(address)
 
@@ -76,16 +76,16 @@ def _sent_back_with(
 def _error_redirect(site: Site, redirect_uri: str, fault: OAuthError, state: Mapping[str, str]) -> str:
     # `iss` in errors too: "In authorization responses to the client, including error responses, an authorization
     # server supporting this specification MUST indicate its identity by including the iss parameter." RFC 9207 2
-    parameters = {"error": fault.code, "error_description": fault.description, **state, "iss": site.settings.issuer}
+    parameters = {"error": fault.code, "error_description": fault.description, **state, "iss": site.policy.issuer}
     return redirects.with_parameters(redirect_uri, parameters)
 
 
 def login_page(site: Site, visit: Visit) -> Response:
     """The sign-in form, for a waiting authorization request or for the account page."""
     secret = _request_secret(visit.parameters)
-    if site.server.user_of(visit.browser):
+    if site.server.sign_in.user_of(visit.browser):
         return site.redirect(_after_sign_in(site, secret))
-    browser = visit.browser or site.server.sessions.start(now=site.server.now())
+    browser = visit.browser or site.server.sessions.start()
     response = _login_form(site, visit, browser, secret)
     if visit.browser is None:
         site.remember(response, browser)
@@ -95,11 +95,16 @@ def login_page(site: Site, visit: Visit) -> Response:
 def sign_in(site: Site, visit: Visit) -> Response:
     """Name and password; the same text for an unknown user and a wrong password."""
     secret = visit.form.get("request", "")
-    if visit.browser and site.server.user_of(visit.browser) and site.server.open_request(visit.browser, secret):
+    if (
+        visit.browser
+        and site.server.sign_in.user_of(visit.browser)
+        and site.server.consent.waiting(visit.browser, secret)
+    ):
         return site.redirect(_after_sign_in(site, secret))  # signed in meanwhile in another tab: nothing to check
     browser = site.checked_browser(visit, "login")
+    site.server.expiry.sweep()
     name = visit.form.get("username", "").strip()
-    outcome = site.server.sign_in(
+    outcome = site.server.sign_in.attempt(
         name,
         visit.form.get("password", ""),
         before=browser,
@@ -124,7 +129,7 @@ def sign_in(site: Site, visit: Visit) -> Response:
 def _login_form(
     site: Site, visit: Visit, browser: Browser, secret: str, *, name: str = "", error: str = "", wait: int = 0
 ) -> Response:
-    opened = site.server.open_request(browser, secret) if secret else None
+    opened = site.server.consent.waiting(browser, secret) if secret else None
     if secret and opened is None:
         raise Mistake("request_over")
     return site.page(
@@ -147,7 +152,7 @@ def _after_sign_in(site: Site, secret: str) -> str:
 def consent_page(site: Site, visit: Visit) -> Response:
     """Which app asks, what for, and where it will send the person back to; always asked (ASVS 5.0 10.7.1)."""
     secret = _request_secret(visit.parameters)
-    user = site.server.user_of(visit.browser)
+    user = site.server.sign_in.user_of(visit.browser)
     if user is None:
         return site.redirect(f"{site.address('/oauth/login')}?request={secret}")
     assert visit.browser is not None
@@ -162,7 +167,7 @@ def consent_page(site: Site, visit: Visit) -> Response:
         destination=redirects.destination(request.redirect_uri),
         is_loopback=redirects.is_loopback(request.redirect_uri),
         is_app=not redirects.is_web(request.redirect_uri) and not redirects.is_loopback(request.redirect_uri),
-        days=site.settings.grant_lifetime.days,
+        days=site.policy.grant_lifetime.days,
         request=secret,
         form_token=site.server.sessions.form_token(visit.browser, f"consent {secret}"),
         sign_out_token=site.server.sessions.form_token(visit.browser, "sign out"),
@@ -176,9 +181,9 @@ def decide(site: Site, visit: Visit) -> Response:
     decision = visit.form.get("decision")
     if decision not in ("allow", "deny"):
         raise Mistake("bad_form")
-    if site.server.user_of(browser) is None:
+    if site.server.sign_in.user_of(browser) is None:
         raise Mistake("no_session")
-    decided = site.server.decide(browser, secret, is_allowed=decision == "allow")
+    decided = site.server.consent.decide(browser, secret, is_allowed=decision == "allow")
     if decided is None:
         raise Mistake("request_over")
     request, code = decided
@@ -186,12 +191,12 @@ def decide(site: Site, visit: Visit) -> Response:
     if code is None:
         return site.redirect(_error_redirect(site, request.redirect_uri, AccessDenied(), state))
     # "code", "state" RFC 6749 section 4.1.2; "iss" RFC 9207 section 2
-    parameters = {"code": code, **state, "iss": site.settings.issuer}
+    parameters = {"code": code, **state, "iss": site.policy.issuer}
     return site.redirect(redirects.with_parameters(request.redirect_uri, parameters))
 
 
 def _opened(site: Site, browser: Browser, secret: str) -> tuple[PendingRequest, Client]:
-    opened = site.server.open_request(browser, secret)
+    opened = site.server.consent.waiting(browser, secret)
     if opened is None:
         raise Mistake("request_over")
     return opened

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import lru_cache, partial
+from functools import lru_cache
 from importlib import resources
 from typing import Any
 from urllib.parse import parse_qsl
@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from auth.errors import TooManyRequests
+from auth.errors import TemporarilyUnavailable
 from auth.passwords import Busy
 from auth.server import AuthorizationServer
 from auth.sessions import KNOWN_BROWSER_LIFETIME, LIFETIME, Browser
@@ -70,16 +70,16 @@ class Site:
 
     def __init__(self, server: AuthorizationServer, *, limiter: Limiter, rate: Rate | None) -> None:
         self.server = server
-        self.settings = server.settings
+        self.policy = server.policy
         self._limiter = limiter
         self._rate = rate
-        prefix = "__Host-" if server.settings.is_https else ""
+        prefix = "__Host-" if server.policy.is_https else ""
         self.session_cookie = f"{prefix}bds_session"
         self.known_cookie = f"{prefix}bds_known"
 
     def address(self, path: str) -> str:
         """The address of a page, as a path: nothing is ever built from the Host header."""
-        return self.settings.auth_path + path
+        return self.policy.auth_path + path
 
     def route(self, path: str, methods: Mapping[str, Answering]) -> Route:
         """One page with the functions that answer its methods, each in a worker thread."""
@@ -94,7 +94,7 @@ class Site:
                 response = await run_in_threadpool(answering, self, visit)
             except Mistake as mistake:
                 response = self.mistake_page(mistake, words)
-            except TooManyRequests as error:
+            except TemporarilyUnavailable as error:
                 response = self.mistake_page(Mistake("busy", status=429, retry_after=error.retry_after), words)
             except Busy:
                 response = self.mistake_page(Mistake("busy", status=503, retry_after=5), words)
@@ -105,21 +105,21 @@ class Site:
                 response.body = b""
             return response
 
-        return Route(self.settings.served_path + path, endpoint, methods=list(methods))
+        return Route(self.policy.served_path + path, endpoint, methods=list(methods))
 
     async def _count(self, request: Request) -> None:
         if self._rate is not None:
             address = call.current(request.scope).client_address
             quota = await self._limiter.take("oauth pages", self._rate, address)
             if not quota.is_granted:
-                raise TooManyRequests(quota.reset_seconds)
+                raise TemporarilyUnavailable(quota.reset_seconds)
 
     async def _visit(self, request: Request, words: Words) -> Visit:
         query: bytes = request.scope["query_string"]
         parameters = _decoded(query, limit=QUERY_BYTES_MAX)
         form = await _form(request) if request.method == "POST" else {}
         secret = request.cookies.get(self.session_cookie)
-        browser = await run_in_threadpool(partial(self.server.sessions.find, secret, now=self.server.now()))
+        browser = await run_in_threadpool(self.server.sessions.find, secret)
         if request.method == "POST":
             self._refuse_foreign(request)
         return Visit(
@@ -136,7 +136,7 @@ class Site:
         our own forms too, so that only another origin's name or Sec-Fetch-Site is proof; the form token is the rule."""
         site = request.headers.get("sec-fetch-site")
         origin = request.headers.get("origin", "null").lower()
-        if (site is not None and site not in ("same-origin", "none")) or origin not in ("null", self.settings.origin):
+        if (site is not None and site not in ("same-origin", "none")) or origin not in ("null", self.policy.origin):
             raise Mistake("foreign_form", status=403)
 
     def checked_browser(self, visit: Visit, purpose: str) -> Browser:
@@ -194,7 +194,7 @@ class Site:
             value,
             max_age=int(lifetime.total_seconds()),
             path="/",
-            secure=self.settings.is_https,
+            secure=self.policy.is_https,
             httponly=True,
             samesite="lax",
         )
@@ -211,7 +211,7 @@ def _file(site: Site, path: str, name: str, media_type: str) -> Route:
     async def answer(_request: Request) -> Response:
         return Response(content, media_type=media_type, headers={"cache-control": "public, max-age=300"})
 
-    return Route(site.settings.served_path + path, answer, methods=["GET"])
+    return Route(site.policy.served_path + path, answer, methods=["GET"])
 
 
 async def _form(request: Request) -> dict[str, str]:

@@ -39,6 +39,15 @@ def see(session: Session, id_hash: str, *, now: datetime) -> None:
     session.execute("UPDATE oauth_sessions SET seen_at = $2 WHERE id_hash = $1", id_hash, in_utc(now))
 
 
+def remove_oldest_nobodys(session: Session, *, but: int) -> None:
+    """Of the sessions in which nobody is signed in keep the `but` seen last; the others go with their requests."""
+    rows = session.rows(
+        "SELECT id_hash FROM oauth_sessions WHERE user_id IS NULL ORDER BY seen_at DESC, id_hash OFFSET $1", but
+    )
+    for row in rows:
+        remove(session, row["id_hash"])
+
+
 def remove(session: Session, id_hash: str) -> None:
     """Sign a browser out; its open requests end with it."""
     session.execute("DELETE FROM oauth_requests WHERE session_hash = $1", id_hash)

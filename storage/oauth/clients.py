@@ -21,6 +21,7 @@ class Client:
     metadata: dict[str, Any]
     registered_by: RegisteredBy
     address_hash: str | None
+    network_hash: str | None
     created_at: datetime
     used_at: datetime | None
 
@@ -39,14 +40,15 @@ def list_all(session: Session) -> list[Client]:
 def add(session: Session, client: Client) -> None:
     """Store a client; raises Conflict when the id is taken."""
     session.execute(
-        "INSERT INTO oauth_clients (id, name, redirect_uris, metadata, registered_by, address_hash, created_at,"
-        " used_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        "INSERT INTO oauth_clients (id, name, redirect_uris, metadata, registered_by, address_hash,"
+        " network_hash, created_at, used_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
         client.id,
         client.name,
         as_json(list(client.redirect_uris)),
         as_json(client.metadata),
         client.registered_by,
         client.address_hash,
+        client.network_hash,
         in_utc(client.created_at),
         in_utc(client.used_at),
     )
@@ -58,7 +60,7 @@ def remove(session: Session, client_id: str) -> bool:
     return session.execute("DELETE FROM oauth_clients WHERE id = $1", client_id) > 0
 
 
-def unused(session: Session, *, address_hash: str, since: datetime) -> list[datetime]:
+def unused_of_address(session: Session, address_hash: str | None, *, since: datetime) -> list[datetime]:
     """When this address registered clients that nobody has allowed yet, oldest first."""
     rows = session.rows(
         "SELECT created_at FROM oauth_clients WHERE address_hash = $1 AND created_at > $2 AND used_at IS NULL"
@@ -69,10 +71,29 @@ def unused(session: Session, *, address_hash: str, since: datetime) -> list[date
     return [aware(row["created_at"]) for row in rows]
 
 
+def unused_of_network(session: Session, network_hash: str | None, *, since: datetime) -> list[datetime]:
+    """The same for the network that the address stands in."""
+    rows = session.rows(
+        "SELECT created_at FROM oauth_clients WHERE network_hash = $1 AND created_at > $2 AND used_at IS NULL"
+        " ORDER BY created_at",
+        network_hash,
+        in_utc(since),
+    )
+    return [aware(row["created_at"]) for row in rows]
+
+
 def count_self_registered(session: Session) -> int:
     """How many clients registered themselves."""
     rows = session.rows("SELECT count(*) AS number FROM oauth_clients WHERE registered_by = 'self'")
     return int(rows[0]["number"])
+
+
+def remove_oldest_unused(session: Session) -> bool:
+    """Delete the client that waits longest for its first user; False when each of them has had one."""
+    rows = session.rows(
+        "SELECT id FROM oauth_clients WHERE registered_by = 'self' AND used_at IS NULL ORDER BY created_at, id LIMIT 1"
+    )
+    return bool(rows) and remove(session, rows[0]["id"])
 
 
 def mark_used(session: Session, client_id: str, *, now: datetime) -> None:

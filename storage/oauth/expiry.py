@@ -14,8 +14,13 @@ def sweep(
     day_ago: datetime,
     session_seen: datetime,
     session_born: datetime,
+    lasting_client: str,
 ) -> None:
-    """Delete what can never matter again; used codes and refresh tokens stay as long as they can betray a thief."""
+    """Delete what can never matter again; used codes and refresh tokens stay as long as they can betray a thief.
+
+    A grant without any refresh token left is dead, except those of `lasting_client`, which never have one. A client
+    that registered itself goes with its last grant, and after a day without the first one.
+    """
     at, old = in_utc(now), in_utc(day_ago)
     session.execute("DELETE FROM oauth_requests WHERE expires_at < $1", at)
     session.execute("DELETE FROM oauth_codes WHERE expires_at < $1", old)
@@ -29,13 +34,16 @@ def sweep(
     )
     session.execute("DELETE FROM oauth_throttles WHERE updated_at < $1 AND blocked_until < $1", old)
     session.execute(
-        "DELETE FROM oauth_grants WHERE created_at < $1 AND (redeemed_at IS NULL OR expires_at < $1 OR revoked_at < $1)"
+        "DELETE FROM oauth_grants WHERE created_at < $1"
+        " AND (redeemed_at IS NULL OR expires_at < $1 OR revoked_at < $1 OR client_id <> $2)"
         " AND NOT EXISTS (SELECT 1 FROM oauth_refresh_tokens t WHERE t.grant_id = oauth_grants.id)"
         " AND NOT EXISTS (SELECT 1 FROM oauth_codes o WHERE o.grant_id = oauth_grants.id)",
         old,
+        lasting_client,
     )
     session.execute(
-        "DELETE FROM oauth_clients WHERE registered_by = 'self' AND used_at IS NULL AND created_at < $1"
+        "DELETE FROM oauth_clients WHERE registered_by = 'self' AND created_at < $1"
+        " AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = oauth_clients.id)"
         " AND NOT EXISTS (SELECT 1 FROM oauth_requests r WHERE r.client_id = oauth_clients.id)",  # a sign-in goes on
         old,
     )

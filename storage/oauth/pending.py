@@ -73,6 +73,13 @@ def count(session: Session, session_hash: str, *, now: datetime) -> int:
     return int(rows[0]["number"])
 
 
+def remove_oldest(session: Session, *, but: int) -> None:
+    """Keep the `but` newest requests of all browsers."""
+    rows = session.rows("SELECT id_hash FROM oauth_requests ORDER BY created_at DESC, id_hash OFFSET $1", but)
+    for row in rows:
+        session.execute("DELETE FROM oauth_requests WHERE id_hash = $1", row["id_hash"])
+
+
 def move(session: Session, *, from_session: str, to_session: str) -> None:
     """Sign-in gives a browser a new session; its open requests come along."""
     session.execute(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from storage.database import Session
+from storage.database import Conflict, Session
 from storage.oauth.moments import in_utc, with_moments
 
 
@@ -25,16 +25,39 @@ def find(session: Session, subject_hash: str) -> Throttle | None:
     return Throttle(**with_moments(rows[0], "blocked_until", "updated_at")) if rows else None
 
 
-def keep(session: Session, subject_hash: str, throttle: Throttle) -> None:
-    """Remember a subject's failures."""
+def replace(session: Session, subject_hash: str, known: Throttle | None, throttle: Throttle) -> None:
+    """Remember a subject's failures, if they still are what was read before; raises Conflict otherwise."""
+    if known is None:
+        written = session.rows(
+            "INSERT INTO oauth_throttles (subject_hash, failures, blocked_until, updated_at) VALUES ($1, $2, $3, $4)"
+            " ON CONFLICT (subject_hash) DO NOTHING RETURNING failures",
+            subject_hash,
+            throttle.failures,
+            in_utc(throttle.blocked_until),
+            in_utc(throttle.updated_at),
+        )
+    else:
+        written = session.rows(
+            "UPDATE oauth_throttles SET failures = $2, blocked_until = $3, updated_at = $4"
+            " WHERE subject_hash = $1 AND failures = $5 AND updated_at = $6 RETURNING failures",
+            subject_hash,
+            throttle.failures,
+            in_utc(throttle.blocked_until),
+            in_utc(throttle.updated_at),
+            known.failures,
+            in_utc(known.updated_at),
+        )
+    if not written:
+        raise Conflict("another attempt was counted first")
+
+
+def take_back(session: Session, subject_hash: str, *, now: datetime) -> None:
+    """One failure less, and no wait any more: it was allowed to try, and did not fail."""
     session.execute(
-        "INSERT INTO oauth_throttles (subject_hash, failures, blocked_until, updated_at) VALUES ($1, $2, $3, $4)"
-        " ON CONFLICT (subject_hash) DO UPDATE SET failures = excluded.failures,"
-        " blocked_until = excluded.blocked_until, updated_at = excluded.updated_at",
+        "UPDATE oauth_throttles SET failures = failures - 1, blocked_until = $2"
+        " WHERE subject_hash = $1 AND failures > 0",
         subject_hash,
-        throttle.failures,
-        in_utc(throttle.blocked_until),
-        in_utc(throttle.updated_at),
+        in_utc(now),
     )
 
 

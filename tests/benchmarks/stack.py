@@ -88,7 +88,7 @@ class Tokens:
             user_id="u1", client_id="c1", scopes=["read:accounts"], grant_id="g1", now=self._clock.now()
         )
 
-    def principal(self, token: str) -> Principal:
+    async def principal(self, token: str) -> Principal:
         now = self._clock.now()
         claims = self._known.get(token)
         if claims is None or claims.expires_at.replace(tzinfo=None) <= now:

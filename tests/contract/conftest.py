@@ -134,7 +134,7 @@ OPERATIONS: dict[str, Operation] = {
 }
 
 
-def authenticate(token: str) -> Principal:
+async def authenticate(token: str) -> Principal:
     """Tokens of the tests: `good`, `lapsed`, or `scope+scope`; all others are refused."""
     scopes = ALL_SCOPES if token in ("good", "lapsed") else frozenset(f"read:{name}" for name in token.split("+"))
     if not scopes <= ALL_SCOPES:

@@ -125,7 +125,7 @@ def test_without_a_subscription_the_billing_address_is_named_and_no_challenge(
 def test_the_scope_is_asked_for_before_the_subscription_and_both_before_parameters(
     make_app: Callable[..., ASGIApp], connect: Callable[..., TestClient]
 ) -> None:
-    def narrow_and_lapsed(_token: str) -> Principal:
+    async def narrow_and_lapsed(_token: str) -> Principal:
         scopes = frozenset({"read:accounts"})
         return Principal(user_id="u", client_id="c", scopes=scopes, grant_id=None, has_subscription=False)
 
@@ -145,7 +145,7 @@ def test_without_a_token_nobody_learns_what_exists_or_is_valid(anybody: TestClie
 def test_a_failing_store_is_500_and_not_401(
     make_app: Callable[..., ASGIApp], connect: Callable[..., TestClient]
 ) -> None:
-    def broken(_token: str) -> Principal:
+    async def broken(_token: str) -> Principal:
         raise OSError("disk")
 
     answer = connect(make_app(authenticate=broken)).get("/api/v1/accounts")

@@ -52,7 +52,7 @@ def test_a_backup_put_back_knows_its_users_and_their_tokens(tmp_path: Path) -> N
 
     with closing(open_services(settings)) as services:
         assert [each.name for each in users.everyone(services.database)] == ["eva"]
-        assert services.authorization.principal(token).user_id == eva
+        assert services.authorization.access.principal(token).user_id == eva
 
 
 @pytest.mark.requirement("docs.backup")

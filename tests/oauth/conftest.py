@@ -19,12 +19,12 @@ import uvicorn
 from starlette.testclient import TestClient
 
 from auth.passwords import Passwords
+from auth.policy import Policy
 from auth.server import AuthorizationServer
-from auth.settings import AuthSettings
 from handlers.http.app import Api, create_app
 from handlers.http.rate_limit import Limiter, Rate
 from handlers.http.request import Answer, Request
-from handlers.oauth.endpoints import oauth_api, oauth_routes, oauth_shared_paths
+from handlers.oauth.endpoints import bearer_check, oauth_api, oauth_routes, oauth_shared_paths
 from storage import users
 from storage.database import Database
 from storage.schema import migrate
@@ -73,9 +73,15 @@ def who(request: Request) -> Answer:
 @dataclass
 class Clock:
     moment: datetime = START
+    started: float | None = None
 
     def __call__(self) -> datetime:
-        return self.moment
+        passed = time.monotonic() - self.started if self.started is not None else 0.0
+        return self.moment + timedelta(seconds=passed)
+
+    def run(self) -> None:
+        """From now on it keeps pace with the real one, as SDKs compare real instants."""
+        self.started = time.monotonic()
 
     def forward(self, **parts: float) -> None:
         self.moment += timedelta(**parts)
@@ -95,7 +101,7 @@ class World:
     browsers: list[TestClient] = field(default_factory=list)
 
     def browser(self, **headers: str) -> "Browser":
-        client = TestClient(self.app, base_url=self.server.settings.public_url, follow_redirects=False, headers=headers)
+        client = TestClient(self.app, base_url=self.server.policy.public_url, follow_redirects=False, headers=headers)
         self.browsers.append(client)
         return Browser(self, client)
 
@@ -170,6 +176,14 @@ class Browser:
         return parameters(answer.headers["location"])["code"], verifier
 
 
+def policy(*, public_url: str = "http://127.0.0.1:8000", auth_url: str = "", **settings: Any) -> Policy:
+    """What the settings of the service are by default."""
+    defaults = {"registration": "open", "registration_limit": "20/hour", "refresh_reuse_seconds": 0}
+    return Policy(
+        public_url=public_url, auth_url=auth_url or public_url, **{**defaults, "shows_addresses": False, **settings}
+    )
+
+
 def challenge_of(verifier: str) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
 
@@ -201,7 +215,7 @@ def worlds(folder: Path, keys_folder: Path) -> Iterator[Make]:
         database = Database(folder / f"store{len(opened)}.duckdb")
         migrate(database, now=clock())
         server = AuthorizationServer(
-            database, keys_folder, AuthSettings(**settings), clock, passwords=passwords, has_other_processes=many
+            database, keys_folder, policy(**settings), clock, passwords=passwords, has_other_processes=many
         )
         hashed = passwords.hash(PASSWORD)
         person = [
@@ -211,7 +225,7 @@ def worlds(folder: Path, keys_folder: Path) -> Iterator[Make]:
             for name in ("alice", "bob")
         ]
         app = application(server, rate=rate)
-        http = TestClient(app, base_url=server.settings.public_url, follow_redirects=False)
+        http = TestClient(app, base_url=server.policy.public_url, follow_redirects=False)
         world = World(clock, database, server, app, http, person[0], person[1])
         opened.append(world)
         return world
@@ -253,8 +267,8 @@ def application(server: AuthorizationServer, *, rate: Rate | None = None, extra:
     return create_app(
         contract=orjson.dumps(MAIN),
         operations={"accounts": who, "cashflow": who},
-        authenticate=server.principal,
-        public_url=server.settings.public_url,
+        authenticate=bearer_check(server),
+        public_url=server.policy.public_url,
         billing_url="https://billing.example/",
         limiter=limiter,
         rate=None,
@@ -266,12 +280,10 @@ def application(server: AuthorizationServer, *, rate: Rate | None = None, extra:
 
 @pytest.fixture
 def live(make_world: Make) -> Iterator[World]:
-    """The same behind a real socket, at `world.server.settings.public_url`, on the real clock's pace."""
+    """The same behind a real socket, at `world.server.policy.public_url`, on the real clock's pace."""
     listener = socket.create_server(("127.0.0.1", 0))
     world = make_world(public_url=f"http://127.0.0.1:{listener.getsockname()[1]}")
-    started = time.monotonic()
-    first = world.clock.moment
-    world.server._clock = lambda: first + timedelta(seconds=time.monotonic() - started)  # SDKs compare real instants
+    world.clock.run()
     server = uvicorn.Server(uvicorn.Config(world.app, log_level="error", lifespan="off"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()

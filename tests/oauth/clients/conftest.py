@@ -55,7 +55,7 @@ def run(live: Any, tmp_path: Path) -> Iterator[Run]:
     processes: list[subprocess.Popen[str]] = []
 
     def start(text: str, command: str, folder: Path = tmp_path, suffix: str = "", answers_code: bool = False) -> str:
-        base = live.server.settings.public_url
+        base = live.server.policy.public_url
         file = folder / f"client{len(processes)}{suffix}"
         file.write_text(text.replace("http://127.0.0.1:8000", base))
         environment = {**os.environ, "PYTHONWARNINGS": "ignore", "OAUTHLIB_INSECURE_TRANSPORT": "1"}

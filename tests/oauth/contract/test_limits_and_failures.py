@@ -1,17 +1,20 @@
 """Budgets, caps, settings, and what is said when the fault is ours."""
 
 import re
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from auth import server as auth_server
+from auth import clients
 from auth.errors import KeysUnusable
 from auth.keys import KeyRing
 from auth.passwords import Busy, Passwords
-from auth.settings import AuthSettings, SettingWrong
+from auth.policy import Policy, PolicyWrong
 from auth.tokens import AccessTokens
 from handlers.http.rate_limit import Rate
 from storage.database import Conflict
@@ -38,9 +41,9 @@ def test_programs_and_pages_have_budgets_of_their_own(make_world: Callable[..., 
 
 @pytest.mark.requirement("oauth.budgets")
 def test_ten_thousand_clients_are_enough(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auth_server, "CLIENTS_MAX", 2)
-    fresh.register()
-    fresh.register()
+    monkeypatch.setattr(clients, "SELF_REGISTERED_MAX", 2)
+    fresh.tokens()
+    fresh.tokens()
     answer = fresh.http.post("/oauth/register", json={"redirect_uris": ["https://app.example/"]})
     assert (answer.status_code, answer.headers["retry-after"]) == (429, "3600")
 
@@ -66,7 +69,7 @@ def test_a_failing_store_is_server_error_for_programs_and_a_page_for_people(
     def broken(*_: object, **__: object) -> None:
         raise OSError("the disk is gone: secret detail")
 
-    monkeypatch.setattr(fresh.server, "find_client", broken)
+    monkeypatch.setattr(fresh.server.clients, "find", broken)
     monkeypatch.setattr(fresh.server.sessions, "find", broken)
     answer = fresh.http.post(
         "/oauth/token", data={"grant_type": "refresh_token", "refresh_token": "x", "client_id": client_id}
@@ -84,7 +87,7 @@ def test_too_many_sign_ins_at_once_are_asked_to_come_again(fresh: Any, monkeypat
     def busy(*_: object, **__: object) -> None:
         raise Busy
 
-    monkeypatch.setattr(fresh.server, "sign_in", busy)
+    monkeypatch.setattr(fresh.server.sign_in, "attempt", busy)
     browser = fresh.browser()
     token = browser.client.get("/oauth/login").text.partition('name="form_token" value="')[2].partition('"')[0]
     answer = browser.client.post("/oauth/login", data={"form_token": token, "username": "a", "password": "b"})
@@ -95,18 +98,37 @@ def test_too_many_sign_ins_at_once_are_asked_to_come_again(fresh: Any, monkeypat
 def test_hashing_has_two_places_and_a_short_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("auth.passwords.WAIT_SECONDS", 0.01)
     passwords = Passwords(memory_kib=64, time_cost=1)
+    stored = passwords.hash("x")
+    gate = threading.Event()
     for _ in range(2):
-        passwords._slots.places.acquire()
-    with pytest.raises(Busy):
+        passwords._threads.submit(gate.wait)
+    with pytest.raises(Busy):  # both places are taken, and nothing moves
         passwords.hash("x")
-    passwords._slots.places.release()
-    assert passwords.is_right("x", passwords.hash("x"))
+    gate.set()
+    monkeypatch.undo()
+    assert passwords.is_right("x", stored)
     for _ in range(20):
-        passwords._slots.queue.acquire()
-    with pytest.raises(Busy):
+        passwords._places.acquire()
+    with pytest.raises(Busy):  # the queue is full
         passwords.hash("x")
-    passwords._slots.queue.release()
-    assert passwords.is_right("x", passwords.hash("x"))
+    passwords._places.release()
+    assert passwords.is_right("x", stored)
+
+
+@pytest.mark.requirement("oauth.failures")
+def test_forty_callers_hash_in_two_threads() -> None:
+    passwords = Passwords(memory_kib=64, time_cost=1)
+    threads: set[int] = set()
+    real = passwords._hasher.hash
+
+    def noting(password: str) -> str:
+        threads.add(threading.get_ident())
+        return real(password)
+
+    passwords._hasher = SimpleNamespace(hash=noting)  # type: ignore[assignment]  # the real one, which notes its thread
+    with ThreadPoolExecutor(20) as callers:
+        assert len(list(callers.map(passwords.hash, ["x"] * 40))) == 40
+    assert len(threads) <= 2
 
 
 @pytest.mark.requirement("oauth.failures")
@@ -121,7 +143,12 @@ def test_a_revocation_is_tried_until_it_has_come_through(fresh: Any, monkeypatch
         return real(work)
 
     monkeypatch.setattr(fresh.database, "atomically", contested)
-    assert fresh.server.disconnect(fresh.user.id, tokens["client_id"]) == 1
+    assert (
+        fresh.server.grants.revoke_all(
+            because="revoked by the user", user_id=fresh.user.id, client_id=tokens["client_id"]
+        )
+        == 1
+    )
     assert fresh.api(tokens["access_token"]).status_code == 401
 
     def never(_work: Any) -> Any:
@@ -129,10 +156,22 @@ def test_a_revocation_is_tried_until_it_has_come_through(fresh: Any, monkeypatch
 
     monkeypatch.setattr(fresh.database, "atomically", never)
     with pytest.raises(Conflict):
-        fresh.server.disconnect(fresh.user.id, tokens["client_id"])
+        fresh.server.grants.revoke_all(
+            because="revoked by the user", user_id=fresh.user.id, client_id=tokens["client_id"]
+        )
     assert fresh.refresh(tokens["refresh_token"], tokens["client_id"]).json()["error"] == "invalid_grant"
-    fresh.server._swept_at = None
-    fresh.server.sweep()
+    fresh.server.expiry._swept_at = None
+    fresh.server.expiry.sweep()
+
+
+PLAIN: dict[str, Any] = {
+    "public_url": "http://127.0.0.1:8000",
+    "auth_url": "http://127.0.0.1:8000",
+    "registration": "open",
+    "registration_limit": "20/hour",
+    "refresh_reuse_seconds": 0,
+    "shows_addresses": False,
+}
 
 
 @pytest.mark.requirement("oauth.settings")
@@ -153,17 +192,17 @@ def test_a_revocation_is_tried_until_it_has_come_through(fresh: Any, monkeypatch
     ],
 )
 def test_wrong_settings_stop_the_start(wrong: dict[str, Any]) -> None:
-    with pytest.raises(SettingWrong):
-        AuthSettings(**wrong)
+    with pytest.raises(PolicyWrong):
+        Policy(**{**PLAIN, **wrong})
 
 
 @pytest.mark.requirement("oauth.settings")
 def test_lifetimes_must_fit_into_each_other() -> None:
 
-    with pytest.raises(SettingWrong):
-        AuthSettings(access_lifetime=timedelta(days=31))
-    assert AuthSettings(auth_url="https://login.example/a/").served_path == "/a"
-    assert AuthSettings(refresh_reuse_seconds=60).refresh_reuse_seconds == 60
+    with pytest.raises(PolicyWrong):
+        Policy(**PLAIN, access_lifetime=timedelta(days=31))
+    assert Policy(**{**PLAIN, "auth_url": "https://login.example/a/"}).served_path == "/a"
+    assert Policy(**{**PLAIN, "refresh_reuse_seconds": 60}).refresh_reuse_seconds == 60
 
 
 @pytest.mark.requirement("oauth.keys")
@@ -201,7 +240,7 @@ def test_a_client_removed_meanwhile_gets_nothing(world: Any) -> None:
     html = browser.client.get(page.headers["location"]).text
 
     form = dict(re.findall(r'type="hidden" name="([^"]*)" value="([^"]*)"', html.partition("</form>")[0]))
-    world.server.remove_client(client_id)
+    world.server.clients.remove(client_id)
     answer = browser.client.post("/oauth/consent", data={**form, "decision": "allow"})
     assert answer.status_code == 400
     assert "location" not in answer.headers

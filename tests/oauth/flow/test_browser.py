@@ -69,7 +69,7 @@ def shot(page: Page, name: str) -> None:
 
 def address(world: Any, client_id: str, redirect_uri: str, scope: str = "") -> str:
     return (
-        f"{world.server.settings.public_url}/oauth/authorize?response_type=code&client_id={client_id}"
+        f"{world.server.policy.public_url}/oauth/authorize?response_type=code&client_id={client_id}"
         f"&redirect_uri={redirect_uri}&state=s1&code_challenge={CHALLENGE}&code_challenge_method=S256{scope}"
     )
 
@@ -131,7 +131,7 @@ def test_pages_fit_every_width_and_break_no_policy(live: Any, callback: str, chr
         page.wait_for_url("**/oauth/consent**")
         fits(page)
         shot(page, f"consent-{label}")
-        page.goto(f"{live.server.settings.public_url}/account")
+        page.goto(f"{live.server.policy.public_url}/account")
         fits(page)
         shot(page, f"account-{label}")
         page.goto(address(live, "nobody", callback))
@@ -150,6 +150,6 @@ def fits(page: Page) -> None:
 def test_the_documentation_page_says_so_when_its_description_does_not_come(live: Any, chromium: Browser) -> None:
     page = opened(chromium, [])
     page.route("**/api/openapi.json", lambda route: route.abort())
-    page.goto(f"{live.server.settings.public_url}/docs")
+    page.goto(f"{live.server.policy.public_url}/docs")
     page.wait_for_selector("text=The description cannot be loaded. Is the service still running?")
     page.context.close()

@@ -58,7 +58,7 @@ def test_tokens_of_the_command_line_are_listed_and_revocable(fresh: Any) -> None
 
     token = fresh.server.issue_token(fresh.user.id, frozenset({"read:accounts"}), timedelta(hours=2))
     assert fresh.api(token).status_code == 200
-    (entry,) = fresh.server.connections(fresh.user.id)
+    (entry,) = fresh.server.grants.connected(fresh.user.id)
     assert entry.client_name == "bankdata token"
     browser = signed_in(fresh)
     browser.client.post("/account/revoke", data=forms(browser.client.get("/account").text)["revoke"])
@@ -144,28 +144,28 @@ def test_account_forms_need_their_own_token(fresh: Any, name: str) -> None:
 
 @pytest.mark.requirement("oauth.clients")
 def test_the_operator_adds_lists_and_removes_clients(fresh: Any) -> None:
-    client = fresh.server.add_client("Ours", ("https://ours.example/cb",))
-    assert [each.name for each in fresh.server.clients()] == ["Ours"]
+    client = fresh.server.clients.add("Ours", ("https://ours.example/cb",))
+    assert [each.name for each in fresh.server.clients.all()] == ["Ours"]
     code, verifier = fresh.browser().code(client.id, redirect_uri="https://ours.example/cb")
     tokens = fresh.redeem(code, verifier, client.id, redirect_uri="https://ours.example/cb").json()
     assert fresh.api(tokens["access_token"]).status_code == 200
     fresh.clock.forward(days=2)
-    fresh.server.sweep()
-    assert fresh.server.find_client(client.id) is not None
-    assert fresh.server.remove_client(client.id) == 1
+    fresh.server.expiry.sweep()
+    assert fresh.server.clients.find(client.id) is not None
+    assert fresh.server.clients.remove(client.id) == 1
     assert fresh.refresh(tokens["refresh_token"], client.id).json()["error"] == "invalid_client"
 
 
 @pytest.mark.requirement("oauth.grants")
 def test_the_operator_lists_and_revokes_grants(fresh: Any) -> None:
     tokens = fresh.tokens()
-    (entry,) = fresh.server.connections()
+    (entry,) = fresh.server.grants.connected()
     assert (entry.user_name, entry.client_name) == ("alice", "Budget")
-    assert fresh.server.revoke_grant(entry.grant.id)
-    assert not fresh.server.revoke_grant(entry.grant.id)
-    assert not fresh.server.revoke_grant("nothing")
+    assert fresh.server.grants.revoke(entry.grant.id, because="revoked by the operator")
+    assert not fresh.server.grants.revoke(entry.grant.id, because="revoked by the operator")
+    assert not fresh.server.grants.revoke("nothing", because="revoked by the operator")
     assert fresh.api(tokens["access_token"]).status_code == 401
-    assert fresh.server.connections() == []
+    assert fresh.server.grants.connected() == []
 
 
 @pytest.mark.requirement("oauth.consent")
@@ -180,7 +180,7 @@ def test_not_you_lets_somebody_else_answer_the_same_request(fresh: Any) -> None:
     assert browser.client.cookies["bds_session"] != before
     answer = browser.consent(browser.sign_in(login, "bob"))
     assert "code=" in answer.headers["location"]
-    assert [entry.user_name for entry in fresh.server.connections()] == []
+    assert [entry.user_name for entry in fresh.server.grants.connected()] == []
     assert fresh.http.get("/account", headers={"Cookie": f"bds_session={before}"}).status_code == 303
 
 
@@ -189,13 +189,13 @@ def test_the_operator_s_clients_follow_the_same_rules(fresh: Any) -> None:
     from auth.errors import InvalidRedirectUri, InvalidRequest
 
     with pytest.raises(InvalidRequest):
-        fresh.server.add_client(" ", ("https://ours.example/cb",))
+        fresh.server.clients.add(" ", ("https://ours.example/cb",))
     with pytest.raises(InvalidRedirectUri):
-        fresh.server.add_client("Ours", ("http://ours.example/cb",))
+        fresh.server.clients.add("Ours", ("http://ours.example/cb",))
 
 
 @pytest.mark.requirement("oauth.account")
 def test_a_password_that_the_operator_set_signs_all_browsers_out(fresh: Any) -> None:
     browser = signed_in(fresh)
-    fresh.server.password_was_set(fresh.user.id)
+    fresh.server.sessions.end_all(fresh.user.id)
     assert browser.client.get("/account").status_code == 303

@@ -204,7 +204,7 @@ def test_signed_out_visitors_are_not_bounced_to_a_web_site_that_anyone_registere
 
 @pytest.mark.requirement("oauth.no_bounce")
 def test_a_client_of_the_operator_gets_its_error_at_once(world: Any) -> None:
-    client = world.server.add_client("Ours", (REDIRECT,))
+    client = world.server.clients.add("Ours", (REDIRECT,))
     assert back(world.browser().authorize(client.id, scope="nonsense"))["error"] == ["invalid_scope"]
 
 

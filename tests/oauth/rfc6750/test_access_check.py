@@ -30,7 +30,7 @@ def test_a_thousand_requests_cost_two_queries(fresh: Any) -> None:
     counting = Counting(fresh.database)
     fresh.server.access._database = counting
     for _ in range(1000):
-        fresh.server.principal(token)
+        fresh.server.access.principal(token)
     assert counting.queries == 2  # the grant, and the list of tokens that were revoked alone
 
 
@@ -39,12 +39,12 @@ def test_a_lapsed_subscription_counts_once_the_server_is_told(fresh: Any) -> Non
     token = fresh.tokens()["access_token"]
     assert fresh.api(token).status_code == 200
     users.set_subscription(fresh.database, fresh.user.id, active=False)
-    fresh.server.user_changed()
+    fresh.server.access.forget()
     answer = fresh.api(token)
     assert answer.status_code == 403
     assert answer.json()["error"].startswith("Active subscription required")
     users.set_subscription(fresh.database, fresh.user.id, active=True)
-    fresh.server.user_changed()
+    fresh.server.access.forget()
     assert fresh.api(token).status_code == 200
 
 
@@ -54,7 +54,7 @@ def test_another_process_s_revocation_counts_within_five_seconds(make_world: Cal
     other = AuthorizationServer(
         world.database,
         world.server.keys.path.parent,
-        world.server.settings,
+        world.server.policy,
         world.clock,
         has_other_processes=True,
         passwords=world.server.passwords,
@@ -64,19 +64,19 @@ def test_another_process_s_revocation_counts_within_five_seconds(make_world: Cal
         tokens["access_token"],
         world.refresh(tokens["refresh_token"], tokens["client_id"]).json()["access_token"],
     )
-    other.principal(one)
-    other.principal(two)
-    world.server.revoke_token(one, client_id=tokens["client_id"])
+    other.access.principal(one)
+    other.access.principal(two)
+    world.server.grants.revoke_token(one, client_id=tokens["client_id"])
     world.clock.forward(seconds=5)
     with pytest.raises(InvalidToken):
-        other.principal(one)
-    other.principal(two)
-    world.server.disconnect(world.user.id, tokens["client_id"])
+        other.access.principal(one)
+    other.access.principal(two)
+    world.server.grants.revoke_all(because="revoked by the user", user_id=world.user.id, client_id=tokens["client_id"])
     world.clock.forward(seconds=4.9)
-    other.principal(two)
+    other.access.principal(two)
     world.clock.forward(seconds=0.1)
     with pytest.raises(InvalidToken):
-        other.principal(two)
+        other.access.principal(two)
 
 
 @pytest.mark.requirement("oauth.access_check")
@@ -88,7 +88,7 @@ def test_a_failing_store_is_no_401(fresh: Any) -> None:
     token = fresh.tokens()["access_token"]
     fresh.server.access._database = Broken()
     with pytest.raises(OSError, match="disk"):
-        fresh.server.principal(token)
+        fresh.server.access.principal(token)
 
 
 @pytest.mark.requirement("oauth.access_check")
@@ -116,8 +116,9 @@ def test_tokens_elsewhere_than_in_one_header_are_no_tokens(world: Any) -> None:
 
 @pytest.mark.requirement("oauth.access_check")
 def test_wrong_lifetimes_and_scopes_of_the_command_line_are_refused(fresh: Any) -> None:
+    from auth.clients import ClientUnknown
     from auth.errors import InvalidRequest
-    from auth.server import ClientUnknown, UserUnknown
+    from storage.users import UserUnknown
 
     for scopes, lifetime in (
         (frozenset[str](), timedelta(hours=1)),
@@ -130,4 +131,4 @@ def test_wrong_lifetimes_and_scopes_of_the_command_line_are_refused(fresh: Any) 
     with pytest.raises(UserUnknown):
         fresh.server.issue_token("nobody", frozenset({"read:accounts"}), timedelta(hours=1))
     with pytest.raises(ClientUnknown):
-        fresh.server.remove_client("nobody")
+        fresh.server.clients.remove("nobody")

@@ -292,8 +292,8 @@ def test_unused_clients_are_gone_after_a_day_and_used_ones_stay(fresh: Any) -> N
     used, unused = fresh.tokens()["client_id"], fresh.register()
     fresh.clock.forward(hours=24, seconds=1)
     fresh.register()  # sweeps
-    assert fresh.server.find_client(unused) is None
-    assert fresh.server.find_client(used) is not None
+    assert fresh.server.clients.find(unused) is None
+    assert fresh.server.clients.find(used) is not None
 
 
 @pytest.mark.requirement("oauth.registration")
@@ -309,7 +309,7 @@ def test_a_client_stays_while_somebody_signs_in_for_it(fresh: Any) -> None:
     fresh.browser().authorize(other)
     fresh.clock.forward(hours=24, seconds=1)
     fresh.register()
-    assert fresh.server.find_client(other) is None
+    assert fresh.server.clients.find(other) is None
 
 
 @pytest.mark.requirement("oauth.registration_mode")
@@ -323,6 +323,6 @@ def test_registration_can_be_off(make_world: Callable[..., Any]) -> None:
 def test_registration_can_ask_for_a_token(make_world: Callable[..., Any]) -> None:
     world = make_world(registration="token")
     assert register(world).status_code == 401
-    for bearer, status in (("wrong", 401), (world.server.registration_token(), 201)):
+    for bearer, status in (("wrong", 401), (world.server.clients.initial_token(), 201)):
         answer = world.http.post("/oauth/register", json=GOOD, headers={"Authorization": f"Bearer {bearer}"})
         assert answer.status_code == status

@@ -21,8 +21,8 @@ from hypothesis.stateful import (
 from auth.errors import InvalidGrant, InvalidToken
 from auth.passwords import Passwords
 from auth.pkce import challenge_of
+from auth.policy import Policy
 from auth.server import AuthorizationServer
-from auth.settings import AuthSettings
 from storage import users
 from storage.database import Database
 from storage.schema import migrate
@@ -53,7 +53,14 @@ class World:
         self.now = datetime.fromisoformat("2026-11-20T12:00:00")
         self.database = Database(folder / "store.duckdb")
         migrate(self.database, now=self.now)
-        settings_ = AuthSettings(registration_limit="off")
+        settings_ = Policy(
+            public_url="http://127.0.0.1:8000",
+            auth_url="http://127.0.0.1:8000",
+            registration="open",
+            registration_limit="off",
+            refresh_reuse_seconds=0,
+            shows_addresses=False,
+        )
         self.server = AuthorizationServer(self.database, folder / "keys", settings_, lambda: self.now, passwords=FAST)
 
 
@@ -76,7 +83,7 @@ class Grants(RuleBasedStateMachine):
             home_currency="EUR",
             now=self.now,
         )
-        self.client = self.server.add_client("app", (REDIRECT,))
+        self.client = self.server.clients.add("app", (REDIRECT,))
         self.all: list[Family] = []
         self.has_rotated = False
 
@@ -90,8 +97,8 @@ class Grants(RuleBasedStateMachine):
 
     def _allowed(self) -> Family:
         verifier = secrets.token_urlsafe(40)
-        browser = self.server.sessions.sign_in(None, self.user.id, now=self.server.now())
-        secret = self.server.keep_request(
+        browser = self.server.sessions.sign_in(None, self.user.id)
+        secret = self.server.consent.keep(
             browser,
             client=self.client,
             redirect_uri=REDIRECT,
@@ -99,7 +106,7 @@ class Grants(RuleBasedStateMachine):
             state=None,
             challenge=challenge_of(verifier),
         )
-        decided = self.server.decide(browser, secret, is_allowed=True)
+        decided = self.server.consent.decide(browser, secret, is_allowed=True)
         assert decided is not None
         assert decided[1] is not None
         family = Family(decided[1], verifier, self.now)
@@ -110,7 +117,7 @@ class Grants(RuleBasedStateMachine):
     def redeem(self, family: Family) -> None:
         expected = not family.code_used and family.is_live(self.now) and self.now < family.born + timedelta(seconds=60)
         try:
-            tokens = self.server.redeem(
+            tokens = self.server.codes.redeem(
                 family.code, client_id=self.client.id, redirect_uri=REDIRECT, verifier=family.verifier
             )
         except InvalidGrant:
@@ -132,7 +139,7 @@ class Grants(RuleBasedStateMachine):
         is_live = family.is_live(self.now)
         expected = is_last and is_live and self.now < min(born + MONTH, family.born + YEAR)
         try:
-            tokens = self.server.refresh(token, client_id=self.client.id, scope=None)
+            tokens = self.server.refresh_tokens.refresh(token, client_id=self.client.id, scope=None)
         except InvalidGrant:
             assert not expected
             family.is_over = family.is_over or not is_last
@@ -144,13 +151,13 @@ class Grants(RuleBasedStateMachine):
     @rule(family=families)
     def revoke(self, family: Family) -> None:
         if family.refresh:
-            self.server.revoke_token(family.refresh[-1][0], client_id=self.client.id)
+            self.server.grants.revoke_token(family.refresh[-1][0], client_id=self.client.id)
             family.is_over = True
 
     @rule(family=families)
     def revoke_for_a_stranger(self, family: Family) -> None:
         if family.refresh:
-            self.server.revoke_token(family.refresh[-1][0], client_id="stranger")
+            self.server.grants.revoke_token(family.refresh[-1][0], client_id="stranger")
 
     @precondition(lambda self: not self.has_rotated)  # making a key takes a tenth of a second
     @rule()
@@ -169,8 +176,8 @@ class Grants(RuleBasedStateMachine):
 
     @rule()
     def sweep(self) -> None:
-        self.server._swept_at = None
-        self.server.sweep()
+        self.server.expiry._swept_at = None
+        self.server.expiry.sweep()
 
     def is_swept(self, family: Family) -> bool:
         return self.now > family.born + timedelta(days=1)
@@ -181,7 +188,7 @@ class Grants(RuleBasedStateMachine):
             for token, born in family.access[-3:]:
                 expected = family.is_live(self.now) and self.now < born + HOUR
                 try:
-                    self.server.principal(token)
+                    self.server.access.principal(token)
                 except InvalidToken:
                     assert not expected
                 else:

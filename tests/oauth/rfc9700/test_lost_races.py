@@ -44,14 +44,14 @@ def test_a_conflict_that_does_not_end_is_a_lost_race(fresh: Any, monkeypatch: py
     tokens = fresh.tokens()
     browser = fresh.browser()
     page = browser.sign_in(browser.authorize(tokens["client_id"]))
-    session = fresh.server.sessions.find(browser.client.cookies["bds_session"], now=fresh.server.now())
+    session = fresh.server.sessions.find(browser.client.cookies["bds_session"])
     monkeypatch.setattr(fresh.database, "atomically", conflict)
     with pytest.raises(InvalidGrant):
-        fresh.server.refresh(tokens["refresh_token"], client_id=tokens["client_id"], scope=None)
+        fresh.server.refresh_tokens.refresh(tokens["refresh_token"], client_id=tokens["client_id"], scope=None)
     secret = page.headers["location"].partition("request=")[2]
-    assert fresh.server.decide(session, secret, is_allowed=True) is None
+    assert fresh.server.consent.decide(session, secret, is_allowed=True) is None
     monkeypatch.undo()
-    assert fresh.server.refresh(tokens["refresh_token"], client_id=tokens["client_id"], scope=None)
+    assert fresh.server.refresh_tokens.refresh(tokens["refresh_token"], client_id=tokens["client_id"], scope=None)
 
 
 @pytest.mark.requirement("oauth.races")
@@ -64,7 +64,7 @@ def test_forms_of_a_user_who_was_just_removed_change_nothing(fresh: Any) -> None
     for path, html in (("/oauth/consent", consent), ("/account/sign-out", account)):
         form = dict(re.findall(r'type="hidden" name="([^"]*)" value="([^"]*)"', html))
         assert browser.client.post(path, data={**form, "decision": "allow"}).status_code == 400
-    assert fresh.server.connections() == []
+    assert fresh.server.grants.connected() == []
 
 
 @pytest.mark.requirement("oauth.access_check")
@@ -80,11 +80,11 @@ def test_what_is_remembered_of_tokens_and_grants_is_bounded(fresh: Any, monkeypa
 
 @pytest.mark.requirement("oauth.access_check")
 def test_a_token_whose_grant_is_unknown_speaks_for_nobody(fresh: Any) -> None:
-    token = fresh.server.tokens.issue(
-        user_id=fresh.user.id, client_id="c", scopes=["read:accounts"], grant_id="unknown", now=fresh.server.now()
+    token = fresh.server.access._tokens.issue(
+        user_id=fresh.user.id, client_id="c", scopes=["read:accounts"], grant_id="unknown", now=fresh.clock()
     )
     with pytest.raises(InvalidToken):
-        fresh.server.principal(token)
+        fresh.server.access.principal(token)
 
 
 @pytest.mark.requirement("oauth.bad_input")
@@ -93,4 +93,3 @@ def test_the_server_stops_reading_what_never_ends_and_answers_nobody_who_is_gone
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     assert fresh.http.post("/oauth/login", content=content, headers=headers).status_code == 413
     assert refused(ClientDisconnect()) is None
-    assert fresh.server.disconnect(fresh.user.id, "\0") == 0

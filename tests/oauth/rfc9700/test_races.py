@@ -39,7 +39,7 @@ def test_one_of_twelve_redeems_a_code(fresh: Any) -> None:
     for _ in range(ROUNDS):
         code, verifier = fresh.browser().code(client_id)
         results = at_once(
-            lambda code=code, verifier=verifier: fresh.server.redeem(  # type: ignore[misc]  # bound loop variables
+            lambda code=code, verifier=verifier: fresh.server.codes.redeem(  # type: ignore[misc]  # bound loop variables
                 code, client_id=client_id, redirect_uri=REDIRECT, verifier=verifier
             )
         )
@@ -52,12 +52,12 @@ def test_one_of_twelve_redeems_a_code(fresh: Any) -> None:
 @pytest.mark.parametrize("without_locks", [False, True])
 def test_one_of_twelve_refreshes(fresh: Any, without_locks: bool) -> None:
     if without_locks:  # as several processes would meet: only the store decides
-        fresh.server.grants._locks = [_Open() for _ in range(64)]
+        fresh.server.codes._one_time._locks = [_Open() for _ in range(64)]
     client_id = fresh.register()
     for _ in range(ROUNDS):
         token = fresh.tokens(client_id)["refresh_token"]
         results = at_once(
-            lambda token=token: fresh.server.refresh(token, client_id=client_id, scope=None)  # type: ignore[misc]
+            lambda token=token: fresh.server.refresh_tokens.refresh(token, client_id=client_id, scope=None)  # type: ignore[misc]
         )
         (tokens,) = winners(results)
         stored = fresh.database.rows("SELECT count(*) AS number FROM oauth_refresh_tokens WHERE used_at IS NULL")
@@ -70,7 +70,9 @@ def test_one_of_twelve_refreshes(fresh: Any, without_locks: bool) -> None:
 def test_in_the_grace_all_twelve_get_the_same_successor(make_world: Callable[..., Any]) -> None:
     world = make_world(refresh_reuse_seconds=30)
     tokens = world.tokens()
-    results = at_once(lambda: world.server.refresh(tokens["refresh_token"], client_id=tokens["client_id"], scope=None))
+    results = at_once(
+        lambda: world.server.refresh_tokens.refresh(tokens["refresh_token"], client_id=tokens["client_id"], scope=None)
+    )
     assert len(winners(results)) == THREADS
     assert len({result.refresh_token for result in results}) == 1
     assert world.api(results[0].access_token).status_code == 200
@@ -81,8 +83,8 @@ def test_one_of_twelve_clicks_counts(fresh: Any) -> None:
     browser = fresh.browser()
     page = browser.sign_in(browser.authorize(fresh.register()))
     secret = page.headers["location"].partition("request=")[2]
-    session = fresh.server.sessions.find(browser.client.cookies["bds_session"], now=fresh.server.now())
-    results = at_once(lambda: fresh.server.decide(session, secret, is_allowed=True))
+    session = fresh.server.sessions.find(browser.client.cookies["bds_session"])
+    results = at_once(lambda: fresh.server.consent.decide(session, secret, is_allowed=True))
     assert len([result for result in results if result is not None]) == 1
 
 
@@ -90,21 +92,21 @@ def test_one_of_twelve_clicks_counts(fresh: Any) -> None:
 def test_a_revocation_has_the_last_word_over_requests_under_way(fresh: Any) -> None:
     for _ in range(ROUNDS):
         tokens = fresh.tokens()
-        entry = fresh.server.connections()[0]
+        entry = fresh.server.grants.connected()[0]
         stop = threading.Event()
 
         def ask(token: str = tokens["access_token"], stop: threading.Event = stop) -> None:
             while not stop.is_set():
                 fresh.server.access.forget()
                 try:
-                    fresh.server.principal(token)
+                    fresh.server.access.principal(token)
                 except Exception:
                     return
 
         threads = [threading.Thread(target=ask) for _ in range(4)]
         for thread in threads:
             thread.start()
-        fresh.server.revoke_grant(entry.grant.id)
+        fresh.server.grants.revoke(entry.grant.id, because="revoked by the operator")
         assert fresh.api(tokens["access_token"]).status_code == 401
         stop.set()
         for thread in threads:

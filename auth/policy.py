@@ -1,4 +1,4 @@
-"""What the operator decides about the authorization server; every value is checked here once."""
+"""What the operator decides about the authorization server: addresses, registration, lifetimes, grace."""
 
 import re
 from dataclasses import dataclass
@@ -13,34 +13,38 @@ _LIMIT = re.compile(r"([1-9][0-9]{0,5})/(second|minute|hour|day)")
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
 
-class SettingWrong(ValueError):
-    """A setting of the authorization server cannot be used."""
+class PolicyWrong(ValueError):
+    """A rule of the authorization server cannot be used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuthSettings:
-    """Addresses and limits. No address is ever derived from a request (oauth.md 2.2)."""
+class Policy:
+    """Addresses and limits; what has no default here is set in handlers/settings.py.
 
-    public_url: str = "http://127.0.0.1:8000"
-    auth_url: str = ""  # default: the public address
-    registration: Registration = "open"
-    registration_limit: str = "20/hour"  # unused clients of one network address
-    refresh_reuse_seconds: int = 0
+    No address is ever derived from a request (oauth.md 2.2).
+    """
+
+    public_url: str
+    auth_url: str
+    registration: Registration
+    registration_limit: str  # unused clients of one network address, such as 20/hour
+    refresh_reuse_seconds: int
+    shows_addresses: bool  # in the log, for fail2ban
     access_lifetime: timedelta = timedelta(hours=1)
     refresh_lifetime: timedelta = timedelta(days=30)
     grant_lifetime: timedelta = timedelta(days=365)
 
     def __post_init__(self) -> None:
         for name in ("public_url", "auth_url"):
-            object.__setattr__(self, name, _address(name, getattr(self, name) or self.public_url))
+            object.__setattr__(self, name, _address(name, getattr(self, name)))
         if self.registration not in ("open", "token", "off"):
-            raise SettingWrong("registration must be open, token or off")
+            raise PolicyWrong("registration must be open, token or off")
         if not 0 <= self.refresh_reuse_seconds <= REFRESH_REUSE_SECONDS_MAX:
-            raise SettingWrong(f"refresh_reuse_seconds must lie between 0 and {REFRESH_REUSE_SECONDS_MAX}")
+            raise PolicyWrong(f"refresh_reuse_seconds must lie between 0 and {REFRESH_REUSE_SECONDS_MAX}")
         if self.registrations_allowed is None and self.registration_limit != "off":
-            raise SettingWrong("registration_limit must look like 20/hour, or be off")
+            raise PolicyWrong("registration_limit must look like 20/hour, or be off")
         if not timedelta() < self.access_lifetime <= self.refresh_lifetime <= self.grant_lifetime:
-            raise SettingWrong("lifetimes must be positive, and access <= refresh <= grant")
+            raise PolicyWrong("lifetimes must be positive, and access <= refresh <= grant")
 
     @property
     def issuer(self) -> str:
@@ -87,5 +91,5 @@ def _address(name: str, value: str) -> str:
     parts = urlsplit(value)
     plain = re.fullmatch(r"https?://[A-Za-z0-9.\-:\[\]]+(/[A-Za-z0-9._~\-/]*)?", value)
     if not plain or not parts.hostname:
-        raise SettingWrong(f"{name} must be an http or https address without query and fragment")
+        raise PolicyWrong(f"{name} must be an http or https address without query and fragment")
     return value.rstrip("/")

@@ -1,0 +1,182 @@
+"""Client metadata (RFC 7591): what an app may say of itself when it registers, and what the server makes of it."""
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from auth import redirects
+from auth.errors import InvalidClientMetadata, InvalidRedirectUri, InvalidRequest
+from auth.scopes import SCOPES, scope_text
+from storage.oauth.clients import Client, RegisteredBy
+
+NAME_LENGTH_MAX = 200
+NAME_DEFAULT = "Unnamed app"
+REDIRECT_URIS_MAX = 20
+GRANT_TYPES = ("authorization_code", "refresh_token")
+RESPONSE_TYPES = ("code",)
+URI_MEMBERS = ("client_uri", "logo_uri", "policy_uri", "tos_uri")
+TEXT_MEMBERS = ("software_id", "software_version")
+_JOINERS = "\u200c\u200d"  # belong into emoji and several scripts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientMetadata:
+    """A registration request that can be accepted."""
+
+    name: str
+    redirect_uris: tuple[str, ...]
+    optional: dict[str, str]
+
+
+def read_registration(document: object) -> ClientMetadata:
+    """The request's JSON, checked member by member; unknown members are ignored (RFC 7591 section 2)."""
+    if not isinstance(document, dict):
+        raise InvalidClientMetadata("The body must be a JSON object.")
+    redirect_uris = _redirect_uris(document)
+    _refuse_other_kinds(document)
+    return ClientMetadata(name=_name(document), redirect_uris=redirect_uris, optional=_optional(document))
+
+
+def _name(document: Mapping[str, Any]) -> str:
+    name = document.get("client_name")
+    if name is None:
+        return NAME_DEFAULT
+    return _text("client_name", name).strip() or NAME_DEFAULT
+
+
+def _redirect_uris(document: Mapping[str, Any]) -> tuple[str, ...]:
+    # "Clients using flows with redirection MUST register their redirection URI values." RFC 7591 section 2
+    uris = document.get("redirect_uris")
+    if not isinstance(uris, list) or not uris or not all(isinstance(uri, str) for uri in uris):
+        raise InvalidRedirectUri("redirect_uris must be a list with at least one URI.")
+    if len(uris) > REDIRECT_URIS_MAX:
+        raise InvalidRedirectUri(f"redirect_uris must not have more than {REDIRECT_URIS_MAX} entries.")
+    for uri in uris:
+        reason = redirects.fault(uri)
+        if reason:
+            raise InvalidRedirectUri(reason)
+    return tuple(uris)
+
+
+def _refuse_other_kinds(document: Mapping[str, Any]) -> None:
+    """Refuse what this server cannot be for a client; "the authorization server MAY replace any of the client's
+    requested metadata values" (RFC 7591 section 3.2.1) where something usable remains."""
+    _supported(document, "grant_types", needed="authorization_code")
+    _supported(document, "response_types", needed="code")
+    if document.get("token_endpoint_auth_method", "none") not in ("none", None):
+        raise InvalidClientMetadata("token_endpoint_auth_method must be none: clients are public and use PKCE.")
+    if not isinstance(document.get("scope", ""), str | None):
+        raise InvalidClientMetadata("scope must be a text.")
+
+
+def _supported(document: Mapping[str, Any], member: str, *, needed: str) -> None:
+    values = document.get(member)
+    if values is None:
+        return
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise InvalidClientMetadata(f"{member} must be a list of texts.")
+    if values and needed not in values:
+        raise InvalidClientMetadata(f"{member} must contain {needed}.")
+
+
+def _optional(document: Mapping[str, Any]) -> dict[str, str]:
+    kept: dict[str, str] = {}
+    for member in URI_MEMBERS:
+        value = document.get(member)
+        if value is not None:
+            kept[member] = _web_address(member, value)
+    for member in TEXT_MEMBERS:
+        value = document.get(member)
+        if value is not None:
+            kept[member] = _text(member, value)
+    kind = document.get("application_type")
+    if kind is not None:
+        if kind not in ("web", "native"):
+            raise InvalidClientMetadata("application_type must be web or native.")
+        kept["application_type"] = kind
+    return kept
+
+
+def _text(member: str, value: object) -> str:
+    """A text that a person can be shown: bounded, without controls and without marks that reorder the line."""
+    if not isinstance(value, str):
+        raise InvalidClientMetadata(f"{member} must be a text.")
+    if len(value) > NAME_LENGTH_MAX:
+        raise InvalidClientMetadata(f"{member} must not be longer than {NAME_LENGTH_MAX} characters.")
+    if any(
+        unicodedata.category(letter) in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
+        for letter in value
+        if letter not in _JOINERS
+    ):
+        raise InvalidClientMetadata(f"{member} must not have control characters.")
+    return value
+
+
+def _web_address(member: str, value: object) -> str:
+    """A link to a web page. It is echoed and never fetched (issue 3, item 8)."""
+    if not isinstance(value, str) or len(value) > redirects.LENGTH_MAX:
+        raise InvalidClientMetadata(f"{member} must be a web address.")
+    try:
+        parts = urlsplit(value)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.username is None
+    except ValueError:
+        usable = False
+    if not usable or any(ord(letter) <= 32 or letter in "\\<>\"'`" or ord(letter) >= 127 for letter in value):
+        raise InvalidClientMetadata(f"{member} must be a web address.")
+    return value
+
+
+def registration_answer(client: Client) -> dict[str, Any]:
+    """All registered metadata (RFC 7591 section 3.2.1); a public client gets no secret.
+
+    Every client is registered for all scopes: the scope of a registration is no ceiling, or step-up would be
+    impossible for clients that register with the scope of their first challenge (oauth.md 2.4).
+    """
+    return {
+        "client_id": client.id,
+        "client_id_issued_at": int(client.created_at.timestamp()),
+        "client_name": client.name,
+        "redirect_uris": list(client.redirect_uris),
+        "grant_types": list(GRANT_TYPES),
+        "response_types": list(RESPONSE_TYPES),
+        "token_endpoint_auth_method": "none",
+        "scope": scope_text(SCOPES),
+        **client.metadata,
+    }
+
+
+def checked_client(*, name: str, redirect_uris: tuple[str, ...]) -> ClientMetadata:
+    """The same rules for a client that the operator adds on the command line."""
+    if not name.strip():
+        raise InvalidRequest("The client needs a name.")
+    return ClientMetadata(
+        name=_name({"client_name": name}),
+        redirect_uris=_redirect_uris({"redirect_uris": list(redirect_uris)}),
+        optional={},
+    )
+
+
+def new_client(
+    metadata: ClientMetadata,
+    *,
+    client_id: str,
+    registered_by: RegisteredBy,
+    now: datetime,
+    address_hash: str | None = None,
+    network_hash: str | None = None,
+) -> Client:
+    """The row to be stored."""
+    return Client(
+        id=client_id,
+        name=metadata.name,
+        redirect_uris=metadata.redirect_uris,
+        metadata=dict(metadata.optional),
+        registered_by=registered_by,
+        address_hash=address_hash,
+        network_hash=network_hash,
+        created_at=now,
+        used_at=None,
+    )

@@ -1,0 +1,134 @@
+"""Authorization codes: issued when a user allows, redeemed once, against an ordered tuple of checks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from auth import pkce
+from auth.errors import InvalidGrant, InvalidRequest
+from auth.grants import Grants
+from auth.instants import Now
+from auth.one_time import OneTime, Reused
+from auth.refresh_tokens import RefreshTokens, TokenAnswer
+from auth.secret_text import new_secret, stored_hash
+from storage.database import Session
+from storage.oauth import clients, codes, grants
+from storage.oauth.codes import Code
+from storage.oauth.pending import PendingRequest
+
+LIFETIME = timedelta(seconds=60)  # ASVS 5.0 10.4.3: at most one minute
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Presented:
+    """A known code with what the client sent beside it, at one moment."""
+
+    code: Code
+    client_id: str
+    redirect_uri: str | None
+    verifier: str | None
+    now: datetime
+
+
+Check = Callable[[Presented], None]
+
+
+def client_is_the_same(presented: Presented) -> None:
+    """ "ensure that the authorization code was issued to the authenticated confidential client, or if the client is
+    public, ensure that the code was issued to "client_id" in the request" RFC 6749 section 4.1.3"""
+    if presented.code.client_id != presented.client_id:
+        raise InvalidGrant(reason="of another client")
+
+
+def redirect_uri_is_the_same(presented: Presented) -> None:
+    """Sent, it must be identical; left out, PKCE binds already (OAuth 2.1; oauth.md 2.7)."""
+    if presented.redirect_uri is not None and presented.redirect_uri != presented.code.redirect_uri:
+        raise InvalidGrant(reason="redirect_uri differs")
+
+
+def verifier_is_sent(presented: Presented) -> None:
+    """ "code_verifier REQUIRED. Code verifier" RFC 7636 section 4.5"""
+    if presented.verifier is None:
+        raise InvalidRequest("code_verifier is missing.")
+
+
+def verifier_fits(presented: Presented) -> None:
+    """ "If the values are not equal, an error response indicating "invalid_grant" as described in Section 5.2 of
+    [RFC6749] MUST be returned." RFC 7636 section 4.6"""
+    if not pkce.is_proven(presented.verifier or "", presented.code.code_challenge):
+        raise InvalidGrant(reason="code_verifier does not fit")
+
+
+def code_is_unused(presented: Presented) -> None:
+    """ "If an authorization code is used more than once, the authorization server MUST deny the request and SHOULD
+    revoke (when possible) all tokens previously issued based on that authorization code." RFC 6749 section 4.1.2
+
+    After all checks of who presents it: an invalid request must not be able to end a grant (OAuth 2.1 section 7.5.3).
+    """
+    if presented.code.used_at is not None:
+        raise Reused(presented.code.grant_id)
+
+
+def code_is_in_time(presented: Presented) -> None:
+    """ "The authorization code MUST expire shortly after it is issued to mitigate the risk of leaks." RFC 6749
+    section 4.1.2"""
+    if presented.now >= presented.code.expires_at:
+        raise InvalidGrant(reason="expired")
+
+
+CHECKS: tuple[Check, ...] = (
+    client_is_the_same,
+    redirect_uri_is_the_same,
+    verifier_is_sent,
+    verifier_fits,
+    code_is_unused,
+    code_is_in_time,
+)
+
+
+class Codes:
+    """Issues codes and redeems each of them once."""
+
+    def __init__(self, grants: Grants, refresh_tokens: RefreshTokens, one_time: OneTime, now: Now) -> None:
+        self._grants = grants
+        self._refresh_tokens = refresh_tokens
+        self._one_time = one_time
+        self._now = now
+
+    def issue(self, session: Session, request: PendingRequest, *, user_id: str) -> str:
+        """The code for a request that the user has just allowed, inside the caller's transaction."""
+        grant = self._grants.add(session, user_id=user_id, client_id=request.client_id, scope=request.scope)
+        code, now = new_secret(), self._now()
+        codes.add(
+            session,
+            Code(
+                code_hash=stored_hash(code),
+                grant_id=grant.id,
+                client_id=request.client_id,
+                redirect_uri=request.redirect_uri,
+                code_challenge=request.code_challenge,
+                expires_at=now + LIFETIME,
+                used_at=None,
+            ),
+        )
+        clients.mark_used(session, request.client_id, now=now)
+        return code
+
+    def redeem(self, code: str, *, client_id: str, redirect_uri: str | None, verifier: str | None) -> TokenAnswer:
+        """The first tokens of a grant (RFC 6749 section 4.1.3); raises InvalidGrant, InvalidRequest."""
+        code_hash = stored_hash(code)
+
+        def work(session: Session) -> TokenAnswer:
+            row, now = codes.find(session, code_hash), self._now()
+            if row is None:
+                raise InvalidGrant(reason="unknown")
+            presented = Presented(code=row, client_id=client_id, redirect_uri=redirect_uri, verifier=verifier, now=now)
+            for check in CHECKS:
+                check(presented)
+            grant = self._grants.live(session, row.grant_id)
+            if not codes.use(session, code_hash, now=now):
+                raise Reused(row.grant_id)
+            grants.redeem(session, grant.id, now=now)
+            return self._refresh_tokens.first(session, grant)
+
+        return self._one_time.exchange(code_hash, work, kind="code", client_id=client_id)

@@ -1,0 +1,83 @@
+"""Consent: an authorization request waits for its user's answer, which is taken once."""
+
+from datetime import timedelta
+
+from auth.codes import Codes
+from auth.errors import TemporarilyUnavailable
+from auth.events import Events
+from auth.instants import Now
+from auth.secret_text import new_secret, stored_hash
+from auth.sessions import Browser
+from storage.database import Conflict, Database, Session
+from storage.oauth import clients, pending
+from storage.oauth.clients import Client
+from storage.oauth.pending import PendingRequest
+
+LIFETIME = timedelta(minutes=15)
+OPEN_MAX = 20  # at once in one browser
+KEPT_MAX = 10_000  # in all: of more the oldest end
+
+
+class Consent:
+    """Keeps the requests that wait, and turns an answer into a code or a refusal."""
+
+    def __init__(self, database: Database, codes: Codes, events: Events, now: Now) -> None:
+        self._database = database
+        self._codes = codes
+        self._events = events
+        self._now = now
+
+    def keep(
+        self, browser: Browser, *, client: Client, redirect_uri: str, scope: str, state: str | None, challenge: str
+    ) -> str:
+        """Remember a valid authorization request for this browser; the id that the pages carry. Raises
+        TemporarilyUnavailable."""
+        now, secret = self._now(), new_secret()
+        if pending.count(self._database, browser.id_hash, now=now) >= OPEN_MAX:
+            raise TemporarilyUnavailable(60, "Too many sign-ins are open in this browser.")
+        request = PendingRequest(
+            id_hash=stored_hash(secret),
+            session_hash=browser.id_hash,
+            client_id=client.id,
+            redirect_uri=redirect_uri,
+            scope=scope,
+            state=state,
+            code_challenge=challenge,
+            created_at=now,
+            expires_at=now + LIFETIME,
+            used_at=None,
+        )
+
+        def work(session: Session) -> None:
+            pending.add(session, request)
+            pending.remove_oldest(session, but=KEPT_MAX)
+
+        self._database.atomically(work)
+        return secret
+
+    def waiting(self, browser: Browser, secret: str) -> tuple[PendingRequest, Client] | None:
+        """The request behind an id, if it is this browser's and still open."""
+        request = pending.find(self._database, stored_hash(secret), session_hash=browser.id_hash, now=self._now())
+        client = clients.find(self._database, request.client_id) if request else None
+        return (request, client) if request and client else None
+
+    def decide(self, browser: Browser, secret: str, *, is_allowed: bool) -> tuple[PendingRequest, str | None] | None:
+        """The user's answer, taken once: the request and, when allowed, the code."""
+        user_id, now = browser.user_id, self._now()
+        assert user_id is not None, "only a signed-in browser decides"
+
+        def work(session: Session) -> tuple[PendingRequest, str | None] | None:
+            request = pending.use(session, stored_hash(secret), session_hash=browser.id_hash, now=now)
+            if request is None or clients.find(session, request.client_id) is None:
+                return None
+            return request, self._codes.issue(session, request, user_id=user_id) if is_allowed else None
+
+        try:
+            decided = self._database.atomically(work)
+        except Conflict:
+            return None  # the same form, sent twice at once: the other one counts
+        if decided is not None:
+            self._events.happened(
+                "consent given" if is_allowed else "consent denied", user=user_id, client=decided[0].client_id
+            )
+        return decided

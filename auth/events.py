@@ -1,0 +1,41 @@
+"""What an operator wants to find in the log: who came in, who did not, what was allowed, used twice, taken back.
+
+One line per event on the logger `bankdata.auth`, `event key=value ...`. Names and network addresses appear as keyed
+hashes, alike for the same name, so that lines can be put together and nobody be named; BANKDATA_LOG_ADDRESSES=on
+prints addresses as they are, for fail2ban. Tokens, codes and passwords are never given to this module.
+"""
+
+import logging
+
+from auth.secret_text import derived
+
+HASH_CHARACTERS = 12  # 72 bits: enough to tell people apart
+
+log = logging.getLogger("bankdata.auth")
+
+
+class Events:
+    """Writes the lines: `happened` for what goes well, `alarm` for what may be an attack."""
+
+    def __init__(self, key: bytes, *, shows_addresses: bool) -> None:
+        self._key = key
+        self._shows_addresses = shows_addresses
+
+    def happened(self, event: str, *, account: str | None = None, address: str | None = None, **facts: str) -> None:
+        """A line at the level INFO."""
+        self._write(logging.INFO, event, account, address, facts)
+
+    def alarm(self, event: str, *, account: str | None = None, address: str | None = None, **facts: str) -> None:
+        """A line at the level WARNING."""
+        self._write(logging.WARNING, event, account, address, facts)
+
+    def _write(self, level: int, event: str, account: str | None, address: str | None, facts: dict[str, str]) -> None:
+        shown = dict(facts)
+        if account is not None:
+            shown["account"] = self._hidden(f"account:{account.casefold()}")
+        if address is not None:
+            shown["address"] = address if self._shows_addresses else self._hidden(f"address:{address}")
+        log.log(level, "%s %s", event, " ".join(f"{name}={value}" for name, value in shown.items()))
+
+    def _hidden(self, text: str) -> str:
+        return derived(self._key, text)[:HASH_CHARACTERS]

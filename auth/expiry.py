@@ -1,0 +1,40 @@
+"""What the authorization server forgets: swept along with its work, at most every ten minutes."""
+
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from auth.clients import BUILTIN
+from auth.instants import Now
+from auth.sessions import IDLE, LIFETIME
+from storage.database import Conflict, Database
+from storage.oauth import expiry
+
+SWEEP_EVERY = timedelta(minutes=10)
+
+
+class Expiry:
+    """Deletes what can never matter again."""
+
+    def __init__(self, database: Database, now: Now) -> None:
+        self._database = database
+        self._now = now
+        self._swept_at: datetime | None = None
+
+    def sweep(self) -> None:
+        """Delete what has expired, unless that was done a moment ago."""
+        now = self._now()
+        if self._swept_at is not None and timedelta() <= now - self._swept_at < SWEEP_EVERY:
+            return
+        self._swept_at = now
+        with suppress(Conflict):  # another process sweeps, or somebody changes a row: the next sweep finds it
+            self._database.atomically(
+                lambda session: expiry.sweep(
+                    session,
+                    now=now,
+                    hour_ago=now - timedelta(hours=1),
+                    day_ago=now - timedelta(days=1),
+                    session_seen=now - IDLE,
+                    session_born=now - LIFETIME,
+                    lasting_client=BUILTIN,
+                )
+            )

@@ -1,0 +1,55 @@
+"""Codes and refresh tokens count once: the first use wins, a second one ends the grant and raises an alarm."""
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from auth.errors import InvalidGrant
+from auth.events import Events
+from auth.grants import Grants
+from storage.database import Conflict, Database, Session
+
+LOCKS = 64
+
+T = TypeVar("T")
+
+
+class Reused(Exception):
+    """A code or refresh token was presented that had been used; its whole family has to end."""
+
+    def __init__(self, grant_id: str) -> None:
+        super().__init__(grant_id)
+        self.grant_id = grant_id
+
+
+class OneTime:
+    """Runs the exchange of one secret for tokens. Exactly one caller wins.
+
+    The store decides races between processes (`UPDATE ... WHERE used_at IS NULL RETURNING`); the striped locks only
+    spare one process the conflicts.
+    """
+
+    def __init__(self, database: Database, grants: Grants, events: Events) -> None:
+        self._database = database
+        self._grants = grants
+        self._events = events
+        self._locks = [threading.Lock() for _ in range(LOCKS)]
+
+    def exchange(self, secret_hash: str, work: Callable[[Session], T], *, kind: str, client_id: str) -> T:
+        """What `work` makes of the secret, inside one transaction; raises InvalidGrant for everybody but the first."""
+        with self._locks[int(secret_hash[:8], 16) % LOCKS]:
+            try:
+                return self._database.atomically(work)
+            except Reused as reused:
+                grant_id = reused.grant_id
+            except InvalidGrant as error:
+                # Unknown, expired, foreign and reused look the same to the caller and different in the log
+                self._events.happened(f"{kind} refused", client=client_id, reason=error.reason.replace(" ", "-"))
+                raise
+            except Conflict:
+                # Another process is redeeming the same secret this moment: it wins, this caller loses
+                self._events.happened(f"{kind} refused", client=client_id, reason="lost-a-race")
+                raise InvalidGrant() from None
+            self._events.alarm(f"{kind} used twice", client=client_id, grant=grant_id)
+            self._grants.revoke(grant_id, because=f"ended: {kind} used twice")
+            raise InvalidGrant()

@@ -1,0 +1,133 @@
+"""Refresh tokens: each is used once and answered with its successor; a second use ends the family (RFC 6749 section 6).
+
+The grace in which a used token is answered with its successor once more is `refresh_reuse_seconds` of auth/policy.py.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from auth.errors import InvalidGrant, InvalidScope
+from auth.grants import Grants
+from auth.instants import Now
+from auth.one_time import OneTime, Reused
+from auth.policy import Policy
+from auth.scopes import scope_set, scope_text
+from auth.secret_text import derived, new_secret, stored_hash
+from auth.tokens import AccessTokens
+from storage.database import Session
+from storage.oauth import tokens
+from storage.oauth.grants import Grant
+from storage.oauth.tokens import RefreshToken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenAnswer:
+    """What /oauth/token answers (decision 33)."""
+
+    access_token: str
+    expires_in: int
+    refresh_token: str
+    scope: str
+
+
+class RefreshTokens:
+    """Issues the refresh tokens of grants, and takes each of them back once."""
+
+    def __init__(
+        self,
+        access_tokens: AccessTokens,
+        grants: Grants,
+        one_time: OneTime,
+        policy: Policy,
+        successor_key: bytes,
+        now: Now,
+    ) -> None:
+        self._access_tokens = access_tokens
+        self._grants = grants
+        self._one_time = one_time
+        self._policy = policy
+        self._successor_key = successor_key
+        self._now = now
+
+    def first(self, session: Session, grant: Grant) -> TokenAnswer:
+        """The first tokens of a grant, inside the caller's transaction."""
+        return self._next(session, grant, new_secret(), scope=grant.scope)
+
+    def refresh(self, refresh_token: str, *, client_id: str, scope: str | None) -> TokenAnswer:
+        """The next tokens of a family; raises InvalidGrant, InvalidScope."""
+        token_hash = stored_hash(refresh_token)
+        successor = derived(self._successor_key, refresh_token)
+
+        def work(session: Session) -> TokenAnswer:
+            row = tokens.find_refresh(session, token_hash)
+            if row is None:
+                raise InvalidGrant(reason="unknown")
+            grant = self._grants.live(session, row.grant_id)
+            # "the refresh token is bound to the client to which it was issued" RFC 6749 section 6
+            if grant.client_id != client_id:
+                raise InvalidGrant(reason="of another client")
+            if row.used_at is not None:
+                if not self._is_in_grace(session, row, successor):
+                    raise Reused(grant.id)
+                return self._answer(grant, successor, scope=_narrowed(grant, scope))
+            if self._now() >= row.expires_at:
+                raise InvalidGrant(reason="expired")
+            narrowed = _narrowed(grant, scope)
+            if not tokens.use_refresh(session, token_hash, now=self._now()):
+                raise Reused(grant.id)
+            return self._next(session, grant, successor, scope=narrowed)
+
+        return self._one_time.exchange(token_hash, work, kind="refresh token", client_id=client_id)
+
+    def _is_in_grace(self, session: Session, row: RefreshToken, successor: str) -> bool:
+        """Whether a used token may be answered with its successor once more: within the grace, successor unused.
+
+        Without a grace the stored use decides alone. With one, a clock that was set back in between is no reason for a
+        longer grace: the distance counts in both directions.
+        """
+        grace = timedelta(seconds=self._policy.refresh_reuse_seconds)
+        assert row.used_at is not None
+        if not grace or abs(self._now() - row.used_at) >= grace:
+            return False
+        next_row = tokens.find_refresh(session, stored_hash(successor))
+        return next_row is not None and next_row.used_at is None
+
+    def _next(self, session: Session, grant: Grant, refresh_token: str, *, scope: str) -> TokenAnswer:
+        now = self._now()
+        tokens.add_refresh(
+            session,
+            RefreshToken(
+                token_hash=stored_hash(refresh_token),
+                grant_id=grant.id,
+                issued_at=now,
+                expires_at=min(now + self._policy.refresh_lifetime, grant.expires_at),
+                used_at=None,
+            ),
+        )
+        return self._answer(grant, refresh_token, scope=scope)
+
+    def _answer(self, grant: Grant, refresh_token: str, *, scope: str) -> TokenAnswer:
+        access_token = self._access_tokens.issue(
+            user_id=grant.user_id,
+            client_id=grant.client_id,
+            scopes=scope.split(),
+            grant_id=grant.id,
+            now=self._now(),
+        )
+        return TokenAnswer(
+            access_token=access_token,
+            expires_in=int(self._access_tokens.lifetime.total_seconds()),
+            refresh_token=refresh_token,
+            scope=scope,
+        )
+
+
+def _narrowed(grant: Grant, scope: str | None) -> str:
+    """ "The requested scope MUST NOT include any scope not originally granted by the resource owner, and if omitted is
+    treated as equal to the scope originally granted by the resource owner." RFC 6749 section 6"""
+    if scope is None:
+        return grant.scope
+    wanted = scope_set(scope)
+    if wanted is None or not wanted <= frozenset(grant.scope.split()):
+        raise InvalidScope("scope must not go beyond what the user allowed.")
+    return scope_text(wanted)

@@ -1,0 +1,99 @@
+"""Signing in: a name and a password against the throttles, then against the hash; and changing the password."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from auth.clients import is_storable
+from auth.events import Events
+from auth.instants import Now
+from auth.passwords import Busy, Passwords, Weakness, weakness
+from auth.sessions import Browser, Sessions
+from auth.throttle import Reserved, Throttles
+from storage import users
+from storage.database import Database
+from storage.users import User
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of a password: a browser that is signed in, or how long to wait, or neither (wrong)."""
+
+    browser: Browser | None = None
+    known_browser: str | None = None
+    wait: timedelta | None = None
+
+
+class SignIn:
+    """Checks who a person is; the same effort whether the user exists or not."""
+
+    def __init__(
+        self,
+        database: Database,
+        sessions: Sessions,
+        throttles: Throttles,
+        passwords: Passwords,
+        events: Events,
+        now: Now,
+    ) -> None:
+        self._database = database
+        self._sessions = sessions
+        self._throttles = throttles
+        self._passwords = passwords
+        self._events = events
+        self._now = now
+
+    def attempt(
+        self, name: str, password: str, *, before: Browser | None, address: str, known_browser: str | None
+    ) -> Outcome:
+        """Check a name and a password; raises Busy."""
+        user = users.find_by_name(self._database, name) if is_storable(name) else None
+        browser_name = self._sessions.knows(known_browser, user.id if user else None)
+        reserved = self._throttles.reserve(name=name, address=address, browser=browser_name, now=self._now())
+        if isinstance(reserved, timedelta):
+            self._events.alarm("sign-in held up", account=name, address=address)
+            return Outcome(wait=reserved)
+        stored = user.password_hash if user else None
+        if not self._is_right(password, stored, reserved) or user is None or stored is None:
+            self._events.alarm("wrong password", account=name, address=address)
+            return Outcome()
+        self._throttles.succeeded(reserved, now=self._now())
+        if self._passwords.is_outdated(stored):
+            users.set_password_hash(self._database, user.id, self._passwords.hash(password))
+        self._events.happened("signed in", account=name, address=address, user=user.id)
+        return Outcome(
+            browser=self._sessions.sign_in(before, user.id), known_browser=self._sessions.known_browser(user.id)
+        )
+
+    def user_of(self, browser: Browser | None) -> User | None:
+        """The user who is signed in."""
+        return users.find(self._database, browser.user_id) if browser and browser.user_id else None
+
+    def change_password(
+        self, user: User, browser: Browser, *, current: str, new: str, address: str
+    ) -> Weakness | Outcome:
+        """Replace the password and sign out all other browsers; what is wrong with the new one, or the outcome of
+        checking the current one (`browser` set when it was right). Raises Busy."""
+        # This browser's own guesses count, strangers' do not
+        reserved = self._throttles.reserve(name=user.name, address=address, browser=browser.id_hash, now=self._now())
+        if isinstance(reserved, timedelta):
+            self._events.alarm("password form held up", account=user.name, address=address)
+            return Outcome(wait=reserved)
+        if not self._is_right(current, user.password_hash, reserved):
+            self._events.alarm("wrong password in the password form", account=user.name, address=address)
+            return Outcome()
+        self._throttles.succeeded(reserved, now=self._now())
+        fault = weakness(new, user_name=user.name)
+        if fault:
+            return fault
+        users.set_password_hash(self._database, user.id, self._passwords.hash(new))
+        renewed = self._sessions.sign_in(browser, user.id)  # a new id after every proof of who it is
+        self._sessions.end_all(user.id, but=renewed)
+        self._events.happened("password changed", account=user.name, address=address, user=user.id)
+        return Outcome(browser=renewed)
+
+    def _is_right(self, password: str, stored: str | None, reserved: Reserved) -> bool:
+        try:
+            return self._passwords.is_right(password, stored)
+        except Busy:
+            self._throttles.withdraw(reserved, now=self._now())  # nothing was checked, so nothing has failed
+            raise

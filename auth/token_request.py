@@ -1,0 +1,128 @@
+"""The token and revocation requests (RFC 6749 section 3.2, RFC 7009 section 2.1): ordered tuples of checks, one rule
+each. What a code or a token itself must fulfil stands in auth/codes.py and auth/refresh_tokens.py."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from auth.authorization import is_own_resource
+from auth.errors import InvalidClient, InvalidRequest, InvalidTarget, UnsupportedGrantType
+from storage.oauth.clients import Client
+
+GRANT_TYPES = ("authorization_code", "refresh_token")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """A form that a client has posted; `fields` hold each name once and no empty values.
+
+    "Parameters sent without a value MUST be treated as if they were omitted from the request. The authorization server
+    MUST ignore unrecognized request parameters. Request and response parameters MUST NOT be included more than once."
+    RFC 6749 section 3.2
+    """
+
+    fields: Mapping[str, str]
+    has_query: bool
+    authorization_scheme: str  # of the Authorization header, in lower case; empty without one
+    client: Client | None
+    resource: str
+
+
+Check = Callable[[Sent], None]
+
+
+def nothing_is_in_the_address(sent: Sent) -> None:
+    """ "The parameters can only be transmitted in the request-body and MUST NOT be included in the request URI."
+    RFC 6749 section 2.3.1"""
+    if sent.has_query:
+        raise InvalidRequest("Send parameters in the body, not in the address.")
+
+
+def grant_type_is_sent(sent: Sent) -> None:
+    """ "grant_type REQUIRED." RFC 6749 section 4.1.3"""
+    _needed(sent, "grant_type")
+
+
+def grant_type_is_known(sent: Sent) -> None:
+    """ "unsupported_grant_type The authorization grant type is not supported by the authorization server." RFC 6749
+    section 5.2"""
+    if sent.fields["grant_type"] not in GRANT_TYPES:
+        raise UnsupportedGrantType()
+
+
+def no_credentials_are_in_the_header(sent: Sent) -> None:
+    """ "If the client attempted to authenticate via the "Authorization" request header field, the authorization server
+    MUST respond with an HTTP 401 (Unauthorized) status code and include the "WWW-Authenticate" response header field
+    matching the authentication scheme used by the client." RFC 6749 section 5.2"""
+    scheme = sent.authorization_scheme
+    if scheme:
+        challenge = scheme.capitalize() if scheme in ("basic", "bearer") else "Basic"
+        raise InvalidClient(
+            "Clients of this server are public: send client_id in the body and no credentials.",
+            headers={"WWW-Authenticate": f'{challenge} realm="oauth"'},
+        )
+
+
+def no_credentials_are_in_the_body(sent: Sent) -> None:
+    """ "The authorization server MUST NOT issue client passwords" to native and user-agent-based applications, RFC 6749
+    section 10.1; ours are all public, so whoever sends one is no client of this server."""
+    if "client_secret" in sent.fields or "client_assertion" in sent.fields:
+        raise InvalidClient("Clients of this server are public: send client_id alone.")
+
+
+def client_is_named(sent: Sent) -> None:
+    """ "client_id REQUIRED, if the client is not authenticating with the authorization server as described in Section
+    3.2.1." RFC 6749 section 4.1.3"""
+    _needed(sent, "client_id")
+
+
+def client_is_known(sent: Sent) -> None:
+    """ "invalid_client Client authentication failed (e.g., unknown client, no client authentication included, or
+    unsupported authentication method)." RFC 6749 section 5.2"""
+    if sent.client is None:
+        raise InvalidClient()
+
+
+def resource_is_ours(sent: Sent) -> None:
+    """ "invalid_target The requested resource is invalid, missing, unknown, or malformed." RFC 8707 section 2"""
+    if not is_own_resource(tuple(filter(None, [sent.fields.get("resource")])), sent.resource):
+        raise InvalidTarget()
+
+
+def secret_is_sent(sent: Sent) -> None:
+    """ "code REQUIRED. The authorization code received from the authorization server." RFC 6749 section 4.1.3
+    "refresh_token REQUIRED. The refresh token issued to the client." RFC 6749 section 6"""
+    _needed(sent, "code" if sent.fields["grant_type"] == "authorization_code" else "refresh_token")
+
+
+def token_is_sent(sent: Sent) -> None:
+    """ "token REQUIRED. The token that the client wants to get revoked." RFC 7009 section 2.1"""
+    _needed(sent, "token")
+
+
+CLIENT_CHECKS: tuple[Check, ...] = (
+    no_credentials_are_in_the_header,
+    no_credentials_are_in_the_body,
+    client_is_named,
+    client_is_known,
+)
+TOKEN_CHECKS: tuple[Check, ...] = (
+    nothing_is_in_the_address,
+    grant_type_is_sent,
+    grant_type_is_known,
+    *CLIENT_CHECKS,
+    resource_is_ours,
+    secret_is_sent,
+)
+REVOCATION_CHECKS: tuple[Check, ...] = (nothing_is_in_the_address, token_is_sent, *CLIENT_CHECKS)
+
+
+def checked(sent: Sent, checks: tuple[Check, ...]) -> Mapping[str, str]:
+    """The fields, once every check has passed; raises the OAuthError of the first that has not."""
+    for check in checks:
+        check(sent)
+    return sent.fields
+
+
+def _needed(sent: Sent, name: str) -> None:
+    if name not in sent.fields:
+        raise InvalidRequest(f"{name} is missing.")
