@@ -1,15 +1,12 @@
 """What is said about a stream: name, latest amount, last charge, charges in the window, order (decisions 21, 22)."""
 
-import hashlib
-
 import polars as pl
 
 from analytics.frames import SUBSCRIPTIONS
-from analytics.recurring.charges import EVIDENCE_MONTHS
+from analytics.recurring.identity import with_id
 from analytics.recurring.payees import behind_intermediary_as_written
 
 WINDOW_MONTHS = 6  # interface 4.7
-MONTHS_OF_OLD_STREAMS = 4  # what began in the first months of the evidence may be older
 TRUE_UP = 1.9  # a single amount this many times the median is the yearly settlement of an instalment
 CHARGES_A_YEAR = {"weekly": 52, "biweekly": 26, "monthly": 12, "quarterly": 4, "yearly": 1}
 OVER_AFTER = {"weekly": "15d", "biweekly": "29d", "monthly": "2mo1d", "quarterly": "6mo1d", "yearly": "2y1d"}
@@ -47,11 +44,11 @@ def reported(rows: pl.DataFrame, streams: pl.DataFrame) -> pl.DataFrame:
             merchant_name=stream_name(),
         )
     )
-    alive = charges.filter(
+    alive = with_id(charges).filter(
         pl.col("last_charged") >= window_start(),
         pl.col("last_charged").dt.offset_by(pl.col("frequency").replace_strict(OVER_AFTER)) >= pl.col("today"),
     )
-    found = with_id(alive).with_columns(
+    found = alive.with_columns(
         confidence=pl.col("score").clip(0.0, 1.0),
         next_expected=pl.col("last_charged").dt.offset_by(pl.col("lattice").replace_strict(NEXT_AFTER)),
         yearly=pl.col("amount") * pl.col("frequency").replace_strict(CHARGES_A_YEAR, return_dtype=pl.Decimal(20, 0)),
@@ -85,17 +82,3 @@ def stream_name() -> pl.Expr:
     return pl.coalesce(
         brand, written, pl.col("creditor_id").last(), pl.col("counterpart_iban").last(), pl.lit("Unknown")
     )
-
-
-def with_id(found: pl.DataFrame) -> pl.DataFrame:
-    """Adds `id`: a digest of whose stream it is, its first mandate or its payee, how often, and the how-manieth of
-    that kind it is. Neither further charges nor new prices change it, nor does the sliding of the evidence: streams
-    that began before it are told apart by their day of the month."""
-    kind = ["user_id", "currency", pl.coalesce("mandate", "payee"), "frequency"]
-    evidence_start = pl.col("today").dt.offset_by(f"-{EVIDENCE_MONTHS - MONTHS_OF_OLD_STREAMS}mo")
-    began = pl.max_horizontal("first_charged", evidence_start)
-    place = pl.struct(began.alias("began"), "month_day", pl.col("charge_ids").list.first()).rank("ordinal").over(kind)
-    identities = found.select(pl.concat_str(*kind, place, separator="\x1f")).to_series()
-    # Polars' own hash may change between its versions; this goes over the few streams, not over charges
-    digests = ["sub_" + hashlib.sha256(identity.encode()).hexdigest()[:20] for identity in identities]
-    return found.with_columns(id=pl.Series(digests, dtype=pl.String))

@@ -6,6 +6,7 @@ from datetime import date, timedelta
 
 import polars as pl
 
+from analytics.recurring.identity import named_as_in
 from analytics.subscriptions import detect
 from storage import accounts, detections, transactions
 from storage.accounts import Selected
@@ -26,6 +27,9 @@ def subscriptions_of(
         return found
     charges = transactions.charges(reading, [user_id], since=today - EVIDENCE, account_ids=selected.filter)
     found = _detected(charges, [user_id], today)
+    if not selected.is_everything:
+        everything = Selected(accounts.of_user(reading, user_id), is_everything=True)
+        found = named_as_in(found, subscriptions_of(database, user_id, everything, today=today, session=session))
     _keep(database, user_id, ids, version, today, found)
     return found
 
