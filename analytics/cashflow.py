@@ -2,14 +2,26 @@
 
 from collections.abc import Collection
 from datetime import date
+from decimal import Decimal
 
 import polars as pl
 
-from analytics.currencies import NO_RATES, convert
+from analytics.currencies import NO_RATES, convert, foreign_currencies
 from analytics.frames import FIGURE
-from analytics.periods import last_day, shown_months
+from analytics.periods import HISTORY_MONTHS_MIN, last_day, shown_months
+from analytics.transfers import is_within
 
-_ZERO = pl.lit(0, dtype=FIGURE)
+CASHFLOW: dict[str, pl.DataType] = {
+    "month": pl.Date(),
+    "income": FIGURE,
+    "expenses": FIGURE,
+    "net": FIGURE,
+    "unconverted": pl.List(pl.String()),
+}
+NO_RATE = "no_rate"
+"""Why a row is left out whose currency has no reference rate on its day."""
+
+_QUIET: tuple[Decimal, Decimal, Decimal, list[str]] = (Decimal(0), Decimal(0), Decimal(0), [])
 
 
 class MonthOutsideHistory(ValueError):
@@ -28,28 +40,37 @@ def monthly_cashflow(
     currency: str,
     rates: pl.DataFrame = NO_RATES,
 ) -> pl.DataFrame:
-    """Columns month (its first day), income, expenses, net (FIGURE, in `currency`); one row per month, oldest first,
-    the month of `today` last (decision 3). Takes BOOKINGS; needs all of them only when `months` exceeds 120.
-    Income and expenses are positive and net is their difference (decision 13). Raises MissingRate."""
-    selected = bookings.filter(_is_selected(selection))
-    shown = shown_months(today, months, first_booking=_first_booking(selected))
-    counted = selected.filter(
-        left_out(selection).is_null(), pl.col("booking_date").is_between(shown[0], last_day(shown[-1]))
-    )
-    sums = (
-        convert(counted, currency=currency, rates=rates)
-        .group_by(pl.col("booking_date").dt.month_start().alias("month"))
-        .agg(
-            income=pl.col("home_amount").filter(pl.col("amount") >= 0).sum(),
-            expenses=-pl.col("home_amount").filter(pl.col("amount") < 0).sum(),
+    """Columns month (its first day), income, expenses, net (FIGURE, in `currency`) and unconverted (the currencies of
+    rows that are left out because there is no rate, decision 19); one row per month, oldest first, the month of
+    `today` last (decision 3). Takes BOOKINGS; needs all of them only when `months` exceeds 120. Income and expenses are
+    positive and net is their difference (decision 13)."""
+    is_long = months > HISTORY_MONTHS_MIN
+    shown = shown_months(today, months, first_booking=_first_booking(bookings, selection) if is_long else None)
+    foreign = foreign_currencies(bookings, currency)
+    counted = (
+        bookings.lazy()
+        .filter(
+            _is_selected(selection),
+            left_out(selection).is_null(),
+            pl.col("booking_date").is_between(shown[0], last_day(shown[-1])),
         )
+        .select("booking_date", "amount", "currency")
     )
-    return (
-        pl.DataFrame({"month": shown}, schema={"month": pl.Date})
-        .join(sums, on="month", how="left", maintain_order="left")
-        .with_columns(pl.col("income", "expenses").fill_null(_ZERO))
-        .with_columns((pl.col("income") - pl.col("expenses")).alias("net"))
+    home = pl.col("home_amount")
+    sums = (
+        convert(counted, currency=currency, foreign=foreign, rates=rates)
+        .group_by(pl.col("booking_date").dt.month_start())
+        .agg(
+            income=home.filter(pl.col("amount") >= 0).sum(),
+            expenses=-home.filter(pl.col("amount") < 0).sum(),
+            unconverted=pl.col("currency").filter(home.is_null()).unique().sort(),
+        )
+        .with_columns(net=pl.col("income") - pl.col("expenses"))
+        .select("booking_date", "income", "expenses", "net", "unconverted")
+        .collect(engine="in-memory")
     )
+    of_month = {month: figures for month, *figures in sums.rows()}
+    return pl.DataFrame([(month, *of_month.get(month, _QUIET)) for month in shown], schema=CASHFLOW, orient="row")
 
 
 def month_transactions(
@@ -63,24 +84,29 @@ def month_transactions(
     pending: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """The rows behind one month of `monthly_cashflow`, booking date and id descending, with three columns more:
-    counted_as (income, expenses, null), left_out (transfer, adjusting_entry, pending, null) and counted_amount (FIGURE,
-    signed, in `currency`; 0 when left out). Counted amounts add up to the figures, always.
+    counted_as (income, expenses, null), left_out (transfer, adjusting_entry, pending, no_rate, null) and counted_amount
+    (FIGURE, signed, in `currency`; 0 when left out). Counted amounts add up to the figures, always.
     `month` is a first day; `bookings` are all of the selection, or as many as decide whether `month` lies in its
     history: raises MonthOutsideHistory for a month that no cashflow lists. `pending` has the columns of `bookings`."""
     selected = bookings.filter(_is_selected(selection))
-    if month not in shown_months(today, 10**6, first_booking=_first_booking(selected)):
+    if month not in shown_months(today, 10**6, first_booking=_first_booking(bookings, selection)):
         raise MonthOutsideHistory
     rows = _of_month(selected, month).with_columns(left_out(selection).alias("left_out"))
     if pending is not None:
         waiting = _of_month(pending.filter(_is_selected(selection)), month)
         rows = pl.concat([rows, waiting.with_columns(pl.lit("pending").alias("left_out"))])
-    is_counted = pl.col("left_out").is_null()
     sign = pl.when(pl.col("amount") < 0).then(pl.lit("expenses")).otherwise(pl.lit("income"))
+    foreign = foreign_currencies(rows, currency)
     return (
-        convert(rows, currency=currency, rates=rates, where=is_counted)
-        .rename({"home_amount": "counted_amount"})
-        .with_columns(pl.when(is_counted).then(sign).alias("counted_as"))
+        convert(rows.lazy(), currency=currency, foreign=foreign, rates=rates)
+        .with_columns(pl.when(without_rate()).then(pl.lit(NO_RATE)).otherwise("left_out").alias("left_out"))
+        .with_columns(
+            pl.when(pl.col("left_out").is_null()).then(sign).alias("counted_as"),
+            counted_amount().alias("counted_amount"),
+        )
+        .drop("home_amount")
         .sort("booking_date", "id", descending=True)
+        .collect(engine="in-memory")
     )
 
 
@@ -91,22 +117,32 @@ def needed_since(months: int, *, today: date) -> date | None:
 
 
 def left_out(selection: Collection[str]) -> pl.Expr:
-    """Why a booked row is no income and no expense: adjusting_entry (decision 15), transfer (decision 14: its other
-    side is a selected account too), else null."""
+    """Why a booked row is no income and no expense, whatever its currency: adjusting_entry (decision 15), transfer
+    (decision 14: its other side is a selected account too), else null."""
     return (
         pl.when("is_adjusting_entry")
         .then(pl.lit("adjusting_entry"))
-        .when(pl.col("transfer_account_id").is_in(list(selection)))
+        .when(is_within(selection))
         .then(pl.lit("transfer"))
     )
+
+
+def without_rate() -> pl.Expr:
+    """Whether a row would count, had its currency a rate on its day (decision 19)."""
+    return pl.col("left_out").is_null() & pl.col("home_amount").is_null()
+
+
+def counted_amount() -> pl.Expr:
+    """What a judged row adds to the figures."""
+    return pl.when(pl.col("left_out").is_null()).then("home_amount").otherwise(pl.lit(0, dtype=FIGURE))
 
 
 def _is_selected(selection: Collection[str]) -> pl.Expr:
     return pl.col("account_id").is_in(list(selection))
 
 
-def _first_booking(bookings: pl.DataFrame) -> date | None:
-    first = bookings["booking_date"].min()
+def _first_booking(bookings: pl.DataFrame, selection: Collection[str]) -> date | None:
+    first = bookings.lazy().filter(_is_selected(selection)).select(pl.col("booking_date").min()).collect().item()
     assert first is None or isinstance(first, date)
     return first
 

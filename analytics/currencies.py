@@ -4,8 +4,7 @@ A row is converted as amount * rate(to) / rate(from), both in units for one euro
 has at most 20 digits and a rate at most 14, so no step can overflow.
 """
 
-from collections.abc import Iterable
-from datetime import date
+from collections.abc import Collection, Iterable
 from decimal import Decimal
 
 import polars as pl
@@ -23,18 +22,8 @@ MINOR_DIGITS = {  # ISO 4217 list one: the currencies whose minor unit is not a 
     **{"CLF": 4, "UYW": 4},
 }
 
-_ALWAYS = pl.lit(value=True)
 _MONEY_SCALE = 5  # digits after the point in MONEY and FIGURE
 _EURO_RATE = 10**6  # one euro for one euro, in the unit of RATES
-
-
-class MissingRate(ValueError):
-    """There is no reference rate of the European Central Bank for a currency."""
-
-    def __init__(self, currency: str, day: date) -> None:
-        self.currency = currency
-        self.day = day
-        super().__init__(f"{currency}: there is no reference rate of the European Central Bank for {day.isoformat()}")
 
 
 def minor_digits(currency: str) -> int:
@@ -48,53 +37,57 @@ def reporting_currency(account_currencies: Iterable[str], *, home: str) -> str:
     return distinct.pop() if len(distinct) == 1 else home
 
 
+def foreign_currencies(frame: pl.DataFrame, currency: str) -> list[str]:
+    """The currencies of the rows that are not in `currency`, in order of their letters."""
+    is_foreign = frame["currency"] != currency
+    return sorted(frame["currency"].filter(is_foreign).unique()) if is_foreign.any() else []
+
+
 def convert(
-    frame: pl.DataFrame,
+    rows: pl.LazyFrame,
     *,
     currency: str,
+    foreign: Collection[str],
     rates: pl.DataFrame = NO_RATES,
     amount: str = "amount",
     day: str = "booking_date",
-    where: pl.Expr = _ALWAYS,
-) -> pl.DataFrame:
-    """The frame and `home_amount` (FIGURE): each row's `amount` in `currency` by the rate of its `day` or the last
-    one before it, rounded half to even to the currency's digits, as it is listed: rows in `currency` too, of which some
-    banks state five digits. Rows outside `where` need no rate and get 0. Raises MissingRate (decision 19)."""
-    is_foreign = where & (pl.col("currency") != currency)
-    foreign = frame.filter(is_foreign) if (frame["currency"] != currency).any() else frame.clear()
-    listed = pl.col(amount).round(minor_digits(currency), mode="half_to_even")
-    as_it_is = pl.when(where).then(listed).otherwise(0).cast(FIGURE)
-    if foreign.is_empty():
-        return frame.with_columns(as_it_is.alias("home_amount"))
+) -> pl.LazyFrame:
+    """The rows and `home_amount` (FIGURE): each row's `amount` in `currency` by the rate of its `day` or the last one
+    before it, rounded half to even to the currency's digits, as it is listed: rows in `currency` too, of which some
+    banks state five digits. Null where either currency has no rate that day: never taken 1:1 (decision 19).
+    `foreign` are the other currencies of the rows (`foreign_currencies`): without any the plan stays short."""
+    listed = pl.col(amount).round(minor_digits(currency), mode="half_to_even").cast(FIGURE)
+    if not foreign:
+        return rows.with_columns(listed.alias("home_amount"))
+    is_foreign = pl.col("currency") != currency
     unit = 10 ** (_MONEY_SCALE - minor_digits(currency))
     units = _rounded_quotient(pl.col(amount).to_physical() * pl.col("rate_to"), pl.col("rate_from") * unit)
+    days = rows.filter(is_foreign).select("currency", day).unique()
+    quoted = rates.lazy().filter(pl.col("currency").is_in([*foreign, currency]))
     return (
-        frame.join(
-            _dated_rates(foreign, currency=currency, rates=rates, day=day),
+        rows.join(
+            _dated(days, quoted, currency=currency, day=day),
             on=["currency", day],
             how="left",
             maintain_order="left",
         )
-        .with_columns(pl.when(is_foreign).then(_money(units * unit)).otherwise(as_it_is).alias("home_amount"))
+        .with_columns(pl.when(is_foreign).then(_money(units * unit)).otherwise(listed).alias("home_amount"))
         .drop("rate_from", "rate_to")
     )
 
 
-def _dated_rates(foreign: pl.DataFrame, *, currency: str, rates: pl.DataFrame, day: str) -> pl.DataFrame:
-    """One row per currency and day of `foreign`, with both rates as whole millionths."""
-    pairs = foreign.select("currency", day).unique().sort(day).with_columns(pl.lit(currency).alias("to"))
-    needed = pl.concat(rates.filter(pl.col("currency") == of) for of in {*pairs["currency"], currency}).sort("day")
+def _dated(days: pl.LazyFrame, quoted: pl.LazyFrame, *, currency: str, day: str) -> pl.LazyFrame:
+    """One row per currency and day, with both rates as whole millionths, null where there is none."""
+    pairs = days.sort(day).with_columns(pl.lit(currency).alias("to"))
+    by_day = quoted.sort("day")
     for side, named in (("currency", "rate_from"), ("to", "rate_to")):
-        quoted = needed.select(pl.col("currency").alias(side), pl.col("day").alias(day), pl.col("rate").alias(named))
-        pairs = pairs.join_asof(quoted, on=day, by=side, check_sortedness=False).with_columns(
+        of_side = by_day.select(pl.col("currency").alias(side), pl.col("day").alias(day), pl.col("rate").alias(named))
+        pairs = pairs.join_asof(of_side, on=day, by=side, check_sortedness=False).with_columns(
             pl.when(pl.col(side) == EURO)
             .then(pl.lit(_EURO_RATE, dtype=pl.Int128))
             .otherwise(pl.col(named).to_physical())
             .alias(named)
         )
-        missing = pairs.filter(pl.col(named).is_null())
-        if not missing.is_empty():
-            raise MissingRate(*missing.sort(side, day).select(side, day).row(0))
     return pairs.drop("to")
 
 

@@ -19,7 +19,8 @@ BOOKINGS: dict[str, pl.DataType] = {
     "counterpart_iban": pl.String(),
     "merchant_name": pl.String(),
     "is_adjusting_entry": pl.Boolean(),
-    "transfer_account_id": pl.String(),  # the own account that holds the other leg, null when no other leg is there
+    "transfer_account_id": pl.String(),  # the own account on the other side
+    "transfer_id": pl.String(),  # the other leg, null while it has not arrived
 }
 """One row per booked transaction of one user's selected accounts (cashflow, snapshot)."""
 
@@ -39,7 +40,7 @@ CHARGES: dict[str, pl.DataType] = {
     "purpose": pl.String(),
     "is_potential_duplicate": pl.Boolean(),
     "is_adjusting_entry": pl.Boolean(),
-    "is_own_transfer": pl.Boolean(),  # the other side is an account of the same user
+    "transfer_account_id": pl.String(),  # the own account on the other side
 }
 """One row per booked transaction of any number of users, inflows too (recurring payments)."""
 

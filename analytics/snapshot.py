@@ -10,8 +10,8 @@ from typing import Literal
 
 import polars as pl
 
-from analytics.cashflow import left_out
-from analytics.currencies import NO_RATES, convert
+from analytics.cashflow import NO_RATE, counted_amount, left_out, without_rate
+from analytics.currencies import NO_RATES, convert, foreign_currencies
 from analytics.frames import FIGURE
 from analytics.periods import last_30_days
 
@@ -33,6 +33,7 @@ class Snapshot:
     accounts: pl.DataFrame  # name, bank, balance, currency: in the account's own currency, those with a balance
     total_expenses: Decimal
     top_categories: pl.DataFrame  # category, amount (FIGURE), percentage (whole number)
+    unconverted: list[str]  # currencies without a rate, which neither the balance nor the expenses hold (decision 19)
 
 
 def snapshot(
@@ -44,21 +45,27 @@ def snapshot(
     rates: pl.DataFrame = NO_RATES,
 ) -> Snapshot:
     """The snapshot of the accounts given (BALANCES; they are the selection) and all their bookings (BOOKINGS: a refund
-    of today may belong to a payment of last year). Balances are converted at today's rate. Raises MissingRate."""
-    listed = accounts.filter(pl.col("balance").is_not_null()).select(
-        _name(), pl.col("bank_name").alias("bank"), "balance", "currency", pl.lit(today).alias("day")
-    )
-    balances = convert(listed, currency=currency, rates=rates, amount="balance", day="day")
-    categories = _categories(bookings, selection=accounts["id"].to_list(), today=today, currency=currency, rates=rates)
-    total = _sum(categories["amount"])
-    top = categories.head(TOP_CATEGORIES_MAX)
+    of today may belong to a payment of last year). Balances are converted at today's rate."""
+    listed = _listed(accounts, today=today, currency=currency, rates=rates)
+    selection = accounts["id"].to_list()
+    costs = _costs(bookings, selection=selection, today=today, currency=currency, rates=rates)
+    total = _sum(costs["amount"])
+    top = costs.filter(pl.col("amount") > 0).head(TOP_CATEGORIES_MAX)
     return Snapshot(
         currency=currency,
-        total_balance=_sum(balances["home_amount"]),
-        accounts=listed.drop("day"),
+        total_balance=_sum(listed["home_amount"]),
+        accounts=listed.drop("home_amount"),
         total_expenses=total,
-        top_categories=top.with_columns(
-            pl.Series("percentage", [percentage(amount, total) for amount in top["amount"]], dtype=pl.Int64)
+        top_categories=top.select(
+            "category",
+            "amount",
+            pl.Series("percentage", [percentage(amount, total) for amount in top["amount"]], dtype=pl.Int64),
+        ),
+        unconverted=sorted(
+            {
+                *listed["currency"].filter(listed["home_amount"].is_null()),
+                *costs["unconverted"].explode().drop_nulls(),
+            }
         ),
     )
 
@@ -74,9 +81,9 @@ def category_transactions(
     pending: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """The rows of the last 30 days behind one category, booking date and id descending, with three columns more:
-    counted_as (expenses, refund, null), left_out (transfer, adjusting_entry, income, pending, null) and counted_amount
-    (FIGURE, signed, in `currency`; 0 when left out). The counted amounts add up to minus the category's amount,
-    always: a refund counts only as far as there are expenses left to reduce, the oldest first (decision 16)."""
+    counted_as (expenses, refund, null), left_out (transfer, adjusting_entry, income, pending, no_rate, null) and
+    counted_amount (FIGURE, signed, in `currency`; 0 when left out). The counted amounts add up to minus the category's
+    amount, always: a refund counts only as far as there are expenses left to reduce, the oldest first (decision 16)."""
     rows = _judged(bookings, selection=selection, today=today, currency=currency, rates=rates)
     if pending is not None:
         waiting = _last_30_days(pending, selection=selection, today=today)
@@ -90,6 +97,7 @@ def category_transactions(
         .with_columns(_counted_amount().alias("counted_amount"))
         .drop("home_amount")
         .reverse()
+        .collect(engine=_IN_MEMORY)
     )
 
 
@@ -98,17 +106,31 @@ def percentage(part: Decimal, whole: Decimal) -> int:
     return floor(100 * Fraction(part) / Fraction(whole) + Fraction(1, 2)) if whole else 0
 
 
-def _categories(
+def _listed(accounts: pl.DataFrame, *, today: date, currency: str, rates: pl.DataFrame) -> pl.DataFrame:
+    """The accounts with a balance: name, bank, balance and currency, and the balance as `home_amount`."""
+    listed = (
+        accounts.lazy()
+        .filter(pl.col("balance").is_not_null())
+        .select(_name(), pl.col("bank_name").alias("bank"), "balance", "currency", pl.lit(today).alias("day"))
+    )
+    foreign = foreign_currencies(accounts, currency)
+    converted = convert(listed, currency=currency, foreign=foreign, rates=rates, amount="balance", day="day")
+    return converted.drop("day").collect(engine=_IN_MEMORY)
+
+
+def _costs(
     bookings: pl.DataFrame, *, selection: Collection[str], today: date, currency: str, rates: pl.DataFrame
 ) -> pl.DataFrame:
-    """Columns category, amount (FIGURE, positive): what each category cost in the last 30 days, the dearest first,
-    then by name, without those of which refunds left nothing."""
+    """Columns category, amount (FIGURE; 0 where refunds left nothing) and unconverted (the currencies of the rows that
+    are left out for want of a rate): what each category cost in the last 30 days, the dearest first, then by name."""
+    home = pl.col("home_amount").filter(pl.col("counted_as").is_not_null())
     return (
         _judged(bookings, selection=selection, today=today, currency=currency, rates=rates)
-        .lazy()
         .group_by(_category())
-        .agg(amount=-pl.col("home_amount").sum())
-        .filter(pl.col("amount") > 0)
+        .agg(
+            amount=pl.max_horizontal(-home.sum(), _ZERO),
+            unconverted=pl.col("currency").filter(pl.col("left_out") == NO_RATE).unique(),
+        )
         .sort("amount", "category", descending=[True, False])
         .collect(engine=_IN_MEMORY)
     )
@@ -116,8 +138,8 @@ def _categories(
 
 def _judged(
     bookings: pl.DataFrame, *, selection: Collection[str], today: date, currency: str, rates: pl.DataFrame
-) -> pl.DataFrame:
-    """The selection's rows of the last 30 days with counted_as, left_out and home_amount (0 when left out)."""
+) -> pl.LazyFrame:
+    """The selection's rows of the last 30 days with counted_as, left_out and home_amount (null without a rate)."""
     recent = _last_30_days(bookings, selection=selection, today=today)
     refunds = _refunds(recent, bookings, selection=selection)
     counted_as = (
@@ -126,15 +148,19 @@ def _judged(
         .when(pl.col("id").is_in(refunds.implode()))
         .then(pl.lit("refund"))
     )
+    is_counted = pl.col("counted_as").is_not_null()
     reason = pl.coalesce(left_out(selection), pl.lit("income"))
-    judged = recent.with_columns(
-        counted_as.alias("counted_as"), pl.when(counted_as.is_null()).then(reason).alias("left_out")
+    foreign = foreign_currencies(bookings, currency)
+    return (
+        convert(recent.with_columns(counted_as=counted_as), currency=currency, foreign=foreign, rates=rates)
+        .with_columns(left_out=pl.when(~is_counted).then(reason))
+        .with_columns(left_out=pl.when(without_rate()).then(pl.lit(NO_RATE)).otherwise("left_out"))
+        .with_columns(counted_as=pl.when(pl.col("left_out").is_null()).then("counted_as"))
     )
-    return convert(judged, currency=currency, rates=rates, where=pl.col("counted_as").is_not_null())
 
 
-def _last_30_days(rows: pl.DataFrame, *, selection: Collection[str], today: date) -> pl.DataFrame:
-    return rows.filter(
+def _last_30_days(rows: pl.DataFrame, *, selection: Collection[str], today: date) -> pl.LazyFrame:
+    return rows.lazy().filter(
         pl.col("booking_date").is_between(*last_30_days(today)), pl.col("account_id").is_in(list(selection))
     )
 
@@ -143,18 +169,23 @@ def _is_payment(selection: Collection[str]) -> pl.Expr:
     return (pl.col("amount") < 0) & left_out(selection).is_null()
 
 
-def _refunds(recent: pl.DataFrame, bookings: pl.DataFrame, *, selection: Collection[str]) -> pl.Series:
+def _refunds(recent: pl.LazyFrame, bookings: pl.DataFrame, *, selection: Collection[str]) -> pl.Series:
     """Ids of the recent credits whose counterpart was paid before, or on the same day: bookings carry no time
     (decision 16)."""
     is_credit = (pl.col("amount") > 0) & left_out(selection).is_null() & ~_category().is_in(NEVER_REFUNDED)
-    credits = _by_counterpart(recent.lazy().filter(is_credit), "id", "booking_date")
+    credits = _by_counterpart(recent.filter(is_credit), "id", "booking_date").collect(engine=_IN_MEMORY)
+    if credits.is_empty():
+        return credits["id"]
     payments = bookings.lazy().filter(_is_payment(selection), pl.col("account_id").is_in(list(selection)))
     first_paid = (
         _by_counterpart(payments, "booking_date")
+        .filter(pl.col("counterpart").is_in(credits["counterpart"].implode()))
         .group_by("counterpart")
         .agg(pl.col("booking_date").min().alias("first_paid"))
     )
-    paid_before = credits.join(first_paid, on="counterpart").filter(pl.col("first_paid") <= pl.col("booking_date"))
+    paid_before = (
+        credits.lazy().join(first_paid, on="counterpart").filter(pl.col("first_paid") <= pl.col("booking_date"))
+    )
     return paid_before.select("id").collect(engine=_IN_MEMORY)["id"]
 
 
@@ -173,13 +204,14 @@ def _category() -> pl.Expr:
 
 
 def _counted_amount() -> pl.Expr:
-    """In one category, oldest first: expenses count whole; refunds until nothing is left of the expenses."""
+    """In one category, oldest first: expenses count whole; refunds until nothing is left of the expenses; what is left
+    out nothing."""
     is_refund = pl.col("counted_as") == "refund"
     expenses = -pl.col("home_amount").filter(pl.col("counted_as") == "expenses").sum()
     refund = pl.when(is_refund).then(pl.col("home_amount")).otherwise(_ZERO)
     refunded_before = refund.cum_sum() - refund
     usable = pl.min_horizontal(refund, pl.max_horizontal(expenses - refunded_before, _ZERO))
-    return pl.when(is_refund).then(usable).otherwise(pl.col("home_amount"))
+    return pl.when(is_refund).then(usable).otherwise(counted_amount())
 
 
 def _name() -> pl.Expr:

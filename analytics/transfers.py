@@ -1,6 +1,6 @@
 """Which bookings are transfers between accounts of one user, and which two of them are one transfer (decision 14)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import product
 
 import polars as pl
@@ -50,6 +50,17 @@ def pair(legs: pl.DataFrame, accounts: pl.DataFrame) -> pl.DataFrame:
         .filter(pl.col("transfer_account_id").is_not_null())
         .select("id", "transfer_account_id", "transfer_id", rule.alias("transfer_rule"))
     )
+
+
+def is_between_own() -> pl.Expr:
+    """Whether the other side of a row is an account of the same user, its other leg there or not."""
+    return pl.col("transfer_account_id").is_not_null()
+
+
+def is_within(selection: Collection[str]) -> pl.Expr:
+    """Whether a row is one of two legs that are both there, on two accounts of the selection: no money crossed its
+    border. A row whose other leg has not arrived moved the selection's balance, so it is none (decision 14)."""
+    return pl.col("transfer_id").is_not_null() & pl.col("transfer_account_id").is_in(list(selection))
 
 
 def _candidates(legs: pl.DataFrame, accounts: pl.DataFrame) -> pl.DataFrame:

@@ -21,13 +21,7 @@ DETAIL_COLUMNS = LIST_COLUMNS + (
     ", counterpart_bic, counterpart_bank_name, creditor_id, debitor_id, bank_transaction_code, purpose_code,"
     " is_potential_duplicate, is_adjusting_entry, created_at"
 )
-BOOKING_COLUMNS = ", ".join(
-    # An own transfer whose other leg has not arrived moves the selection's balance, so it counts (decision 14)
-    "CASE WHEN transfer_id IS NOT NULL THEN transfer_account_id END AS transfer_account_id"
-    if name == "transfer_account_id"
-    else name
-    for name in BOOKINGS
-)
+BOOKING_COLUMNS = ", ".join(BOOKINGS)
 ROWS_AT_ONCE = 10_000
 ONE_SCAN_ROWS_MAX = 5_000  # of a selection; above, two scans are faster
 RULE_COLUMNS = ", type_rule, category_rule, merchant_rule, transfer_rule, transfer_id, transfer_account_id"
@@ -168,9 +162,8 @@ def charges(
     session: Session, user_ids: Sequence[str], *, since: date, account_ids: Sequence[str] | None = None
 ) -> pl.DataFrame:
     """The evidence for recurring payments of these users, as analytics.frames.CHARGES."""
-    columns = ", ".join(name for name in CHARGES if name != "is_own_transfer")
     return session.frame(
-        f"SELECT {columns}, transfer_account_id IS NOT NULL AS is_own_transfer FROM transactions"
+        f"SELECT {', '.join(CHARGES)} FROM transactions"
         " WHERE user_id = ANY($1::TEXT[]) AND booking_date >= $2 AND ($3::TEXT[] IS NULL OR account_id = ANY($3))",
         list(user_ids),
         since,

@@ -4,6 +4,7 @@ import polars as pl
 
 from analytics.recurring.payees import folded
 from analytics.recurring.wording import DEPOT, LEFT_OUT, RETURN, SHOP_DEPOT
+from analytics.transfers import is_between_own
 
 EVIDENCE_MONTHS = 25  # two yearly charges and a month of delay; shorter evidence can never see a yearly rhythm
 RETURN_DAYS = 10  # a returned direct debit is booked back within ten days
@@ -34,7 +35,7 @@ def eligible(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
     outgoing = texts.filter(
         pl.col("amount") < 0,
         ~pl.col("type").is_in(EXCLUDED_TYPES).fill_null(False),
-        ~pl.col("is_own_transfer").fill_null(False),
+        ~is_between_own(),
         ~wording.str.contains(LEFT_OUT),
         ~(wording.str.contains(DEPOT) & ~wording.str.contains(SHOP_DEPOT)),
     )

@@ -23,7 +23,8 @@ _SHARED = (
     (b"access-control-allow-origin", b"*"),  # never with credentials: there are no cookies on these paths
     (
         b"access-control-expose-headers",
-        b"WWW-Authenticate, Retry-After, RateLimit, RateLimit-Policy, Link, Location, ETag, X-Request-Id",
+        b"WWW-Authenticate, Retry-After, RateLimit, RateLimit-Policy, Link, Location, ETag, X-Request-Id,"
+        b" Unconverted-Currencies",
     ),
 )
 _PREFLIGHT = (

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import polars as pl
 
-from analytics.cashflow import MonthOutsideHistory, month_transactions, needed_since
+from analytics.cashflow import NO_RATE, MonthOutsideHistory, month_transactions, needed_since
 from analytics.periods import HISTORY_MONTHS_MIN, InvalidMonth, last_30_days, last_day, month_of, six_months_before
 from analytics.snapshot import category_transactions, percentage, snapshot
 from analytics.subscription_history import Charge, history
@@ -17,7 +17,7 @@ from handlers import wire
 from handlers.http.errors import NotFound
 from handlers.http.request import Answer, Request
 from handlers.operations import rules_in_words
-from handlers.operations.reports import balances, money_of, stated_currencies
+from handlers.operations.reports import balances, money_of, unconverted
 from handlers.operations.selection import selected_accounts
 from handlers.services import Services
 from handlers.sync.detection import subscriptions_of
@@ -40,22 +40,23 @@ def list_cashflow_transactions(services: Services, request: Request, *, month: s
         bookings = transactions.bookings(session, user_id, selected.filter, since=since, until=last_day(first))
         currency, rates = money_of(services, user_id, selected.accounts, bookings)
         try:
-            with stated_currencies():
-                judged = month_transactions(
-                    bookings,
-                    selection=selected.ids,
-                    month=first,
-                    today=today,
-                    currency=currency,
-                    rates=rates,
-                    pending=transactions.pending(session, user_id, selected.filter, since=first, until=last_day(first)),
-                )
+            judged = month_transactions(
+                bookings,
+                selection=selected.ids,
+                month=first,
+                today=today,
+                currency=currency,
+                rates=rates,
+                pending=transactions.pending(session, user_id, selected.filter, since=first, until=last_day(first)),
+            )
         except MonthOutsideHistory:
             raise NotFound(MONTH_NOT_FOUND) from None
         rows = _counted(session, user_id, selected, judged, currency)
     income, expenses = _total(judged, "income"), -_total(judged, "expenses")
     figures = wire.month({"month": first, "income": income, "expenses": expenses, "net": income - expenses}, currency)
-    return Answer(body={**figures, "currency": currency, "transactions": rows})
+    return Answer(
+        body={**figures, "currency": currency, "transactions": rows}, headers=unconverted(_without_rate(judged))
+    )
 
 
 def list_category_transactions(
@@ -68,17 +69,16 @@ def list_category_transactions(
         selected = selected_accounts(session, user_id, account_ids)
         bookings = transactions.bookings(session, user_id, selected.filter, since=None)
         currency, rates = money_of(services, user_id, selected.accounts, bookings)
-        with stated_currencies():
-            whole = snapshot(balances(selected.accounts), bookings, today=today, currency=currency, rates=rates)
-            judged = category_transactions(
-                bookings,
-                selection=selected.ids,
-                category=category,
-                today=today,
-                currency=currency,
-                rates=rates,
-                pending=transactions.pending(session, user_id, selected.filter, since=since, until=until),
-            )
+        whole = snapshot(balances(selected.accounts), bookings, today=today, currency=currency, rates=rates)
+        judged = category_transactions(
+            bookings,
+            selection=selected.ids,
+            category=category,
+            today=today,
+            currency=currency,
+            rates=rates,
+            pending=transactions.pending(session, user_id, selected.filter, since=since, until=until),
+        )
         rows = _counted(session, user_id, selected, judged, currency)
     amount = -_total(judged, "expenses") - _total(judged, "refund")
     return Answer(
@@ -91,7 +91,8 @@ def list_category_transactions(
             "percentage": percentage(amount, whole.total_expenses),
             "totalExpenses": wire.money(whole.total_expenses, currency),
             "transactions": rows,
-        }
+        },
+        headers=unconverted([*whole.unconverted, *_without_rate(judged)]),
     )
 
 
@@ -160,6 +161,10 @@ def _counted(
         wire.counted(row, full[row["left_out"] == "pending"][row["id"]], accounts, currency)
         for row in judged.iter_rows(named=True)
     ]
+
+
+def _without_rate(judged: pl.DataFrame) -> pl.Series:
+    return judged.filter(pl.col("left_out") == NO_RATE)["currency"]
 
 
 def _total(judged: pl.DataFrame, counted_as: str) -> Decimal:

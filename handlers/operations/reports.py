@@ -1,17 +1,15 @@
 """GET /cashflow, /snapshot and /subscriptions (interface 4.5 to 4.7)."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from urllib.parse import urlencode
 
 import polars as pl
 
 from analytics.cashflow import monthly_cashflow, needed_since
-from analytics.currencies import NO_RATES, MissingRate, reporting_currency
+from analytics.currencies import NO_RATES, reporting_currency
 from analytics.frames import BALANCES
 from analytics.snapshot import snapshot
 from handlers import wire
-from handlers.http.errors import BadRequest
 from handlers.http.request import Answer, Request
 from handlers.operations.selection import selected_accounts
 from handlers.services import Services
@@ -27,16 +25,13 @@ def get_cashflow(services: Services, request: Request, *, account_ids: str | Non
         selected = selected_accounts(session, user_id, account_ids)
         bookings = transactions.bookings(session, user_id, selected.filter, since=needed_since(months, today=today))
     currency, rates = money_of(services, user_id, selected.accounts, bookings)
-    with stated_currencies():
-        rows = monthly_cashflow(
-            bookings,
-            selection=selected.ids,
-            months=months,
-            today=today,
-            currency=currency,
-            rates=rates,
-        )
-    return Answer(body={"cashflow": [wire.month(row, currency) for row in rows.iter_rows(named=True)]})
+    rows = monthly_cashflow(
+        bookings, selection=selected.ids, months=months, today=today, currency=currency, rates=rates
+    )
+    return Answer(
+        body={"cashflow": [wire.month(row, currency) for row in rows.iter_rows(named=True)]},
+        headers=unconverted(rows["unconverted"].explode().drop_nulls()),
+    )
 
 
 def get_snapshot(services: Services, request: Request, *, account_ids: str | None) -> Answer:
@@ -46,15 +41,8 @@ def get_snapshot(services: Services, request: Request, *, account_ids: str | Non
         selected = selected_accounts(session, user_id, account_ids)
         bookings = transactions.bookings(session, user_id, selected.filter, since=None)
     currency, rates = money_of(services, user_id, selected.accounts, bookings)
-    with stated_currencies():
-        found = snapshot(
-            balances(selected.accounts),
-            bookings,
-            today=today,
-            currency=currency,
-            rates=rates,
-        )
-    return Answer(body=wire.snapshot(found))
+    found = snapshot(balances(selected.accounts), bookings, today=today, currency=currency, rates=rates)
+    return Answer(body=wire.snapshot(found), headers=unconverted(found.unconverted))
 
 
 def list_subscriptions(services: Services, request: Request, *, account_ids: str | None) -> Answer:
@@ -85,13 +73,11 @@ def money_of(
     return currency, services.rates if is_mixed else NO_RATES
 
 
-@contextmanager
-def stated_currencies() -> Iterator[None]:
-    """A selection holding a currency without a reference rate is refused, and the currency named (decision 19)."""
-    try:
-        yield
-    except MissingRate as error:
-        raise BadRequest(f"accountIds: {error}") from error
+def unconverted(currencies: Iterable[str]) -> dict[str, str]:
+    """The header that names the currencies without a reference rate, whose rows a figure leaves out: the bodies have no
+    room for it (decisions 12 and 19). Nothing where everything was converted."""
+    names = sorted(set(currencies))
+    return {"unconverted-currencies": ", ".join(names)} if names else {}
 
 
 def balances(owned: Sequence[StoredAccount]) -> pl.DataFrame:

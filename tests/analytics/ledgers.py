@@ -7,6 +7,7 @@ from decimal import Decimal
 import polars as pl
 from hypothesis import strategies as st
 
+from analytics.currencies import NO_RATES, convert, foreign_currencies
 from analytics.frames import BALANCES, BOOKINGS, LEGS, LOOKALIKES, OWN_ACCOUNTS, RATES
 
 Row = dict[str, object]
@@ -18,15 +19,14 @@ _DEFAULTS: Row = {"account_id": "a", "currency": "EUR", "is_adjusting_entry": Fa
 
 def table(text: str, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
     """A frame of `schema` from a table of text: a header, columns apart by |, empty cells null; the column id counts
-    up where the table has none, the others are null or the usual."""
+    up where the table has none, the other leg of a transfer is there, the others are null or the usual."""
     header, *lines = [[cell.strip() for cell in line.split("|")] for line in text.strip().splitlines() if line.strip()]
     assert set(header) <= set(schema)
     rows: list[Row] = []
     for number, line in enumerate(lines, start=1):
         said = {name: cell for name, cell in zip(header, line, strict=True) if cell}
-        rows.append(
-            {"id": str(number), **_DEFAULTS, **{name: _value(cell, schema[name]) for name, cell in said.items()}}
-        )
+        row = {"id": str(number), **_DEFAULTS, **{name: _value(cell, schema[name]) for name, cell in said.items()}}
+        rows.append({"transfer_id": "other leg" if row.get("transfer_account_id") else None, **row})
     return frame(rows, schema)
 
 
@@ -73,6 +73,14 @@ def quotes(text: str) -> pl.DataFrame:
     return table(text, RATES).sort("currency", "day")
 
 
+def converted(rows: pl.DataFrame, *, currency: str, rates: pl.DataFrame = NO_RATES) -> pl.Series:
+    """The home amounts of rows of BOOKINGS, which themselves stay as they are."""
+    foreign = foreign_currencies(rows, currency)
+    after = convert(rows.lazy(), currency=currency, foreign=foreign, rates=rates).collect()
+    assert after.drop("home_amount").equals(rows)
+    return after["home_amount"]
+
+
 def days(first: date, last: date) -> st.SearchStrategy[date]:
     """Days of a span, its borders often."""
     return st.one_of(st.sampled_from([first, last]), st.dates(first, last))
@@ -104,6 +112,7 @@ def booking_rows(draw: st.DrawFn, *, currencies: tuple[str, ...], first: date, l
             "merchant_name": draw(NAMES),
             "is_adjusting_entry": draw(st.sampled_from([False, False, False, True])),
             "transfer_account_id": draw(st.sampled_from([None, None, *ACCOUNTS])),
+            "transfer_id": draw(st.sampled_from([None, "other leg", "other leg"])),
         }
         for number in range(count)
     ]

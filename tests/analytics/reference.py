@@ -30,43 +30,46 @@ def rate(currency: str, day: date, rates: list[Row]) -> Fraction | None:
     return None if last is None else Fraction(cast(Decimal, last))
 
 
-def converted(amount: Decimal, *, source: str, target: str, day: date, rates: list[Row]) -> Fraction:
-    """Half to even at the target's digits: `round` of a fraction does just that."""
+def converted(amount: Decimal, *, source: str, target: str, day: date, rates: list[Row]) -> Fraction | None:
+    """Half to even at the target's digits: `round` of a fraction does just that; None without a rate."""
     if source == target:
         return Fraction(round(Fraction(amount), DIGITS.get(target, 2)))
     bought, sold = rate(target, day, rates), rate(source, day, rates)
     if bought is None or sold is None:
-        raise LookupError
+        return None
     return Fraction(round(Fraction(amount) * bought / sold, DIGITS.get(target, 2)))
 
 
-def home_amount(row: Row, currency: str, rates: list[Row]) -> Fraction:
+def home_amount(row: Row, currency: str, rates: list[Row]) -> Fraction | None:
     source = cast(str, row["currency"])
     return converted(amount_of(row), source=source, target=currency, day=day_of(row), rates=rates)
 
 
 def crosses_border(row: Row, selection: Collection[str]) -> bool:
-    return (
-        row["account_id"] in selection and not row["is_adjusting_entry"] and row["transfer_account_id"] not in selection
-    )
+    is_transfer_inside = row["transfer_id"] is not None and row["transfer_account_id"] in selection
+    return row["account_id"] in selection and not row["is_adjusting_entry"] and not is_transfer_inside
 
 
 def monthly_cashflow(
     rows: list[Row], *, selection: Collection[str], months: int, today: date, currency: str, rates: list[Row]
-) -> list[tuple[date, Fraction, Fraction, Fraction]]:
-    """Month by month from today back, until there are enough."""
+) -> list[tuple[date, Fraction, Fraction, Fraction, list[str]]]:
+    """Month by month from today back, until there are enough; the currencies that had no rate come last."""
     first = min((day_of(row) for row in rows if row["account_id"] in selection), default=today)
-    listed: list[tuple[date, Fraction, Fraction, Fraction]] = []
+    listed: list[tuple[date, Fraction, Fraction, Fraction, list[str]]] = []
     month = today.replace(day=1)
     while len(listed) < months and (len(listed) < 120 or month >= first.replace(day=1)):
         income = expenses = Fraction(0)
+        without_rate: set[str] = set()
         for row in rows:
             if crosses_border(row, selection) and day_of(row).replace(day=1) == month:
-                if amount_of(row) < 0:
-                    expenses -= home_amount(row, currency, rates)
+                amount = home_amount(row, currency, rates)
+                if amount is None:
+                    without_rate.add(cast(str, row["currency"]))
+                elif amount_of(row) < 0:
+                    expenses -= amount
                 else:
-                    income += home_amount(row, currency, rates)
-        listed.insert(0, (month, income, expenses, income - expenses))
+                    income += amount
+        listed.insert(0, (month, income, expenses, income - expenses, sorted(without_rate)))
         month = (month - timedelta(days=1)).replace(day=1)
     return listed
 
@@ -101,8 +104,9 @@ def category_costs(
     for row in rows:
         if not (today - timedelta(days=30) < day_of(row) <= today) or not crosses_border(row, selection):
             continue
-        if amount_of(row) < 0 or is_refund(row, rows, selection):
-            costs[category(row)] = costs.get(category(row), Fraction(0)) - home_amount(row, currency, rates)
+        amount = home_amount(row, currency, rates)
+        if amount is not None and (amount_of(row) < 0 or is_refund(row, rows, selection)):
+            costs[category(row)] = costs.get(category(row), Fraction(0)) - amount
     return {name: cost for name, cost in costs.items() if cost > 0}
 
 

@@ -10,12 +10,11 @@ import polars as pl
 import pytest
 
 from analytics.cashflow import month_transactions, monthly_cashflow
-from analytics.currencies import convert
 from analytics.duplicates import flag
 from analytics.periods import month_of
 from analytics.snapshot import category_transactions, snapshot
 from analytics.transfers import pair
-from tests.analytics.ledgers import balances, bookings, legs, lookalikes, own_accounts, quotes
+from tests.analytics.ledgers import balances, bookings, converted, legs, lookalikes, own_accounts, quotes
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "analytics.md"
 Table = list[list[str]]
@@ -93,12 +92,10 @@ def computed(example: Example) -> Table:
         return shown(pair(legs(example.goes_in), own), header)
     if "home_amount" in header:
         rows = bookings("\n".join(line.rpartition("|")[0] for line in example.comes_out.splitlines()))
-        converted = convert(rows, currency=example.given["To"], rates=quotes(example.goes_in))
+        amounts = converted(rows, currency=example.given["To"], rates=quotes(example.goes_in))
         return [
             [*line[:-1], amount]
-            for line, amount in zip(
-                cells(example.comes_out), ["home_amount", *map(_shown, converted["home_amount"])], strict=True
-            )
+            for line, amount in zip(cells(example.comes_out), ["home_amount", *map(_shown, amounts)], strict=True)
         ]
     if "flagged" in header:
         rows = lookalikes(example.goes_in)

@@ -42,7 +42,7 @@ def bookings(count: int, *, currencies: list[str]) -> pl.DataFrame:
                 "counterpart_iban": f"IBAN {dice.randrange(60)}" if dice.random() < 0.5 else None,
                 "merchant_name": f"Merchant {dice.randrange(50)}",
                 "is_adjusting_entry": False,
-                "transfer_account_id": "savings" if dice.random() < 0.1 else None,
+                **dict.fromkeys(("transfer_account_id", "transfer_id"), "savings" if dice.random() < 0.1 else None),
             }
             for number in range(count)
         ],

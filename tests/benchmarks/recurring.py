@@ -50,10 +50,10 @@ def charges_of(transactions: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
     ]
     rows = transactions.select(*present, account_id=pl.lit("account"))
     if "ownIbans" not in users.columns:
-        return rows.with_columns(is_own_transfer=False).select(CHARGES.keys())
+        return rows.with_columns(transfer_account_id=pl.lit(None, pl.String)).select(CHARGES.keys())
     own = users.select(user_id="userId", counterpart_iban="ownIbans").explode("counterpart_iban").drop_nulls().unique()
-    marked = rows.join(own.with_columns(is_own_transfer=True), on=["user_id", "counterpart_iban"], how="left")
-    return marked.with_columns(pl.col("is_own_transfer").fill_null(False)).select(CHARGES.keys())
+    marked = own.with_columns(transfer_account_id=pl.lit("another account"))
+    return rows.join(marked, on=["user_id", "counterpart_iban"], how="left").select(CHARGES.keys())
 
 
 def column_of(transactions: pl.DataFrame, name: str) -> pl.Expr:

@@ -46,7 +46,6 @@ def bookings(user: str, count: int, seed: int) -> list[dict[str, object]]:
                 "counterpart_name": name,
                 "is_potential_duplicate": False,
                 "is_adjusting_entry": False,
-                "is_own_transfer": False,
                 **other,
             }
         )

@@ -177,25 +177,40 @@ def test_what_is_unknown_is_not_found_in_one_sentence(holder: Holder, path: str,
     assert (answer.status_code, answer.json()) == (404, {"error": sentence})
 
 
-@pytest.mark.requirement("explanations.errors")
-def test_a_currency_without_a_rate_is_named_and_nothing_is_half_computed(holder: Holder) -> None:
+@pytest.mark.requirement("decision 19")
+def test_a_currency_without_a_rate_blinds_nobody_and_is_named_wherever_it_is_left_out(holder: Holder) -> None:
+    def closing(balance: str) -> StatementRecord:
+        return StatementRecord(closing=Decimal(balance), closing_date=date(2026, 11, 3), is_authoritative=True)
+
     gold = AccountRecord(stable_key="gold", currency="XAU")
-    holder.bring(GIRO, [booked("2026-11-02", "-10.00")])
-    holder.bring(gold, [booked("2026-11-03", "-1.00", currency="XAU")])
+    marks = booked("2026-11-02", "-5.00", currency="DEM")
+    holder.bring(GIRO, [booked("2026-11-02", "-10.00"), marks], closing("100.00"))
+    holder.bring(gold, [booked("2026-11-03", "-1.00", currency="XAU")], closing("3.00"))
     both = ",".join(holder.account_ids())
-    for path in (
-        "/cashflow",
-        "/cashflow/2026-11/transactions",
-        "/snapshot",
-        "/snapshot/categories/OTHER/transactions",
-    ):
+
+    def told(path: str) -> tuple[Any, str | None]:
         answer = holder.client.get(path, params={"accountIds": both})
-        sentence = "accountIds: XAU: there is no reference rate of the European Central Bank for 2026-11-03"
-        assert answer.status_code == 400
-        assert answer.json()["error"].startswith("accountIds: XAU: there is no reference rate")
-        assert path == "/snapshot" or "categories" in path or answer.json() == {"error": sentence}
+        assert answer.status_code == 200
+        return answer.json(), answer.headers.get("unconverted-currencies")
+
+    (*_, month), named = told("/cashflow")[0]["cashflow"], told("/cashflow")[1]
+    assert (month, named) == ({"month": "2026-11", "income": 0.0, "expenses": 10.0, "net": -10.0}, "DEM, XAU")
+    snapshot, named = told("/snapshot")
+    assert (snapshot["totalBalance"], snapshot["last30Days"]["totalExpenses"], named) == (100.0, 10.0, "DEM, XAU")
+    assert [(each["balance"], each["currency"]) for each in snapshot["accounts"]] == [(100.0, "EUR"), (3.0, "XAU")]
+    for path in ("/cashflow/2026-11/transactions", "/snapshot/categories/OTHER/transactions"):
+        behind, named = told(path)
+        assert (judged(behind["transactions"]), named) == (
+            [
+                ("2026-11-02", -10.0, "expenses", None, -10.0),
+                ("2026-11-02", -5.0, None, "no_rate", 0.0),
+                ("2026-11-03", -1.0, None, "no_rate", 0.0),
+            ],
+            "DEM, XAU",
+        )
+    assert told("/snapshot/categories/RENT/transactions")[1] == "DEM, XAU"  # totalExpenses lacks them too
     # a month in which nothing of it counts needs no rate, and one account has one currency
-    assert holder.get("/cashflow/2026-10/transactions", accountIds=both)["transactions"] == []
+    assert told("/cashflow/2026-10/transactions")[1] is None
     alone = holder.get("/cashflow/2026-11/transactions", accountIds=holder.account_ids()[1])
     assert (alone["currency"], alone["expenses"]) == ("XAU", 1.0)
 

@@ -24,7 +24,6 @@ def frame(rows: list[Row]) -> pl.DataFrame:
         "currency": "EUR",
         "is_potential_duplicate": False,
         "is_adjusting_entry": False,
-        "is_own_transfer": False,
     }
     full = [{**dict.fromkeys(CHARGES), **blank, "id": f"t{number:05}", **row} for number, row in enumerate(rows)]
     return pl.DataFrame(full, schema=CHARGES)

@@ -49,7 +49,6 @@ class Household:
             "currency": self.country.currency,
             "is_potential_duplicate": False,
             "is_adjusting_entry": False,
-            "is_own_transfer": False,
         }
         number = f"{self.user}-{len(self.rows):05}"
         self.rows.append({**blank, **written, "id": number, "booking_date": day, "amount": -amount})

@@ -22,7 +22,6 @@ BLANK: Row = {
     "currency": "EUR",
     "is_potential_duplicate": False,
     "is_adjusting_entry": False,
-    "is_own_transfer": False,
 }
 
 

@@ -76,7 +76,7 @@ def test_a_leg_counts_until_the_other_one_arrives(new_bank: Callable[..., Any], 
     user_id = bank.user.id
     accounts = [row["id"] for row in database.rows("SELECT id FROM accounts WHERE user_id = $1", user_id)]
 
-    assert transactions.bookings(database, user_id, accounts, since=None)["transfer_account_id"].to_list() == [None]
+    assert transactions.bookings(database, user_id, accounts, since=None)["transfer_id"].to_list() == [None]
     assert figures(database, user_id, accounts) == Decimal("-50.00")
 
     bank.bring([arriving], account=SAVINGS)
