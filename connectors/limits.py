@@ -14,6 +14,8 @@ KEY_CHARACTERS_MAX = 140  # references, mandates, ids
 CODE_CHARACTERS_MAX = 35  # ISO 20022 Max35Text; domain, family and subfamily have fourteen
 AMOUNT_DIGITS_MAX = 15
 
+COLUMNS_MAX = 500  # of a CSV row; the widest export met has some sixty
+
 LINES_MAX = 3_000_000  # of one MT940 file: a line costs time even when it is empty
 STATEMENTS_MAX = 100_000  # of one file: eleven years of daily statements for 25 accounts
 HELD_ENTRIES_MAX = 50_000  # bookings of one statement of MT940 before its currency is known: they wait in memory

@@ -13,6 +13,8 @@ _PLAIN = re.compile(r"[+-]?[0-9]{1,13}(?:[.,][0-9]{1,2})?")
 _NUMBER = re.compile(r"([^0-9.,]{0,12}?)([.,]?[0-9](?:[0-9.,'’\s]*[0-9])?[.,]?)([^0-9]{0,12})")
 _SIGNS = r"[-+−–()\s\u00a0*]*"
 _AFFIX = re.compile(rf"{_SIGNS}(?:(?:[A-Z]{{3}}|[$€£¥₹]|zł|Kč|kr|Ft|Fr|Rs|[SHDC]|DR|CR){_SIGNS}){{0,2}}")
+_SIDE = re.compile(r"[A-Z]{1,2}(?![A-Za-z])")
+_NO_FIGURE = re.compile(r"[^0-9.,]")
 _CODE = re.compile(r"(?<![A-Z])[A-Z]{3}(?![A-Z])")
 _SYMBOLS = {"€": "EUR", "£": "GBP", "zł": "PLN", "Kč": "CZK", "₹": "INR"}  # "$" and "kr" name several currencies
 
@@ -51,7 +53,7 @@ def read_amount(text: str, mark: Mark) -> tuple[Decimal, str | None]:
         if len(after_mark) != 3 or len(before_mark) > 3:
             mark = other
     amount = parse_amount(number, mark)
-    words = set(re.findall(r"[A-Z]{1,2}(?![A-Za-z])", after)) if after else set()
+    words = set(_SIDE.findall(after)) if after else set()
     is_negative = any(sign in before + after for sign in "-−–(") or bool(words & {"S", "D", "DR"})
     return (-amount if is_negative else amount), currency_in(before + after)
 
@@ -67,7 +69,7 @@ def decimal_mark(samples: Iterable[str]) -> Mark | None:
     """The decimal mark that these amounts use; None when they leave it open. `ValueError` when they disagree."""
     found: set[Mark] = set()
     for sample in samples:
-        number = re.sub(r"[^0-9.,]", "", sample).strip(".,")
+        number = _NO_FIGURE.sub("", sample).strip(".,")
         comma, point = number.rfind(","), number.rfind(".")
         if comma < 0 and point < 0:
             continue
@@ -87,7 +89,7 @@ def date_reader(formats: Sequence[str]) -> Callable[[str], date]:
 
     Two-digit years are 1980 to 2079. The function raises `ValueError` for anything else and remembers its answers.
     """
-    patterns = [re.compile(_pattern(text)) for text in formats]
+    patterns = [re.compile(pattern_of(text)) for text in formats]
     known: dict[str, date] = {}
 
     def read(text: str) -> date:
@@ -122,7 +124,7 @@ def fitting_formats(formats: Sequence[str], samples: Sequence[str]) -> list[str]
 
 
 def _is_same_both_ways(text: str) -> bool:
-    parts = re.split("[-/]", text)
+    parts = text.replace("/", "-").split("-")
     return len(parts) > 1 and parts[0].zfill(2) == parts[1].zfill(2)
 
 
@@ -134,7 +136,7 @@ def date_formats(samples: Sequence[str], formats: Sequence[str] = FORMATS) -> li
     """The formats that all of these texts fit, the likeliest first."""
     fitting = []
     for text in formats:
-        pattern = re.compile(_pattern(text))
+        pattern = re.compile(pattern_of(text))
         days = []
         for sample in samples:
             match = pattern.fullmatch(sample.strip())
@@ -149,7 +151,8 @@ def date_formats(samples: Sequence[str], formats: Sequence[str] = FORMATS) -> li
     return fitting
 
 
-def _pattern(text: str) -> str:
+def pattern_of(text: str) -> str:
+    """The regular expression of one of these formats."""
     is_packed = text.isalpha()
     parts = []
     for part in _TOKEN.findall(text):

@@ -42,10 +42,11 @@ class Metadata:
     def take(self, row: Sequence[str], mark: Mark) -> str | None:
         """Learn from a row that is not a booking; the kind of its first label, if it has a known one."""
         first = None
-        for index, cell in enumerate(row):
+        cells = [cell for index, cell in enumerate(row) if not index or cell.strip()]
+        for index, cell in enumerate(cells):
             label, _, behind = cell.partition(":")
             kind = label_kind(label)
-            values = [value for value in (behind, *row[index + 1 :]) if value.strip()]
+            values = [value for value in (behind, *cells[index + 1 :]) if value.strip()]
             if kind is None and index == 0 and values and compact_iban(values[0]):
                 kind = "account"
             if kind:

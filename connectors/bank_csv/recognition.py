@@ -11,6 +11,7 @@ from connectors.bank_csv.guessing import generic_layout, generic_shape
 from connectors.bank_csv.profiles import Profile, plain
 from connectors.bank_csv.vocabulary import column_field
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
+from connectors.limits import COLUMNS_MAX
 from connectors.lines import Lines, is_utf16
 
 HEADER_ROWS_MAX = 120  # bunq and mBank write some forty lines before the table
@@ -86,7 +87,7 @@ def _rows(head: bytes, encoding: str, delimiter: str) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     try:
         for row in csv.reader(Lines(BytesIO(head), encoding=encoding), delimiter=delimiter):
-            rows.append(tuple(row))
+            rows.append(tuple(row[: COLUMNS_MAX + 1]))  # one that is wider is left to the reader to refuse as well
     except (csv.Error, MalformedFile, LimitExceeded):
         pass
     return rows

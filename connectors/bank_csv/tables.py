@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
+from itertools import chain
 
 from connectors.bank_csv.accounts import AccountBlock
 from connectors.bank_csv.amounts_and_dates import FORMATS, date_reader
@@ -14,7 +15,7 @@ from connectors.bank_csv.recognition import Layout, header_profiles
 from connectors.bank_csv.rows import Booking, Note, RowReader
 from connectors.card_numbers import hidden_card_number
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
-from connectors.limits import ENTRIES_MAX
+from connectors.limits import COLUMNS_MAX, ENTRIES_MAX
 from connectors.lines import Lines
 from connectors.text import clean, compact_iban, currency_of
 from storage.importing.records import AccountRecord, Record
@@ -22,6 +23,7 @@ from storage.importing.records import AccountRecord, Record
 HELD_MAX = 100_000  # bookings of other accounts kept until their block can be written
 UNDATED_MAX = 1_000  # pending bookings without a day
 IDLE_MAX = 10_000  # lines that are no bookings, beside two for each booking
+_END = "\0"  # no line of a file holds it: `Lines` refuses those that do
 
 
 class Reading:
@@ -46,26 +48,35 @@ class Reading:
         self.is_interleaved = self._is_interleaved()
 
     def records(self, lines: Lines) -> Iterator[Record]:
-        table = csv.reader(lines, delimiter=self.layout.delimiter)
-        index, last = -1, None
-        while True:
-            try:
-                row = next(table, None)
-            except csv.Error:
-                raise LimitExceeded(
-                    f"Line {lines.number}: a field is longer than {csv.field_size_limit()} characters, or its closing "
-                    "quote is missing."
-                ) from None
-            if row is None:
-                break
-            index, last = index + 1, row
+        """Every account with its bookings; a refusal may come after thousands of them."""
+        last: list[str] = []
+        for index, row in enumerate(self._cells(lines)):
             if index > IDLE_MAX + 3 * self.count:
                 raise LimitExceeded(f"Line {lines.number}: far more lines than bookings.")
+            if len(row) > COLUMNS_MAX:
+                raise LimitExceeded(f"Line {lines.number}: more than {COLUMNS_MAX} columns.")
             if index > self.layout.header_row and any(row):
                 yield from self._row(row, lines.number)
+            last = row
         if last and not lines.last.endswith("\n"):
             self._check_end(last, lines)
         yield from self._end_of_table()
+
+    def _cells(self, lines: Lines) -> Iterator[list[str]]:
+        """The rows of the file. The mark behind its last line is a row of its own unless a quote was left open."""
+        table = csv.reader(chain(lines, (_END,)), delimiter=self.layout.delimiter)
+        try:
+            for row in table:
+                if row[-1:] == [_END]:
+                    return
+                if row and row[-1].endswith(_END):
+                    raise MalformedFile(f"Line {lines.number}: a closing quote is missing in the row that ends here.")
+                yield row
+        except csv.Error:
+            raise LimitExceeded(
+                f"Line {lines.number}: a field is longer than {csv.field_size_limit()} characters, or its closing "
+                "quote is missing."
+            ) from None
 
     def _row(self, row: list[str], line: int) -> Iterator[Record]:
         if self.layout.profile.is_ignored:

@@ -9,7 +9,7 @@ from connectors.text import clean, clean_key, clean_purpose, parse_bic, parse_cr
 
 _LINE_LENGTH = 64  # a line this long was cut by SWIFT's width of 65, a shorter one ended by itself
 _MARKS = {mark: re.compile(re.escape(mark) + r"(?=\d{2})") for mark in "?>~<@^|"}
-_STRUCTURED = re.compile(r"\s*(?P<gvc>\d{3})?\s*(?P<mark>[?>~<@^|])(?=\d{2})")
+_STRUCTURED = re.compile(r"\s*+(?P<gvc>\d{3})?\s*+(?P<mark>[?>~<@^|])(?=\d{2})")
 _PURPOSE_CODES = frozenset(f"{number:02d}" for number in (*range(20, 30), *range(60, 64)))
 _SLASHED = re.compile(
     r"/(TRTP|TRCD|IBAN|BIC|NAME|REMI|EREF|MARF|CSID|CNTP|ORDP|BENM|ADDR|ISDT|PREF|RTRN|ACCW|PURP|ULTC|ULTD|ULTB|UCRD|"

@@ -9,7 +9,7 @@ from connectors.connector import LimitExceeded, MalformedFile
 from connectors.limits import ENTRIES_MAX, FIELD_LINES_MAX, FILE_BYTES_MAX, LINE_CHARACTERS_MAX, LINES_MAX
 
 _TAG = re.compile(r":(12|13|20|21|25|28|34|60|61|62|64|65|86|90|NS)([A-Z]?):")
-_ENVELOPE = re.compile(r".*\{4:")
+_ENVELOPE = "{4:"  # what stands before the text block of a message, and opens it
 LINE_MARK = "@@"  # in place of every line end, in the text of a FinTS answer (DFÜ agreement, annex 3, 8.1)
 _STRAY = " \t\x01\x02\x03\x0b\x0c\ufeff\u00ef\u00bb\u00bf"  # before a tag: control bytes of old envelopes, a BOM
 _CLOCK_TAGS = frozenset({"12", "13", "21", "25", "28", "34"})  # ":25:30" in a text is half a time of day, not a field
@@ -33,7 +33,7 @@ def fields(source: "Lines") -> Iterator[Field]:
     while (numbered := held or next(lines, None)) is not None:
         held = None
         number, line = numbered
-        start = (_ENVELOPE.sub("", line) if "{4:" in line else line).lstrip(_STRAY)
+        start = line.rpartition(_ENVELOPE)[2].lstrip(_STRAY)
         tag = _TAG.match(start) if start.startswith(":") else None
         if tag and is_after_entries and current and current.tag in ("86", "61", "NS"):
             if tag[1] in _CLOCK_TAGS:

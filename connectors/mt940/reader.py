@@ -20,6 +20,7 @@ from connectors.reference.gvc import bank_transaction_code_of
 from connectors.text import (
     clean,
     clean_key,
+    compact_iban,
     currency_of,
     day_or_month_end,
     parse_amount,
@@ -33,7 +34,7 @@ _BLOCK = re.compile(r"(?m)^[^\w\n]{0,10}(?:\{.*\{4:\s*)?:20:[^\n]*\n(?:[^:\n][^\
 _LINE_ENDS = re.compile(r"[\r\n]+")
 _LINE = re.compile(
     r"(?P<value>\d{6})(?P<entry>\d{4}|[ ]{4})?"  # 20260131 instead of 2601310131 is met too: see _LONG_DATE
-    r"(?P<mark>R?[CDcd]|E[CD])[ ]*(?P<funds>[A-Z]{0,3})[ ]*(?P<amount>\d[\d.,]*|,\d+)[ ]?"
+    r"(?P<mark>R?[CDcd]|E[CD])[ ]*+(?P<funds>[A-Z]{0,3})[ ]*+(?P<amount>\d[\d.,]*|,\d+)[ ]?"  # *+: blanks are read once
     r"(?P<type>[A-Z][A-Z0-9]{3}|[NSF][A-Z0-9]{2}[ ])?(?P<customer>.*?)(?://(?P<bank>.*))?"
 )
 _LONG_DATE = re.compile(r"^(?:19|20)(\d{6})(?=R?[CD])")
@@ -169,7 +170,7 @@ def _account(statement: _Statement) -> AccountRecord:
         and compact[-3:] == (currency or compact[-3:])
     ):
         stripped = parse_iban(compact[:-3])
-        if stripped or (currency and re.fullmatch(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}", compact[:-3])):
+        if stripped or (currency and compact_iban(compact[:-3])):
             iban, compact, currency = stripped, compact[:-3], compact[-3:]
     prefix = _BIC_ACCOUNT.match(compact)
     bic = parse_bic(prefix[1]) if prefix else None

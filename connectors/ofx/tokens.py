@@ -17,6 +17,7 @@ _TAG = re.compile(
 )
 _ENTITY = re.compile(r"&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|(amp|lt|gt|quot|apos|nbsp));")
 _NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'", "nbsp": " "}
+_CHARSET = re.compile(r"(?:CHARSET\s*+[:=]|encoding=)\s*+[\"']?([\w-]+)", re.IGNORECASE)
 _CODEC = re.compile(r"(?:cp|windows-?)?(125\d|437|850|932|936|949|950)|(iso-?)?8859-(\d\d?)", re.IGNORECASE)
 
 
@@ -95,7 +96,7 @@ def decoded(value: bytes, charset: str) -> str:
 def declared_charset(head: bytes) -> str:
     """The single-byte (or East Asian) charset an OFX header names, as a Python codec; cp1252 when it says nothing."""
     text = head.partition(b"<OFX>")[0].decode("ascii", "replace")
-    found = re.search(r"(?:CHARSET\s*[:=]|encoding=)\s*[\"']?([\w-]+)", text, re.IGNORECASE)
+    found = _CHARSET.search(text)
     codec = _CODEC.fullmatch(found[1]) if found else None
     if codec is None or codec[3] == "1":
         return "cp1252"  # ISO 8859-1 as every browser reads it

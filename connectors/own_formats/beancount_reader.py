@@ -33,6 +33,7 @@ POSTING = re.compile(r"(?:  )?([A-Z][^ ]*)  (-?[0-9.]+) ([A-Z]{3})")
 TEXT = r'"((?:[^"\\]|\\.)*)"'
 SAID = re.compile(f"(?:{TEXT} )?{TEXT}")
 QUOTED = re.compile(TEXT)
+ESCAPED = re.compile(r"\\(.)")
 NAMES = ACCOUNT.keys() | BOOKING.keys() | MERCHANT.keys()
 WHITE_SPACE = {"n": "\n", "r": "\r", "t": "\t"}
 
@@ -204,7 +205,7 @@ def _unquoted(found: re.Match[str] | None, group: int) -> str | None:
     if found is None:
         raise ValueError("not a text in quotes")
     text = found[group]
-    return text and re.sub(r"\\(.)", lambda escaped: WHITE_SPACE.get(escaped[1], escaped[1]), text)
+    return text and ESCAPED.sub(lambda found: WHITE_SPACE.get(found[1], found[1]), text)
 
 
 def _damaged(number: int, error: Exception) -> MalformedFile:

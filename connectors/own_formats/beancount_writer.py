@@ -43,6 +43,7 @@ BOOKING = {
 MERCHANT = {"merchant": "merchant_name", "counterpart": "counterpart_name"}
 """Metadata with the cells that they are; MERCHANT only where the payee is a merchant and not the counterpart."""
 DAYS = ("value_date",)
+NO_LETTERS = re.compile("[^A-Za-z0-9]+")
 
 
 def write(pairs: Iterable[Pair], stream: BinaryIO) -> None:
@@ -130,7 +131,7 @@ def _metadata(cells: Cells, names: Mapping[str, str]) -> str:
 
 def _component(text: str) -> str:
     """A part of an account name: letters, digits and dashes, beginning with a capital or a digit."""
-    plain = re.sub(r"[^A-Za-z0-9]+", "-", text.translate(UMLAUTS)).strip("-")
+    plain = NO_LETTERS.sub("-", text.translate(UMLAUTS)).strip("-")
     return (plain[:1].upper() + plain[1:]) or "X"
 
 

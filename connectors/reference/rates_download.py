@@ -21,6 +21,8 @@ SECONDS_MAX = 120.0  # until all has come: a byte every 19 seconds would keep a 
 FILE_BYTES_MAX = 20_000_000  # the whole history since 1999 has 0.7 MB as a zip, 2 MB without
 REDIRECTS_MAX = 3
 THIS_MACHINE = ("127.0.0.1", "localhost")
+VISIBLE = re.compile("[!-~]+")
+HOST = re.compile("[0-9a-z._:-]+")
 
 Progress = Callable[[int, int], None]
 """Bytes that have come, and bytes that will, as far as the other side says so."""
@@ -38,7 +40,7 @@ def is_allowed(address: str) -> bool:
     except ValueError:
         return False
     is_guarded = parts.scheme == "https" or (parts.scheme == "http" and host in THIS_MACHINE)
-    is_plain = re.fullmatch(r"[!-~]+", address) and re.fullmatch(r"[0-9a-z._:-]+", host) and port != 0
+    is_plain = VISIBLE.fullmatch(address) and HOST.fullmatch(host) and port != 0
     return is_guarded and bool(is_plain) and "@" not in parts.netloc and "#" not in address
 
 

@@ -465,3 +465,11 @@ def test_bookings_that_wait_for_their_currency_are_limited(monkeypatch: pytest.M
     assert [row.currency for row in rows] == ["USD", "USD"]
     with pytest.raises(LimitExceeded, match="more than 2 bookings before"):
         found(read, head + "\n".join([booking()] * 3) + end)
+
+
+@pytest.mark.requirement("security.linear-patterns")
+def test_a_long_line_of_blanks_or_braces_is_read_in_one_pass(found: Gather, block: Text) -> None:
+    with pytest.raises(MalformedFile, match="line 5: a :61: that cannot be read"):
+        found(read, block(":61:2601010101D" + " " * 60_000 + "!"))  # took 26 s
+    for filler in ("{", "a", "{4:"):
+        assert found(read, block("{4:" + filler * 20_000)).transactions == []

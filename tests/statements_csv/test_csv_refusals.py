@@ -10,7 +10,7 @@ from connectors.bank_csv import reader as csv_statements
 from connectors.bank_csv.profiles import parse_profile
 from connectors.bank_csv.tables import IDLE_MAX
 from connectors.connector import LimitExceeded, MalformedFile, SourceError, UnsupportedFile
-from connectors.limits import LINE_CHARACTERS_MAX
+from connectors.limits import COLUMNS_MAX, LINE_CHARACTERS_MAX
 
 HEADER = "Datum;Empfänger;Verwendungszweck;Betrag;Währung"
 ROW = "31.01.2026;Laden;Danke;-12,50;EUR"
@@ -148,3 +148,32 @@ def test_many_accounts_in_turns_become_one_block_each() -> None:
     text = "Wann,Konto,Wieviel\n" + "".join(f"2026-01-0{day},K{turn},1.00\n" for day in (1, 2, 3) for turn in (1, 2))
     kinds = [type(record).__name__[:4] for record in csv_statements.read(io.BytesIO(text.encode()), [profile])]
     assert kinds == ["Acco", "Tran", "Tran", "Tran", "Stat"] * 2
+
+
+@pytest.mark.requirement("security.limits")
+@pytest.mark.parametrize("place", ["above", "header", "inside"])
+def test_a_row_of_separators_is_refused_at_once(place: str) -> None:
+    wide = "Konto" + ";" * 60_000 + "1\n"  # each cell was once compared with all others: 90 s
+    header, row = "Date;Amount;Text\n", "2026-01-01;1,00;x\n"
+    text = {"above": wide + header + row, "header": header[:-1] + wide + row, "inside": header + row + wide}[place]
+    with pytest.raises(LimitExceeded, match="more than 500 columns"):
+        read(text.encode())
+
+
+@pytest.mark.requirement("security.limits")
+def test_as_many_columns_as_allowed_are_read_and_one_more_is_refused() -> None:
+    def records(columns: int) -> int:
+        text = "Date;Amount;Text\n2026-01-01;1,00;x\n2026-01-02;1,00;x" + ";" * (columns - 3) + "\n"
+        return read(text.encode())
+
+    assert records(COLUMNS_MAX) == 4
+    with pytest.raises(LimitExceeded):
+        records(COLUMNS_MAX + 1)
+
+
+@pytest.mark.requirement("readers.refusal")
+@pytest.mark.parametrize("rest", ["", "2026-01-02;2,00;y\n2026-01-03;3,00;z", "2026-01-02;2,00;y\n"])
+def test_a_quote_that_is_never_closed_hides_no_bookings(rest: str) -> None:
+    text = 'Date;Amount;Text\n2026-01-01;1,00;w\n2026-01-01;1,00;"x\n' + rest
+    with pytest.raises(MalformedFile, match=r"quote is missing|ends inside a row"):
+        read(text.encode())

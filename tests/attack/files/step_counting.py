@@ -1,0 +1,201 @@
+"""A regular expression matched step by step, as the `re` module does it, so that its work can be counted.
+
+The engine of `re` tells nothing about its work, and time depends on the machine. This one walks the same parsed
+pattern with the same backtracking; `test_patterns` holds that both find the same.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from re import _constants as op
+from re import _parser as parser
+from typing import Any
+
+Then = Callable[[int], int | None]  # what follows: from a place in the text to the end of the match, None without one
+Matcher = Callable[[int, Then], int | None]
+_SINGLE = {op.LITERAL, op.NOT_LITERAL, op.ANY, op.IN}
+
+
+class Steps:
+    """One pattern and one text; `count` is how many places of the pattern were tried against places of the text."""
+
+    def __init__(self, pattern: re.Pattern[Any], text: str) -> None:
+        self.text = text
+        self.count = 0
+        self._is_bytes = isinstance(pattern.pattern, bytes)
+        self._flags = pattern.flags
+        self._all = self._sequence(list(parser.parse(pattern.pattern, pattern.flags)))
+
+    def match(self, start: int = 0, *, is_full: bool = False) -> int | None:
+        """Where a match that begins at `start` ends."""
+        return self._all(start, lambda end: None if is_full and end != len(self.text) else end)
+
+    def search(self, start: int = 0) -> tuple[int, int] | None:
+        """The first match from `start` on."""
+        for place in range(start, len(self.text) + 1):
+            if (end := self.match(place)) is not None:
+                return place, end
+        return None
+
+    def search_all(self) -> None:
+        """One match after the other, as `sub` and `split` look for them."""
+        place = 0
+        while place <= len(self.text) and (found := self.search(place)):
+            place = max(found[1], found[0] + 1)
+
+    def _sequence(self, items: list[Any]) -> Matcher:
+        matchers = [self._item(*item) for item in items]
+
+        def run(place: int, then: Then, index: int = 0) -> int | None:
+            if index == len(matchers):
+                return then(place)
+            return matchers[index](place, lambda end: run(end, then, index + 1))
+
+        return run
+
+    def _item(self, code: Any, argument: Any) -> Matcher:
+        if code in _SINGLE:
+            return self._single(code, argument)
+        match code:
+            case op.SUBPATTERN:
+                return self._sequence(list(argument[3]))
+            case op.BRANCH:
+                return self._branch([self._sequence(list(branch)) for branch in argument[1]])
+            case op.MAX_REPEAT | op.MIN_REPEAT | op.POSSESSIVE_REPEAT:
+                return self._repeat(code, *argument)
+            case op.ATOMIC_GROUP:
+                return self._atomic(self._sequence(list(argument)))
+            case op.ASSERT | op.ASSERT_NOT:
+                return self._look(code is op.ASSERT, argument[0], argument[1])
+            case op.AT:
+                return self._at(argument)
+        raise NotImplementedError(f"{code}: teach this engine what it means")
+
+    def _single(self, code: Any, argument: Any) -> Matcher:
+        def run(place: int, then: Then) -> int | None:
+            return then(place + 1) if self._fits(code, argument, place) else None
+
+        return run
+
+    def _fits(self, code: Any, argument: Any, place: int) -> bool:
+        """Whether the character at this place is one that the item allows."""
+        self.count += 1
+        if place >= len(self.text):
+            return False
+        character = self.text[place]
+        if code is op.ANY:
+            return bool(self._flags & re.DOTALL) or character != "\n"
+        if not self._flags & re.IGNORECASE:
+            return self._allowed(code, argument, character)
+        return any(self._allowed(code, argument, other) for other in {character.lower(), character.upper()})
+
+    def _allowed(self, code: Any, argument: Any, character: str) -> bool:
+        number = ord(character)
+        match code:
+            case op.LITERAL:
+                return bool(number == argument)
+            case op.NOT_LITERAL:
+                return bool(number != argument)
+            case op.RANGE:
+                return bool(argument[0] <= number <= argument[1])
+            case op.CATEGORY:
+                return self._in_category(argument, character)
+        is_negated = argument[0][0] is op.NEGATE
+        found = any(self._allowed(kind, value, character) for kind, value in argument[is_negated:])
+        return found != is_negated
+
+    def _in_category(self, category: Any, character: str) -> bool:
+        is_ascii = self._is_bytes or bool(self._flags & re.ASCII)
+        name = {
+            op.CATEGORY_DIGIT: r"\d", op.CATEGORY_NOT_DIGIT: r"\D", op.CATEGORY_SPACE: r"\s",
+            op.CATEGORY_NOT_SPACE: r"\S", op.CATEGORY_WORD: r"\w", op.CATEGORY_NOT_WORD: r"\W",
+        }[category]  # fmt: skip
+        return re.fullmatch(name, character, re.ASCII if is_ascii else 0) is not None
+
+    def _branch(self, branches: Iterable[Matcher]) -> Matcher:
+        def run(place: int, then: Then) -> int | None:
+            for branch in branches:
+                self.count += 1
+                if (end := branch(place, then)) is not None:
+                    return end
+            return None
+
+        return run
+
+    def _repeat(self, code: Any, least: int, most: int, items: Any) -> Matcher:
+        inner = list(items)
+        if code is not op.MIN_REPEAT and len(inner) == 1 and inner[0][0] in _SINGLE:
+            return self._run_of_one(*inner[0], least=least, most=most, is_kept=code is op.POSSESSIVE_REPEAT)
+        body = self._sequence(inner)
+        is_lazy = code is op.MIN_REPEAT
+
+        def run(place: int, then: Then, done: int = 0) -> int | None:
+            self.count += 1
+
+            def again(end: int) -> int | None:
+                return run(end, then, done + 1) if end > place or done < least else None
+
+            if done < least:
+                return body(place, again)
+            if is_lazy and (end := then(place)) is not None:
+                return end
+            if done < most and (end := body(place, again)) is not None:
+                return end
+            return None if is_lazy else then(place)
+
+        return self._atomic(run) if code is op.POSSESSIVE_REPEAT else run
+
+    def _run_of_one(self, code: Any, argument: Any, *, least: int, most: int, is_kept: bool) -> Matcher:
+        def run(place: int, then: Then) -> int | None:
+            count = 0
+            while count < most and self._fits(code, argument, place + count):
+                count += 1
+            while count >= least:
+                self.count += 1
+                if (end := then(place + count)) is not None:
+                    return end
+                if is_kept:
+                    return None
+                count -= 1
+            return None
+
+        return run
+
+    def _atomic(self, body: Matcher) -> Matcher:
+        def run(place: int, then: Then) -> int | None:
+            end = body(place, lambda reached: reached)
+            return None if end is None else then(end)
+
+        return run
+
+    def _look(self, is_wanted: bool, direction: int, items: Any) -> Matcher:
+        body = self._sequence(list(items))
+        width = items.getwidth()[0] if direction < 0 else 0
+
+        def run(place: int, then: Then) -> int | None:
+            self.count += 1
+            is_there = place >= width and body(place - width, lambda end: end) is not None
+            return then(place) if is_there == is_wanted else None
+
+        return run
+
+    def _at(self, where: Any) -> Matcher:
+        is_ascii = self._is_bytes or bool(self._flags & re.ASCII)
+
+        def is_word(place: int) -> bool:
+            found = 0 <= place < len(self.text) and re.fullmatch(r"\w", self.text[place], re.ASCII if is_ascii else 0)
+            return bool(found)
+
+        def holds(place: int) -> bool:
+            self.count += 1
+            is_line = bool(self._flags & re.MULTILINE)
+            match where:
+                case op.AT_BEGINNING:
+                    return place == 0 or (is_line and self.text[place - 1] == "\n")
+                case op.AT_END:
+                    left = self.text[place:]
+                    return left in ("", "\n") or (is_line and left[0] == "\n")
+                case op.AT_BOUNDARY:
+                    return is_word(place - 1) != is_word(place)
+            raise NotImplementedError(f"{where}: teach this engine what it means")
+
+        return lambda place, then: then(place) if holds(place) else None
