@@ -26,7 +26,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """The source is not ready; asking again before `seconds` have passed is pointless."""
+    """The source is not ready; it is not asked again before `seconds` have passed."""
 
     seconds: float = 1.0
     handle: Json | None = None  # replaces the stored handle when given
@@ -34,15 +34,21 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """The source has everything; `handle` replaces the stored one when given."""
+    """The source has everything; `handle` replaces the stored one when given, and so does the end of the consent."""
 
     handle: Json | None = None
+    consent_expires_at: datetime | None = None  # UTC without zone; past it the bank is not asked any more
 
 
 class Connector(Protocol):
-    """One source of bank data. `handle` and `cursor` are JSON and are stored between calls."""
+    """One source of bank data. `handle` and `cursor` are JSON and are stored between calls.
+
+    `is_local` says that nothing is asked of another machine: what is fetched is then read one batch at a time in the
+    whole server, which bounds its memory, and nobody waits for anybody else's network meanwhile.
+    """
 
     name: str
+    is_local: bool
 
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:
         """Ask the source for fresh data; the handle that later calls receive."""
@@ -53,20 +59,25 @@ class Connector(Protocol):
         ...
 
     def fetch(self, connection: Connection, handle: Json, *, cursor: Json | None, today: date) -> Iterator[Batch]:
-        """The batches that are new since `cursor` (everything there is when None), lazily, overlaps included."""
+        """The batches that are new since `cursor` (everything there is when None), lazily, overlaps included.
+
+        Each is stored, with the cursor it names, before the next one is asked for. What is wrong with one alone
+        (`UNREADABLE`) refuses it and leaves the others; any other failure ends the job, and what is stored stays.
+        """
         ...
 
-    def next_cursor(self, connection: Connection, handle: Json, *, today: date) -> Json:
-        """Where the next fetch goes on, once everything of this one is stored."""
+    def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
+        """After the batch's commit, or its refusal with the reason: tidy up after it (a folder moves the file)."""
         ...
 
-    def finish(self, connection: Connection, handle: Json, *, outcomes: Mapping[str, str | None]) -> None:
-        """After the import's commit: for every batch id None, or why it was refused (a folder moves files)."""
+    def has_news(self, connection: Connection, *, now: datetime) -> bool:
+        """Whether a look that costs nobody anything shows that there is something new: the server then starts a sync
+        by itself. False for every source whose requests are counted."""
         ...
 
 
 class SourceError(Exception):
-    """The bank's data could not be fetched."""
+    """The bank's data could not be fetched; before `retry_after` seconds have passed the source is not asked again."""
 
     retry_after: float | None = None
 
@@ -110,6 +121,10 @@ class MalformedFile(SourceError):
 
 class LimitExceeded(SourceError):
     """The source is larger than allowed."""
+
+
+UNREADABLE = (UnsupportedFile, MalformedFile, LimitExceeded)
+"""What is wrong with one file and says nothing about its source."""
 
 
 def as_sentence(reason: Exception) -> str:

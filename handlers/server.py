@@ -1,6 +1,7 @@
 """The running server: the application over one open service, its background worker, and its control socket."""
 
 import logging
+import os
 import signal
 import socket
 import threading
@@ -22,16 +23,25 @@ from handlers.oauth.endpoints import BUDGET, bearer_check, oauth_api, oauth_rout
 from handlers.operations import operations
 from handlers.services import Services
 
-SHUTDOWN_SECONDS = 10  # requests that still run get so long to end
+# With what the sync engine takes (its STOP_WITHIN), all of a shutdown stays below ten seconds
+REQUESTS_END_WITHIN = 3  # seconds for requests that still run
+COMMANDS_END_WITHIN = 2  # seconds for commands that still run
 KEEP_ALIVE_SECONDS = 75  # longer than proxies keep idle connections (nginx: 60), so that none writes into a closed one
 
 log = logging.getLogger("bankdata")
 
 
 def application(
-    services: Services, listener: control.ControlServer | None = None, *, validate_responses: bool = False
+    services: Services,
+    listener: control.ControlServer | None = None,
+    *,
+    is_cut_off: threading.Event | None = None,
+    validate_responses: bool = False,
 ) -> ASGIApp:
-    """The whole service as one ASGI application; it closes `services`, and the control socket, when it ends."""
+    """The whole service as one ASGI application; it closes `services`, and the control socket, when it ends.
+
+    `is_cut_off` is set where an import or a source was still at work then: the process has to end at once.
+    """
     settings = services.settings
     limiter = Limiter(settings.rate_limit_url)
 
@@ -42,12 +52,15 @@ def application(
         try:
             yield
         finally:
-            if listener is not None:
-                listener.close(within=SHUTDOWN_SECONDS)
-            services.sync_engine.close()
-            worker.join(SHUTDOWN_SECONDS)  # it may be reading the store
-            services.close()
-            log.info("stopped; everything is stored")
+            services.sync_engine.stop()
+            has_ended = listener is None or listener.close(within=COMMANDS_END_WITHIN)
+            worker.join(COMMANDS_END_WITHIN)  # it may be reading the store
+            if services.close() and has_ended:
+                log.info("stopped; everything is stored")
+            else:
+                log.warning("stopped; an import that was going on is undone, and a sync goes on after the next start")
+                if is_cut_off is not None:
+                    is_cut_off.set()
 
     limit = settings.rate_limit
     oauth_rate = BUDGET if limit else None
@@ -83,8 +96,9 @@ def run(services: Services, *, listener: socket.socket, ready: Callable[[], None
             f"{services.settings.data_dir / control.FILE_NAME} cannot be made, through which commands reach the server:"
             f" {error.strerror or error}."
         ) from error
+    is_cut_off = threading.Event()
     try:
-        served = application(services, commands_from)
+        served = application(services, commands_from, is_cut_off=is_cut_off)
     except CountsUnusable:
         commands_from.close(within=0)
         raise
@@ -96,25 +110,34 @@ def run(services: Services, *, listener: socket.socket, ready: Callable[[], None
         access_log=False,  # request lines hold search texts
         proxy_headers=False,  # uvicorn believes X-Forwarded-For from 127.0.0.1; handlers.http.addresses decides that
         server_header=False,
-        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        timeout_graceful_shutdown=REQUESTS_END_WITHIN,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         log_config=_logging(services.settings.log_level),
     )
-    server = _Server(config, ready)
+    server = _Server(config, ready, stopping=services.sync_engine.stop)
     stop = {number: signal.signal(number, server.asked_to_stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         server.run(sockets=[listener])
     finally:
         for number, handler in stop.items():
             signal.signal(number, handler)
+    if is_cut_off.is_set():
+        # A thread that a source keeps must not meet an interpreter that is being taken down around it
+        logging.shutdown()
+        os._exit(0)
 
 
 class _Server(uvicorn.Server):
     """uvicorn, which says when it answers, and which takes a signal to stop as a wish and not as its death."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], *, stopping: Callable[[], None]) -> None:
         super().__init__(config)
         self._ready = ready
+        self._stopping = stopping
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._stopping()  # requests that wait for a source are answered, so that nobody waits for them
+        await super().shutdown(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

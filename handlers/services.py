@@ -51,15 +51,17 @@ class Services:
         """Newer rates have been installed."""
         self._rates = None
 
-    def close(self) -> None:
-        """Finish running imports and let go of the store."""
-        self.sync_engine.close()
+    def close(self) -> bool:
+        """Let go of the store, within seconds whatever sources do; whether nothing of the sync engine runs any more.
+        Where something does, the process has to end at once: what that had not committed does not exist."""
+        is_idle = self.sync_engine.close()
         self.database.close()
+        return is_idle
 
 
 def connectors(profiles: Callable[[], Sequence[Profile]]) -> Mapping[str, Connector]:
     """Every kind of bank connection by name; `profiles` are the user's own CSV layouts."""
-    folder = Folder(lambda path: with_bank_names(read_records(path, profiles())))
+    folder = Folder(lambda file: with_bank_names(read_records(file, profiles())))
     return {each.name: each for each in (DemoBank(), folder, Uploads())}
 
 
@@ -69,8 +71,11 @@ def own_profiles(settings: Settings) -> Sequence[Profile]:
     return load_profiles(folder) if folder.is_dir() else ()
 
 
-def open_services(settings: Settings) -> Services:
-    """Open the store of these settings, made or brought up to date where needed; raises StoreError."""
+def open_services(settings: Settings, *, more_connectors: Mapping[str, Connector] | None = None) -> Services:
+    """Open the store of these settings, made or brought up to date where needed; raises StoreError.
+
+    `more_connectors` are sources besides the product's own, by name: tests and measurements bring theirs.
+    """
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     settings.store_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     database = Database(settings.store_path, export_folder=settings.data_dir / BACKUPS_FOLDER)
@@ -84,7 +89,7 @@ def open_services(settings: Settings) -> Services:
         raise
     sync_engine = SyncEngine(
         database,
-        connectors(lambda: own_profiles(settings)),
+        {**connectors(lambda: own_profiles(settings)), **(more_connectors or {})},
         clock,
         cooldown=settings.sync_cooldown_seconds,
         after_import=lambda user_id: detect_after_import(database, [user_id], today=clock.today()),

@@ -1,11 +1,13 @@
 """Bank connections: where a user's accounts come from, and in what state each source is."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 from uuid import uuid5
 
+from storage import jobs
 from storage.database import Row, Session, as_json
 from storage.importing.identity import NAMESPACE
 
@@ -13,6 +15,7 @@ Status = Literal["ACTIVE", "REAUTH_REQUIRED", "EXPIRED", "REVOKED", "ERROR", "DI
 
 NEEDS_USER = "('REAUTH_REQUIRED', 'EXPIRED', 'REVOKED', 'DISCONNECTED')"  # until connected again (decision 23)
 FAILURES_MAX = 3  # in a row, then ACTIVE becomes ERROR (decision 23)
+REMOVED = "The connection was removed."
 COLUMNS = "id, user_id, connector, bank_name, status, settings, cursor, consent_expires_at, failures_in_row, created_at"
 
 
@@ -80,6 +83,16 @@ def of_user(session: Session, user_id: str) -> list[StoredConnection]:
     return [_connection(row) for row in rows]
 
 
+def of_connectors(session: Session, connectors: list[str]) -> list[StoredConnection]:
+    """Every user's connections of these kinds that may be synced."""
+    rows = session.rows(
+        f"SELECT {COLUMNS} FROM connections WHERE connector = ANY($1::TEXT[]) AND status IN ('ACTIVE', 'ERROR')"
+        " ORDER BY created_at, id",
+        connectors,
+    )
+    return [_connection(row) for row in rows]
+
+
 def statuses(session: Session, user_id: str) -> dict[str, Status]:
     """The state of each of the user's connections by id, disconnected ones too."""
     rows = session.rows("SELECT id, status FROM connections WHERE user_id = $1", user_id)
@@ -97,27 +110,55 @@ def containing(session: Session, user_id: str, account_ids: list[str]) -> list[S
     return [connection for connection in of_user(session, user_id) if connection.id in ids]
 
 
-def renew(session: Session, connection: StoredConnection, *, settings: dict[str, Any]) -> StoredConnection:
-    """The user has connected the bank again: what was expired or withdrawn holds anew, and may be synced at once."""
+def renew(
+    session: Session,
+    connection: StoredConnection,
+    *,
+    settings: dict[str, Any],
+    consent_expires_at: datetime | None = None,
+) -> StoredConnection:
+    """The user has connected the bank again: what was expired, withdrawn or removed holds anew, until the end of the
+    new consent where the bank names one, and may be synced at once."""
     renewed = session.rows(
-        "UPDATE connections SET settings = $3,"
+        "UPDATE connections SET settings = $3, consent_expires_at = $4, source_retry_at = NULL,"
         f" status = CASE WHEN status IN {NEEDS_USER} THEN 'ACTIVE' ELSE status END,"
         f" next_sync_at = CASE WHEN status IN {NEEDS_USER} THEN NULL ELSE next_sync_at END"
         f" WHERE user_id = $1 AND id = $2 RETURNING {COLUMNS}",
         connection.user_id,
         connection.id,
         as_json(settings),
+        consent_expires_at,
     )
     return _connection(renewed[0])
 
 
-def allow_sync(session: Session, connection_id: str) -> None:
-    """Forget when the connection was synced last: what comes now is no sync, but brought by the user."""
-    session.execute("UPDATE connections SET next_sync_at = NULL WHERE id = $1", connection_id)
+def take_import(session: Session, connection: StoredConnection) -> StoredConnection:
+    """The user brings a file by command: that is no sync, whenever the last one was, and whoever brings a file into a
+    connection that was removed wants it back (decision 49)."""
+    taken = session.rows(
+        "UPDATE connections SET next_sync_at = NULL,"
+        " status = CASE WHEN status = 'DISCONNECTED' THEN 'ACTIVE' ELSE status END"
+        f" WHERE user_id = $1 AND id = $2 RETURNING {COLUMNS}",
+        connection.user_id,
+        connection.id,
+    )
+    return _connection(taken[0])
 
 
-def remove(session: Session, user_id: str, connection_id: str) -> None:
-    """The connection ends; its accounts and transactions stay readable (decision 23)."""
+def expire_consents(session: Session, *, now: datetime) -> None:
+    """A consent that has run out ends by itself: nobody has to ask the bank."""
+    session.execute(
+        "UPDATE connections SET status = 'EXPIRED' WHERE consent_expires_at <= $1 AND status IN ('ACTIVE', 'ERROR')",
+        now,
+    )
+
+
+def remove(session: Session, user_id: str, connection_id: str, *, now: datetime) -> None:
+    """The connection ends, and a sync of it that still runs; its accounts and transactions stay readable (decision
+    23)."""
+    running = jobs.running(session, connection_id)
+    if running is not None:
+        jobs.fail(session, running, error=REMOVED, now=now)
     session.execute(
         "UPDATE connections SET status = 'DISCONNECTED', settings = '{}' WHERE user_id = $1 AND id = $2",
         user_id,
@@ -130,14 +171,22 @@ def set_settings(session: Session, connection_id: str, settings: dict[str, Any])
     session.execute("UPDATE connections SET settings = $2 WHERE id = $1", connection_id, as_json(settings))
 
 
-def record_success(session: Session, connection_id: str, *, cursor: dict[str, Any]) -> None:
+def keep_cursor(session: Session, connection_id: str, cursor: Mapping[str, Any]) -> None:
+    """Where the next fetch goes on; belongs into the transaction of the batch that it follows."""
+    session.execute("UPDATE connections SET cursor = $2 WHERE id = $1", connection_id, as_json(dict(cursor)))
+
+
+def record_success(session: Session, connection_id: str) -> None:
     """A completed sync cures every state but DISCONNECTED (decision 23)."""
     session.execute(
-        "UPDATE connections SET status = 'ACTIVE', failures_in_row = 0, cursor = $2"
-        " WHERE id = $1 AND status <> 'DISCONNECTED'",
+        "UPDATE connections SET status = 'ACTIVE', failures_in_row = 0 WHERE id = $1 AND status <> 'DISCONNECTED'",
         connection_id,
-        as_json(cursor),
     )
+
+
+def keep_consent(session: Session, connection_id: str, *, expires_at: datetime) -> None:
+    """The bank says how long the user's consent holds."""
+    session.execute("UPDATE connections SET consent_expires_at = $2 WHERE id = $1", connection_id, expires_at)
 
 
 def record_failure(session: Session, connection_id: str, *, status: Status | None) -> None:

@@ -1,16 +1,22 @@
 """A bank connection whose source is a folder: statement files that a person, a bank client or a script puts there.
 
 What is new is read by the ordinary sync; afterwards a file lies in `done/`, or in `failed/` beside a `.reason` file.
+Whoever may write into the folder may swap files, folders and links at any moment. So nothing is looked up twice by a
+path: the folder is opened once, everything in it is reached through that descriptor and without following links, and
+a file is hashed and read through one descriptor of its own.
 """
 
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, date, datetime
+from io import BufferedReader
 from pathlib import Path
+from typing import BinaryIO
 
-from connectors.connector import Connection, Json, Misconfigured, Ready, Waiting
+from connectors.connector import Connection, Json, MalformedFile, Misconfigured, Ready, Waiting
 from connectors.limits import FILE_BYTES_MAX
 from storage.importing.records import Batch, Record
 
@@ -18,21 +24,29 @@ QUIET_SECONDS = 5.0  # a file that changed more recently may still be written
 PARTIAL_ENDINGS = (".part", ".partial", ".tmp", ".crdownload", ".reason")
 FILES_MAX = 1000  # of one sync; the next one goes on
 DONE, FAILED = "done", "failed"
+FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe must not keep us waiting for its writer
+NEW_FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+UNREADABLE_FOLDER = "The folder of this connection cannot be read."
 
-ReadFile = Callable[[Path], Iterator[Record]]
+ReadFile = Callable[[BinaryIO], Iterator[Record]]
 
 
 class Folder:
     """Implements `Connector`; `settings` of a connection are {"folder": absolute path}."""
 
     name = "folder"
+    is_local = True
 
     def __init__(self, read_file: ReadFile) -> None:
         self._read_file = read_file
 
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:
-        """Which files are new; raises Misconfigured when the folder cannot be read."""
-        return {"files": [path.name for path in _new_files(_folder(connection), now)[:FILES_MAX]]}
+        """Which files are new; raises Misconfigured when the folder, or where its files go, cannot be used."""
+        with _opened(connection) as folder:
+            for name in (DONE, FAILED):
+                _check_place(folder, name)
+            return {"files": _new_files(folder, now)[:FILES_MAX]}
 
     def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:  # noqa: ARG002 - the protocol names them
         """A folder is always ready."""
@@ -47,35 +61,66 @@ class Folder:
         today: date,  # noqa: ARG002 - as above
     ) -> Iterator[Batch]:
         """One batch per file, in the order of their names; its records raise what is wrong with the file."""
-        folder = _folder(connection)
-        for name in handle["files"]:
-            path = folder / name
-            if _is_plain_file(path):
-                yield Batch(id=batch_id(path), records=self._read_file(path))
+        with _opened(connection) as folder:
+            for name in handle["files"]:
+                try:
+                    file = _plain_file(folder, name)
+                except PermissionError:
+                    yield Batch(id=_closed_to_us(name), name=name, records=_refused())
+                    continue
+                if file is not None:
+                    with file:
+                        yield Batch(id=batch_id(file, name), name=name, records=self._read_file(file))
 
-    def next_cursor(self, connection: Connection, handle: Json, *, today: date) -> Json:  # noqa: ARG002 - as above
-        """The day of the last look; the folder itself says what is new."""
-        return {"day": today.isoformat()}
+    def settle(
+        self,
+        connection: Connection,
+        handle: Json,  # noqa: ARG002 - the protocol names it
+        *,
+        batch: Batch,
+        refusal: str | None,
+    ) -> None:
+        """Move the file to done/ or, refused, to failed/ with the reason beside it; unless it is another one now."""
+        assert batch.name is not None, "a batch of a folder is named after its file"
+        name = batch.name
+        with _opened(connection) as folder:
+            try:
+                file = _plain_file(folder, name)
+            except PermissionError:
+                if batch.id == _closed_to_us(name):
+                    _put_away(folder, name, os.stat(name, dir_fd=folder, follow_symlinks=False), refusal)
+                return
+            if file is not None:
+                with file:  # open until it is moved: meanwhile no other file can get its number
+                    if batch_id(file, name) == batch.id:
+                        _put_away(folder, name, os.fstat(file.fileno()), refusal)
 
-    def finish(self, connection: Connection, handle: Json, *, outcomes: Mapping[str, str | None]) -> None:
-        """Move what was imported to done/ and what was refused to failed/, with the reason beside it."""
-        folder = _folder(connection)
-        for name in handle["files"]:
-            path = folder / name
-            if not _is_plain_file(path):
-                continue
-            identity = batch_id(path)
-            if identity in outcomes:
-                _put_away(path, outcomes[identity])
+    def has_news(self, connection: Connection, *, now: datetime) -> bool:
+        """Whether a file waits; a folder that cannot be read is for a sync to say."""
+        with suppress(Misconfigured), _opened(connection) as folder:
+            return bool(_new_files(folder, now))
+        return False
 
 
-def batch_id(path: Path) -> str:
+def batch_id(file: BufferedReader, name: str) -> str:
     """The same file is the same batch, wherever it lies and whatever it is called; one too large to be read has no
-    other mark than its name."""
-    if path.stat().st_size > FILE_BYTES_MAX:
-        return f"file:too large:{path.name}"
-    with path.open("rb") as stream:
-        return f"file:{hashlib.file_digest(stream, 'sha256').hexdigest()}"
+    other mark than its name. The file is at its beginning again afterwards."""
+    if os.fstat(file.fileno()).st_size > FILE_BYTES_MAX:
+        return f"file:too large:{name}"
+    digest = hashlib.file_digest(file, "sha256").hexdigest()
+    file.seek(0)
+    return f"file:{digest}"
+
+
+def _closed_to_us(name: str) -> str:
+    return f"file:not readable:{name}"
+
+
+def _refused() -> Iterator[Record]:
+    def refuse() -> Record:
+        raise MalformedFile("the file cannot be read: permission denied.")
+
+    return (refuse() for _ in range(1))
 
 
 def checked_folder(text: str) -> Path:
@@ -86,51 +131,114 @@ def checked_folder(text: str) -> Path:
     return path.resolve()
 
 
-def _folder(connection: Connection) -> Path:
-    folder = Path(str(connection.settings.get("folder", "")))
-    if not folder.is_absolute() or folder.resolve() != folder or not folder.is_dir():
-        raise Misconfigured("The folder of this connection cannot be read.", detail=connection.id)
-    return folder
-
-
-def _new_files(folder: Path, now: datetime) -> list[Path]:
-    try:
-        entries = sorted(folder.iterdir(), key=lambda path: path.name)
-    except OSError as error:
-        raise Misconfigured("The folder of this connection cannot be read.", detail=str(error.errno)) from error
-    return [path for path in entries if _is_complete(path, now)]
-
-
-def _is_complete(path: Path, now: datetime) -> bool:
-    """Whether the file is a statement in waiting that is no longer being written."""
-    if not is_waiting(path):
-        return False
-    status = path.stat()
-    written = datetime.fromtimestamp(status.st_mtime, UTC).replace(tzinfo=None)
-    return status.st_size > 0 and (now - written).total_seconds() >= QUIET_SECONDS
-
-
 def is_waiting(path: Path) -> bool:
     """Whether a sync looks at the file: no folder, no link, not hidden, not named as a part."""
-    return not path.name.startswith(".") and not path.name.lower().endswith(PARTIAL_ENDINGS) and _is_plain_file(path)
+    with suppress(OSError):
+        return _has_statement_name(path.name) and stat.S_ISREG(os.lstat(path).st_mode)
+    return False
 
 
-def _is_plain_file(path: Path) -> bool:
+@contextmanager
+def _opened(connection: Connection) -> Iterator[int]:
+    """The folder's descriptor, reached from the root step by step: no part of its path is a link."""
+    path = Path(str(connection.settings.get("folder", "")))
+    if not path.is_absolute():
+        raise Misconfigured(UNREADABLE_FOLDER, detail=connection.id)
     try:
-        return stat.S_ISREG(os.lstat(path).st_mode)
-    except OSError:
+        folder = os.open("/", FOLDER_FLAGS)
+        for number, part in enumerate(path.parts[1:], start=2):
+            above = folder
+            # the folders above need not be readable to be passed
+            flags = FOLDER_FLAGS if number == len(path.parts) else FOLDER_FLAGS | getattr(os, "O_PATH", 0)
+            try:
+                folder = os.open(part, flags, dir_fd=above)
+            finally:
+                os.close(above)
+    except OSError as error:
+        raise Misconfigured(UNREADABLE_FOLDER, detail=f"{connection.id} {error.strerror}") from error
+    try:
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def _check_place(folder: int, name: str) -> None:
+    """Where read files go is a folder of its own: a link would move them anywhere, into somebody else's folder too."""
+    with suppress(FileNotFoundError):
+        if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            raise Misconfigured(f"{name} in the folder of this connection is no folder. Move it away.")
+
+
+def _new_files(folder: int, now: datetime) -> list[str]:
+    """The names of the statements in waiting that are no longer being written, in order."""
+    with os.scandir(folder) as entries:
+        return sorted(entry.name for entry in entries if _has_statement_name(entry.name) and _is_complete(entry, now))
+
+
+def _has_statement_name(name: str) -> bool:
+    return not name.startswith(".") and not name.lower().endswith(PARTIAL_ENDINGS)
+
+
+def _is_complete(entry: os.DirEntry[str], now: datetime) -> bool:
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
         return False
+    written = datetime.fromtimestamp(status.st_mtime, UTC).replace(tzinfo=None)
+    is_quiet = (now - written).total_seconds() >= QUIET_SECONDS
+    return stat.S_ISREG(status.st_mode) and status.st_size > 0 and is_quiet
 
 
-def _put_away(path: Path, reason: str | None) -> None:
-    """Move the file; one of the same name that lies there already keeps its place."""
-    target = path.parent / (DONE if reason is None else FAILED)
-    target.mkdir(mode=0o700, exist_ok=True)
-    place = target / path.name
-    number = 1
-    while place.exists():
-        number += 1
-        place = target / f"{path.stem}.{number}{path.suffix}"
-    path.rename(place)
-    if reason is not None:
-        place.with_name(f"{place.name}.reason").write_text(f"{reason}\n", encoding="utf-8")
+def _plain_file(folder: int, name: str) -> BufferedReader | None:
+    """The file of this name, opened; None when there is none any more, or a link, a pipe or a folder in its place.
+    Raises PermissionError."""
+    try:
+        descriptor = os.open(name, FILE_FLAGS, dir_fd=folder)
+    except PermissionError:
+        raise
+    except OSError:
+        return None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        return None
+    return os.fdopen(descriptor, "rb")
+
+
+def _put_away(folder: int, name: str, read: os.stat_result, reason: str | None) -> None:
+    """Move the file that was read; one of the same name that lies there already keeps its place."""
+    with _place(folder, DONE if reason is None else FAILED) as target:
+        place = _reserved(target, name)
+        os.rename(name, place, src_dir_fd=folder, dst_dir_fd=target)
+        moved = os.stat(place, dir_fd=target, follow_symlinks=False)
+        if (moved.st_dev, moved.st_ino) != (read.st_dev, read.st_ino):  # swapped at the last moment: not read yet
+            os.rename(place, name, src_dir_fd=target, dst_dir_fd=folder)
+        elif reason is not None:
+            beside = f"{place}.reason"
+            with suppress(FileNotFoundError):
+                os.unlink(beside, dir_fd=target)
+            with os.fdopen(os.open(beside, NEW_FILE_FLAGS, 0o600, dir_fd=target), "w", encoding="utf-8") as stream:
+                stream.write(f"{reason}\n")
+
+
+@contextmanager
+def _place(folder: int, name: str) -> Iterator[int]:
+    with suppress(FileExistsError):
+        os.mkdir(name, 0o700, dir_fd=folder)
+    target = os.open(name, FOLDER_FLAGS, dir_fd=folder)
+    try:
+        yield target
+    finally:
+        os.close(target)
+
+
+def _reserved(target: int, name: str) -> str:
+    """A name that nothing else has, held by an empty file until ours replaces it."""
+    path, number, place = Path(name), 1, name
+    while True:
+        try:
+            os.close(os.open(place, NEW_FILE_FLAGS, 0o600, dir_fd=target))
+        except FileExistsError:
+            number += 1
+            place = f"{path.stem}.{number}{path.suffix}"
+        else:
+            return place

@@ -1,6 +1,6 @@
 """The connection behind `bankdata import`: files arrive by command, so a sync finds nothing to fetch."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import date, datetime
 
 from connectors.connector import Connection, Json, Ready, Waiting
@@ -13,6 +13,7 @@ class Uploads:
     """Implements `Connector`: always ready, never anything new; the next file comes by `bankdata import`."""
 
     name = NAME
+    is_local = True
 
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:  # noqa: ARG002 - the protocol names them
         """Nothing to ask for."""
@@ -33,9 +34,9 @@ class Uploads:
         """No batches."""
         return iter(())
 
-    def next_cursor(self, connection: Connection, handle: Json, *, today: date) -> Json:  # noqa: ARG002 - as above
-        """There is no place to go on from."""
-        return {}
-
-    def finish(self, connection: Connection, handle: Json, *, outcomes: Mapping[str, str | None]) -> None:
+    def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
         """Nothing to tidy up."""
+
+    def has_news(self, connection: Connection, *, now: datetime) -> bool:  # noqa: ARG002 - as above
+        """Never: files come by command."""
+        return False

@@ -73,7 +73,9 @@ def remove_connection(services: Services, report: Report, *, user: str, connecti
     owner = users.named(services.database, user)
     if connection_id not in {each.id for each in connections.of_user(services.database, owner.id)}:
         raise CommandError("The user has no connection of this id. `bankdata connections list` shows them.")
-    connections.remove(services.database, owner.id, connection_id)
+    services.database.atomically(
+        lambda session: connections.remove(session, owner.id, connection_id, now=services.clock.now())
+    )
     report.note("Removed. Its accounts and transactions stay; connecting the bank again renews it.")
 
 

@@ -78,14 +78,16 @@ class ControlServer:
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, name="control", daemon=True).start()
 
-    def close(self, *, within: float) -> None:
-        """Stop listening, and wait so many seconds for commands that still run; what then breaks off leaves nothing."""
+    def close(self, *, within: float) -> bool:
+        """Stop listening, and wait so many seconds for commands that still run; whether all have ended. What breaks
+        off then leaves nothing."""
         self._server.shutdown()
         self._server.server_close()
         self._path.unlink(missing_ok=True)
         until = time.monotonic() + within
         for thread in list(self._busy):
             thread.join(max(0.0, until - time.monotonic()))
+        return not any(thread.is_alive() for thread in list(self._busy))
 
 
 def ask(folder: Path, command: str, arguments: Mapping[str, Any], report: Report) -> None:

@@ -1,6 +1,7 @@
 """`bankdata import`: statement files through the same core as every sync, with a report per file."""
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,9 +20,10 @@ from handlers.commands.control import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.services import Services, own_profiles
 from handlers.sync.detection import detect_after_import
-from storage import accounts, connections, jobs
+from handlers.sync.lanes import Closed
+from storage import connections, jobs
 from storage.database import Transaction
-from storage.importing import ingest
+from storage.importing import ingest, runs
 from storage.importing.ingest import AccountReport, AccountStatement, InvalidRecord, ReadBatch
 from storage.importing.records import Batch, Record
 from storage.users import User
@@ -83,10 +85,13 @@ def import_files(
     for name in files:
         outcome = FileReport(name)
         try:
-            read = _read(services, Path(name), outcome, report, profiles)
-            _keep(services, user, connection or CONNECTION_DEFAULT, read, outcome, is_dry_run=is_dry_run)
+            with services.sync_engine.import_lane.turn():
+                read = _read(services, Path(name), outcome, report, profiles)
+                _keep(services, user, connection or CONNECTION_DEFAULT, read, outcome, is_dry_run=is_dry_run)
         except (SourceError, InvalidRecord) as error:
             outcome.error = as_sentence(error)
+        except Closed:
+            raise CommandError("The server is being stopped. Import the file again after its next start.") from None
         except OSError as error:
             outcome.error = f"The file cannot be read: {error.strerror or error}."
         refused += outcome.error is not None
@@ -103,9 +108,10 @@ def _read(
 ) -> ReadBatch:
     outcome.format = format_name(path)
     with path.open("rb") as stream:
-        size = path.stat().st_size
+        size = os.fstat(stream.fileno()).st_size
+        identity = batch_id(stream, path.name)
         records = _watched(read_records(stream, profiles), stream, size, path.name, report)
-        read = ingest.read(Batch(id=batch_id(path), records=with_bank_names(records)), today=services.clock.today())
+        read = ingest.read(Batch(id=identity, records=with_bank_names(records)), today=services.clock.today())
     report.progress(path.name, size, size)
     outcome.statements = read.statements
     outcome.warnings = read.warnings
@@ -149,15 +155,13 @@ def _store(
         settings={},
         now=now,
     )
-    connections.allow_sync(session, source.id)
-    job = jobs.start(session, user_id=user.id, connection_id=source.id, cooldown=timedelta(0), now=now)
+    taken = connections.take_import(session, source)
+    job = jobs.start(session, user_id=user.id, connection_id=taken.id, cooldown=timedelta(0), now=now)
     if job is None:
         raise CommandError(f"{connection} is being synced. Try again in a moment.")
-    report = ingest.store(session, user=user, connection=source, job_id=job.id, batches=[read], now=now)
-    jobs.complete(session, job, new_transactions=report.new_transactions, now=now)
-    connections.record_success(session, source.id, cursor={})
-    accounts.mark_synced(session, user_id=user.id, connection_id=source.id, now=now)
-    return report.batches[read.id]
+    result = runs.store_batch(session, job, taken, read, now=now)
+    runs.complete(session, job, now=now)
+    return result
 
 
 def _statement_json(statement: AccountStatement) -> str:

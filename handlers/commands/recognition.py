@@ -7,7 +7,6 @@ from pathlib import Path
 from connectors.bank_csv.profiles import Profile
 from connectors.bank_csv.reader import Explanation, explain
 from connectors.connector import SourceError, as_sentence
-from connectors.sources.folder import batch_id
 from connectors.statements import format_name, read_records
 from handlers.commands.counts import counted
 from handlers.commands.imports import statement_line
@@ -37,7 +36,7 @@ def explained(path: Path, profiles: Sequence[Profile], *, today: date) -> Iterat
         if name == "csv":
             with path.open("rb") as stream:
                 yield from _layout(explain(stream, profiles))
-        read = ingest.read(Batch(id=batch_id(path), records=read_records(path, profiles)), today=today)
+        read = ingest.read(Batch(id=str(path), records=read_records(path, profiles)), today=today)
     except (SourceError, InvalidRecord) as error:
         yield f"  refused: {as_sentence(error)}"
     except OSError as error:

@@ -64,6 +64,8 @@ def _watch(services: Services, report: Report, connection: StoredConnection, sta
         read = services.sync_engine.read(job.user_id, job.id)
         assert read is not None, "a job vanished"
         if read.status == job.status:
+            if services.sync_engine.is_stopping:
+                raise CommandError(f"{connection.bank_name}: the sync goes on after the server's next start.")
             time.sleep(WATCH_PAUSE)
         job = read
     report.progress(f"{connection.bank_name}: {job.status}", STEPS["completed"], STEPS["completed"])

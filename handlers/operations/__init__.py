@@ -1,13 +1,13 @@
 """Which function answers which operation of openapi.json; the contract itself names no Python."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
-from handlers.http.request import Answer, Operation
+from handlers.http.request import Operation
 from handlers.operations import accounts, explanations, reports, sync, transactions
 from handlers.services import Services
 
-FUNCTIONS: Mapping[str, Callable[..., Answer]] = {
+FUNCTIONS: Mapping[str, Operation] = {
     "listAccounts": accounts.list_accounts,
     "listTransactions": transactions.list_transactions,
     "getTransaction": transactions.get_transaction,

@@ -47,12 +47,13 @@ def start_sync(
     )
 
 
-def get_sync_job(services: Services, request: Request, *, sync_id: str) -> Answer:
-    """The job, advanced by this very request."""
-    job = services.sync_engine.read(request.principal.user_id, sync_id)
+async def get_sync_job(services: Services, request: Request, *, sync_id: str) -> Answer:
+    """The job, advanced by this very request, which keeps no thread while it waits for the source (decision 26)."""
+    job = await services.sync_engine.awaited(request.principal.user_id, sync_id)
     if job is None:
         raise NotFound("Sync job not found")
-    return Answer(body=wire.job(job))
+    wait = services.sync_engine.seconds_until_due(job)
+    return Answer(body=wire.job(job), headers={"retry-after": f"{ceil(wait)}"} if wait else {})
 
 
 def _meant(services: Services, user_id: str, account_ids: set[str]) -> list[StoredConnection]:

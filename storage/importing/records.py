@@ -9,11 +9,11 @@ A source (a connector or a statement reader) yields records in this order, any n
 so that a file of any size streams, and a store needs to know nothing of where data come from.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
-from typing import Literal
+from typing import Any, Literal
 
 AccountKind = Literal[
     "checking", "savings", "credit_card", "securities", "loan", "membership", "building_savings", "other"
@@ -98,8 +98,14 @@ Record = AccountRecord | TransactionRecord | StatementRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """What is read in one go (one file, one answer of a bank): references are unique within it or not keys at all."""
+    """What is read in one go (one file, one answer of a bank): references are unique within it or not keys at all.
+
+    `name` is what its user calls it (the name of a file). `cursor` is where the next fetch goes on once this batch is
+    stored; None leaves the place as it is.
+    """
 
     id: str
     records: Iterator[Record]
     warnings: list[str] = field(default_factory=list)
+    name: str | None = None
+    cursor: Mapping[str, Any] | None = None

@@ -17,7 +17,7 @@ def bank(database: Database, now: datetime) -> Bank:
 @pytest.mark.requirement("decision 23")
 def test_a_removed_connection_is_not_synced_and_its_data_stay(bank: Bank) -> None:
     bank.bring(bookings("2026-11-02 | -5.00 | Shop | x"))
-    connections.remove(bank.database, bank.user.id, bank.connection.id)
+    connections.remove(bank.database, bank.user.id, bank.connection.id, now=bank.now)
     assert connections.of_user(bank.database, bank.user.id) == []
     assert connections.statuses(bank.database, bank.user.id) == {bank.connection.id: "DISCONNECTED"}
     assert len(accounts.of_user(bank.database, bank.user.id)) == 1
@@ -26,7 +26,7 @@ def test_a_removed_connection_is_not_synced_and_its_data_stay(bank: Bank) -> Non
 
 @pytest.mark.requirement("decision 23")
 def test_connecting_again_renews_a_removed_connection(bank: Bank) -> None:
-    connections.remove(bank.database, bank.user.id, bank.connection.id)
+    connections.remove(bank.database, bank.user.id, bank.connection.id, now=bank.now)
     removed = connections.find(bank.database, bank.user.id, bank.connection.id)
     assert removed is not None
     renewed = connections.renew(bank.database, removed, settings={"accounts": 2})
@@ -41,7 +41,7 @@ def test_three_failures_in_a_row_are_an_error_that_the_next_success_cures(bank: 
     for expected in ("ACTIVE", "ACTIVE", "ERROR", "ERROR"):
         connections.record_failure(bank.database, bank.connection.id, status=None)
         assert state() == expected
-    connections.record_success(bank.database, bank.connection.id, cursor={})
+    connections.record_success(bank.database, bank.connection.id)
     assert state() == "ACTIVE"
     connections.record_failure(bank.database, bank.connection.id, status=None)
     assert state() == "ACTIVE"

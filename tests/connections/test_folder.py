@@ -2,24 +2,27 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from connectors.connector import Connection, MalformedFile, Misconfigured, Ready
-from connectors.sources.folder import Folder, checked_folder
-from storage.importing.records import AccountRecord, Record, TransactionRecord
+from connectors.sources.folder import FILE_FLAGS, Folder, checked_folder, is_waiting
+from connectors.sources.uploads import Uploads
+from storage.importing.records import AccountRecord, Batch, Record, TransactionRecord
 
 NOW = datetime(2026, 11, 20, 12, 0)  # noqa: DTZ001 - the store keeps UTC without zone
 TODAY = date(2026, 11, 20)
 
 
-def read_file(path: Path) -> Iterator[Record]:
+def read_file(file: BinaryIO) -> Iterator[Record]:
     """A statement reader for these tests: a line is an amount, `?` cannot be read."""
     yield AccountRecord(stable_key="k", currency="EUR")
-    for line in path.read_text().splitlines():
+    for line in file.read().decode().splitlines():
         if line == "?":
             raise MalformedFile("line 1: not an amount.")
         yield TransactionRecord(amount=Decimal(line), currency="EUR", booking_date=TODAY)
@@ -46,14 +49,13 @@ def sync(folder: Path) -> list[str]:
     connector, source = Folder(read_file), connection(folder)
     handle = connector.start_refresh(source, now=NOW)
     assert connector.poll_refresh(source, handle, now=NOW) == Ready()
-    outcomes: dict[str, str | None] = {}
     for batch in connector.fetch(source, handle, cursor=None, today=TODAY):
+        refusal = None
         try:
             list(batch.records)
-            outcomes[batch.id] = None
         except MalformedFile as error:
-            outcomes[batch.id] = str(error)
-    connector.finish(source, handle, outcomes=outcomes)
+            refusal = str(error)
+        connector.settle(source, handle, batch=batch, refusal=refusal)
     return list(handle["files"])
 
 
@@ -125,10 +127,81 @@ def test_a_folder_that_is_gone_or_moved_is_said_so(folder: Path, tmp_path: Path)
 
 
 @pytest.mark.requirement("folder.gone")
-def test_a_file_that_vanishes_between_look_and_read_is_no_failure(folder: Path) -> None:
+def test_a_connection_without_a_folder_is_said_so() -> None:
+    with pytest.raises(Misconfigured):
+        Folder(read_file).start_refresh(replace(connection(Path("/")), settings={}), now=NOW)
+
+
+@pytest.mark.requirement("folder.gone")
+def test_a_file_that_vanishes_is_no_failure_whenever_it_does(folder: Path) -> None:
     path = put(folder / "a.xml", "1.00")
     connector, source = Folder(read_file), connection(folder)
     handle = connector.start_refresh(source, now=NOW + timedelta(seconds=1))
+    (batch,) = connector.fetch(source, handle, cursor=None, today=TODAY)
     path.unlink()
+    connector.settle(source, handle, batch=batch, refusal=None)
     assert list(connector.fetch(source, handle, cursor=None, today=TODAY)) == []
-    connector.finish(source, handle, outcomes={})
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.requirement("folder.done-and-failed")
+def test_a_file_that_was_replaced_after_it_was_read_waits_for_the_next_sync(folder: Path) -> None:
+    path = put(folder / "a.xml", "1.00")
+    connector, source = Folder(read_file), connection(folder)
+    handle = connector.start_refresh(source, now=NOW)
+    (batch,) = connector.fetch(source, handle, cursor=None, today=TODAY)
+    put(path, "2.00")
+    connector.settle(source, handle, batch=batch, refusal=None)
+    assert path.read_text() == "2.00"
+    assert sync(folder) == ["a.xml"]
+
+
+@pytest.mark.requirement("folder.refusals")
+def test_a_file_that_must_not_be_read_is_refused_and_put_away(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = put(folder / "a.xml", "1.00")
+    opened = os.open
+
+    def closed(name: str, *given: int, **named: int) -> int:
+        if name == path.name and named["dir_fd"] and given[0] == FILE_FLAGS:  # the tests may run as root
+            raise PermissionError(13, "Permission denied")
+        return opened(name, *given, **named)
+
+    monkeypatch.setattr("connectors.sources.folder.os.open", closed)
+    assert sync(folder) == ["a.xml"]
+    assert (folder / "failed" / "a.xml.reason").read_text() == "the file cannot be read: permission denied.\n"
+
+
+@pytest.mark.requirement("folder.done-and-failed")
+def test_an_older_reason_of_the_same_name_is_replaced(folder: Path) -> None:
+    (folder / "failed").mkdir()
+    (folder / "failed" / "a.xml.reason").write_text("old")
+    put(folder / "a.xml", "?")
+    sync(folder)
+    assert (folder / "failed" / "a.xml.reason").read_text() == "line 1: not an amount.\n"
+
+
+@pytest.mark.requirement("folder.by-itself")
+def test_a_folder_has_news_when_a_file_waits_in_it(folder: Path) -> None:
+    connector, source = Folder(read_file), connection(folder)
+    assert not connector.has_news(source, now=NOW)
+    put(folder / "a.xml", "1.00", seconds_old=4)
+    assert not connector.has_news(source, now=NOW)
+    put(folder / "a.xml", "1.00", seconds_old=6)
+    assert connector.has_news(source, now=NOW)
+    assert not connector.has_news(connection(folder / "gone"), now=NOW)
+
+
+@pytest.mark.requirement("folder.links")
+def test_what_is_no_file_does_not_wait(folder: Path) -> None:
+    assert is_waiting(put(folder / "a.xml", "1.00"))
+    assert not is_waiting(folder / "gone.xml")
+    assert not is_waiting(folder)
+
+
+@pytest.mark.requirement("decision 49")
+def test_uploads_have_nothing_to_fetch_or_to_say(folder: Path) -> None:
+    uploads, source = Uploads(), connection(folder)
+    assert list(uploads.fetch(source, uploads.start_refresh(source, now=NOW), cursor=None, today=TODAY)) == []
+    assert uploads.poll_refresh(source, {}, now=NOW) == Ready()
+    assert not uploads.has_news(source, now=NOW)
+    uploads.settle(source, {}, batch=Batch(id="b", records=iter(())), refusal=None)

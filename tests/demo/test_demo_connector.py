@@ -124,5 +124,11 @@ def test_two_connections_without_a_seed_are_two_households() -> None:
 @pytest.mark.requirement("demo.refresh")
 def test_the_cursor_is_the_day_up_to_which_everything_was_handed_over() -> None:
     bank = DemoBank()
-    assert bank.next_cursor(connection(), {}, today=date(2026, 11, 20)) == {"day": "2026-11-20"}
-    bank.finish(connection(), {}, outcomes={})
+    (batch,) = bank.fetch(connection(), {}, cursor=None, today=date(2026, 11, 20))
+    assert batch.cursor == {"day": "2026-11-20"}
+    bank.settle(connection(), {}, batch=batch, refusal=None)
+
+
+@pytest.mark.requirement("demo.refresh")
+def test_the_demo_bank_never_asks_for_a_sync_by_itself() -> None:
+    assert not DemoBank().has_news(connection(), now=NOW)

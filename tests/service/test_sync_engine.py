@@ -1,19 +1,38 @@
 """Corners of the sync engine that no client can reach by asking: what vanishes or breaks while it works."""
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
+from decimal import Decimal
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 
-from handlers.sync.engine import INTERNAL, SyncEngine
+from handlers.sync.engine import INTERNAL, NEWS_EVERY, NOT_SYNCABLE, READERS_FIRST, TIMED_OUT, SyncEngine
 from storage import connections, jobs, users
-from storage.database import Database, StoreFull
+from storage.database import Database, StoreFull, Transaction
+from storage.importing import runs
+from storage.importing.records import TransactionRecord
 from storage.jobs import Job
 from storage.users import User
 from tests.conftest import NOW
 from tests.service.test_sync_machine import COOLDOWN, Hand, ScriptedBank
+
+UNFINISHED, STORE_BATCH = jobs.unfinished, runs.store_batch
+COFFEE = TransactionRecord(amount=Decimal("-2.80"), currency="EUR", booking_date=NOW.date(), counterpart_name="Café")
+
+
+class Hang:
+    """A source that has been asked and answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.asked, self.answers = threading.Event(), threading.Event()
+
+    def __call__(self) -> None:
+        self.asked.set()
+        assert self.answers.wait(30)
 
 
 @pytest.fixture
@@ -28,11 +47,16 @@ def after() -> list[str]:
 
 
 @pytest.fixture
-def sync_engine(database: Database, bank: ScriptedBank, after: list[str]) -> Iterator[SyncEngine]:
+def clock() -> Hand:
+    return Hand(ZoneInfo("Europe/Berlin"))
+
+
+@pytest.fixture
+def sync_engine(database: Database, bank: ScriptedBank, clock: Hand, after: list[str]) -> Iterator[SyncEngine]:
     made = SyncEngine(
         database,
         {"scripted": bank},
-        Hand(ZoneInfo("Europe/Berlin")),
+        clock,
         cooldown=COOLDOWN,
         after_import=after.append,
     )
@@ -56,32 +80,250 @@ def job(database: Database, sync_engine: SyncEngine, user: User) -> Job:
     return started
 
 
+def state(database: Database, job: Job) -> tuple[str, str | None]:
+    found = jobs.find(database, job.user_id, job.id)
+    assert found is not None
+    return found.status, found.error
+
+
 @pytest.mark.requirement("users.remove")
 def test_a_user_removed_during_a_sync_ends_it_without_a_trace(
     database: Database, sync_engine: SyncEngine, user: User, job: Job
 ) -> None:
     database.atomically(lambda session: users.remove(session, user.id))
-    sync_engine.advance(job)
+    assert sync_engine.advance(job) is None
     assert sync_engine.read(user.id, job.id) is None
+    assert asyncio.run(sync_engine.awaited(user.id, job.id)) is None
     assert database.rows("SELECT * FROM jobs") == []
 
 
 @pytest.mark.requirement("decision 26")
-def test_a_worker_finishes_what_nobody_reads(
-    database: Database, sync_engine: SyncEngine, user: User, job: Job, after: list[str], monkeypatch: pytest.MonkeyPatch
+def test_the_scheduler_finishes_what_nobody_reads_and_goes_on_after_an_error(
+    database: Database,
+    sync_engine: SyncEngine,
+    clock: Hand,
+    user: User,
+    job: Job,
+    after: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("handlers.sync.engine.WORKER_PAUSE", 0.01)
-    monkeypatch.setattr("handlers.sync.engine.ABANDONED", timedelta(0))
+    broken = [ZeroDivisionError]
+
+    def unfinished(session: Database) -> list[Job]:
+        if broken:
+            raise broken.pop()
+        return UNFINISHED(session)
+
+    monkeypatch.setattr("handlers.sync.engine.ROUND_PAUSE", 0.01)
+    monkeypatch.setattr("storage.jobs.unfinished", unfinished)
+    clock.moment += READERS_FIRST
     worker = threading.Thread(target=sync_engine.work)
     worker.start()
     while not after:
         worker.join(0.01)
-    sync_engine.close()
+    assert sync_engine.close()
     worker.join(10)
     assert not worker.is_alive()
-    done = jobs.find(database, user.id, job.id)
-    assert done is not None
-    assert done.status == "completed"
+    assert "ZeroDivisionError" in caplog.text
+    assert state(database, job) == ("completed", None)
+
+
+@pytest.mark.requirement("decision 26")
+def test_the_scheduler_leaves_a_job_to_its_readers_for_five_seconds(
+    database: Database, sync_engine: SyncEngine, clock: Hand, job: Job
+) -> None:
+    clock.moment += READERS_FIRST - timedelta(milliseconds=1)
+    sync_engine._round()
+    assert state(database, job) == ("pending", None)
+
+
+@pytest.mark.requirement("sync.own-time")
+def test_a_source_that_hangs_is_ended_after_15_minutes_and_stores_nothing_when_it_answers_at_last(
+    database: Database, sync_engine: SyncEngine, bank: ScriptedBank, clock: Hand, user: User, job: Job
+) -> None:
+    bank.before_poll = hang = Hang()
+    bank.ledger["One"].append(COFFEE)
+    step = sync_engine.advance(job)
+    assert step is not None
+    assert sync_engine.advance(job) is step, "a step is done once, whoever asks for it"
+    assert hang.asked.wait(10)
+    clock.moment += jobs.PROGRESS_MAX
+    assert not step.done()
+    sync_engine._round()
+    assert state(database, job) == ("failed", TIMED_OUT)
+    hang.answers.set()
+    step.result(10)
+    assert state(database, job) == ("failed", TIMED_OUT)
+    assert database.rows("SELECT id FROM transactions") == []
+
+
+@pytest.mark.requirement("sync.own-time")
+def test_an_import_that_takes_longer_than_15_minutes_is_no_failure(
+    database: Database, sync_engine: SyncEngine, clock: Hand, user: User, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(session: Transaction, *given: Any, **named: Any) -> Any:
+        clock.moment += 2 * jobs.PROGRESS_MAX
+        sync_engine._round()
+        return STORE_BATCH(session, *given, **named)
+
+    monkeypatch.setattr("storage.importing.runs.store_batch", slow)
+    read = sync_engine.read(user.id, job.id)
+    assert read is not None
+    assert (read.status, read.error) == ("completed", None)
+
+
+@pytest.mark.requirement("sync.ended-once")
+def test_an_import_whose_job_somebody_else_ends_is_tried_once(
+    database: Database, sync_engine: SyncEngine, bank: ScriptedBank, user: User, job: Job,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    tried: list[str] = []
+
+    def ended(session: Transaction, job: Job, *given: Any, **named: Any) -> Any:
+        tried.append(job.id)
+        jobs.fail(database, job, error="ended", now=NOW)
+        return STORE_BATCH(session, job, *given, **named)
+
+    bank.ledger["One"].append(COFFEE)
+    monkeypatch.setattr("storage.importing.runs.store_batch", ended)
+    sync_engine.read(user.id, job.id)
+    assert state(database, job) == ("failed", "ended")
+    assert database.rows("SELECT id FROM transactions") == []
+    assert len(tried) <= 2, "the second time sees that the first one was in vain"
+
+
+@pytest.mark.requirement("sync.ended-once")
+def test_a_connection_removed_during_its_sync_ends_the_job_and_nothing_more_is_stored(
+    database: Database, sync_engine: SyncEngine, bank: ScriptedBank, user: User, job: Job
+) -> None:
+    def remove() -> None:
+        database.atomically(lambda session: connections.remove(session, user.id, job.connection_id, now=NOW))
+
+    bank.ledger["One"] += [COFFEE, COFFEE]
+    bank.before_second_batch = remove
+    read = sync_engine.read(user.id, job.id)
+    assert read is not None
+    assert (read.status, read.error) == ("failed", connections.REMOVED)
+    assert database.rows("SELECT count(*) AS n FROM transactions") == [{"n": 1}]
+    assert connections.statuses(database, user.id)[job.connection_id] == "DISCONNECTED"
+    (found,) = database.rows("SELECT running_job_id FROM connections")
+    assert found["running_job_id"] is None
+
+
+@pytest.mark.requirement("decision 26")
+def test_a_sync_cut_off_between_two_batches_goes_on_with_the_second_and_counts_all(
+    database: Database, bank: ScriptedBank, clock: Hand, sync_engine: SyncEngine, user: User, job: Job
+) -> None:
+    bank.ledger["One"] += [COFFEE, COFFEE]
+    bank.before_second_batch = sync_engine.stop
+    step = sync_engine.advance(job)
+    assert step is not None
+    step.result(10)
+    assert sync_engine.close()
+    assert sync_engine.advance(job) is None
+    assert state(database, job) == ("importing", None)
+    assert database.rows("SELECT count(*) AS n FROM transactions") == [{"n": 1}]
+    jobs.release_all(database)  # what the next process does at its start
+    bank.before_second_batch = lambda: None
+    again = SyncEngine(database, {"scripted": bank}, clock, cooldown=COOLDOWN, after_import=lambda _: None)
+    read = again.read(user.id, job.id)
+    assert again.close()
+    assert read is not None
+    assert (read.status, read.new_transactions) == ("completed", 2)
+    assert bank.cursors[-1] == {"rows": 1}
+
+
+@pytest.mark.requirement("sync.stops")
+def test_stopping_waits_neither_for_a_source_nor_for_those_who_wait_for_it(
+    database: Database, sync_engine: SyncEngine, bank: ScriptedBank, user: User, job: Job,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    bank.before_poll = hang = Hang()
+    monkeypatch.setattr("handlers.sync.engine.STOP_WITHIN", 0.01)
+
+    async def read_and_stop() -> Job | None:
+        reader = asyncio.create_task(sync_engine.awaited(user.id, job.id))
+        await asyncio.to_thread(hang.asked.wait, 10)
+        sync_engine.stop()
+        return await reader
+
+    read = asyncio.run(read_and_stop())
+    assert read is not None
+    assert read.status == "syncing"
+    assert not sync_engine.close(), "a thread still waits for the source"
+    database.close()
+    hang.answers.set()
+    while not sync_engine.close():
+        pass
+    assert "Traceback" not in caplog.text
+
+
+@pytest.mark.requirement("sync.source-pauses")
+def test_a_reader_waits_for_a_job_that_is_due_within_a_second_and_for_no_other(
+    sync_engine: SyncEngine, bank: ScriptedBank, clock: Hand, user: User, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        clock.moment += timedelta(seconds=seconds)
+
+    def read() -> Job:
+        found = asyncio.run(sync_engine.awaited(user.id, job.id))
+        assert found is not None
+        return found
+
+    monkeypatch.setattr("handlers.sync.engine.asyncio.sleep", sleep)
+    bank.answer["One"] = "pauses"
+    waiting = read()
+    assert (waiting.status, sync_engine.seconds_until_due(waiting)) == ("syncing", 60)
+    bank.answer["One"] = "waits"
+    assert read() == waiting
+    assert slept == []
+    clock.moment += timedelta(seconds=60)
+    assert sync_engine.seconds_until_due(read()) == 1
+    bank.answer["One"] = "ready"
+    assert read().status == "completed"
+    assert slept == [1]
+    assert read().status == "completed"
+
+
+@pytest.mark.requirement("sync.consent")
+def test_a_consent_that_has_run_out_ends_by_itself_and_the_bank_is_not_asked(
+    database: Database, sync_engine: SyncEngine, bank: ScriptedBank, clock: Hand, user: User, job: Job
+) -> None:
+    bank.before_poll = lambda: pytest.fail("the bank was asked")
+    connections.keep_consent(database, job.connection_id, expires_at=clock.moment)
+    sync_engine._round()
+    assert connections.statuses(database, user.id)[job.connection_id] == "EXPIRED"
+    sync_engine.read(user.id, job.id)
+    assert state(database, job) == ("failed", NOT_SYNCABLE["EXPIRED"])
+
+
+@pytest.mark.requirement("folder.by-itself")
+def test_a_source_that_is_looked_at_for_nothing_is_synced_when_it_has_news_and_not_within_30_minutes_of_a_failure(
+    database: Database, sync_engine: SyncEngine, bank: ScriptedBank, clock: Hand, user: User, job: Job
+) -> None:
+    bank.is_local = True
+    assert sync_engine.read(user.id, job.id)
+
+    def look() -> int:
+        before = len(database.rows("SELECT id FROM jobs"))
+        clock.moment += NEWS_EVERY
+        sync_engine._round()
+        return len(database.rows("SELECT id FROM jobs")) - before
+
+    assert look() == 0
+    bank.answer["One"] = "has news"
+    sync_engine._round()
+    assert look() == 1
+    assert look() == 0, "it runs"
+    (running,) = jobs.unfinished(database)
+    jobs.fail(database, running, error="no", now=clock.moment)
+    connections.record_failure(database, job.connection_id, status=None)
+    database.execute("UPDATE connections SET next_sync_at = $1", clock.moment + COOLDOWN)
+    assert look() == 0
 
 
 @pytest.mark.requirement("store.full-disk")
@@ -91,7 +333,7 @@ def test_a_full_disk_fails_the_job_with_that_reason(
     def full(*_: object, **__: object) -> None:
         raise StoreFull(StoreFull.__doc__)
 
-    monkeypatch.setattr("storage.importing.ingest.store", full)
+    monkeypatch.setattr("storage.importing.runs.store_batch", full)
     read = sync_engine.read(user.id, job.id)
     assert read is not None
     assert (read.status, read.error) == (
@@ -107,7 +349,7 @@ def test_what_goes_wrong_after_the_import_does_not_undo_it(
     def breaks(*_: object, **__: object) -> None:
         raise OSError("cannot move the file")
 
-    monkeypatch.setattr(ScriptedBank, "finish", breaks)
+    monkeypatch.setattr(ScriptedBank, "settle", breaks)
     read = sync_engine.read(user.id, job.id)
     assert read is not None
     assert (read.status, read.error) == ("completed", None)

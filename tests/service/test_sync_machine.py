@@ -2,7 +2,7 @@
 # ruff: noqa: ARG002 - the protocol of connectors names the arguments
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -17,13 +17,15 @@ from connectors.connector import (
     Connection,
     ConsentExpired,
     Json,
+    MalformedFile,
     ProviderUnavailable,
+    RateLimited,
     Ready,
     UserActionRequired,
     Waiting,
 )
 from handlers.clock import Clock
-from handlers.sync.engine import NOT_SYNCABLE, SyncEngine
+from handlers.sync.engine import NOT_SYNCABLE, TOO_SLOW, SyncEngine
 from storage import connections, jobs, schema, users
 from storage.connections import StoredConnection
 from storage.database import Database
@@ -35,7 +37,15 @@ COOLDOWN = timedelta(minutes=30)
 AFTER_FAILURE = timedelta(minutes=2)
 NO_PROGRESS = timedelta(minutes=15)
 BANKS = ("One", "Two")
-STEPS = [0, 1, 119, 120, 899, 900, 1799, 1800]
+PAUSE = timedelta(seconds=60)  # the longest that leaves a job as it is
+CLOSED = timedelta(hours=1)
+STEPS = [0, 1, 59, 60, 119, 120, 899, 900, 1799, 1800, 3600]
+ANSWERS = {
+    "ready": "completed", "waits": "syncing", "pauses": "syncing", "waits too long": "failed", "closes": "failed",
+    "fails": "failed", "expired": "failed", "breaks": "failed", "breaks badly": "failed", "hangs up": "failed",
+    "is unreadable": "completed", "ends its consent": "completed", "needs_user": "completed",
+}  # fmt: skip
+STORE_HALF = ("breaks", "breaks badly", "hangs up", "is unreadable")
 
 
 class Hand(Clock):
@@ -51,10 +61,14 @@ class ScriptedBank:
     """A bank that answers as it is told to; its ledgers only grow."""
 
     name = "scripted"
+    is_local = False
 
     def __init__(self) -> None:
         self.answer = dict.fromkeys(BANKS, "ready")
         self.ledger: dict[str, list[TransactionRecord]] = {name: [] for name in BANKS}
+        self.cursors: list[Json | None] = []
+        self.before_poll: Callable[[], object] = lambda: None
+        self.before_second_batch: Callable[[], object] = lambda: None
 
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:
         if self.answer[connection.bank_name] == "needs_user":
@@ -62,31 +76,53 @@ class ScriptedBank:
         return {}
 
     def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:
+        self.before_poll()
         match self.answer[connection.bank_name]:
             case "waits":
                 return Waiting(handle={"asked": now.isoformat()})
+            case "waits too long":
+                return Waiting(seconds=NO_PROGRESS.total_seconds())
+            case "pauses":
+                raise RateLimited(retry_after=PAUSE.total_seconds())
+            case "closes":
+                raise RateLimited(retry_after=CLOSED.total_seconds())
             case "expired":
                 raise ConsentExpired
             case "fails":
                 raise ProviderUnavailable
+            case "ends its consent":
+                return Ready(consent_expires_at=now)
         return Ready()
 
     def fetch(self, connection: Connection, handle: Json, *, cursor: Json | None, today: date) -> Iterator[Batch]:
-        yield Batch(id="b", records=self._records(connection.bank_name))
+        """The ledger in two batches, the second from where the first ends; what is told again is known."""
+        bank = connection.bank_name
+        rows = len(self.ledger[bank])
+        self.cursors.append(cursor)
+        yield Batch(id="b1", records=self._records(bank, rows // 2, ends="whole"), cursor={"rows": rows // 2})
+        self.before_second_batch()
+        if self.answer[bank] == "hangs up":
+            raise ProviderUnavailable(detail="between two answers")
+        yield Batch(
+            id="b2", name="two", records=self._records(bank, rows, ends=self.answer[bank]), cursor={"rows": rows}
+        )
 
-    def _records(self, bank: str) -> Iterator[Record]:
+    def _records(self, bank: str, rows: int, *, ends: str) -> Iterator[Record]:
         yield AccountRecord(stable_key=bank, currency="EUR")
-        yield from self.ledger[bank]
-        if self.answer[bank] == "breaks":
-            raise ProviderUnavailable(detail="in the middle")
-        if self.answer[bank] == "breaks badly":
-            raise ZeroDivisionError
+        yield from self.ledger[bank][:rows]
+        match ends:
+            case "breaks":
+                raise ProviderUnavailable(detail="in the middle")
+            case "breaks badly":
+                raise ZeroDivisionError
+            case "is unreadable":
+                raise MalformedFile("line 3: not an amount")
         yield StatementRecord()
 
-    def next_cursor(self, connection: Connection, handle: Json, *, today: date) -> Json:
-        return {"rows": len(self.ledger[connection.bank_name])}
+    def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None: ...
 
-    def finish(self, connection: Connection, handle: Json, *, outcomes: Mapping[str, str | None]) -> None: ...
+    def has_news(self, connection: Connection, *, now: datetime) -> bool:
+        return self.is_local and self.answer[connection.bank_name] == "has news"
 
 
 class Syncs(RuleBasedStateMachine):
@@ -105,7 +141,9 @@ class Syncs(RuleBasedStateMachine):
         self.final: dict[str, Job] = {}
         self.known: dict[str, list[str]] = {name: [] for name in BANKS}  # job ids, oldest first
         self.stored = dict.fromkeys(BANKS, 0)
-        self.allowed_at = dict.fromkeys(BANKS, NOW)
+        self.allowed_at = dict.fromkeys(BANKS, NOW)  # by our own rule
+        self.open_at = dict.fromkeys(BANKS, NOW)  # by what the source said of itself
+        self.ends_at: dict[str, datetime | None] = dict.fromkeys(BANKS)  # the consent
 
     @initialize()
     def a_user_with_two_banks(self) -> None:
@@ -126,34 +164,41 @@ class Syncs(RuleBasedStateMachine):
         found = [jobs.find(self.database, self.user_id, id_) for id_ in self.known[bank]]
         return [job for job in found if job is not None]
 
-    @rule(bank=st.sampled_from(BANKS))
-    def ask_for_a_sync(self, bank: str) -> None:
-        before = self.jobs_of(bank)
-        running = [job for job in before if not job.is_final]
-        is_overdue = bool(running) and self.clock.moment - running[0].updated_at >= NO_PROGRESS
+    @rule(bank=st.sampled_from(BANKS), is_forced=st.booleans())
+    def ask_for_a_sync(self, bank: str, is_forced: bool) -> None:
+        now = self.clock.moment
+        running = [job for job in self.jobs_of(bank) if not job.is_final]
+        is_overdue = bool(running) and running[0].is_overdue(now)
         connection = self.connection(bank)
-        started = self.sync_engine.start(connection)
-        if connection.status in NOT_SYNCABLE:
-            assert started.error == NOT_SYNCABLE[connection.status]
+        started = self.sync_engine.start(connection, is_forced=is_forced)
+        if connection.status in NOT_SYNCABLE or self.is_past_consent(bank):
+            status = connection.status if connection.status in NOT_SYNCABLE else "EXPIRED"
+            assert started.error == NOT_SYNCABLE[status]
             assert started.job is None
+            assert self.connection(bank).status == status
             return
         if is_overdue:
             ended = jobs.find(self.database, self.user_id, running[0].id)
             assert ended is not None
             assert (ended.status, ended.error) == ("failed", "The sync timed out")
-            self.allowed_at[bank] = min(self.clock.moment + AFTER_FAILURE, self.allowed_at[bank])
-        may = (not running or is_overdue) and self.clock.moment >= self.allowed_at[bank]
-        assert (started.job is not None) is may
+            self.allowed_at[bank] = min(now + AFTER_FAILURE, self.allowed_at[bank])
+        is_allowed = (is_forced or now >= self.allowed_at[bank]) and now >= self.open_at[bank]
+        assert (started.job is not None) is ((not running or is_overdue) and is_allowed)
         if started.job is not None:
             assert started.job.status == "pending"
             self.known[bank].append(started.job.id)
-            self.allowed_at[bank] = self.clock.moment + COOLDOWN
+            self.allowed_at[bank] = now + COOLDOWN
+
+    def is_past_consent(self, bank: str) -> bool:
+        ends_at = self.ends_at[bank]
+        return ends_at is not None and ends_at <= self.clock.moment
 
     @precondition(lambda self: any(self.known.values()))
     @rule(bank=st.sampled_from(BANKS), back=st.integers(0, 2))
     def read_a_job(self, bank: str, back: int) -> None:
         if len(self.known[bank]) <= back:
             return
+        now, answer = self.clock.moment, self.bank.answer[bank]
         before = jobs.find(self.database, self.user_id, self.known[bank][-1 - back])
         assert before is not None
         after = self.sync_engine.read(self.user_id, before.id)
@@ -161,20 +206,42 @@ class Syncs(RuleBasedStateMachine):
         if before.is_final:
             assert after == before
             return
-        if self.clock.moment - before.updated_at >= NO_PROGRESS:
+        if before.is_overdue(now):
             assert (after.status, after.error) == ("failed", "The sync timed out")
+        elif not before.is_due(now):
+            assert after == before, "its source wants to be left alone"
+        elif self.is_past_consent(bank):
+            assert (after.status, after.error) == ("failed", NOT_SYNCABLE["EXPIRED"])
+        elif answer == "needs_user" and before.handle is None:
+            assert after.status == "failed"
         else:
-            expected = {
-                "ready": "completed", "waits": "syncing", "fails": "failed", "expired": "failed",
-                "breaks": "failed", "breaks badly": "failed",
-                "needs_user": "failed" if before.status == "pending" else "completed",
-            }  # fmt: skip
-            assert after.status == expected[self.bank.answer[bank]]
+            assert after.status == ANSWERS[answer]
+            self.follow(bank, answer, before, after)
         if after.status == "failed":
-            self.allowed_at[bank] = min(self.clock.moment + AFTER_FAILURE, self.allowed_at[bank])
+            self.allowed_at[bank] = min(now + AFTER_FAILURE, self.allowed_at[bank])
+
+    def follow(self, bank: str, answer: str, before: Job, after: Job) -> None:
+        """What a step that asked the source must have left behind."""
+        now = self.clock.moment
+        match answer:
+            case "waits":
+                assert after.next_attempt_at == now + timedelta(seconds=1)
+            case "pauses":
+                assert after.next_attempt_at == now + PAUSE
+            case "waits too long":
+                assert after.error == TOO_SLOW
+                self.open_at[bank] = now + NO_PROGRESS
+            case "closes":
+                self.open_at[bank] = now + CLOSED
+            case "ends its consent":
+                self.ends_at[bank] = now
+        if after.status == "completed" or answer in STORE_HALF:
+            rows = len(self.bank.ledger[bank])
+            there = max(self.stored[bank], rows // 2 if answer in STORE_HALF else rows)
+            assert after.new_transactions == there - self.stored[bank]
+            self.stored[bank] = there
+        assert [refusal.name for refusal in after.refusals] == (["two"] if answer == "is unreadable" else [])
         if after.status == "completed":
-            assert after.new_transactions == len(self.bank.ledger[bank]) - self.stored[bank]
-            self.stored[bank] = len(self.bank.ledger[bank])
             assert self.connection(bank).status == "ACTIVE"
 
     @rule(seconds=st.sampled_from(STEPS))
@@ -183,7 +250,7 @@ class Syncs(RuleBasedStateMachine):
 
     @rule(
         bank=st.sampled_from(BANKS),
-        answer=st.sampled_from(["ready", "waits", "fails", "needs_user", "expired", "breaks", "breaks badly"]),
+        answer=st.sampled_from(sorted(ANSWERS)),
     )
     def the_bank_behaves(self, bank: str, answer: str) -> None:
         self.bank.answer[bank] = answer
@@ -202,6 +269,7 @@ class Syncs(RuleBasedStateMachine):
     def the_user_connects_again(self, bank: str) -> None:
         connection = self.connection(bank)
         connections.renew(self.database, connection, settings={})
+        self.open_at[bank], self.ends_at[bank] = NOW, None
         if connection.status in NOT_SYNCABLE:
             self.allowed_at[bank] = NOW
 
@@ -209,7 +277,7 @@ class Syncs(RuleBasedStateMachine):
     def final_states_never_change_and_say_what_they_should(self) -> None:
         for bank in BANKS:
             for job in self.jobs_of(bank):
-                assert (job.new_transactions is not None) is (job.status == "completed")
+                assert job.new_transactions is not None or job.status != "completed"
                 assert (job.error is not None) is (job.status == "failed")
                 if job.is_final:
                     assert self.final.setdefault(job.id, job) == job
@@ -221,6 +289,7 @@ class Syncs(RuleBasedStateMachine):
 
     @invariant()
     def what_was_imported_is_what_is_stored(self) -> None:
+        """Also where a job failed after its first batch: the rows of that one stay, and are counted."""
         imported = sum(job.new_transactions or 0 for bank in BANKS for job in self.jobs_of(bank))
         assert imported == sum(self.stored.values())
         assert self.database.rows("SELECT count(*) AS n FROM transactions")[0]["n"] == imported

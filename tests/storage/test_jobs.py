@@ -1,5 +1,6 @@
 """Sync jobs at their boundaries: 29:59.999 and 30:00, one winner of every lease, final states written once."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -10,17 +11,22 @@ import pytest
 
 from storage import jobs
 from storage.database import Conflict
-from storage.jobs import Job
+from storage.jobs import Job, JobEnded, Refusal
 from tests.storage.conftest import Bank
 
 MILLISECOND = timedelta(milliseconds=1)
 COOLDOWN = timedelta(minutes=30)
 
 
-def started(bank: Bank, at: datetime) -> Job | None:
+def started(bank: Bank, at: datetime, *, is_forced: bool = False) -> Job | None:
     return bank.database.atomically(
         lambda session: jobs.start(
-            session, user_id=bank.user.id, connection_id=bank.connection.id, cooldown=COOLDOWN, now=at
+            session,
+            user_id=bank.user.id,
+            connection_id=bank.connection.id,
+            cooldown=COOLDOWN,
+            now=at,
+            is_forced=is_forced,
         )
     )
 
@@ -33,9 +39,7 @@ def found(bank: Bank, job: Job) -> Job:
 
 @pytest.mark.requirement("decision 25")
 def test_a_completed_sync_is_recent_until_30_minutes_after_its_acceptance(bank: Bank, job: Job) -> None:
-    bank.database.atomically(
-        lambda session: jobs.complete(session, job, new_transactions=1, now=bank.now + timedelta(minutes=9))
-    )
+    bank.database.atomically(lambda session: jobs.complete(session, job, now=bank.now + timedelta(minutes=9)))
     assert started(bank, bank.now + COOLDOWN - MILLISECOND) is None
     assert started(bank, bank.now + COOLDOWN) is not None
 
@@ -63,15 +67,57 @@ def test_a_running_job_counts_as_recent_however_long_it_runs(bank: Bank, job: Jo
 
 
 @pytest.mark.requirement("decision 26")
-def test_a_job_is_overdue_after_15_minutes_without_progress(bank: Bank, job: Job) -> None:
-    ids = [bank.connection.id]
+def test_a_job_is_overdue_15_minutes_after_its_source_was_asked_or_last_made_progress(bank: Bank, job: Job) -> None:
+    assert not found(bank, job).is_overdue(bank.now + timedelta(days=1)), "our own queue is not the source's fault"
+    jobs.lease(bank.database, job.id, now=bank.now)
     limit = bank.now + jobs.PROGRESS_MAX
-    assert jobs.overdue(bank.database, connection_ids=ids, now=limit - MILLISECOND) == []
-    assert jobs.overdue(bank.database, connection_ids=ids, now=limit) == [job]
+    assert not found(bank, job).is_overdue(limit - MILLISECOND)
+    assert found(bank, job).is_overdue(limit)
     later = bank.now + timedelta(minutes=10)
     jobs.progress(bank.database, job.id, status="syncing", handle={"polls": 1}, now=later)
-    assert jobs.overdue(bank.database, connection_ids=ids, now=limit) == []
-    assert len(jobs.overdue(bank.database, connection_ids=ids, now=later + jobs.PROGRESS_MAX)) == 1
+    assert not found(bank, job).is_overdue(limit)
+    assert found(bank, job).is_overdue(later + jobs.PROGRESS_MAX)
+    jobs.add_stored(bank.database, job.id, new_transactions=3, now=later + timedelta(minutes=1))
+    assert not found(bank, job).is_overdue(later + jobs.PROGRESS_MAX)
+    jobs.complete(bank.database, job, now=later)
+    assert not found(bank, job).is_overdue(later + timedelta(days=1))
+
+
+@pytest.mark.requirement("decision 26")
+def test_a_job_is_due_when_its_source_said_and_may_be_asked_before_it_said_anything(bank: Bank, job: Job) -> None:
+    assert job.is_due(bank.now)
+    until = bank.now + timedelta(seconds=20)
+    jobs.put_off(bank.database, job.id, until=until)
+    assert not found(bank, job).is_due(until - MILLISECOND)
+    assert found(bank, job).is_due(until)
+
+
+@pytest.mark.requirement("sync.source-pauses")
+def test_a_time_that_the_source_named_keeps_the_connection_and_nothing_goes_past_it(bank: Bank, job: Job) -> None:
+    retry_at = bank.now + timedelta(hours=3)
+    bank.database.atomically(lambda session: jobs.fail(session, job, error="Later.", now=bank.now, retry_at=retry_at))
+    ids = [bank.connection.id]
+    assert jobs.next_sync_at(bank.database, bank.user.id, ids) == retry_at
+    assert started(bank, retry_at - MILLISECOND) is None
+    assert started(bank, retry_at - MILLISECOND, is_forced=True) is None
+    assert started(bank, retry_at) is not None
+
+
+@pytest.mark.requirement("sync.forced")
+def test_a_forced_sync_goes_past_our_own_30_minutes_and_not_past_a_running_job(bank: Bank, job: Job) -> None:
+    assert started(bank, bank.now, is_forced=True) is None
+    bank.database.atomically(lambda session: jobs.complete(session, job, now=bank.now))
+    assert started(bank, bank.now) is None
+    assert started(bank, bank.now, is_forced=True) is not None
+
+
+@pytest.mark.requirement("folder.refusals")
+def test_a_job_keeps_the_name_and_reason_of_everything_it_left_out(bank: Bank, job: Job) -> None:
+    refusals = [Refusal(name="a.xml", reason="Damaged."), Refusal(name="b.xml", reason="Too large.")]
+    for refusal in refusals:
+        jobs.refuse(bank.database, job.id, refusal)
+    jobs.complete(bank.database, job, now=bank.now)
+    assert list(found(bank, job).refusals) == refusals
 
 
 @pytest.mark.requirement("decision 26")
@@ -122,17 +168,36 @@ def test_a_lease_ends_by_itself_by_release_and_with_the_process(bank: Bank, job:
 @pytest.mark.requirement("interface 3")
 @pytest.mark.parametrize("first", ["completed", "failed"])
 def test_a_final_state_is_written_once(bank: Bank, job: Job, first: str) -> None:
+    jobs.add_stored(bank.database, job.id, new_transactions=2, now=bank.now)
+    jobs.add_stored(bank.database, job.id, new_transactions=1, now=bank.now)
     if first == "completed":
-        assert jobs.complete(bank.database, job, new_transactions=3, now=bank.now)
+        assert jobs.complete(bank.database, job, now=bank.now)
     else:
         assert jobs.fail(bank.database, job, error="first", now=bank.now)
     before = found(bank, job)
     assert before.is_final
-    assert not jobs.complete(bank.database, job, new_transactions=9, now=bank.now)
+    assert before.new_transactions == 3
+    assert not jobs.complete(bank.database, job, now=bank.now)
     assert not jobs.fail(bank.database, job, error="second", now=bank.now)
-    jobs.progress(bank.database, job.id, status="syncing", handle={}, now=bank.now)
     assert jobs.lease(bank.database, job.id, now=bank.now + timedelta(days=1)) is None
+    late: list[Callable[[], None]] = [
+        lambda: jobs.progress(bank.database, job.id, status="syncing", handle={}, now=bank.now),
+        lambda: jobs.put_off(bank.database, job.id, until=bank.now),
+        lambda: jobs.refuse(bank.database, job.id, Refusal(name="a", reason="b")),
+        lambda: jobs.add_stored(bank.database, job.id, new_transactions=1, now=bank.now),
+        lambda: jobs.check_running(bank.database, job.id),
+    ]
+    for change in late:
+        with pytest.raises(JobEnded):
+            change()
     assert found(bank, job) == before
+
+
+@pytest.mark.requirement("interface 2.12 newTransactions")
+def test_a_job_that_had_nothing_to_store_has_stored_nothing(bank: Bank, job: Job) -> None:
+    assert found(bank, job).new_transactions is None
+    jobs.complete(bank.database, job, now=bank.now)
+    assert found(bank, job).new_transactions == 0
 
 
 @pytest.mark.requirement("decision 28")

@@ -1,6 +1,6 @@
 """The demo bank as a connector like any other: it makes one wait, fails on request, and hands over its ledgers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -74,6 +74,7 @@ class DemoBank:
     """Implements `Connector`: the history begins in 2024 (24 months back at least) and grows by the day."""
 
     name = "demo"
+    is_local = True
 
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:
         """The handle counts the polls; a bank that needs its customer or is asked too often says so here."""
@@ -109,20 +110,25 @@ class DemoBank:
         cursor: Json | None,
         today: date,
     ) -> Iterator[Batch]:
-        """One batch of whole days: everything there is, or what follows ten days before the cursor."""
+        """One batch of whole days: everything there is, or what follows ten days before the cursor, which is the day up
+        to which everything was handed over."""
         first = history_start(today)
         if cursor is not None:
             seen = min(date.fromisoformat(cursor["day"]), today)  # a demo server's clock may have been ahead
             first = max(first, seen - timedelta(days=OVERLAP_DAYS))
         accounts = Settings.of(connection).account_list()
-        yield Batch(id=f"demo:{connection.id}:{today.isoformat()}", records=_records(accounts, first, today))
+        yield Batch(
+            id=f"demo:{connection.id}:{today.isoformat()}",
+            records=_records(accounts, first, today),
+            cursor={"day": today.isoformat()},
+        )
 
-    def next_cursor(self, connection: Connection, handle: Json, *, today: date) -> Json:  # noqa: ARG002 - as above
-        """The day up to which everything was handed over."""
-        return {"day": today.isoformat()}
-
-    def finish(self, connection: Connection, handle: Json, *, outcomes: Mapping[str, str | None]) -> None:
+    def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
         """Nothing to tidy up: the demo bank keeps nothing."""
+
+    def has_news(self, connection: Connection, *, now: datetime) -> bool:  # noqa: ARG002 - as above
+        """Never by itself: syncs of the demo are for whoever tries them out."""
+        return False
 
 
 def history_start(today: date) -> date:

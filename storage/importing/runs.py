@@ -1,0 +1,42 @@
+"""An import as its job goes on, for a sync and for a command alike: a batch is stored, at last the job is completed."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from storage import accounts, connections, jobs, users
+from storage.connections import StoredConnection
+from storage.database import Transaction
+from storage.importing import ingest
+from storage.importing.ingest import AccountReport, ReadBatch
+from storage.jobs import Job, JobEnded
+
+
+def store_batch(
+    session: Transaction,
+    job: Job,
+    connection: StoredConnection,
+    batch: ReadBatch,
+    *,
+    now: datetime,
+    cursor: Mapping[str, Any] | None = None,
+) -> Sequence[AccountReport]:
+    """One batch with its cursor and its part of the job's count: all of it in the caller's transaction, so that a crash
+    leaves the batch whole or not at all. Raises JobEnded, before any work where the job has been ended already."""
+    jobs.check_running(session, job.id)
+    user = users.find(session, job.user_id)
+    assert user is not None, "a job outlived its user"
+    report = ingest.store(session, user=user, connection=connection, job_id=job.id, batches=[batch], now=now)
+    jobs.add_stored(session, job.id, new_transactions=report.new_transactions, now=now)
+    if cursor is not None:
+        connections.keep_cursor(session, connection.id, cursor)
+    return report.batches[batch.id]
+
+
+def complete(session: Transaction, job: Job, *, now: datetime) -> None:
+    """The end of a job whose batches are stored: its connection is well, its accounts are as fresh as now. Raises
+    JobEnded."""
+    if not jobs.complete(session, job, now=now):
+        raise JobEnded
+    connections.record_success(session, job.connection_id)
+    accounts.mark_synced(session, user_id=job.user_id, connection_id=job.connection_id, now=now)
