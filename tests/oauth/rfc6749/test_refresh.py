@@ -128,3 +128,23 @@ def test_no_secret_is_in_the_store(fresh: Any) -> None:
         "testclient",
     ):
         assert secret not in stored
+
+
+@pytest.mark.requirement("oauth.refresh_rotation")
+@pytest.mark.parametrize("seconds", [-0.001, -2, -7200])
+def test_a_clock_that_was_set_back_lets_nobody_use_a_token_twice(fresh: Any, seconds: float) -> None:
+    tokens = fresh.tokens()
+    winner = fresh.refresh(tokens["refresh_token"], tokens["client_id"]).json()
+    fresh.clock.forward(seconds=seconds)
+    assert fresh.refresh(tokens["refresh_token"], tokens["client_id"]).json()["error"] == "invalid_grant"
+    assert fresh.api(winner["access_token"]).status_code == 401
+
+
+@pytest.mark.requirement("oauth.refresh_grace")
+@pytest.mark.parametrize(("seconds", "status"), [(-29, 200), (-30, 400), (-7200, 400)])
+def test_a_clock_that_was_set_back_does_not_lengthen_the_grace(make_world: Any, seconds: float, status: int) -> None:
+    world = make_world(refresh_reuse_seconds=30)
+    tokens = world.tokens()
+    world.refresh(tokens["refresh_token"], tokens["client_id"])
+    world.clock.forward(seconds=seconds)
+    assert world.refresh(tokens["refresh_token"], tokens["client_id"]).status_code == status

@@ -1,5 +1,6 @@
 """The check of every request: from memory, at once after a revocation, and within seconds after another process's."""
 
+import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -132,3 +133,39 @@ def test_wrong_lifetimes_and_scopes_of_the_command_line_are_refused(fresh: Any) 
         fresh.server.issue_token("nobody", frozenset({"read:accounts"}), timedelta(hours=1))
     with pytest.raises(ClientUnknown):
         fresh.server.clients.remove("nobody")
+
+
+@pytest.mark.requirement("oauth.access_check")
+def test_the_event_loop_never_waits_for_the_store(fresh: Any) -> None:
+    class Watched(Counting):
+        """Notes queries made by a thread in which an event loop runs."""
+
+        on_the_loop = 0
+
+        def rows(self, sql: str, *parameters: Any) -> list[dict[str, Any]]:
+            try:
+                asyncio.get_running_loop()
+            except RuntimeError:
+                pass
+            else:
+                self.on_the_loop += 1
+            return super().rows(sql, *parameters)
+
+    token = fresh.tokens()["access_token"]
+    watched = Watched(fresh.database)
+    fresh.server.access._database = watched
+    for _ in range(3):
+        fresh.server.access.forget()
+        assert fresh.api(token).status_code == 200
+        assert fresh.api(token).status_code == 200
+    assert (watched.queries, watched.on_the_loop) == (6, 0)  # two after each time something was forgotten
+
+
+@pytest.mark.requirement("oauth.access_check")
+def test_memory_alone_refuses_a_token_that_has_run_out(fresh: Any) -> None:
+    token = fresh.tokens()["access_token"]
+    assert fresh.server.access.remembered(token) is None
+    assert fresh.server.access.principal(token) == fresh.server.access.remembered(token)
+    fresh.clock.forward(hours=1)
+    with pytest.raises(InvalidToken):
+        fresh.server.access.remembered(token)
