@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ ADDRESS = "testclient"  # what the in-process client is called
 
 
 @pytest.fixture
-def lines(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], list[tuple[str, str]]]]:
+def lines(caplog: pytest.LogCaptureFixture) -> Callable[[], list[tuple[str, str]]]:
     """Level and text of the lines since the last call."""
     caplog.set_level(logging.INFO, logger="bankdata.auth")
 
