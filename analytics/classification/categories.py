@@ -13,6 +13,7 @@ from analytics.classification.phrases import Found, Phrases, words_of
 
 SAVINGS_KINDS = {"savings", "securities", "building_savings"}
 OF_THE_BANK = {"cash_withdrawal", "cash_deposit", "interest", "fee"}
+OF_A_HOME = Keyword("RENT", "text")  # service charges, frais and canone are words of banks and of landlords
 PAYMENT_TYPES = {"transfer", "standing_order"}
 MASKED = re.compile(r"(.)\1\1")  # no name has the same letter three times over
 LAST_RESORT_CODES = {"GDDS", "POPE"}  # goods and point of sale: SHOPPING only when nothing else speaks
@@ -44,12 +45,12 @@ def category(evidence: Evidence) -> Verdict:
         return Verdict("SAVINGS" if kinds & SAVINGS_KINDS else "TRANSFER", "own-account")
     if evidence.kind == "salary":
         return Verdict("SALARY", "type:salary")
-    if evidence.kind in OF_THE_BANK:
+    word = _best_word(evidence)
+    if evidence.kind in OF_THE_BANK and not (word is not None and word.meaning == OF_A_HOME):
         return Verdict("OTHER", f"type:{evidence.kind}")
     coded = _coded(evidence)
     if coded is not None:
         return coded
-    word = _best_word(evidence)
     if merchant.brand is not None and not (word is not None and _outweighs(word, merchant)):
         return Verdict(merchant.brand.category, merchant.brand.rule)
     if word is not None:
@@ -60,6 +61,8 @@ def category(evidence: Evidence) -> Verdict:
         return Verdict("SHOPPING", f"purpose-code:{evidence.purpose_code}")
     if evidence.kind in PAYMENT_TYPES and _may_be_private(merchant, evidence.purpose_words):
         return Verdict("TRANSFER", f"default:{evidence.kind}")
+    if evidence.kind == "other" and merchant.is_person is True and all(len(word) > 1 for word in merchant.label_words):
+        return Verdict("TRANSFER", "default:other")  # one letter may be a person's or a firm's (E. LECLERC)
     return Verdict("OTHER", f"default:{evidence.kind}")
 
 

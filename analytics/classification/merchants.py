@@ -122,7 +122,8 @@ def _from_label(label: str, kind: str) -> Merchant:
         is_shop = kind in SHOPPING_TYPES
         if kind in PAYMENT_TYPES | {"salary", "other"} and person:
             return Merchant(None, "person", None, None, label_words, True)
-    brand = _brand(label_words, is_shop=is_shop) or (_glued(label_words) if intermediary is not None else None)
+    is_shop_or_bare = is_shop or (kind == "other" and _is_bare(label_words))
+    brand = _brand(label_words, is_shop=is_shop_or_bare) or (_glued(label_words) if intermediary is not None else None)
     if brand is not None:
         return Merchant(brand.name, brand.rule, brand, intermediary, label_words, False)
     if kind in OF_THE_BANK or not label_words or set(label_words) <= NO_NAME:
@@ -166,6 +167,11 @@ def _is_named(text: str) -> bool:
     named = OTHER_SIDE.search(text)
     label = named[1] if named else TRANSFER_HEAD.sub("", text)
     return is_person(label, words_of(label)) is True
+
+
+def _is_bare(label_words: Sequence[str]) -> bool:
+    """Whether a name is one word and numbers (BP 0412, BOOTS 1223), as statements write shops and nobody else."""
+    return all(_has_digit(word) for word in label_words[1:])
 
 
 def _has_digit(word: str) -> bool:
