@@ -46,6 +46,24 @@ class SignIn:
         self, name: str, password: str, *, before: Browser | None, address: str, known_browser: str | None
     ) -> Outcome:
         """Check a name and a password; raises Busy."""
+        with self._throttles.turn(name):
+            return self._attempted(name, password, before=before, address=address, known_browser=known_browser)
+
+    def user_of(self, browser: Browser | None) -> User | None:
+        """The user who is signed in."""
+        return users.find(self._database, browser.user_id) if browser and browser.user_id else None
+
+    def change_password(
+        self, user: User, browser: Browser, *, current: str, new: str, address: str
+    ) -> Weakness | Outcome:
+        """Replace the password and sign out all other browsers; what is wrong with the new one, or the outcome of
+        checking the current one (`browser` set when it was right). Raises Busy."""
+        with self._throttles.turn(user.name):
+            return self._changed(user, browser, current=current, new=new, address=address)
+
+    def _attempted(
+        self, name: str, password: str, *, before: Browser | None, address: str, known_browser: str | None
+    ) -> Outcome:
         user = users.find_by_name(self._database, name) if is_storable(name) else None
         browser_name = self._sessions.knows(known_browser, user.id if user else None)
         reserved = self._throttles.reserve(name=name, address=address, browser=browser_name, now=self._now())
@@ -64,15 +82,7 @@ class SignIn:
             browser=self._sessions.sign_in(before, user.id), known_browser=self._sessions.known_browser(user.id)
         )
 
-    def user_of(self, browser: Browser | None) -> User | None:
-        """The user who is signed in."""
-        return users.find(self._database, browser.user_id) if browser and browser.user_id else None
-
-    def change_password(
-        self, user: User, browser: Browser, *, current: str, new: str, address: str
-    ) -> Weakness | Outcome:
-        """Replace the password and sign out all other browsers; what is wrong with the new one, or the outcome of
-        checking the current one (`browser` set when it was right). Raises Busy."""
+    def _changed(self, user: User, browser: Browser, *, current: str, new: str, address: str) -> Weakness | Outcome:
         # This browser's own guesses count, strangers' do not
         reserved = self._throttles.reserve(name=user.name, address=address, browser=browser.id_hash, now=self._now())
         if isinstance(reserved, timedelta):

@@ -1,6 +1,8 @@
 """Guessing passwords gets slow: per account, per network address, and apart from both for known browsers."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -15,6 +17,8 @@ ADDRESS_FAILURES = 100  # a whole family or office may share one
 FIRST_WAIT = timedelta(seconds=15)
 WAIT_MAX = timedelta(minutes=15)  # never permanent (oauth.md 3.4)
 FORGOTTEN_AFTER = timedelta(hours=1)
+WAITING_MAX = 20  # for their turn, at all accounts together: each holds a thread that the data interface needs too
+LOCKS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +39,20 @@ class Throttles:
         self._database = database
         self._key = key
         self._lock = threading.Lock()  # spares this process the conflicts; between processes the store decides
+        self._turns = [threading.Lock() for _ in range(LOCKS)]
+        self._waiting = threading.BoundedSemaphore(WAITING_MAX)
+
+    @contextmanager
+    def turn(self, name: str) -> Iterator[None]:
+        """One attempt of an account after the other, so that right passwords that come at once are not held up by each
+        other's reservations; raises Busy when too many wait."""
+        if not self._waiting.acquire(blocking=False):
+            raise Busy(Busy.__doc__)
+        try:
+            with self._turns[hash(name.casefold()) % LOCKS]:
+                yield
+        finally:
+            self._waiting.release()
 
     def reserve(self, *, name: str, address: str, browser: str | None, now: datetime) -> Reserved | timedelta:
         """The right to one attempt, or how long to wait for it; raises Busy when others count all the time.

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from auth.passwords import Busy
+from auth.sign_in import Outcome
 from auth.throttle import ACCOUNT_FAILURES
 from storage.database import Conflict
 
@@ -29,7 +30,7 @@ def count_checks(world: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The passwords that were held against a hash, as they come; nobody is told Busy."""
     checked: list[str] = []
     real = world.server.passwords._in_turn
-    monkeypatch.setattr("auth.passwords.WAITING_MAX", GUESSES)
+    monkeypatch.setattr(world.server.sign_in._throttles, "_waiting", threading.BoundedSemaphore(GUESSES))
     monkeypatch.setattr(world.server.passwords, "_places", threading.BoundedSemaphore(GUESSES + 2))
 
     def counting(work: Callable[[], Any]) -> Any:
@@ -71,6 +72,31 @@ def test_forty_guesses_on_the_account_page_get_five_checks(fresh: Any, monkeypat
     outcomes = at_once(guess)
     assert len(checked) == ACCOUNT_FAILURES
     assert sum(outcome.wait is None for outcome in outcomes) == ACCOUNT_FAILURES
+
+
+@pytest.mark.requirement("oauth.throttle")
+def test_forty_right_passwords_at_once_all_come_in(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    count_checks(fresh, monkeypatch)
+    outcomes = at_once(
+        lambda _: fresh.server.sign_in.attempt(
+            "alice", "umbrella-kettle-violin", before=None, address="192.0.2.1", known_browser=None
+        )
+    )
+    assert all(outcome.browser is not None for outcome in outcomes)
+
+
+@pytest.mark.requirement("oauth.throttle")
+def test_twenty_wait_for_their_turn_and_no_more(fresh: Any) -> None:
+    turns = fresh.server.sign_in._throttles
+    for _ in range(20):
+        turns._waiting.acquire()
+    with pytest.raises(Busy):
+        fresh.server.sign_in.attempt("alice", "wrong", before=None, address="192.0.2.1", known_browser=None)
+    turns._waiting.release()
+    assert (
+        fresh.server.sign_in.attempt("alice", "wrong", before=None, address="192.0.2.1", known_browser=None)
+        == Outcome()
+    )
 
 
 @pytest.mark.requirement("oauth.throttle")
