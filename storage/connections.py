@@ -14,6 +14,7 @@ from storage.importing.identity import NAMESPACE
 Status = Literal["ACTIVE", "REAUTH_REQUIRED", "EXPIRED", "REVOKED", "ERROR", "DISCONNECTED"]
 
 NEEDS_USER = "('REAUTH_REQUIRED', 'EXPIRED', 'REVOKED', 'DISCONNECTED')"  # until connected again (decision 23)
+FILE_CONNECTORS = ("files", "folder")  # what they bring was written by anybody: its ids prove nothing alone
 FAILURES_MAX = 3  # in a row, then ACTIVE becomes ERROR (decision 23)
 REMOVED = "The connection was removed."
 COLUMNS = "id, user_id, connector, bank_name, status, settings, cursor, consent_expires_at, failures_in_row, created_at"
@@ -97,6 +98,14 @@ def statuses(session: Session, user_id: str) -> dict[str, Status]:
     """The state of each of the user's connections by id, disconnected ones too."""
     rows = session.rows("SELECT id, status FROM connections WHERE user_id = $1", user_id)
     return {row["id"]: row["status"] for row in rows}
+
+
+def of_files(session: Session, user_id: str) -> set[str]:
+    """Ids of the user's connections that read files."""
+    rows = session.rows(
+        "SELECT id FROM connections WHERE user_id = $1 AND connector = ANY($2::TEXT[])", user_id, list(FILE_CONNECTORS)
+    )
+    return {row["id"] for row in rows}
 
 
 def containing(session: Session, user_id: str, account_ids: list[str]) -> list[StoredConnection]:

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from itertools import accumulate
+from itertools import accumulate, groupby
+
+OF_ONE_DAY_MAX = 100  # banks report hourly at most; each is compared with all of its day
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,11 +26,12 @@ def gaps(statements: Sequence[Stated]) -> Iterator[tuple[Stated, Stated]]:
     """Each statement that does not open with what the one before it closed with, after that one.
 
     Statements of any length may overlap: days and months, the intraday report and the statement of a day. Where the
-    order of two of one day cannot be told, nothing is claimed.
+    order of two of one day cannot be told, nothing is claimed, and neither is it before one of a day with very many.
     """
     ordered = sorted(statements, key=lambda one: (one.closing_date, number(one.sequence), one.opening_date))
-    days = [one.closing_date for one in ordered]
-    earliest = list(accumulate(reversed([one.opening_date for one in ordered]), min, initial=date.max))[::-1]
+    groups = [_Day(list(group)) for _, group in groupby(ordered, key=lambda one: one.closing_date)]
+    days = [group.day for group in groups]
+    earliest = list(accumulate(reversed([group.first_opening for group in groups]), min, initial=date.max))[::-1]
     seen = set()
     for later in ordered:
         beginning = (later.opening_date, later.opening)
@@ -36,7 +39,7 @@ def gaps(statements: Sequence[Stated]) -> Iterator[tuple[Stated, Stated]]:
         if beginning in seen or earliest[place] < later.opening_date:
             continue  # another begins like this one, or a longer one covers its beginning
         seen.add(beginning)
-        earlier = _before(ordered[:place], later)
+        earlier = _before(groups[max(place - 2, 0) : place], later)
         if earlier is not None:
             yield earlier, later
 
@@ -46,23 +49,38 @@ def number(sequence: str | None) -> tuple[tuple[int, ...], str]:
     return tuple(int(digits) for digits in re.findall(r"\d+", sequence or "")), sequence or ""
 
 
-def _before(candidates: Sequence[Stated], later: Stated) -> Stated | None:
+class _Day:
+    """The statements that close on one day, in their order."""
+
+    def __init__(self, statements: list[Stated]) -> None:
+        self.statements = statements
+        self.day = statements[0].closing_date
+        self.first_opening = min(one.opening_date for one in statements)
+        self.closings = {one.closing for one in statements}
+
+
+def _before(days: Sequence[_Day], later: Stated) -> Stated | None:
     """The statement before `later` that leaves a gap; None where there is none or it cannot be told."""
-    last: Stated | None = None
-    for one in reversed(candidates):
-        if last is not None and one.closing_date < last.closing_date:
-            break
-        if one is later:
-            continue
-        if one.closing_date == later.closing_date and not _precedes(one, later):
-            is_tail = one.closing == later.closing and one.opening_date < later.opening_date
-            if is_tail or not _precedes(later, one):
-                return None
-            continue
-        if one.closing == later.opening:
+    for group in reversed(days):
+        if group.day != later.closing_date:
+            return None if later.opening in group.closings else group.statements[-1]
+        if len(group.statements) > OF_ONE_DAY_MAX or not _is_order_clear(group.statements, later):
             return None
-        last = last or one
-    return last
+        preceding = [one for one in group.statements if one is not later and _precedes(one, later)]
+        if preceding:
+            return None if any(one.closing == later.opening for one in preceding) else preceding[-1]
+    return None
+
+
+def _is_order_clear(of_the_day: Sequence[Stated], later: Stated) -> bool:
+    """Whether each of the others comes before this one, or after it and is not the end of a longer one."""
+    for one in of_the_day:
+        if one is later or _precedes(one, later):
+            continue
+        is_tail = one.closing == later.closing and one.opening_date < later.opening_date
+        if is_tail or not _precedes(later, one):
+            return False
+    return True
 
 
 def _precedes(one: Stated, other: Stated) -> bool:

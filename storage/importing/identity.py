@@ -17,6 +17,7 @@ from uuid import UUID, uuid5
 from storage.importing.records import AccountRecord, TransactionRecord
 
 OWN_ID = re.compile(r"txn_?([0-9a-f]{32})")  # camt keys end at 35 characters: an export leaves the dash out
+PROVIDER = "provider:"  # begins the key of a booking whose provider guarantees its id
 NAMESPACE = UUID("6f9c1c3e-52f0-5a3e-9f0e-2b1d6c1f7a10")
 
 
@@ -76,7 +77,7 @@ def squeezed(text: str | None) -> str:
 
 def _base_key(record: TransactionRecord, uses: Counter[str]) -> str:
     if record.provider_id is not None:
-        return f"provider:{record.provider_id}"
+        return f"{PROVIDER}{record.provider_id}"
     for reference in record.references:
         if uses[reference] == 1:
             return dated_reference(reference, record.booking_date, record.amount)

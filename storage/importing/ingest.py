@@ -4,7 +4,7 @@ import gc
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
@@ -12,13 +12,14 @@ from decimal import Decimal
 
 import polars as pl
 
-from storage import accounts
+from storage import accounts, connections
 from storage.connections import StoredConnection
-from storage.database import Transaction
+from storage.database import Row, Transaction, as_json
 from storage.importing import duplicate_flags, journal, pairing, statements
-from storage.importing.derivation import Derivation
-from storage.importing.identity import account_id, own_id, transaction_id
-from storage.importing.matching import Match, StoredRow, match_booked, match_pending
+from storage.importing.derivation import Derivation, write
+from storage.importing.identity import PROVIDER, account_id, own_id, transaction_id
+from storage.importing.known import FILES, StoredRow
+from storage.importing.matching import Match, claim_of, each_id_once, match_booked, match_pending
 from storage.importing.records import AccountRecord, Batch, StatementRecord, TransactionRecord
 from storage.importing.rows import DECIMALS_MAX, DIGITS_BEFORE_POINT_MAX, incoming
 from storage.importing.statements import AHEAD_DAYS_MAX
@@ -28,9 +29,10 @@ CURRENCY = re.compile("[A-Z]{3}")  # the shape of ISO 4217; lists of it age
 OWN_IDS_LOOKED_AT = 100  # of a statement; one is enough to know it again
 BALANCE_AHEAD = f"A balance is dated more than {AHEAD_DAYS_MAX} days ahead and was set aside."
 NEIGHBOUR_DAYS = 60  # how far around a batch stored rows can be the same bookings (dates move, pending rows book)
+NO_CLAIMS: Mapping[str, str] = {}
 STORED_COLUMNS = (
     "id, identity, fingerprint, reference_keys, booking_date, amount, currency, counterpart_iban, counterpart_name,"
-    " purpose, created_at"
+    " purpose, created_at, claims, connection_id"
 )
 
 
@@ -152,23 +154,28 @@ class _Import:
         self.connection = connection
         self.derivation = Derivation.of_user(session, user.id)
         self.now = now
+        self.file_connections = connections.of_files(session, user.id)
+        self.source = FILES if connection.id in self.file_connections else connection.id
         self.changes: list[tuple[str, journal.Change]] = []
 
     def add(self, batch: ReadBatch) -> list[AccountReport]:
         """Merge one batch, all statements of an account together: keys are unique in a file or not keys. The files of
         a container follow one another: the intraday and the daily report of one day tell the same bookings."""
+        by_account: dict[AccountRecord, list[AccountStatement]] = defaultdict(list)
+        for statement in batch.statements:
+            by_account[statement.account].append(statement)
         parts: dict[tuple[int, str], list[AccountStatement]] = defaultdict(list)
-        for block in batch.statements:
-            parts[block.account.part, self._bring(block)].append(block)
+        for account, told in by_account.items():
+            parts[account.part, self._bring(account, told)] += told
         self.derivation = Derivation.of_user(self.session, self.user.id)
         return [
             self._merge(f"{batch.id}/{part}" if part else batch.id, id_, blocks)
             for (part, id_), blocks in parts.items()
         ]
 
-    def _bring(self, block: AccountStatement) -> str:
-        account = block.account
-        id_ = self._exported_from(block) or account_id(
+    def _bring(self, account: AccountRecord, told: Sequence[AccountStatement]) -> str:
+        records = [record for statement in told for record in statement.transactions[:OWN_IDS_LOOKED_AT]]
+        id_ = self._exported_from(account, records[:OWN_IDS_LOOKED_AT]) or account_id(
             user_name=self.user.name, connection_id=self.connection.id, account=account
         )
         accounts.bring(
@@ -182,24 +189,30 @@ class _Import:
         )
         return id_
 
-    def _exported_from(self, block: AccountStatement) -> str | None:
+    def _exported_from(self, account: AccountRecord, records: Sequence[TransactionRecord]) -> str | None:
         """The account that comes back in an export although it has no IBAN: the one whose bookings these are by our
         own ids (or were, in the store that wrote them), or without a booking the one of the same key, currency and
-        bank, where there is only one."""
-        account = block.account
+        bank, where there is only one. A file may name any id: it counts only where it names the same money."""
         if account.iban is not None:
             return None
-        if block.transactions:
-            ids = [own for record in block.transactions[:OWN_IDS_LOOKED_AT] if (own := own_id(record))]
-            if not ids:
+        if records:
+            named = {own: record for record in reversed(records) if (own := own_id(record))}
+            if not named:
                 return None
-            rows = self.session.rows(
-                "SELECT DISTINCT account_id AS id FROM transactions WHERE user_id = $1"
-                " AND (id = ANY($2::TEXT[]) OR strpos(identity, $3) > 0)",
+            first, record = next(reversed(named.items()))
+            stored = self.session.rows(
+                "SELECT account_id AS id, id AS own, booking_date, amount, currency FROM transactions"
+                " WHERE user_id = $1 AND (id = ANY($2::TEXT[]) OR strpos(identity, $3) > 0)",
                 self.user.id,
-                ids,
-                ids[0].removeprefix("txn_"),  # camt has no room for the dash
+                list(named),
+                first.removeprefix("txn_"),  # camt has no room for the dash
             )
+            money = ("booking_date", "amount", "currency")
+            rows = [
+                row
+                for row in stored
+                if all(row[name] == getattr(named.get(row["own"], record), name) for name in money)
+            ]
         else:
             rows = self.session.rows(
                 "SELECT id FROM accounts WHERE user_id = $1 AND stable_key = $2 AND currency = $3 AND iban IS NULL"
@@ -209,31 +222,38 @@ class _Import:
                 account.currency,
                 account.bank_name,
             )
-        return rows[0]["id"] if len(rows) == 1 else None
+        found = {row["id"] for row in rows}
+        return found.pop() if len(found) == 1 else None
 
-    def _merge(self, batch_id: str, account: str, blocks: Sequence[AccountStatement]) -> AccountReport:
-        booked = [record for block in blocks for record in block.booked]
-        pending = [record for block in blocks for record in block.transactions if record.status == "pending"]
+    def _merge(self, batch_id: str, account: str, told: Sequence[AccountStatement]) -> AccountReport:
+        booked = each_id_once([record for statement in told for record in statement.booked], self.source)
+        pending = [record for statement in told for record in statement.transactions if record.status == "pending"]
         matches = match_booked(
-            booked, self._stored("transactions", account, booked), self._stored("pending_transactions", account)
+            booked,
+            self._stored("transactions", account, booked),
+            self._stored("pending_transactions", account),
+            source=self.source,
         )
         new = [match for match in matches if match.stored is None or match.takes_over]
-        modified = [match for match in matches if _says_otherwise(match)]
+        modified = [match for match in matches if self._told_before(match) not in (None, match.fingerprint)]
+        self._claim([match for match in matches if self._is_unclaimed(match)])
         self._delete("pending_transactions", [match.stored.id for match in new if match.stored])
         self._delete("transactions", [match.stored.id for match in modified if match.stored])
         ids = self._write("transactions", account, batch_id, [*new, *modified])
         self.changes += [(id_, "added") for id_ in ids[: len(new)]]
         self.changes += [(id_, "modified") for id_ in ids[len(new) :]]
-        is_complete = any(block.statement.is_pending_complete for block in blocks)
+        is_complete = any(statement.statement.is_pending_complete for statement in told)
         if pending or is_complete:
-            self._merge_pending(account, batch_id, pending, is_complete=is_complete)
+            told_booked = {record.provider_id for record in booked} - {None}
+            waiting = [record for record in pending if record.provider_id not in told_booked]
+            self._merge_pending(account, batch_id, each_id_once(waiting, self.source), is_complete=is_complete)
         changes = statements.keep(
             self.session,
             user_id=self.user.id,
             account_id=account,
             connection_id=self.connection.id,
             batch_id=batch_id,
-            stated=[(block.statement, block.adds_up) for block in blocks],
+            stated=[(statement.statement, statement.adds_up) for statement in told],
             now=self.now,
         )
         self.changes += changes
@@ -244,7 +264,8 @@ class _Import:
     ) -> None:
         """What is still pending keeps its id; a complete set ends all others."""
         known = self._stored("pending_transactions", account)
-        matches = match_pending(pending, known, self._stored("transactions", account, pending))
+        booked = self._stored("transactions", account, pending)
+        matches = match_pending(pending, known, booked, source=self.source)
         kept = {match.stored.id for match in matches if match.stored}
         self._delete("pending_transactions", [row.id for row in known if is_complete or row.id in kept])
         self._write("pending_transactions", account, batch_id, matches)
@@ -262,7 +283,70 @@ class _Import:
             min(days) - margin if days else None,
             max(days) + margin if days else None,
         )
-        return [StoredRow(references=tuple(json.loads(row.pop("reference_keys"))), **row) for row in rows]
+        if around is not None:
+            rows += self._far_away(table, account, around, {row["id"] for row in rows})
+        return [
+            StoredRow(
+                claims=self._claims(row.pop("claims"), row.pop("connection_id"), row["identity"], row["fingerprint"]),
+                references=tuple(json.loads(row.pop("reference_keys"))),
+                **row,
+            )
+            for row in rows
+        ]
+
+    def _far_away(
+        self, table: str, account: str, records: Sequence[TransactionRecord], near: Container[str]
+    ) -> list[Row]:
+        """Rows of any day that the ids of these records may stand for: a provider's id is the booking, however far its
+        date has moved."""
+        ids = sorted({record.provider_id for record in records if record.provider_id is not None})
+        if not ids:
+            return []
+        wanted = pl.DataFrame({"base": [f"{PROVIDER}{id_}" for id_ in ids]})
+        with self.session.staged("wanted", wanted):
+            rows = self.session.rows(
+                f"SELECT {STORED_COLUMNS} FROM {table} WHERE user_id = $1 AND account_id = $2 AND (claims IS NOT NULL"
+                " OR substr(identity, 1, length(identity) - strpos(reverse(identity), '#')) IN"
+                " (SELECT base FROM wanted))",
+                self.user.id,
+                account,
+            )
+        return [row for row in rows if row["id"] not in near]
+
+    def _claims(self, stored: str | None, connection_id: str, identity: str, fingerprint: str) -> Mapping[str, str]:
+        """By which ids of which sources a row is known; a row's first id is in its identity."""
+        if stored is not None:
+            found: dict[str, str] = json.loads(stored)
+            return found
+        if not identity.startswith(PROVIDER):
+            return NO_CLAIMS
+        source = FILES if connection_id in self.file_connections else connection_id
+        return {f"{source}:{identity.removeprefix(PROVIDER).rpartition('#')[0]}": fingerprint}
+
+    def _told_before(self, match: Match) -> str | None:
+        """What the source that guarantees its ids said of this booking when it told it last, by its fingerprint."""
+        claim = claim_of(match.record, self.source)
+        if match.stored is None or match.takes_over or claim is None:
+            return None
+        return match.stored.claims.get(claim)
+
+    def _is_unclaimed(self, match: Match) -> bool:
+        """Whether an id is told for the first time of a row that is known from elsewhere."""
+        if match.stored is None or match.takes_over or match.record.provider_id is None:
+            return False
+        return self._told_before(match) is None and own_id(match.record) != match.stored.id
+
+    def _claim(self, matches: Sequence[Match]) -> None:
+        """Remember by which ids the source knows these rows; what they say stays."""
+        claimed = [(match.stored.id, self._claims_with(match)) for match in matches if match.stored]
+        frame = pl.DataFrame(claimed, schema={"id": pl.String(), "claims": pl.String()}, orient="row")
+        write(self.session, self.user.id, frame)
+
+    def _claims_with(self, match: Match) -> str | None:
+        claim = claim_of(match.record, self.source)
+        if match.stored is None or match.takes_over or claim is None:
+            return None
+        return as_json({**match.stored.claims, claim: match.fingerprint})
 
     def _write(self, table: str, account: str, batch_id: str, matches: Sequence[Match]) -> list[str]:
         """Derive and append the rows of these matches; their ids."""
@@ -272,6 +356,7 @@ class _Import:
         created = [match.stored.created_at if match.stored else self.now for match in matches]
         rows = self.derivation.derive(
             incoming(matches, ids, created).with_columns(
+                pl.Series("claims", [self._claims_with(match) for match in matches], dtype=pl.String),
                 user_id=pl.lit(self.user.id),
                 account_id=pl.lit(account),
                 connection_id=pl.lit(self.connection.id),
@@ -288,17 +373,6 @@ class _Import:
             self.session.execute(
                 f"DELETE FROM {table} WHERE user_id = $1 AND id = ANY($2::TEXT[])", self.user.id, list(ids)
             )
-
-
-def _says_otherwise(match: Match) -> bool:
-    """Whether a provider that guarantees its ids now tells the booking differently."""
-    return (
-        match.stored is not None
-        and not match.takes_over
-        and match.record.provider_id is not None
-        and match.identity == f"provider:{match.record.provider_id}#1"
-        and match.stored.fingerprint != match.fingerprint
-    )
 
 
 @contextmanager

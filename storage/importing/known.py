@@ -1,0 +1,325 @@
+"""Stored rows, found by what a source says of a booking; each of them explains one incoming booking.
+
+Every way is an index whose lists end with the row that comes first, so that taking it costs the same however many rows
+are alike: a hundred thousand equal bookings are as quick as a hundred thousand different ones.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from functools import cached_property
+from itertools import islice
+
+from storage.importing.identity import own_id, squeezed
+from storage.importing.records import TransactionRecord
+
+FILES = "files"  # the source of all files: their ids are chosen by whoever wrote them
+PART = re.compile(r"(.+)/\d+")  # a detail of a batch: the batch's reference and its number
+PENDING_DAYS_MAX = 7  # a pending row books within a week or lapses
+SHARED_WORDS_MIN = 0.5  # of the shorter text: card texts gain a place and lose a prefix when they book
+ALIKE_COMPARED_MAX = 100  # texts of one amount and day that are compared word by word; a real day has a few
+KIND_SETS_MAX = 100  # of the references under one content; the readers give three kinds, a file of ours may name any
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRow:
+    """What is known of a stored booking for matching. `claims`: the ids (source:id) by which sources know it, each
+    with the fingerprint of what the source told last."""
+
+    id: str
+    identity: str
+    fingerprint: str
+    references: tuple[str, ...]
+    booking_date: date
+    amount: Decimal
+    currency: str
+    counterpart_iban: str | None
+    counterpart_name: str | None
+    purpose: str | None
+    created_at: datetime
+    claims: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An incoming booking with its keys; `claim` is its provider's id together with its source."""
+
+    record: TransactionRecord
+    base: str
+    fingerprint: str
+    claim: str | None
+
+
+@dataclass(slots=True)
+class _Parts:
+    """The free details of a batch that was booked in parts."""
+
+    ids: list[str] = field(default_factory=list)
+    total: Decimal = Decimal(0)
+    debits: int = 0
+    credits: int = 0
+
+    def add(self, amount: Decimal, number: int) -> None:
+        """Count a detail in (1) or out (-1)."""
+        self.total += number * amount
+        self.debits += number * (amount < 0)
+        self.credits += number * (amount > 0)
+
+    def are(self, amount: Decimal) -> bool:
+        """Whether they are this whole: money in and money out that happen to give it are not."""
+        return self.total == amount and bool(self.debits) != bool(self.credits)
+
+
+class Known:
+    """Stored rows of one account, as one source sees them."""
+
+    def __init__(self, rows: Iterable[StoredRow], source: str) -> None:
+        """`source` is the connection that tells the incoming bookings, or FILES."""
+        self._source = source
+        ordered = sorted(rows, key=lambda row: (len(row.identity), row.identity), reverse=True)
+        self._free = {row.id: row for row in ordered}
+        self._place = {row.id: -place for place, row in enumerate(ordered)}
+        self._by_base: dict[Hashable, list[str]] = defaultdict(list)
+        self._by_claim: dict[Hashable, list[str]] = defaultdict(list)
+        self._by_whole: dict[tuple[str, date, str], _Parts] = defaultdict(_Parts)
+        self._ordinals: dict[str, int] = defaultdict(int)
+        for row in ordered:
+            base, _, ordinal = row.identity.rpartition("#")
+            self._by_base[base, row.currency].append(row.id)
+            for claim in row.claims:
+                self._by_claim[claimed(claim, row, source)].append(row.id)
+            for whole in _wholes(row):
+                self._by_whole[whole].ids.append(row.id)
+                self._by_whole[whole].add(row.amount, 1)
+            self._ordinals[base] = max(self._ordinals[base], int(ordinal))
+
+    def by_own_id(self, item: Item) -> StoredRow | None:
+        """Our own id inside the source's: an export of ours comes back. A file may name any id: it counts only where
+        it names the same money."""
+        row = self._free.get(own_id(item.record) or "")
+        return self._take(row) if row is not None and _agree(item.record, row) else None
+
+    def by_key(self, item: Item) -> StoredRow | None:
+        """The row of the provider's id; else the next row of the same key: the counted merge."""
+        if item.claim is not None:
+            return self._take(self._first(self._by_claim, claimed(item.claim, item.record, self._source)))
+        return self._take(self._first(self._by_base, (item.base, item.record.currency)))
+
+    def by_parts(self, item: Item) -> StoredRow | None:
+        """The first of the stored details that together are this whole."""
+        record = item.record
+        for reference in record.references:
+            parts = self._by_whole.get((reference, record.booking_date, record.currency))
+            if parts is not None and parts.are(record.amount):
+                rows = [row for id_ in reversed(parts.ids) if (row := self._free.get(id_)) is not None]
+                for row in rows:
+                    self._take(row)
+                return rows[0]
+        return None
+
+    def take_whole(self, reference: str, day: date, amount: Decimal, currency: str) -> StoredRow | None:
+        """The stored booking of a whole batch."""
+        return self._take(self._first(self._by_reference, (reference, day, amount, currency)))
+
+    def by_reference(self, item: Item) -> StoredRow | None:
+        """For an id that is new: a row that no id of its source has claimed, with one of its weaker references."""
+        record = item.record
+        if item.claim is None:
+            return None
+        for reference in record.references:
+            key = (reference, record.booking_date, record.amount, record.currency)
+            row = self._first(self._unclaimed_by_reference, key)
+            if row is not None:
+                return self._take(row)
+        return None
+
+    def by_content(self, item: Item) -> StoredRow | None:
+        """A row that says the same and whose references do not speak against it; for an id that is new, one that no
+        id of its source has claimed."""
+        references = item.record.references
+        kinds = _kinds(references)
+        found = []
+        for is_claimed in (False, True) if item.claim is None else (False,):
+            key = (is_claimed, item.fingerprint)
+            for others in islice(self._kinds_of.get(key, ()), KIND_SETS_MAX):
+                if not kinds & others:
+                    found.append(self._first(self._by_content, (key, others)))
+            found += [self._first(self._by_content, (key, reference)) for reference in references]
+        return self._take(self._foremost(found))
+
+    def by_counterpart(self, item: Item) -> StoredRow | None:
+        """For an id that is new: a row unclaimed by its source that has the same day, amount and counterpart."""
+        if item.claim is None:
+            return None
+        keys = _counterparts(item.record)
+        return self._take(self._foremost([self._first(self._by_counterpart, key) for key in keys]))
+
+    def by_likeness_before(self, item: Item) -> StoredRow | None:
+        """The pending row that this booked record is, under another text perhaps; the nearest one."""
+        return self._nearest(item.record, -1)
+
+    def by_likeness_after(self, item: Item) -> StoredRow | None:
+        """The booked row that this pending record has become."""
+        return self._nearest(item.record, 1)
+
+    def next_identity(self, base: str) -> str:
+        """The identity of one more row under this key."""
+        self._ordinals[base] += 1
+        return f"{base}#{self._ordinals[base]}"
+
+    @cached_property
+    def _by_reference(self) -> dict[Hashable, list[str]]:
+        return _index((row, _dated_references(row)) for row in self._ordered())
+
+    @cached_property
+    def _unclaimed_by_reference(self) -> dict[Hashable, list[str]]:
+        return _index((row, _dated_references(row)) for row in self._ordered() if not self._is_claimed(row))
+
+    @cached_property
+    def _by_content(self) -> dict[Hashable, list[str]]:
+        return _index(
+            (row, [(self._content(row), key) for key in (_kinds(row.references), *row.references)])
+            for row in self._ordered()
+        )
+
+    @cached_property
+    def _kinds_of(self) -> dict[Hashable, dict[frozenset[str], None]]:
+        found: dict[Hashable, dict[frozenset[str], None]] = defaultdict(dict)
+        for row in self._free.values():
+            found[self._content(row)][_kinds(row.references)] = None
+        return found
+
+    @cached_property
+    def _by_counterpart(self) -> dict[Hashable, list[str]]:
+        return _index((row, _counterparts(row)) for row in self._ordered() if not self._is_claimed(row))
+
+    @cached_property
+    def _by_day(self) -> "dict[Hashable, _Alike]":
+        """By amount, currency and day, what rows are like."""
+        days: dict[Hashable, _Alike] = defaultdict(_Alike)
+        for row in self._ordered():
+            days[row.amount, row.currency, row.booking_date].add(row)
+        return days
+
+    def _nearest(self, record: TransactionRecord, direction: int) -> StoredRow | None:
+        days = [record.booking_date + direction * timedelta(days=number) for number in range(PENDING_DAYS_MAX + 1)]
+        for day in days if self._free else ():
+            alike = self._by_day.get((record.amount, record.currency, day))
+            rows = [self._head(ids) for ids in alike.lists(record, self._head)] if alike is not None else ()
+            if (found := self._foremost(rows)) is not None:
+                return self._take(found)
+        return None
+
+    def _ordered(self) -> Iterator[StoredRow]:
+        """The rows that are free still, last ones first."""
+        return iter(self._free.values())
+
+    def _content(self, row: StoredRow) -> tuple[bool, str]:
+        return self._is_claimed(row), row.fingerprint
+
+    def _is_claimed(self, row: StoredRow) -> bool:
+        return any(claim.startswith(f"{self._source}:") for claim in row.claims)
+
+    def _first(self, index: Mapping[Hashable, list[str]], key: Hashable) -> StoredRow | None:
+        return self._head(index.get(key))
+
+    def _head(self, ids: list[str] | None) -> StoredRow | None:
+        while ids:
+            row = self._free.get(ids[-1])
+            if row is not None:
+                return row
+            ids.pop()
+        return None
+
+    def _foremost(self, rows: Sequence[StoredRow | None]) -> StoredRow | None:
+        found = [row for row in rows if row is not None]
+        return min(found, key=lambda row: self._place[row.id], default=None)
+
+    def _take(self, row: StoredRow | None) -> StoredRow | None:
+        if row is None:
+            return None
+        del self._free[row.id]
+        for whole in _wholes(row):
+            self._by_whole[whole].add(row.amount, -1)
+        return row
+
+
+class _Alike:
+    """Rows of one amount and day by counterpart and by words."""
+
+    def __init__(self) -> None:
+        self._exact: dict[Hashable, list[str]] = defaultdict(list)
+        self._worded: dict[frozenset[str], list[str]] = defaultdict(list)
+
+    def add(self, row: StoredRow) -> None:
+        """One more row, before those added so far."""
+        for key in _parties(row):
+            self._exact[key].append(row.id)
+        self._worded[_words(row)].append(row.id)
+
+    def lists(self, record: TransactionRecord, head: Callable[[list[str]], StoredRow | None]) -> Iterator[list[str]]:
+        """The rows of the same counterpart, and those that share half of the words of the shorter text."""
+        yield from (self._exact[key] for key in _parties(record) if key in self._exact)
+        ours = _words(record)
+        if ours and ours in self._worded:
+            yield self._worded[ours]
+        for theirs, ids in list(islice(self._worded.items(), ALIKE_COMPARED_MAX)):
+            if head(ids) is None:
+                del self._worded[theirs]
+            elif is_alike(ours, theirs):
+                yield ids
+
+
+def claimed(claim: str, what: StoredRow | TransactionRecord, source: str) -> Hashable:
+    """What an id stands for: one that a file has chosen counts only together with day, amount and currency."""
+    return claim if source != FILES else (claim, what.booking_date, what.amount, what.currency)
+
+
+def is_alike(ours: Set[str], theirs: Set[str]) -> bool:
+    """Whether two texts share half of the words of the shorter one."""
+    shorter = min(len(ours), len(theirs))
+    return shorter > 0 and len(ours & theirs) / shorter >= SHARED_WORDS_MIN
+
+
+def _agree(record: TransactionRecord, row: StoredRow) -> bool:
+    return (record.booking_date, record.amount, record.currency) == (row.booking_date, row.amount, row.currency)
+
+
+def _index(rows: Iterable[tuple[StoredRow, Iterable[Hashable]]]) -> dict[Hashable, list[str]]:
+    found: dict[Hashable, list[str]] = defaultdict(list)
+    for row, keys in rows:
+        for key in keys:
+            found[key].append(row.id)
+    return found
+
+
+def _kinds(references: Sequence[str]) -> frozenset[str]:
+    return frozenset(reference.partition(":")[0] for reference in references)
+
+
+def _wholes(row: StoredRow) -> set[tuple[str, date, str]]:
+    """The batches that the row is a detail of."""
+    parts = [PART.fullmatch(reference) for reference in row.references]
+    return {(part[1], row.booking_date, row.currency) for part in parts if part}
+
+
+def _dated_references(row: StoredRow) -> list[Hashable]:
+    return [(reference, row.booking_date, row.amount, row.currency) for reference in row.references]
+
+
+def _parties(what: StoredRow | TransactionRecord) -> list[Hashable]:
+    """The counterpart by account number and by name, as far as they are told."""
+    given = (("iban", what.counterpart_iban), ("name", squeezed(what.counterpart_name)))
+    return [(kind, text) for kind, text in given if text]
+
+
+def _counterparts(what: StoredRow | TransactionRecord) -> list[Hashable]:
+    return [(what.booking_date, what.amount, what.currency, party) for party in _parties(what)]
+
+
+def _words(what: StoredRow | TransactionRecord) -> frozenset[str]:
+    texts = (what.counterpart_name, what.purpose)
+    return frozenset(word for text in texts if text for word in re.findall(r"[^\W\d_]{3,}", text.casefold()))

@@ -1,0 +1,137 @@
+"""What a bank tells over its interface: ids that last, rows that repeat, bookings that a file has told before."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from storage import connections
+from tests.storage.conftest import Bank, bookings
+
+NewBank = Callable[..., Bank]
+
+
+def files_of(bank: Bank) -> Bank:
+    """The same user's statement files."""
+    added = bank.database.atomically(
+        lambda session: connections.add(
+            session,
+            user_id=bank.user.id,
+            user_name=bank.user.name,
+            connector="files",
+            bank_name="Statement files",
+            settings={},
+            now=bank.now,
+        )
+    )
+    return replace(bank, connection=added, count=100)
+
+
+@pytest.mark.requirement("import.provider-id")
+def test_one_id_twice_in_a_batch_is_one_booking_as_it_was_told_last(bank: Bank) -> None:
+    report = bank.bring(
+        bookings("""
+        2026-11-02 | -5.00 | Shop | first page | provider_id=p1
+        2026-11-03 | -7.00 | Cafe |            | provider_id=p2
+        2026-11-02 | -5.00 | Shop | next page  | provider_id=p1
+    """)
+    )
+    assert report.new_transactions == 2
+    assert [row["purpose"] for row in bank.rows("purpose, booking_date, amount, id")] == ["next page", None]
+
+
+@pytest.mark.requirement("import.provider-id")
+def test_an_id_that_is_pending_and_booked_in_one_batch_is_booked(bank: Bank) -> None:
+    (row,) = bookings("2026-11-02 | -5.00 | Shop | x | provider_id=p1")
+    bank.bring([replace(row, status="pending"), row])
+    assert len(bank.ids()) == 1
+    assert bank.rows("*", "pending_transactions") == []
+
+
+@pytest.mark.requirement("import.provider-id")
+def test_a_known_id_is_known_however_far_its_day_has_moved(bank: Bank) -> None:
+    bank.bring(bookings("2026-03-02 | -5.00 | Shop | x | provider_id=p1"))
+    before = bank.ids()
+    report = bank.bring(bookings("2026-11-02 | -5.00 | Shop | x | provider_id=p1"))
+    assert (report.new_transactions, [change for _, change in report.changes]) == (0, ["modified"])
+    assert bank.ids() == before
+
+
+@pytest.mark.requirement("import.file-then-live")
+@pytest.mark.parametrize(
+    ("told", "again"),
+    [
+        ("2026-11-02 | -5.00 | Shop | Brot", "2026-11-02 | -5.00 | Shop | Brot | provider_id=p1"),
+        ("2026-11-02 | -5.00 | Shop | Brot", "2026-11-02 | -5.00 | SHOP | Karte 1234 | provider_id=p1"),
+        (
+            "2026-11-02 | -5.00 | Shop | Brot | references=servicer:7",
+            "2026-11-02 | -5.00 | Karte | Other | provider_id=p1; references=servicer:7",
+        ),
+    ],
+    ids=["same content", "same counterpart", "same reference"],
+)
+def test_a_new_id_claims_the_booking_that_a_file_has_told(bank: Bank, told: str, again: str) -> None:
+    files = files_of(bank)
+    files.bring(bookings(told))
+    before = bank.ids()
+    for _ in range(2):
+        report = bank.bring(bookings(again))
+        assert (report.new_transactions, report.changes) == (0, [])
+    assert files.bring(bookings(told)).new_transactions == 0
+    assert bank.ids() == before
+    report = bank.bring(bookings("2026-11-04 | -5.50 | Shop | corrected | provider_id=p1"))
+    assert [change for _, change in report.changes] == ["modified"]
+    assert bank.ids() == before
+    assert bank.bring(bookings("2026-11-04 | -5.50 | Shop | corrected | provider_id=p1")).changes == []
+
+
+@pytest.mark.requirement("import.file-then-live")
+def test_claims_are_counted_and_a_row_is_claimed_by_one_id_of_a_source(bank: Bank) -> None:
+    coffee = "2026-11-02 | -2.80 | Cafe | Kaffee"
+    files_of(bank).bring(bookings(coffee) * 2)
+    both = bookings(f"{coffee} | provider_id=p1\n{coffee} | provider_id=p2")
+    assert bank.bring(both).new_transactions == 0
+    third = bookings(f"{coffee} | provider_id=p3")
+    assert bank.bring(third).new_transactions == 1
+    assert bank.bring([*third, *both]).new_transactions == 0
+    assert len(bank.ids()) == 3
+
+
+@pytest.mark.requirement("import.file-then-live")
+@pytest.mark.parametrize(
+    "other",
+    [
+        "2026-11-03 | -5.00 | Shop | Brot",
+        "2026-11-02 | -5.01 | Shop | Brot",
+        "2026-11-02 | -5.00 | Cafe | Kuchen",
+        "2026-11-02 | -5.00 | | Kuchen",
+    ],
+    ids=["another day", "another amount", "another counterpart", "no counterpart"],
+)
+def test_a_new_id_claims_no_other_booking(bank: Bank, other: str) -> None:
+    files_of(bank).bring(bookings("2026-11-02 | -5.00 | Shop | Brot"))
+    assert bank.bring(bookings(f"{other} | provider_id=p1")).new_transactions == 1
+
+
+@pytest.mark.requirement("import.provider-id")
+def test_ids_of_two_banks_are_two_name_spaces(new_bank: NewBank) -> None:
+    one, other = new_bank("eva", "One"), new_bank("eva", "Other")
+    one.bring(bookings("2026-11-02 | -5.00 | Shop | x | provider_id=17"))
+    report = other.bring(bookings("2026-11-05 | -80.00 | Rent | y | provider_id=17"))
+    assert report.new_transactions == 1
+    assert one.bring(bookings("2026-11-02 | -5.00 | Shop | x | provider_id=17")).changes == []
+    assert other.bring(bookings("2026-11-05 | -81.00 | Rent | y | provider_id=17")).new_transactions == 0
+    assert sorted(row["amount"] for row in one.rows("amount, booking_date, id")) == [Decimal(-81), Decimal(-5)]
+
+
+@pytest.mark.requirement("import.provider-id")
+def test_two_banks_that_tell_one_booking_correct_only_what_they_told_themselves(new_bank: NewBank) -> None:
+    one, other = new_bank("eva", "One"), new_bank("eva", "Other")
+    one.bring(bookings("2026-11-02 | -5.00 | Shop | x | provider_id=a"))
+    assert other.bring(bookings("2026-11-02 | -5.00 | Shop | y | provider_id=b")).new_transactions == 0
+    assert one.bring(bookings("2026-11-02 | -5.00 | Shop | x | provider_id=a")).changes == []
+    report = other.bring(bookings("2026-11-02 | -5.00 | Shop | z | provider_id=b"))
+    assert [change for _, change in report.changes] == ["modified"]
+    assert one.bring(bookings("2026-11-02 | -5.00 | Shop | x | provider_id=a")).changes == []
+    assert [row["purpose"] for row in one.rows("purpose, booking_date, amount, id")] == ["z"]
