@@ -1,7 +1,7 @@
 """Commands for files: statements in, bookings out."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory
@@ -75,6 +75,7 @@ def export(user: str, format_: str, output: Path | None, data_dir: Path | None) 
 def _explain(files: Sequence[Path], settings: Settings) -> None:
     from connectors.bank_csv.profiles import ProfileError
     from handlers.clock import Clock
+    from handlers.commands.counts import counted
     from handlers.commands.recognition import explained
     from handlers.services import own_profiles
 
@@ -82,6 +83,16 @@ def _explain(files: Sequence[Path], settings: Settings) -> None:
         profiles = own_profiles(settings)
     except ProfileError as error:
         stop(str(error))
-    for path in files:
-        for line in explained(path, profiles, today=Clock(settings.time_zone).today()):
-            click.echo(line)
+    today = Clock(settings.time_zone).today()
+    refused = sum(not _said(explained(path, profiles, today=today)) for path in files)
+    if refused:
+        stop(f"{refused} of {counted(len(files), 'file')} refused.")
+
+
+def _said(lines: Generator[str, None, bool]) -> bool:
+    """Print the lines; what comes out at their end."""
+    while True:
+        try:
+            click.echo(next(lines))
+        except StopIteration as end:
+            return bool(end.value)

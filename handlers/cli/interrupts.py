@@ -3,7 +3,7 @@
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
@@ -17,6 +17,25 @@ def interruptible() -> Iterator[None]:
         yield  # only the main thread is interrupted
         return
     before = signal.signal(signal.SIGINT, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def first_interrupt(act: Callable[[], None]) -> Iterator[None]:
+    """The first Ctrl-C calls `act` and the work goes on; the next one ends it as ever."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def once(_number: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, before)
+        act()
+
+    signal.signal(signal.SIGINT, once)
     try:
         yield
     finally:

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from handlers.cli.interrupts import first_interrupt
 from handlers.cli.terminal import Terminal, stop
 from handlers.commands import control
-from handlers.commands.control import CommandError, NoServer
+from handlers.commands.control import CommandError, Interrupted, NoServer
 from handlers.settings import SettingError, Settings, load
 
 if TYPE_CHECKING:
     from handlers.services import Services
 
+MAKES_A_STORE = ("users add",)  # of the commands here; a mistyped folder must not become an empty store
 PATHS = ("file", "folder", "path")  # arguments that name files, whose names may be any bytes
 
 data_option = click.option(
@@ -35,12 +37,15 @@ def run(command: str, data_dir: Path | None, **arguments: Any) -> None:
             stop(f"{name.replace('_', ' ').capitalize()} {value!r} is not a text in UTF-8.")
     try:
         try:
-            control.ask(settings.data_dir, command, arguments, terminal)
+            control.ask(settings.data_dir, command, arguments, terminal, on_interrupt=first_interrupt)
         except NoServer:
             _run_here(settings, command, arguments, terminal)
     except CommandError as error:
         terminal.end()
         stop(str(error))
+    except Interrupted as interrupted:
+        terminal.note(str(interrupted))
+        raise click.Abort from None
     terminal.end()
 
 
@@ -52,8 +57,35 @@ def settings_of(data_dir: Path | None, **address: str) -> Settings:
         stop(str(error))
 
 
-def opened(settings: Settings, *, for_server: bool = False) -> "Services":
-    """The open service of these settings; a store that cannot be opened stops the command."""
+def opened(settings: Settings, *, for_server: bool = False, may_make: bool = True) -> "Services":
+    """The open service of these settings; a store that cannot be opened stops the command, and so does one that is not
+    there, unless this command `may_make` one."""
+    is_new = not _has_store(settings)
+    if not may_make:
+        check_store(settings)
+    services = _opened(settings, for_server=for_server)
+    if is_new:
+        click.echo(f"Made a new store in {settings.store_path.parent}.", err=True)
+    return services
+
+
+def check_store(settings: Settings) -> None:
+    """Stop a command that needs a store where there is none."""
+    if not _has_store(settings):
+        stop(
+            f"There is no store at {settings.store_path}. Name its folder with --data DIR or BANKDATA_DATA_DIR, or make"
+            " one with `bankdata users add NAME`."
+        )
+
+
+def _has_store(settings: Settings) -> bool:
+    try:
+        return settings.store_path.exists()
+    except OSError as error:
+        stop(f"The data folder {settings.data_dir} cannot be used: {error.strerror or error}.")
+
+
+def _opened(settings: Settings, *, for_server: bool) -> "Services":
     from auth.errors import KeysUnusable
     from handlers.services import open_services
     from storage.database import StoreError, StoreInUse
@@ -76,7 +108,7 @@ def opened(settings: Settings, *, for_server: bool = False) -> "Services":
 def _run_here(settings: Settings, command: str, arguments: Mapping[str, Any], terminal: Terminal) -> None:
     from handlers import commands  # a second of loading that a running server saves us
 
-    with closing(opened(settings)) as services:
+    with closing(opened(settings, may_make=command in MAKES_A_STORE)) as services:
         commands.perform(services, command, arguments, terminal)
 
 

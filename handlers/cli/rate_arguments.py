@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from handlers.cli.place import data_option, run, settings_of
+from handlers.cli.place import check_store, data_option, run, settings_of
 from handlers.cli.terminal import Terminal, stop
 from handlers.settings import Settings
 
@@ -30,6 +30,7 @@ def rates_update(file: Path | None, data_dir: Path | None) -> None:
         run("rates update", data_dir, file=str(file.absolute()))
         return
     settings = settings_of(data_dir)
+    check_store(settings)
     content = _fetched(settings.rates_url)
     with ExitStack() as stack:
         path = _in_data_folder(settings, content, stack)
@@ -54,7 +55,6 @@ def _in_data_folder(settings: Settings, content: bytes, stack: ExitStack) -> Pat
     """A file with this content for as long as `stack` is open: where a running server can read it, whatever hides
     the folder for temporary files from it."""
     try:
-        settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = Path(stack.enter_context(TemporaryDirectory(dir=settings.data_dir, prefix="rates-"))) / "fetched"
         path.write_bytes(content)
     except OSError as error:

@@ -1,11 +1,14 @@
 """What a person at a terminal sees: results on standard output, notes and a progress bar on standard error."""
 
+import shutil
 import sys
+import time
 from typing import NoReturn
 
 import click
 
-BAR_CHARACTERS = 30
+BAR_CHARACTERS = 20
+REST_AFTER = 3.0  # seconds; before that an estimate of the rest jumps about
 
 
 class Terminal:
@@ -13,6 +16,7 @@ class Terminal:
 
     def __init__(self) -> None:
         self._bar_shown = False
+        self._began = 0.0
 
     def line(self, text: str) -> None:
         """A line of the result."""
@@ -28,8 +32,12 @@ class Terminal:
         """Redraw the bar; without a terminal nothing is drawn."""
         if not sys.stderr.isatty():
             return
-        filled = BAR_CHARACTERS * done // max(1, total)
-        click.echo(f"\r\x1b[2K[{'#' * filled}{'.' * (BAR_CHARACTERS - filled)}] {label}", nl=False, err=True)
+        now = time.monotonic()
+        if not self._bar_shown:
+            self._began = now
+        text = progress_text(label, done, max(1, total), seconds=now - self._began)
+        text = text[: shutil.get_terminal_size().columns - 1]  # a line that wraps could not be drawn again
+        click.echo(f"\r\x1b[2K{text}", nl=False, err=True)
         self._bar_shown = True
 
     def end(self) -> None:
@@ -37,6 +45,16 @@ class Terminal:
         if self._bar_shown:
             click.echo(err=True)
             self._bar_shown = False
+
+
+def progress_text(label: str, done: int, total: int, *, seconds: float) -> str:
+    """The bar, the percentage, what is going on, and how long it will still take if it goes on as until now."""
+    filled = BAR_CHARACTERS * done // total
+    text = f"[{'#' * filled}{'.' * (BAR_CHARACTERS - filled)}] {100 * done // total:3} % {label}"
+    if 0 < done < total and seconds >= REST_AFTER:
+        minutes, rest = divmod(round(seconds * (total - done) / done), 60)
+        text += f", about {minutes} min {rest} s left" if minutes else f", about {rest} s left"
+    return text
 
 
 def stop(message: str) -> NoReturn:

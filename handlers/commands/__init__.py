@@ -1,5 +1,6 @@
 """What the command line can do, by name: functions over an open service, in this process or inside a running server."""
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -7,6 +8,7 @@ from connectors.bank_csv.profiles import ProfileError
 from handlers.commands import access, connections, files, rates, rules, syncs, upkeep, users
 from handlers.commands.control import CommandError, Report
 from handlers.services import Services
+from storage import users as stored_users
 from storage.database import Conflict, StoreError
 
 Command = Callable[..., None]
@@ -47,8 +49,35 @@ COMMANDS: Mapping[str, Command] = {
 }
 
 
+READS_ONLY = frozenset(
+    {"users list", "connections list", "rules list", "clients list", "grants list", "registration-token", "check"}
+)
+"""Commands that change nothing and hand out nothing that opens a door: the log is silent about them."""
+
+log = logging.getLogger("bankdata.commands")
+
+
 def perform(services: Services, name: str, arguments: Mapping[str, Any], report: Report) -> None:
-    """Carry out a command by name; every expected failure becomes a CommandError."""
+    """Carry out a command by name; every expected failure becomes a CommandError. The log of a server says which
+    command it was and the id of the user it was about, and no name (decision 52)."""
+    user_id = _user_id(services, name, arguments)
+    try:
+        _carry_out(services, name, arguments, report)
+    except BaseException as error:
+        log.info("command=%s user=%s outcome=%s", name, user_id, type(error).__name__)
+        raise
+    if name not in READS_ONLY:
+        log.info("command=%s user=%s outcome=done", name, user_id or _user_id(services, name, arguments))
+
+
+def _user_id(services: Services, command: str, arguments: Mapping[str, Any]) -> str | None:
+    """The id of the user whom the arguments name; None when they name nobody, or somebody who is not there."""
+    name = arguments.get("name" if command.startswith("users ") else "user")
+    user = stored_users.find_by_name(services.database, name) if name else None
+    return user.id if user else None
+
+
+def _carry_out(services: Services, name: str, arguments: Mapping[str, Any], report: Report) -> None:
     try:
         COMMANDS[name](services, report, **arguments)
     except (StoreError, ProfileError) as error:

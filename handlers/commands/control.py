@@ -1,7 +1,8 @@
 """How commands reach a running server: one process holds the store, so others ask it through a socket in its folder.
 
 One request per connection: a line of JSON with the command and its arguments; the answer is a line of JSON for every
-line of output, step of progress, and at last the end. The socket has mode 0600: who may read the store may ask.
+line of output, step of progress, and at last the end. A client that closes its sending side wants the command to stop,
+and is told what became of it. The socket has mode 0600: who may read the store may ask.
 """
 
 import json
@@ -12,6 +13,7 @@ import socketserver
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,6 +26,10 @@ log = logging.getLogger("bankdata.control")
 
 class CommandError(Exception):
     """The command cannot do what it was asked to; the message says why and what helps."""
+
+
+class Interrupted(Exception):
+    """Stopped. Only what was reported before has been stored."""
 
 
 class NoServer(Exception):
@@ -42,7 +48,7 @@ class Report(Protocol):
         ...
 
     def progress(self, label: str, done: int, total: int) -> None:
-        """How far a longer piece of work is."""
+        """How far a longer piece of work is; raises Interrupted when nobody wants it any more."""
         ...
 
 
@@ -90,8 +96,20 @@ class ControlServer:
         return not any(thread.is_alive() for thread in list(self._busy))
 
 
-def ask(folder: Path, command: str, arguments: Mapping[str, Any], report: Report) -> None:
-    """Have the server of this folder carry out a command; raises NoServer and CommandError."""
+OnInterrupt = Callable[[Callable[[], None]], AbstractContextManager[None]]
+"""A context in which the first Ctrl-C calls this function instead of ending the command."""
+
+
+def ask(
+    folder: Path,
+    command: str,
+    arguments: Mapping[str, Any],
+    report: Report,
+    *,
+    on_interrupt: OnInterrupt = lambda _: nullcontext(),
+) -> None:
+    """Have the server of this folder carry out a command; raises NoServer, CommandError and Interrupted. After
+    Ctrl-C it waits until the server says what became of the command."""
     with socket.socket(socket.AF_UNIX) as connection:
         try:
             with _short(folder / FILE_NAME) as address:
@@ -102,7 +120,16 @@ def ask(folder: Path, command: str, arguments: Mapping[str, Any], report: Report
         if len(request) > REQUEST_BYTES_MAX:
             raise CommandError(f"The command is too large: at most {REQUEST_BYTES_MAX // 2**20} MB go to the server.")
         connection.sendall(request)
-        with connection.makefile("r", encoding="utf-8") as answers:
+
+        is_stopping = threading.Event()
+
+        def stop() -> None:
+            is_stopping.set()
+            report.note("Asking the server to stop ... (Ctrl-C again to leave without waiting for it)")
+            with suppress(OSError):  # it has answered this moment
+                connection.shutdown(socket.SHUT_WR)
+
+        with on_interrupt(stop), connection.makefile("r", encoding="utf-8") as answers:
             for answer in answers:
                 message = json.loads(answer)
                 match message.pop("kind"):
@@ -114,7 +141,11 @@ def ask(folder: Path, command: str, arguments: Mapping[str, Any], report: Report
                         report.progress(**message)
                     case "error":
                         raise CommandError(message["text"])
+                    case "stopped":
+                        raise Interrupted(message["text"])
                     case "end":
+                        if is_stopping.is_set():
+                            report.note("The command was finished before it could be stopped.")
                         return
     raise CommandError("The server stopped before it had answered. Try again.")
 
@@ -122,12 +153,14 @@ def ask(folder: Path, command: str, arguments: Mapping[str, Any], report: Report
 class _Sender:
     """A report that goes to the other side."""
 
-    def __init__(self, handler: socketserver.StreamRequestHandler) -> None:
-        self._file = handler.wfile
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
 
     def send(self, **message: Any) -> None:
-        self._file.write(json.dumps(message).encode() + b"\n")
-        self._file.flush()
+        try:
+            self._connection.sendall(json.dumps(message).encode() + b"\n")
+        except OSError as error:  # not one of the command's own, which would be taken for that of a file
+            raise Interrupted(Interrupted.__doc__) from error
 
     def line(self, text: str) -> None:
         self.send(kind="line", text=text)
@@ -136,19 +169,36 @@ class _Sender:
         self.send(kind="note", text=text)
 
     def progress(self, label: str, done: int, total: int) -> None:
+        if self._is_closed():
+            raise Interrupted(Interrupted.__doc__)
         self.send(kind="progress", label=label, done=done, total=total)
+
+    def _is_closed(self) -> bool:
+        """Whether the other side sends no more: it was interrupted, or is gone."""
+        try:
+            return self._connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
 
 
 def _answer(handler: socketserver.StreamRequestHandler, perform: Perform) -> None:
-    sender = _Sender(handler)
+    sender = _Sender(handler.connection)
+    with suppress(Interrupted):  # nobody is there to be told
+        _carry_out(handler, sender, perform)
+
+
+def _carry_out(handler: socketserver.StreamRequestHandler, sender: _Sender, perform: Perform) -> None:
     try:
         request = json.loads(handler.rfile.readline(REQUEST_BYTES_MAX))
         perform(request["command"], request["arguments"], sender)
         sender.send(kind="end")
     except CommandError as error:
         sender.send(kind="error", text=str(error))
-    except (BrokenPipeError, ConnectionResetError):
-        log.info("the other side of a command went away")
+    except Interrupted as interrupted:
+        log.info("a command was interrupted")
+        sender.send(kind="stopped", text=str(interrupted))
     except Exception:
         log.exception("a command failed")
         sender.send(kind="error", text="The command failed because of an internal error; the server's log has more.")

@@ -30,6 +30,7 @@ from storage.users import User
 
 CONNECTION_DEFAULT = "Statement files"
 PROGRESS_EVERY = 2000  # bookings
+READING_SHARE, WHOLE = 35, 100  # percent of an import's time; measured with camt, OFX and CSV of 200,000 bookings
 
 
 @dataclass(slots=True)
@@ -87,7 +88,7 @@ def import_files(
         try:
             with services.sync_engine.import_lane.turn():
                 read = _read(services, Path(name), outcome, report, profiles)
-                _keep(services, user, connection or CONNECTION_DEFAULT, read, outcome, is_dry_run=is_dry_run)
+                _keep(services, report, user, connection or CONNECTION_DEFAULT, read, outcome, is_dry_run=is_dry_run)
         except (SourceError, InvalidRecord) as error:
             outcome.error = as_sentence(error)
         except Closed:
@@ -112,29 +113,39 @@ def _read(
         identity = batch_id(stream, path.name)
         records = _watched(read_records(stream, profiles), stream, size, path.name, report)
         read = ingest.read(Batch(id=identity, records=with_bank_names(records)), today=services.clock.today())
-    report.progress(path.name, size, size)
     outcome.statements = read.statements
     outcome.warnings = read.warnings
     return read
 
 
 def _watched(records: Iterator[Record], stream: BinaryIO, size: int, label: str, report: Report) -> Iterator[Record]:
-    """The same records; how far the file has been read is shown now and then."""
+    """The same records; how far the file has been read is shown now and then. Storing them is the rest."""
     for number, record in enumerate(records):
         if number % PROGRESS_EVERY == 0:
-            report.progress(label, min(stream.tell(), size), size)
+            done = round(READING_SHARE * min(stream.tell() / max(1, size), 1.0))
+            report.progress(f"{label}: reading, {number:,} rows", done, WHOLE)
         yield record
 
 
 def _keep(
-    services: Services, user: User, connection: str, read: ReadBatch, outcome: FileReport, *, is_dry_run: bool
+    services: Services,
+    report: Report,
+    user: User,
+    connection: str,
+    read: ReadBatch,
+    outcome: FileReport,
+    *,
+    is_dry_run: bool,
 ) -> None:
-    """Import one file as one job, all in one transaction; a dry run undoes it."""
+    """Import one file as one job, all in one transaction; a dry run undoes it, and so does an interrupt."""
+    label = f"{Path(outcome.file).name}: storing, {sum(len(statement.transactions) for statement in read.statements):,} rows"
 
     def work(session: Transaction) -> None:
+        report.progress(label, READING_SHARE, WHOLE)
         result = _store(session, services, user, connection, read)
         outcome.new = sum(each.new for each in result)
         outcome.known = sum(each.known for each in result)
+        report.progress(label, WHOLE, WHOLE)
         if is_dry_run:
             raise _DryRun
 

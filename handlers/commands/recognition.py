@@ -1,6 +1,6 @@
 """`bankdata import --explain`: what was recognised in a file, and why, in words for the person who has it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from datetime import date
 from pathlib import Path
 
@@ -28,8 +28,9 @@ LEFT_OUT = "(left out)"
 DELIMITERS = {"\t": "tab"}
 
 
-def explained(path: Path, profiles: Sequence[Profile], *, today: date) -> Iterator[str]:
-    """The format, for CSV the layout and where each column goes, then the statements, or why it is refused."""
+def explained(path: Path, profiles: Sequence[Profile], *, today: date) -> Generator[str, None, bool]:
+    """The format, for CSV the layout and where each column goes, then the statements, or why it is refused; whether it
+    could be imported."""
     try:
         name = format_name(path)
         yield f"{path}: {FORMAT_NAMES.get(name or '', 'not a known format')}"
@@ -39,12 +40,14 @@ def explained(path: Path, profiles: Sequence[Profile], *, today: date) -> Iterat
         read = ingest.read(Batch(id=str(path), records=read_records(path, profiles)), today=today)
     except (SourceError, InvalidRecord) as error:
         yield f"  refused: {as_sentence(error)}"
+        return False
     except OSError as error:
         yield f"{path}: refused: The file cannot be read: {error.strerror or error}."
-    else:
-        yield f"  {counted(len(read.statements), 'statement')}:"
-        for statement in read.statements:
-            yield "    " + statement_line(statement)
+        return False
+    yield f"  {counted(len(read.statements), 'statement')}:"
+    for statement in read.statements:
+        yield "    " + statement_line(statement)
+    return True
 
 
 def _layout(found: Explanation) -> Iterator[str]:

@@ -3,7 +3,7 @@
 import time
 from datetime import timedelta
 
-from handlers.commands.control import CommandError, Report
+from handlers.commands.control import CommandError, Interrupted, Report
 from handlers.commands.counts import counted
 from handlers.services import Services
 from handlers.sync.engine import Started
@@ -60,7 +60,10 @@ def _watch(services: Services, report: Report, connection: StoredConnection, sta
     if job is None:
         raise CommandError(started.error or f"{connection.bank_name} was synced recently. Try again later.")
     while not job.is_final:
-        report.progress(f"{connection.bank_name}: {job.status}", STEPS[job.status], STEPS["completed"])
+        try:
+            report.progress(f"{connection.bank_name}: {job.status}", STEPS[job.status], STEPS["completed"])
+        except Interrupted as interrupted:
+            raise Interrupted(f"The sync of {connection.bank_name} goes on in the server as {job.id}.") from interrupted
         read = services.sync_engine.read(job.user_id, job.id)
         assert read is not None, "a job vanished"
         if read.status == job.status:

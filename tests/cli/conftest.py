@@ -29,8 +29,8 @@ class Done:
         return self.out.splitlines()
 
     def failed_with(self, text: str) -> bool:
-        """Whether it failed with one line on standard error that holds the text, and nothing else."""
-        lines = self.err.splitlines()
+        """Whether it failed with one line on standard error that holds the text, and nothing else but a new store."""
+        lines = [line for line in self.err.splitlines() if not line.startswith("Made a new store in ")]
         return self.code == 1 and len(lines) == 1 and lines[0].startswith("Error: ") and text in lines[0]
 
 

@@ -1,12 +1,15 @@
 """What all commands of `bankdata` share, and those that keep a store well; with and without a running server."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import click
 import pytest
 
 from handlers.cli import main
+from storage.database import Database
+from storage.maintenance import BackupFailed, backup
 from tests.cli.conftest import Done, Run, bankdata
 from tests.service.conftest import Served
 
@@ -82,6 +85,7 @@ def test_the_clock_of_a_demo_moves_forward(run: Run) -> None:
 
 @pytest.mark.requirement("cli.clock")
 def test_the_clock_of_a_real_store_does_not_move(tmp_path: Path) -> None:
+    assert bankdata("users", "add", "eva", "--random", "--data", tmp_path).code == 0
     done = bankdata("clock", "advance", 60, "--data", tmp_path)
     assert done.failed_with("The clock moves in a store made by `bankdata demo` only; this one is real.")
 
@@ -101,6 +105,21 @@ def test_a_backup_is_a_data_folder_of_its_own(run: Run) -> None:
     assert bankdata("users", "list", "--data", folder).lines == expected
     exported = bankdata("export", "--user", "solo", "--format", "jsonl", "--data", folder)
     assert exported.lines == run("export", "--user", "solo", "--format", "jsonl").lines
+
+
+@pytest.mark.requirement("backup")
+def test_backups_at_once_are_two_and_a_failed_one_leaves_no_folder(tmp_path: Path) -> None:
+    database = Database(tmp_path / "bankdata.duckdb")
+    try:
+        with ThreadPoolExecutor() as threads:
+            asked = [threads.submit(backup, database, tmp_path / "backups" / "now") for _ in range(3)]
+        made = sorted(each.result().name for each in asked)
+        with pytest.raises(BackupFailed, match=r"could not be written to .*/later: No such file or directory."):
+            backup(database, tmp_path / "backups" / "later", also=[tmp_path / "missing"])
+    finally:
+        database.close()
+    assert made == ["now", "now-2", "now-3"]
+    assert sorted(path.name for path in (tmp_path / "backups").iterdir()) == made
 
 
 @pytest.mark.requirement("compact")

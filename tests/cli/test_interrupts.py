@@ -3,8 +3,11 @@
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+
+from handlers.cli.interrupts import first_interrupt, interruptible
 
 READS_LISTS = """
 from decimal import Decimal
@@ -37,3 +40,44 @@ def test_ctrl_c_while_polars_reads_a_list_is_no_crash() -> None:
     finally:
         process.kill()
     assert (process.returncode, told.strip()) == (1, "Aborted!")
+
+
+TWICE = """
+import time, click
+from handlers.cli.interrupts import first_interrupt, interruptible
+
+@click.command()
+def wait() -> None:
+    with interruptible(), first_interrupt(lambda: print("asked", flush=True)):
+        print("ready", flush=True)
+        time.sleep(60)
+
+wait()
+"""
+
+
+@pytest.mark.requirement("cli.interrupted")
+def test_the_first_ctrl_c_asks_and_the_second_one_leaves() -> None:
+    process = subprocess.Popen([sys.executable, "-c", TWICE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        for expected in ("ready\n", "asked\n"):
+            assert process.stdout.readline() == expected
+            process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=20)
+    finally:
+        process.kill()
+    assert (process.returncode, told.strip()) == (1, "Aborted!")
+
+
+@pytest.mark.requirement("cli.interrupted")
+def test_in_another_thread_nobody_is_interrupted() -> None:
+    before = signal.getsignal(signal.SIGINT)
+
+    def enter() -> None:
+        with first_interrupt(lambda: None), interruptible():
+            pass
+
+    with ThreadPoolExecutor() as threads:
+        threads.submit(enter).result()
+    assert signal.getsignal(signal.SIGINT) is before

@@ -235,3 +235,56 @@ def test_without_a_terminal_nobody_is_asked_for_a_password(tmp_path: Path) -> No
     out, err = bankdata_process("users", "add", "eva", "--data", tmp_path / "data").communicate(timeout=30)
     assert out == ""
     assert err == "Error: There is no terminal to ask for the password. Use --password-stdin or --random.\n"
+
+
+@pytest.mark.requirement("decision 70")
+@pytest.mark.parametrize(
+    "command", ["users list", "check", "sync", "backup", "compact", "keys rotate", "registration-token", "grants list"]
+)
+def test_a_mistyped_folder_becomes_no_store(tmp_path: Path, command: str) -> None:
+    done = bankdata(*command.split(), "--data", tmp_path / "mistyped")
+    assert done.failed_with(f"There is no store at {tmp_path / 'mistyped' / 'bankdata.duckdb'}. Name its folder with")
+    assert not (tmp_path / "mistyped").exists()
+
+
+@pytest.mark.requirement("decision 70")
+def test_a_new_store_is_announced_once(tmp_path: Path) -> None:
+    first, second = (bankdata("users", "add", name, "--random", "--data", tmp_path) for name in ("eva", "tom"))
+    assert first.err.splitlines()[0] == f"Made a new store in {tmp_path}."
+    assert "Made" not in second.err
+
+
+@pytest.mark.requirement("decision 69")
+def test_ctrl_c_at_an_import_by_the_server_takes_it_back(copied: Callable[[], Path], tmp_path: Path) -> None:
+    file = tmp_path / "large.ofx"
+    file.write_text(ofx(60_000))
+    with running(copied()) as served:
+        process = bankdata_process("import", file, "--user", "empty", "--data", served.folder)
+        while not _is_asked(served):
+            time.sleep(0.02)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+        assert (process.returncode, out) == (1, "")
+        assert err.splitlines() == [
+            "Asking the server to stop ... (Ctrl-C again to leave without waiting for it)",
+            "Stopped. Only what was reported before has been stored.",
+            "Aborted!",
+        ]
+        assert bankdata("export", "--user", "empty", "--format", "jsonl", "--data", served.folder).lines == []
+        assert "Traceback" not in served.log.read_text()
+
+
+@pytest.mark.requirement("cli.logged")
+def test_the_log_names_commands_that_change_something_and_nobody(copied: Callable[[], Path]) -> None:
+    with running(copied()) as served:
+        assert bankdata("users", "add", "waldemar", "--random", "--data", served.folder).code == 0
+        assert bankdata("users", "list", "--data", served.folder).code == 0
+        assert bankdata("users", "add", "waldemar", "--random", "--data", served.folder).code == 1
+        log = served.log.read_text()
+    lines = [line.split(" ", 3)[3] for line in log.splitlines() if " bankdata.commands " in line]
+    done, refused = lines
+    assert done.startswith("bankdata.commands command=users add user=u")
+    assert done.endswith(" outcome=done")
+    assert refused == done.replace("outcome=done", "outcome=CommandError")
+    assert "waldemar" not in log

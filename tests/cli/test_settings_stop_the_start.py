@@ -114,6 +114,7 @@ def test_an_empty_value_is_the_default_and_the_option_wins_over_the_environment(
 def test_today_is_the_day_of_the_configured_zone(tmp_path: Path) -> None:
     """Kiritimati and Niue lie 25 hours apart: they never have the same date."""
     tmp_path.chmod(0o700)
+    assert bankdata("users", "add", "eva", "--random", "--data", tmp_path).code == 0
     days = []
     for zone in ("Pacific/Niue", "Pacific/Kiritimati"):
         line = bankdata("check", "--data", tmp_path, settings={"TIME_ZONE": zone}).lines[0]
@@ -124,7 +125,7 @@ def test_today_is_the_day_of_the_configured_zone(tmp_path: Path) -> None:
 @pytest.mark.requirement("store.unusable-folder")
 def test_a_data_folder_that_cannot_be_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    done = bankdata("users", "list", "--data", tmp_path / "file" / "data")
+    done = bankdata("users", "add", "eva", "--random", "--data", tmp_path / "file" / "data")
     assert done.failed_with("cannot be used")
     usage = bankdata("users", "list", "--data", tmp_path / "file")
     assert usage.code == 2
@@ -142,7 +143,7 @@ def test_a_damaged_store_is_one_line_and_stays_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.requirement("store.unreadable")
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"keys": 1}'])
 def test_damaged_keys_are_one_line_and_stay_as_they_are(tmp_path: Path, content: str) -> None:
-    assert bankdata("users", "list", "--data", tmp_path).code == 0
+    assert bankdata("users", "add", "eva", "--random", "--data", tmp_path).code == 0
     keys = tmp_path / "oauth-keys.json"
     keys.write_text(content)
     done = bankdata("users", "list", "--data", tmp_path)
@@ -166,7 +167,7 @@ def test_nothing_in_the_data_folder_is_for_others_whatever_the_folders_mode(tmp_
 
 @pytest.mark.requirement("backup")
 def test_a_backup_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
-    assert bankdata("users", "list", "--data", tmp_path).code == 0
+    assert bankdata("users", "add", "eva", "--random", "--data", tmp_path).code == 0
     (tmp_path / "backups").write_text("")
     assert bankdata("backup", "--data", tmp_path).failed_with("The backup could not be written to")
 

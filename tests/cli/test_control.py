@@ -1,0 +1,125 @@
+"""The socket between a command and a server: who goes away or interrupts, at every stage, and what both sides say."""
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handlers.commands.control import FILE_NAME, ControlServer, Interrupted, Report, ask
+
+
+class Told:
+    """A report that keeps what it is told, and may run something at a line."""
+
+    def __init__(self, at_line: Callable[[], None] = lambda: None) -> None:
+        self.lines: list[str] = []
+        self.notes: list[str] = []
+        self.at_line = at_line
+
+    def line(self, text: str) -> None:
+        self.lines.append(text)
+        self.at_line()
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def progress(self, label: str, done: int, total: int) -> None:
+        self.lines.append(f"{label} {done}/{total}")
+
+
+@contextmanager
+def server(folder: Path, perform: Callable[[str, Mapping[str, Any], Report], None]) -> Iterator[None]:
+    listening = ControlServer(folder, perform)
+    try:
+        yield
+    finally:
+        listening.close(within=10)
+
+
+class Keyboard:
+    """Where Ctrl-C can be pressed while a command waits for the server."""
+
+    def __init__(self) -> None:
+        self.press: Callable[[], None] = lambda: None
+
+    def __call__(self, act: Callable[[], None]) -> AbstractContextManager[None]:
+        self.press = act
+        return self._nothing()
+
+    @contextmanager
+    def _nothing(self) -> Iterator[None]:
+        yield
+
+
+@pytest.mark.requirement("decision 69")
+def test_a_command_that_is_interrupted_stops_at_its_next_step(tmp_path: Path) -> None:
+    keyboard, pressed = Keyboard(), threading.Event()
+
+    def perform(_name: str, _arguments: Mapping[str, Any], report: Report) -> None:
+        report.progress("step", 1, 2)
+        report.line("begun")
+        assert pressed.wait(10)
+        report.progress("step", 2, 2)
+
+    def press() -> None:
+        keyboard.press()
+        pressed.set()
+
+    told = Told(at_line=press)
+    with server(tmp_path, perform), pytest.raises(Interrupted, match="Only what was reported before"):
+        ask(tmp_path, "x", {}, told, on_interrupt=keyboard)
+    assert told.lines == ["step 1/2", "begun"]
+    assert told.notes == ["Asking the server to stop ... (Ctrl-C again to leave without waiting for it)"]
+
+
+@pytest.mark.requirement("decision 69")
+def test_a_command_that_can_no_longer_be_stopped_says_so(tmp_path: Path) -> None:
+    keyboard, pressed = Keyboard(), threading.Event()
+
+    def perform(_name: str, _arguments: Mapping[str, Any], report: Report) -> None:
+        report.line("stored")
+        assert pressed.wait(10)
+
+    def press() -> None:
+        keyboard.press()
+        pressed.set()
+
+    told = Told(at_line=press)
+    with server(tmp_path, perform):
+        ask(tmp_path, "x", {}, told, on_interrupt=keyboard)
+    assert told.notes[-1] == "The command was finished before it could be stopped."
+
+
+@pytest.mark.requirement("decision 69")
+@pytest.mark.parametrize("is_reset", [False, True])
+def test_a_client_that_is_gone_stops_the_command_without_a_traceback(
+    tmp_path: Path, is_reset: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun, gone, ended = threading.Event(), threading.Event(), []
+
+    def perform(_name: str, _arguments: Mapping[str, Any], report: Report) -> None:
+        begun.set()
+        assert gone.wait(10)
+        try:
+            for _ in range(1000):
+                if is_reset:
+                    report.line("nobody reads this")
+                else:
+                    report.progress("nobody reads this", 1, 2)
+        except Interrupted:
+            ended.append("interrupted")
+            raise
+
+    with server(tmp_path, perform):
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(tmp_path / FILE_NAME))
+            client.sendall(json.dumps({"command": "x", "arguments": {}}).encode() + b"\n")
+            assert begun.wait(10)
+        gone.set()
+    assert ended == ["interrupted"]
+    assert "Traceback" not in caplog.text
