@@ -206,7 +206,8 @@ def test_ctrl_c_while_importing_leaves_nothing_and_the_file_can_be_imported_agai
     assert bankdata("users", "add", "eva", "--random", "--data", data).code == 0
     file.write_text(ofx(200_000))
     process = bankdata_process("import", file, "--user", "eva", "--data", data)
-    time.sleep(2.5)
+    while not _has_open(process.pid, file):
+        time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 1, "the file was imported before it could be interrupted"
@@ -215,6 +216,12 @@ def test_ctrl_c_while_importing_leaves_nothing_and_the_file_can_be_imported_agai
     assert bankdata("export", "--user", "eva", "--format", "jsonl", "--data", data).lines == []
     file.write_text(ofx(10))
     assert bankdata("import", file, "--user", "eva", "--data", data).lines[0] == f"{file} (ofx): 10 new, 0 known"
+
+
+def _has_open(process: int, file: Path) -> bool:
+    """Whether the process reads this file."""
+    descriptors = Path(f"/proc/{process}/fd").iterdir()
+    return any(each.exists() and each.samefile(file) for each in descriptors)
 
 
 def ofx(count: int) -> str:
