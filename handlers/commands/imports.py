@@ -138,7 +138,8 @@ def _keep(
     is_dry_run: bool,
 ) -> None:
     """Import one file as one job, all in one transaction; a dry run undoes it, and so does an interrupt."""
-    label = f"{Path(outcome.file).name}: storing, {sum(len(statement.transactions) for statement in read.statements):,} rows"
+    rows = sum(len(statement.transactions) for statement in read.statements)
+    label = f"{Path(outcome.file).name}: storing, {rows:,} rows"
 
     def work(session: Transaction) -> None:
         report.progress(label, READING_SHARE, WHOLE)
