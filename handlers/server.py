@@ -1,5 +1,6 @@
 """The running server: the application over one open service, its background worker, and its control socket."""
 
+import asyncio
 import logging
 import os
 import signal
@@ -7,6 +8,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -17,7 +19,8 @@ from handlers import commands
 from handlers.commands import control
 from handlers.http.app import CONTRACT_FILE, create_app
 from handlers.http.listener import CannotListen
-from handlers.http.protocol import Connection
+from handlers.http.peers import Peers
+from handlers.http.protocol import IDLE_SECONDS, HttpProtocol
 from handlers.http.rate_limit import CountsUnusable, Limiter, Rate
 from handlers.oauth.endpoints import BUDGET, bearer_check, oauth_api, oauth_routes, oauth_shared_paths
 from handlers.operations import operations
@@ -26,7 +29,6 @@ from handlers.services import Services
 # With what the sync engine takes (its STOP_WITHIN), all of a shutdown stays below ten seconds
 REQUESTS_END_WITHIN = 3  # seconds for requests that still run
 COMMANDS_END_WITHIN = 2  # seconds for commands that still run
-KEEP_ALIVE_SECONDS = 75  # longer than proxies keep idle connections (nginx: 60), so that none writes into a closed one
 
 log = logging.getLogger("bankdata")
 
@@ -102,19 +104,23 @@ def run(services: Services, *, listener: socket.socket, ready: Callable[[], None
     except CountsUnusable:
         commands_from.close(within=0)
         raise
+    peers = Peers(services.settings.trusted_proxies)
+    # uvicorn's types say a class, it calls what makes one
+    protocol: Any = partial(HttpProtocol, peers=peers)
     config = uvicorn.Config(
         served,
         workers=1,
-        http=Connection,
+        http=protocol,
+        ws="none",
         lifespan="on",
         access_log=False,  # request lines hold search texts
         proxy_headers=False,  # uvicorn believes X-Forwarded-For from 127.0.0.1; handlers.http.addresses decides that
         server_header=False,
         timeout_graceful_shutdown=REQUESTS_END_WITHIN,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_keep_alive=IDLE_SECONDS,
         log_config=_logging(services.settings.log_level),
     )
-    server = _Server(config, ready, stopping=services.sync_engine.stop)
+    server = _Server(config, ready, peers, stopping=services.sync_engine.stop)
     stop = {number: signal.signal(number, server.asked_to_stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         server.run(sockets=[listener])
@@ -130,9 +136,12 @@ def run(services: Services, *, listener: socket.socket, ready: Callable[[], None
 class _Server(uvicorn.Server):
     """uvicorn, which says when it answers, and which takes a signal to stop as a wish and not as its death."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], *, stopping: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, ready: Callable[[], None], peers: Peers, *, stopping: Callable[[], None]
+    ) -> None:
         super().__init__(config)
         self._ready = ready
+        self._peers = peers
         self._stopping = stopping
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -142,6 +151,12 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._ready()
+
+    async def on_tick(self, counter: int) -> bool:
+        """uvicorn calls this ten times a second."""
+        if counter % 10 == 0:
+            self._peers.close_overdue(asyncio.get_running_loop().time())
+        return await super().on_tick(counter)
 
     def asked_to_stop(self, _number: int, _frame: FrameType | None) -> None:
         """uvicorn raises the signal again after its shutdown; by default that would end the process as killed."""
@@ -156,5 +171,5 @@ def _logging(level: str) -> dict[str, Any]:
         "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
         "root": {"level": "WARNING", "handlers": ["stderr"]},
-        "loggers": {"bankdata": {"level": level.upper()}, "uvicorn": {"level": "WARNING"}},
+        "loggers": {"bankdata": {"level": level.upper()}, "uvicorn": {"level": "ERROR"}},
     }

@@ -10,6 +10,7 @@ Network = IPv4Network | IPv6Network
 Address = IPv4Address | IPv6Address
 
 IPV6_PREFIX_BITS = 64  # decision 32: one customer has a whole /64
+PROXIES_MAX = 10  # in a row before us; a client may name thousands
 UNNAMED = "local"  # a Unix socket has no address
 
 
@@ -29,22 +30,24 @@ class Addresses:
             host = self._forwarded(host, scope["headers"])
         return address_key(host)
 
+    def is_trusted(self, host: str) -> bool:
+        """Whether this is the address of a configured proxy."""
+        address = _parsed(host) if self._trusted else None
+        return address is not None and any(address in network for network in self._trusted)
+
     def _forwarded(self, peer: str, headers: list[tuple[bytes, bytes]]) -> str:
         """The last address that a trusted proxy vouches for; everything left of it anybody may have written."""
         sent = b",".join(value for name, value in headers if name == b"x-forwarded-for").decode("latin-1")
         host = peer
-        for text in reversed([part.strip() for part in sent.split(",") if part.strip()]):
-            if not self._is_trusted(host):
+        named = [part.strip() for part in sent.rsplit(",", PROXIES_MAX)[-PROXIES_MAX:]]
+        for text in reversed([part for part in named if part]):
+            if not self.is_trusted(host):
                 break
             stated = _without_port(text)
             if _parsed(stated) is None:
                 break
             host = stated
         return host
-
-    def _is_trusted(self, host: str) -> bool:
-        address = _parsed(host)
-        return address is not None and any(address in network for network in self._trusted)
 
 
 @lru_cache(maxsize=4096)

@@ -50,7 +50,7 @@ async def _content(headers: list[tuple[bytes, bytes]], receive: Receive) -> byte
     declared = _header(headers, b"content-length")
     if declared.isascii() and declared.isdigit() and (len(declared) > 9 or int(declared) > BODY_BYTES_MAX):
         raise ContentTooLarge(BODY_BYTES_MAX)
-    content: bytes = b""
+    content = bytearray()
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
@@ -59,7 +59,7 @@ async def _content(headers: list[tuple[bytes, bytes]], receive: Receive) -> byte
         if len(content) > BODY_BYTES_MAX:
             raise ContentTooLarge(BODY_BYTES_MAX)
         if not message.get("more_body", False):
-            return content
+            return bytes(content)
 
 
 def _header(headers: list[tuple[bytes, bytes]], name: bytes) -> str:

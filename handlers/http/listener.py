@@ -5,6 +5,9 @@ import os
 import socket
 
 BACKLOG = 2048
+SEND_BUFFER_BYTES = (
+    262_144  # what the kernel keeps of an answer that a client does not read; by itself it takes megabytes
+)
 
 
 class CannotListen(Exception):
@@ -20,6 +23,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
     listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)  # connections inherit it
         listener.bind(address)
         listener.listen(BACKLOG)
     except OSError as error:

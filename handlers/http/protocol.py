@@ -1,23 +1,223 @@
-"""One HTTP connection; what cannot be read as HTTP is refused in the error body of every other failure (decision 4)."""
+"""One client's HTTP connection: what it sends is counted while it arrives, and whoever makes us wait is let go.
+
+uvicorn reads HTTP and has no such bounds: it keeps headers, trailers and pipelined requests in memory without end, and
+waits for ever for the rest of a header. Whatever is refused gets the error body of every other failure (decision 4).
+"""
+
+from enum import Enum
+from http import HTTPStatus
+from typing import Any
 
 import orjson
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-HEAD = (
-    b"HTTP/1.1 400 Bad Request\r\n"
+from handlers.http.peers import Peers
+
+HEAD_BYTES_MAX = 32_768  # request line, headers, chunk sizes and trailers of one request: all that is not its content
+HEADERS_MAX = 100
+CONTENT_BYTES_MAX = 2_097_152  # whoever sent too much still reads the refusal; twice what forms drop
+PIPELINE_MAX = 10  # requests that wait behind another one on the same connection; browsers send none
+
+HEAD_SECONDS = 10
+BODY_SECONDS = 30
+SEND_SECONDS = 30  # in which a client that is sent an answer has to take at least a part of it
+LINGER_SECONDS = 5  # a connection that is shut while its client still sends is reset, and the refusal never read
+IDLE_SECONDS = 15
+# A proxy that writes into a connection just closed answers its client with 502, so it must be the one to close first:
+# nginx keeps idle connections for 60 seconds (if told to keep any), Caddy for 120.
+PROXY_IDLE_SECONDS = 150
+
+_ANSWER = (
+    b"HTTP/1.1 %d %s\r\n"
     b"content-type: application/json\r\n"
     b"cache-control: no-store\r\n"
     b"x-content-type-options: nosniff\r\n"
     b"connection: close\r\n"
-    b"content-length: %d\r\n\r\n"
+    b"content-length: %d\r\n\r\n%s"
 )
 
 
-class Connection(HttpToolsProtocol):
-    """uvicorn's connection, which would refuse in plain text."""
+class Phase(Enum):
+    """How much of a request has arrived."""
+
+    NOTHING = "nothing"
+    HEAD = "a part of its head"
+    BODY = "its head"
+
+
+class _Refused(Exception):
+    """Leaves the parser in the middle of a request that goes no further."""
+
+
+class HttpProtocol(HttpToolsProtocol):
+    """uvicorn's protocol with bounds on bytes, time and number.
+
+    It is counted rather than clocked: `close_if_overdue` compares what it sees with what it saw before, so a request
+    that arrives and is answered at once costs no look at the clock.
+    """
+
+    def __init__(self, *arguments: Any, peers: Peers, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._peers = peers
+        self._phase = Phase.NOTHING
+        self._begun = 0  # requests
+        self._head_bytes = 0  # received and not content, of the request that is arriving
+        self._head_bytes_at_most = 0  # the same with the bytes that are just being read
+        self._content_bytes = 0
+        self._refusal: tuple[HTTPStatus, str] | None = None
+        self._dropped_bytes = 0
+        self._seen: object = None
+        self.unchanged_since = self.loop.time()
+
+    def connection_made(self, transport: Any) -> None:
+        """Let in, or turned away with 503 where nobody gives way."""
+        super().connection_made(transport)
+        if self.client is not None and self._peers.is_proxy(self.client[0]):
+            self.timeout_keep_alive = PROXY_IDLE_SECONDS
+        if not self._peers.admit(self, self.client[0] if self.client else None):
+            self._answer(HTTPStatus.SERVICE_UNAVAILABLE, "Too many connections")
+            self.transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Somebody else may come."""
+        self._peers.forget(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parsed as far as the bounds allow."""
+        if self._refusal is not None:
+            self._dropped_bytes += len(data)
+            if self._dropped_bytes > CONTENT_BYTES_MAX:
+                self.transport.abort()
+            return
+        begun, is_first = self._begun, self._phase is Phase.NOTHING
+        self._head_bytes_at_most = self._head_bytes + len(data)
+        super().data_received(data)
+        if self._phase is Phase.NOTHING:
+            self._head_bytes = 0
+        elif self._begun > begun + is_first:
+            self._head_bytes = 0  # where in these bytes the last request begins is not known: count from the next ones
+        else:
+            self._head_bytes += len(data)
+            if self._head_bytes > HEAD_BYTES_MAX and self._refusal is None:
+                self._refuse(*self._too_long())
+
+    def on_message_begin(self) -> None:
+        """The first byte of a request."""
+        super().on_message_begin()
+        self._begun += 1
+        self._phase = Phase.HEAD
+        self._head_bytes = self._content_bytes = 0
+
+    def on_headers_complete(self) -> None:
+        """The request is handed on, unless it is too long or too many wait before it."""
+        if len(self.headers) > HEADERS_MAX:
+            self._leave(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, f"There must be at most {HEADERS_MAX} headers")
+        if self._head_bytes_at_most > HEAD_BYTES_MAX and self._size() > HEAD_BYTES_MAX:
+            self._leave(*self._too_long())
+        if len(self.pipeline) >= PIPELINE_MAX:
+            self._leave(HTTPStatus.TOO_MANY_REQUESTS, "Too many requests wait on this connection")
+        super().on_headers_complete()
+        self._phase = Phase.BODY
+        self.headers = []  # for trailers, which nobody reads; uvicorn would add them to the headers of the request
+
+    def on_body(self, body: bytes) -> None:
+        """A part of the content."""
+        self._head_bytes -= len(body)
+        self._content_bytes += len(body)
+        if self._content_bytes > CONTENT_BYTES_MAX:
+            self._leave(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The body is too large")
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The last byte of a request."""
+        super().on_message_complete()
+        self._phase = Phase.NOTHING
 
     def send_400_response(self, msg: str) -> None:
+        """What uvicorn calls when the parser stops: at what is no HTTP, or because of `_leave`."""
+        self._refuse(*(self._refusal or (HTTPStatus.BAD_REQUEST, msg.removesuffix("."))))
+
+    @property
+    def is_sending(self) -> bool:
+        """Whether its client owes us something: a first request, the rest of one, or the reading of an answer."""
+        return self.cycle is None or self._phase is not Phase.NOTHING or self._is_blocked
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether its client has got all answers and asks nothing."""
+        return not self.is_sending and self.cycle.response_complete
+
+    def give_way(self) -> None:
+        """End at once, for another client."""
+        self.transport.abort()
+
+    def close_if_overdue(self, now: float) -> None:
+        """End when the client has been owing something for too long; asked once a second."""
+        seen, seconds = self._state()
+        if seen != self._seen or seconds is None:
+            self._seen, self.unchanged_since = seen, now
+        elif now - self.unchanged_since < seconds:
+            pass
+        elif self._phase is not Phase.NOTHING and self._refusal is None:
+            self._refuse(HTTPStatus.REQUEST_TIMEOUT, "The request did not arrive in time")
+        else:
+            self.transport.abort()
+
+    @property
+    def _is_blocked(self) -> bool:
+        return self.flow.write_paused or self.transport.is_closing() or self._refusal is not None
+
+    def _state(self) -> tuple[object, float | None]:
+        """What must not stay as it is, and for how many seconds; None where nothing is owed."""
+        unread = self.transport.get_write_buffer_size()
+        if unread:
+            return unread, SEND_SECONDS
+        if self._refusal is not None or self.transport.is_closing():
+            return "closing", LINGER_SECONDS
+        if self.flow.read_paused:
+            return "we do not read", None
+        if self._phase is Phase.HEAD:
+            return ("head", self._begun), HEAD_SECONDS
+        if self._phase is Phase.BODY:
+            return ("body", self._begun), BODY_SECONDS
+        if self.cycle is not None and not self.cycle.response_complete:
+            return "we work", None
+        is_proxy = self.timeout_keep_alive == PROXY_IDLE_SECONDS
+        return ("idle", self._begun), PROXY_IDLE_SECONDS if is_proxy else IDLE_SECONDS
+
+    def _size(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+
+    def _too_long(self) -> tuple[HTTPStatus, str]:
+        if len(self.url) > HEAD_BYTES_MAX // 2:
+            return HTTPStatus.REQUEST_URI_TOO_LONG, "The address is too long"
+        return HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, f"The headers are larger than {HEAD_BYTES_MAX} bytes"
+
+    def _leave(self, status: HTTPStatus, sentence: str) -> None:
+        """Stop the parser, which calls `send_400_response`."""
+        self._refusal = (status, sentence)
+        raise _Refused
+
+    def _refuse(self, status: HTTPStatus, sentence: str) -> None:
         """The refusal, and the end of the connection: where the next request begins is anybody's guess."""
-        content = orjson.dumps({"error": msg.removesuffix(".")})
-        self.transport.write(HEAD % len(content) + content)
-        self.transport.close()
+        self._refusal = (status, sentence)
+        if not self._is_answer_due:
+            self.transport.abort()
+            return
+        self._answer(status, sentence)
+        if self._phase is Phase.BODY:
+            self.cycle.disconnected = True  # whoever waits for the rest of the body learns that there is none
+            self.cycle.message_event.set()
+        self.transport.write_eof()
+
+    @property
+    def _is_answer_due(self) -> bool:
+        """Whether what is written now is the answer to the request that is arriving, and not to one before it."""
+        if self._phase is Phase.BODY:
+            return not self.pipeline and not self.cycle.response_started
+        return self.cycle is None or self.cycle.response_complete
+
+    def _answer(self, status: HTTPStatus, sentence: str) -> None:
+        content = orjson.dumps({"error": sentence})
+        self.transport.write(_ANSWER % (status, status.phrase.encode(), len(content), content))

@@ -4,6 +4,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,7 +16,8 @@ from auth.errors import InvalidToken
 from auth.principal import Principal
 from handlers.http.app import CONTRACT_FILE, create_app
 from handlers.http.errors import NotFound
-from handlers.http.protocol import Connection
+from handlers.http.peers import Peers
+from handlers.http.protocol import HttpProtocol
 from handlers.http.rate_limit import Limiter
 from handlers.http.request import Answer, Operation, Request
 
@@ -193,10 +195,9 @@ def connect() -> Connect:
 @pytest.fixture(scope="session")
 def live(app: ASGIApp) -> Iterator[Live]:
     """The application under a real uvicorn on loopback: bytes in, bytes out."""
+    protocol: Any = partial(HttpProtocol, peers=Peers())
     server = uvicorn.Server(
-        uvicorn.Config(
-            app, http=Connection, port=0, log_level="critical", access_log=False, proxy_headers=False, lifespan="off"
-        )
+        uvicorn.Config(app, http=protocol, ws="none", port=0, log_level="critical", proxy_headers=False, lifespan="off")
     )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -1,0 +1,344 @@
+"""One HTTP connection over a real socket: what is too long, too many or too late is refused in an error body."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+import pytest
+import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.server import ServerState
+
+from handlers.http.peers import Peers
+from handlers.http.protocol import (
+    BODY_SECONDS,
+    CONTENT_BYTES_MAX,
+    HEAD_BYTES_MAX,
+    HEAD_SECONDS,
+    HEADERS_MAX,
+    IDLE_SECONDS,
+    LINGER_SECONDS,
+    PIPELINE_MAX,
+    PROXY_IDLE_SECONDS,
+    SEND_SECONDS,
+    HttpProtocol,
+)
+
+HEAD = b"GET /path HTTP/1.1\r\nHost: x\r\n"
+POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
+CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+PATIENCE_SECONDS = 10
+
+
+class Meeting:
+    """A client and a server on loopback in one event loop; the server is told what time it is."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, peers: Peers) -> None:
+        self.reader, self.writer, self.peers = reader, writer, peers
+        self.first = asyncio.get_running_loop().time()
+
+    async def send(self, data: bytes) -> None:
+        self.writer.write(data)
+        await self.writer.drain()
+
+    async def status(self) -> int:
+        """Of the next answer, whose body has to be an error body when it refuses."""
+        head = await asyncio.wait_for(self.reader.readuntil(b"\r\n\r\n"), PATIENCE_SECONDS)
+        length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        body = await self.reader.readexactly(length)
+        status = int(head.split(b" ")[1])
+        if status >= 400:
+            assert list(json.loads(body)) == ["error"]
+            assert b"connection: close" in head
+        return status
+
+    async def rest(self) -> bytes:
+        """What comes until the connection ends; b"reset" when it is cut."""
+        try:
+            return await asyncio.wait_for(self.reader.read(65_536), PATIENCE_SECONDS)
+        except ConnectionError:
+            return b"reset"
+
+    async def is_cut_off(self, piece: bytes, times: int) -> bool:
+        """Whether the server ends the connection while so many pieces are sent."""
+        try:
+            for _ in range(times):
+                await self.send(piece)
+                await self.arrived()
+        except ConnectionError:
+            return True
+        return False
+
+    async def arrived(self) -> None:
+        """The server has taken what was sent."""
+        for _ in range(10):
+            await asyncio.sleep(0.002)
+
+    def later(self, seconds: float) -> None:
+        """The server looks at its connections now, and once more when so many seconds have gone."""
+        self.peers.close_overdue(self.first)
+        self.peers.close_overdue(self.first + seconds)
+
+
+Story = Callable[[Meeting], Awaitable[None]]
+
+
+async def answered(_scope: Scope, receive: Receive, send: Send) -> None:
+    """Reads the request and says how long it was."""
+    size, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        size, more = size + len(message.get("body", b"")), message.get("more_body", False)
+    content = b"%d" % size
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(content))]})
+    await send({"type": "http.response.body", "body": content})
+
+
+def meet(story: Story, app: ASGIApp = answered, peers: Peers | None = None) -> None:
+    """Runs a story between a client and this server."""
+
+    async def meeting() -> None:
+        others = Peers() if peers is None else peers
+        config: Any = uvicorn.Config(app, ws="none", log_level="critical", timeout_keep_alive=IDLE_SECONDS)
+        config.load()
+        protocol = partial(HttpProtocol, config, ServerState(), {}, peers=others)
+        server = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        try:
+            await story(Meeting(reader, writer, others))
+        finally:
+            writer.transport.abort()
+            server.close()
+            await asyncio.sleep(0)
+
+    asyncio.run(meeting())
+
+
+def headers(size: int) -> bytes:
+    """A request whose request line and headers are counted as so many bytes."""
+    return HEAD + b"X: " + b"a" * (size - len("/path") - len("Host: x\r\n") - len("X: \r\n")) + b"\r\n\r\n"
+
+
+@pytest.mark.requirement("http.bounds")
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (headers(HEAD_BYTES_MAX), 200),
+        (headers(HEAD_BYTES_MAX + 1), 431),
+        (HEAD + b"X: y\r\n" * (HEADERS_MAX - 1) + b"\r\n", 200),
+        (HEAD + b"X: y\r\n" * HEADERS_MAX + b"\r\n", 431),
+        (b"GET /" + b"a" * HEAD_BYTES_MAX + b" HTTP/1.1\r\nHost: x\r\n\r\n", 414),
+        (b"GET /" + b"a" * 20_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 200),
+        (CHUNKED + b"1\r\na\r\n0\r\nX-Trailer: " + b"a" * 1_000 + b"\r\n\r\n", 200),
+        (CHUNKED + b"1\r\na\r\n0\r\nX-Trailer: " + b"a" * (HEAD_BYTES_MAX + 1), 431),
+        (CHUNKED + b"10000\r\n" + b"a" * 65_536 + b"\r\n0\r\n\r\n", 200),
+        (CHUNKED + b"z", 400),
+        (b"nonsense\r\n\r\n", 400),
+    ],
+)
+def test_a_request_is_read_up_to_its_limits_and_no_further(request_: bytes, status: int) -> None:
+    async def story(meeting: Meeting) -> None:
+        await meeting.send(request_)
+        assert await meeting.status() == status
+
+    meet(story)
+
+
+@pytest.mark.requirement("http.bounds")
+@pytest.mark.parametrize(
+    ("begin", "status"), [(b"GET /", 414), (HEAD + b"X: ", 431), (CHUNKED + b"1\r\na\r\n0\r\nX: ", 431)]
+)
+def test_what_never_ends_is_counted_while_it_arrives(begin: bytes, status: int) -> None:
+    async def story(meeting: Meeting) -> None:
+        await meeting.send(begin)
+        for _ in range(5):
+            await meeting.arrived()
+            await meeting.send(b"a" * 8_000)
+        assert await meeting.status() == status
+        await meeting.send(b"a" * 100)  # dropped: a connection that is shut at once is reset, and nobody reads why
+        assert await meeting.rest() == b""
+
+    meet(story)
+
+
+@pytest.mark.requirement("http.bounds")
+def test_a_body_without_end_is_refused_and_dropped_until_the_connection_is_cut() -> None:
+    async def story(meeting: Meeting) -> None:
+        await meeting.send(CHUNKED)
+        assert await meeting.is_cut_off(b"10000\r\n" + b"a" * 65_536 + b"\r\n", 100)
+
+    meet(story)
+
+
+@pytest.mark.requirement("http.bounds")
+def test_a_body_that_follows_its_refusal_is_dropped_and_answered_no_second_time() -> None:
+    async def refuses(_scope: Scope, _receive: Receive, send: Send) -> None:
+        start = {"type": "http.response.start", "status": 204, "headers": [(b"content-length", b"0")]}
+        await send(start)
+        await send({"type": "http.response.body", "body": b""})
+
+    async def story(meeting: Meeting) -> None:
+        await meeting.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n\r\n")
+        assert await meeting.status() == 204
+        assert await meeting.is_cut_off(b"a" * 65_536, CONTENT_BYTES_MAX // 65_536 + 100)
+        assert await meeting.rest() in (b"", b"reset")
+
+    meet(story, refuses)
+
+
+@pytest.mark.requirement("http.bounds")
+def test_requests_may_wait_behind_another_one_but_not_many() -> None:
+    async def story(meeting: Meeting) -> None:
+        await meeting.send((HEAD + b"\r\n") * (PIPELINE_MAX + 1))
+        assert [await meeting.status() for _ in range(PIPELINE_MAX + 1)] == [200] * (PIPELINE_MAX + 1)
+        await meeting.send((HEAD + b"\r\n") * (PIPELINE_MAX + 2))
+        assert await meeting.rest() in (b"", b"reset")
+
+    meet(story)
+
+
+@pytest.mark.requirement("http.bounds")
+def test_the_head_of_a_request_behind_others_is_counted_from_the_next_bytes_on() -> None:
+    async def story(meeting: Meeting) -> None:
+        first = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 40000\r\n\r\n" + b"a" * 40_000
+        await meeting.send(first + HEAD + b"X: ")
+        assert await meeting.status() == 200
+        await meeting.send(b"a\r\n\r\n")
+        assert await meeting.status() == 200
+
+    meet(story)
+
+
+@pytest.mark.requirement("http.bounds")
+def test_an_upgrade_is_declined_by_an_ordinary_answer() -> None:
+    async def story(meeting: Meeting) -> None:
+        await meeting.send(
+            HEAD + b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMA\r\n\r\n"
+        )
+        assert await meeting.status() == 200
+
+    meet(story)
+
+
+@pytest.mark.requirement("http.deadlines")
+@pytest.mark.parametrize(("begun", "seconds"), [(HEAD, HEAD_SECONDS), (POST + b"a", BODY_SECONDS)])
+def test_a_request_that_does_not_arrive_is_refused_in_time(begun: bytes, seconds: float) -> None:
+    async def story(meeting: Meeting) -> None:
+        await meeting.send(begun)
+        await meeting.arrived()
+        meeting.later(seconds - 0.01)
+        assert len(meeting.peers) == 1
+        meeting.peers.close_overdue(meeting.first + seconds)
+        assert await meeting.status() == 408
+        meeting.peers.close_overdue(meeting.first + seconds + 1)
+        meeting.peers.close_overdue(meeting.first + seconds + 1 + LINGER_SECONDS)
+        await meeting.arrived()
+        assert len(meeting.peers) == 0
+
+    meet(story)
+
+
+@pytest.mark.requirement("http.deadlines")
+@pytest.mark.parametrize("asks", [False, True])
+def test_an_idle_connection_is_closed_without_a_word(asks: bool) -> None:
+    async def story(meeting: Meeting) -> None:
+        if asks:
+            await meeting.send(HEAD + b"\r\n")
+            assert await meeting.status() == 200
+        await meeting.arrived()
+        meeting.later(IDLE_SECONDS - 0.01)
+        await meeting.arrived()
+        assert len(meeting.peers) == 1
+        meeting.peers.close_overdue(meeting.first + IDLE_SECONDS)
+        assert await meeting.rest() in (b"", b"reset")
+
+    meet(story)
+
+
+@pytest.mark.requirement("http.deadlines")
+def test_a_proxy_closes_its_idle_connections_itself() -> None:
+    async def story(meeting: Meeting) -> None:
+        await meeting.send(HEAD + b"\r\n")
+        assert await meeting.status() == 200
+        await meeting.arrived()
+        meeting.later(PROXY_IDLE_SECONDS - 0.01)
+        await meeting.arrived()
+        assert len(meeting.peers) == 1
+        meeting.peers.close_overdue(meeting.first + PROXY_IDLE_SECONDS)
+        assert await meeting.rest() in (b"", b"reset")
+
+    meet(story, peers=Peers(["127.0.0.1"]))
+
+
+@pytest.mark.requirement("http.deadlines")
+def test_a_client_that_does_not_read_its_answer_is_cut_off() -> None:
+    async def much(_scope: Scope, _receive: Receive, send: Send) -> None:
+        content = b"a" * 20_000_000
+        start = {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"20000000")]}
+        await send(start)
+        await send({"type": "http.response.body", "body": content})
+
+    async def story(meeting: Meeting) -> None:
+        meeting.writer.transport.pause_reading()  # type: ignore[attr-defined]  # StreamWriter says a write transport
+        await meeting.send(HEAD + b"\r\n")
+        await meeting.arrived()
+        meeting.later(SEND_SECONDS - 0.01)
+        await meeting.arrived()
+        assert len(meeting.peers) == 1
+        meeting.peers.close_overdue(meeting.first + SEND_SECONDS)
+        await meeting.arrived()
+        assert len(meeting.peers) == 0
+
+    meet(story, much)
+
+
+@pytest.mark.requirement("http.deadlines")
+@pytest.mark.parametrize("behind", [b"", b"more", POST])
+def test_a_request_that_takes_us_long_is_not_its_clients_fault(behind: bytes) -> None:
+    done = asyncio.Event()
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        await done.wait()
+        await answered(scope, receive, send)
+
+    async def story(meeting: Meeting) -> None:
+        await meeting.send(HEAD + b"\r\n" + behind)
+        await meeting.arrived()
+        meeting.later(3_600)
+        await meeting.arrived()
+        # What begins behind it and does not go on is late all the same, and would be answered out of turn
+        assert len(meeting.peers) == (0 if behind == b"more" else 1)
+        done.set()
+        if behind != b"more":
+            assert await meeting.status() == 200
+
+    meet(story, slow)
+
+
+@pytest.mark.requirement("http.peers")
+def test_where_nobody_gives_way_the_next_client_is_turned_away() -> None:
+    async def story(meeting: Meeting) -> None:
+        assert await meeting.status() == 503
+        assert await meeting.rest() == b""
+
+    meet(story, peers=Peers(most=0))
+
+
+@pytest.mark.requirement("http.peers")
+@pytest.mark.parametrize(("first", "is_answered"), [(b"", False), (HEAD, False), (POST, False), (HEAD + b"\r\n", True)])
+def test_a_new_connection_pushes_out_an_older_one_of_its_address(first: bytes, is_answered: bool) -> None:
+    async def story(meeting: Meeting) -> None:
+        await meeting.send(first)
+        await meeting.arrived()
+        address = meeting.writer.get_extra_info("peername")
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(HEAD + b"\r\n")
+        assert (await reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 200")
+        assert (await meeting.rest() not in (b"", b"reset")) == is_answered
+        writer.close()
+
+    meet(story, peers=Peers(most_per_address=1))
