@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Both descriptions under the linters of others: openapi-spec-validator, Spectral, Redocly. Silent when nothing is found.
+# Both descriptions under the linters of others: openapi-spec-validator, Spectral (the data interface with OWASP's rules
+# too), Redocly. Silent when nothing is found.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 python=python
 [ -x .venv/bin/python ] && python=.venv/bin/python
-tools=$(bash tests/clients/npm/install.sh)/node_modules/.bin || exit 1
+packages=$(bash tests/clients/npm/install.sh) || exit 1
+tools=$packages/node_modules/.bin
 
 # CI=1 and the others: neither telemetry nor a look for newer versions
 export CI=1 NO_COLOR=1 REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_NOTIFICATIONS=true REDOCLY_SUPPRESS_UPDATE_NOTICE=true
@@ -28,4 +30,11 @@ for description in openapi.json handlers/oauth/oauth-api.json; do
         "$tools/spectral" lint --fail-severity=hint --ruleset tests/contract/spectral.yaml "$description"
     quietly "redocly $description" "$tools/redocly" lint --extends recommended-strict "${exceptions[@]}" "$description"
 done
+
+# OWASP's rules are a package that Spectral looks for above the ruleset, whose exceptions name the file beside it
+beside=$(mktemp -d "$packages/lint.XXXXXX")
+trap 'rm -rf "$beside"' EXIT
+cp openapi.json tests/contract/spectral-owasp.yaml "$beside/"
+quietly "spectral owasp openapi.json" \
+    "$tools/spectral" lint --fail-severity=hint --ruleset "$beside/spectral-owasp.yaml" "$beside/openapi.json"
 exit "$failed"
