@@ -16,6 +16,7 @@ from typing import TypedDict
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey, generate_private_key
+from jwt.algorithms import RSAAlgorithm
 
 from auth.errors import KeysUnusable
 
@@ -132,8 +133,8 @@ class KeyRing:
 
 def public_jwk(key: RSAPublicKey) -> dict[str, str]:
     """The members of RFC 7518 section 6.3.1: public ones only."""
-    numbers = key.public_numbers()
-    return {"kty": "RSA", "n": _base64url_integer(numbers.n), "e": _base64url_integer(numbers.e)}
+    jwk = RSAAlgorithm.to_jwk(key, as_dict=True)
+    return {name: jwk[name] for name in ("kty", "n", "e")}
 
 
 def thumbprint(jwk: Mapping[str, str]) -> str:
@@ -204,10 +205,6 @@ def _stamp(path: Path) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return status.st_mtime_ns, status.st_ino
-
-
-def _base64url_integer(value: int) -> str:
-    return base64.urlsafe_b64encode(value.to_bytes((value.bit_length() + 7) // 8, "big")).rstrip(b"=").decode()
 
 
 def _utc(moment: datetime) -> datetime:

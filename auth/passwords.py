@@ -8,7 +8,7 @@ from typing import Literal, TypeVar
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from auth.common_passwords import is_common
+from auth.password_strength import is_guessable
 
 LENGTH_MIN = 12
 BYTES_MAX = 1024  # longer ones are refused, never cut
@@ -82,7 +82,7 @@ def weakness(password: str, *, user_name: str) -> Weakness | None:
         return "long"
     if _is_name(password.casefold(), user_name.casefold()):
         return "name"
-    return "common" if is_common(password) else None
+    return "common" if is_guessable(password, user_name=user_name) else None
 
 
 def _is_name(password: str, name: str) -> bool:
