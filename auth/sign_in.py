@@ -74,7 +74,7 @@ class SignIn:
         if not self._is_right(password, stored, reserved) or user is None or stored is None:
             self._events.alarm("wrong password", account=name, address=address)
             return Outcome()
-        self._throttles.succeeded(reserved, now=self._now())
+        self._throttles.succeeded(reserved)
         if self._passwords.is_outdated(stored):
             users.set_password_hash(self._database, user.id, self._passwords.hash(password))
         self._events.happened("signed in", account=name, address=address, user=user.id)
@@ -91,7 +91,7 @@ class SignIn:
         if not self._is_right(current, user.password_hash, reserved):
             self._events.alarm("wrong password in the password form", account=user.name, address=address)
             return Outcome()
-        self._throttles.succeeded(reserved, now=self._now())
+        self._throttles.succeeded(reserved)
         fault = weakness(new, user_name=user.name)
         if fault:
             return fault
@@ -105,5 +105,5 @@ class SignIn:
         try:
             return self._passwords.is_right(password, stored)
         except Busy:
-            self._throttles.withdraw(reserved, now=self._now())  # nothing was checked, so nothing has failed
+            self._throttles.withdraw(reserved)  # nothing was checked, so nothing has failed
             raise

@@ -67,7 +67,7 @@ class Throttles:
 
         def work(session: Session) -> timedelta:
             known = {subject: throttles.find(session, subject) for subject in subjects}
-            wait = max(each.blocked_until - now if each else timedelta() for each in known.values())
+            wait = max(_remaining(each, now) for each in known.values())
             if wait <= timedelta():
                 for subject, free in subjects.items():
                     throttles.replace(session, subject, known[subject], _one_more(known[subject], free, now))
@@ -80,26 +80,32 @@ class Throttles:
             raise Busy(Busy.__doc__) from error
         return wait if wait > timedelta() else Reserved(account=account, counted=tuple(subjects))
 
-    def succeeded(self, reserved: Reserved, *, now: datetime) -> None:
+    def succeeded(self, reserved: Reserved) -> None:
         """The right password: account and browser start anew, the address only gets this one attempt back."""
-        self._take_back(reserved, {reserved.account, reserved.counted[0]}, now)
+        self._take_back(reserved, {reserved.account, reserved.counted[0]})
 
-    def withdraw(self, reserved: Reserved, *, now: datetime) -> None:
+    def withdraw(self, reserved: Reserved) -> None:
         """The password was not checked after all."""
-        self._take_back(reserved, set(), now)
+        self._take_back(reserved, set())
 
-    def _take_back(self, reserved: Reserved, cleared: set[str], now: datetime) -> None:
+    def _take_back(self, reserved: Reserved, cleared: set[str]) -> None:
         def work(session: Session) -> None:
             throttles.clear(session, sorted(cleared))
             for subject in reserved.counted:
                 if subject not in cleared:
-                    throttles.take_back(session, subject, now=now)
+                    throttles.take_back(session, subject)
 
         with self._lock:
             self._database.atomically(work)
 
     def _subject(self, kind: str, value: str) -> str:
         return derived(self._key, f"{kind}:{value}")
+
+
+def _remaining(known: Throttle | None, now: datetime) -> timedelta:
+    """What is left of a wait. Whether there is one at all is what is stored, not whose clock was read first."""
+    is_blocked = known is not None and known.blocked_until > known.updated_at
+    return known.blocked_until - now if known is not None and is_blocked else timedelta()
 
 
 def _one_more(known: Throttle | None, free: int, now: datetime) -> Throttle:

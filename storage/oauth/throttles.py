@@ -51,13 +51,12 @@ def replace(session: Session, subject_hash: str, known: Throttle | None, throttl
         raise Conflict("another attempt was counted first")
 
 
-def take_back(session: Session, subject_hash: str, *, now: datetime) -> None:
+def take_back(session: Session, subject_hash: str) -> None:
     """One failure less, and no wait any more: it was allowed to try, and did not fail."""
     session.execute(
-        "UPDATE oauth_throttles SET failures = failures - 1, blocked_until = $2"
+        "UPDATE oauth_throttles SET failures = failures - 1, blocked_until = updated_at"
         " WHERE subject_hash = $1 AND failures > 0",
         subject_hash,
-        in_utc(now),
     )
 
 

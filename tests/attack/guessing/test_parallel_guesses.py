@@ -86,6 +86,19 @@ def test_forty_right_passwords_at_once_all_come_in(fresh: Any, monkeypatch: pyte
 
 
 @pytest.mark.requirement("oauth.throttle")
+def test_whose_clock_was_read_before_another_attempt_is_not_held_up(fresh: Any) -> None:
+    fresh.server.sign_in.attempt("alice", "wrong", before=None, address="192.0.2.1", known_browser=None)
+    fresh.clock.forward(seconds=-1)
+    outcome = fresh.server.sign_in.attempt(
+        "alice", "umbrella-kettle-violin", before=None, address="192.0.2.1", known_browser=None
+    )
+    assert outcome.browser is not None
+    fresh.clock.forward(seconds=-1)
+    outcome = fresh.server.sign_in.attempt("alice", "wrong", before=None, address="192.0.2.1", known_browser=None)
+    assert outcome.wait is None
+
+
+@pytest.mark.requirement("oauth.throttle")
 def test_twenty_wait_for_their_turn_and_no_more(fresh: Any) -> None:
     turns = fresh.server.sign_in._throttles
     for _ in range(20):
