@@ -182,7 +182,7 @@ def test_new_passwords(password: str, fault: str | None) -> None:
 @pytest.mark.parametrize("run", ["qwertyuiop", "4@8({[<369&#!1/|0$5+7%2", "1!i|l7t+", "01012000", "äöü", "passwort"])
 def test_of_a_long_password_only_a_bounded_part_is_judged(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
     judged: list[str] = []
-    real = password_strength.zxcvbn
+    real = password_strength.zxcvbn  # type: ignore[attr-defined]  # imported there
 
     def noting(password: str, words: list[str]) -> Any:
         judged.append(password)
