@@ -16,7 +16,9 @@ from connectors.sources.demo.connector import DemoBank
 from connectors.sources.folder import Folder
 from connectors.sources.uploads import Uploads
 from connectors.statements import read_records
+from handlers import wire
 from handlers.clock import Clock
+from handlers.reading.reader import Reader
 from handlers.settings import Settings
 from handlers.sync.detection import detect_after_import
 from handlers.sync.engine import SyncEngine
@@ -38,6 +40,7 @@ class Services:
     clock: Clock
     sync_engine: SyncEngine
     authorization: AuthorizationServer
+    reader: Reader
     _rates: pl.DataFrame | None = None
 
     @property
@@ -50,6 +53,7 @@ class Services:
     def forget_rates(self) -> None:
         """Newer rates have been installed."""
         self._rates = None
+        self.reader.shelf.clear()
 
     def close(self) -> bool:
         """Let go of the store, within seconds whatever sources do; whether nothing of the sync engine runs any more.
@@ -100,6 +104,7 @@ def open_services(settings: Settings, *, more_connectors: Mapping[str, Connector
         clock=clock,
         sync_engine=sync_engine,
         authorization=_authorization(settings, database, clock),
+        reader=Reader(database, bytes_max=settings.cache_mb * 2**20, render=wire.transaction),
     )
 
 

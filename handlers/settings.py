@@ -152,6 +152,7 @@ class Settings:
         _rates_url,
         "where `bankdata rates update` fetches reference rates",
     )
+    cache_mb: int = _setting(256, _whole(0, 1_000_000), "memory for what users asked for lately, 0 for none")
     log_level: str = _setting("info", _one_of("debug", "info", "warning", "error"), "how much is logged")
     log_addresses: bool = _setting(
         False, _on_or_off, "on: sign-ins are logged with network addresses as they are, for fail2ban; default off"

@@ -125,3 +125,4 @@ def mark_synced(session: Session, *, user_id: str, connection_id: str, now: date
         connection_id,
         now,
     )
+    session.changes(user_id)

@@ -138,6 +138,7 @@ def renew(
         as_json(settings),
         consent_expires_at,
     )
+    session.changes(connection.user_id)
     return _connection(renewed[0])
 
 
@@ -151,15 +152,19 @@ def take_import(session: Session, connection: StoredConnection) -> StoredConnect
         connection.user_id,
         connection.id,
     )
+    session.changes(connection.user_id)
     return _connection(taken[0])
 
 
 def expire_consents(session: Session, *, now: datetime) -> None:
     """A consent that has run out ends by itself: nobody has to ask the bank."""
-    session.execute(
-        "UPDATE connections SET status = 'EXPIRED' WHERE consent_expires_at <= $1 AND status IN ('ACTIVE', 'ERROR')",
+    expired = session.rows(
+        "UPDATE connections SET status = 'EXPIRED' WHERE consent_expires_at <= $1 AND status IN ('ACTIVE', 'ERROR')"
+        " RETURNING user_id",
         now,
     )
+    for row in expired:
+        session.changes(row["user_id"])
 
 
 def remove(session: Session, user_id: str, connection_id: str, *, now: datetime) -> None:
@@ -173,6 +178,7 @@ def remove(session: Session, user_id: str, connection_id: str, *, now: datetime)
         user_id,
         connection_id,
     )
+    session.changes(user_id)
 
 
 def set_settings(session: Session, connection_id: str, settings: dict[str, Any]) -> None:
@@ -187,10 +193,13 @@ def keep_cursor(session: Session, connection_id: str, cursor: Mapping[str, Any])
 
 def record_success(session: Session, connection_id: str) -> None:
     """A completed sync cures every state but DISCONNECTED (decision 23)."""
-    session.execute(
-        "UPDATE connections SET status = 'ACTIVE', failures_in_row = 0 WHERE id = $1 AND status <> 'DISCONNECTED'",
+    well = session.rows(
+        "UPDATE connections SET status = 'ACTIVE', failures_in_row = 0 WHERE id = $1 AND status <> 'DISCONNECTED'"
+        " RETURNING user_id",
         connection_id,
     )
+    for row in well:
+        session.changes(row["user_id"])
 
 
 def keep_consent(session: Session, connection_id: str, *, expires_at: datetime) -> None:
@@ -200,15 +209,17 @@ def keep_consent(session: Session, connection_id: str, *, expires_at: datetime) 
 
 def record_failure(session: Session, connection_id: str, *, status: Status | None) -> None:
     """A failed sync: the state its reason implies, else ERROR after three in a row."""
-    session.execute(
+    failed = session.rows(
         "UPDATE connections SET failures_in_row = failures_in_row + 1, status = CASE"
         " WHEN status = 'DISCONNECTED' THEN status"
         " WHEN $2::TEXT IS NOT NULL THEN $2::TEXT"
         f" WHEN status = 'ACTIVE' AND failures_in_row + 1 >= {FAILURES_MAX} THEN 'ERROR'"
-        " ELSE status END WHERE id = $1",
+        " ELSE status END WHERE id = $1 RETURNING user_id",
         connection_id,
         status,
     )
+    for row in failed:
+        session.changes(row["user_id"])
 
 
 def _connection(row: Row) -> StoredConnection:

@@ -17,6 +17,8 @@ from typing import Any, Protocol, TypeVar
 import duckdb
 import polars as pl
 
+from storage.states import States
+
 Row = dict[str, Any]
 T = TypeVar("T")
 
@@ -69,6 +71,11 @@ class Session(Protocol):
         """Add the frame's rows to a table, columns matched by name, absent ones null."""
         ...
 
+    def changes(self, user_id: str) -> None:
+        """Say, after the statements that do it, that this changes what the user can read: raises the state of the
+        user's data, once a transaction."""
+        ...
+
 
 class Transaction(Session, Protocol):
     """A session whose statements succeed or fail together."""
@@ -117,6 +124,21 @@ class _Cursor:
             self._cursor.unregister(name)
 
 
+class _Transaction(_Cursor):
+    """A session on a cursor that has begun a transaction."""
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, states: States) -> None:
+        super().__init__(cursor)
+        self._states = states
+        self.changed: set[str] = set()
+
+    def changes(self, user_id: str) -> None:
+        if user_id not in self.changed:
+            self.changed.add(user_id)
+            self._states.begin(user_id)
+            self.execute("UPDATE users SET state = state + 1 WHERE id = $1", user_id)
+
+
 class _ArrowStream:
     """A frame that shows DuckDB only its Arrow side; a Polars frame as such would ask for pyarrow."""
 
@@ -134,6 +156,7 @@ class Database:
         """Open or create the file; raises StoreInUse or StoreUnreadable."""
         self.path = path
         self._root = _connect(path)
+        self._states = States()
         _harden(self._root, export_folder or path.parent / "backups")
 
     def close(self) -> None:
@@ -141,6 +164,14 @@ class Database:
         with suppress(duckdb.Error):
             self._root.execute("CHECKPOINT")
         self._root.close()
+
+    def state(self, user_id: str) -> int:
+        """The state of the user's data, raised by every commit that changes what the user can read; 0 for nobody."""
+        return self._states.present(user_id, lambda: state_in(self, user_id))
+
+    def known_state(self, user_id: str) -> int | None:
+        """The same, if memory can tell; costs no query."""
+        return self._states.known(user_id)
 
     def rows(self, sql: str, *parameters: Any) -> list[Row]:
         with self._session() as session:
@@ -158,15 +189,20 @@ class Database:
         with self._session() as session:
             session.append(table, frame)
 
+    def changes(self, user_id: str) -> None:
+        with self.transaction() as session:
+            session.changes(user_id)
+
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """All or nothing; raises Conflict when another transaction was first."""
         cursor = self._root.cursor()
+        session = _Transaction(cursor, self._states)
         try:
             with _translated():
                 cursor.execute("BEGIN")
             try:
-                yield _Cursor(cursor)
+                yield session
                 with _translated():
                     cursor.execute("COMMIT")
             except BaseException:
@@ -174,6 +210,7 @@ class Database:
                     cursor.execute("ROLLBACK")
                 raise
         finally:
+            self._states.end(session.changed)
             cursor.close()
 
     def atomically(self, work: Callable[[Transaction], T]) -> T:
@@ -213,6 +250,12 @@ class Database:
             yield _Cursor(cursor)
         finally:
             cursor.close()
+
+
+def state_in(session: Session, user_id: str) -> int:
+    """The state of the user's data that this session sees; 0 for nobody."""
+    rows = session.rows("SELECT state FROM users WHERE id = $1", user_id)
+    return int(rows[0]["state"]) if rows else 0
 
 
 def as_json(value: Any) -> str:

@@ -17,6 +17,13 @@ LIST_COLUMNS = (
     "id, account_id, amount, currency, booking_date, value_date, merchant_name, counterpart_name,"
     " counterpart_iban, mandate_reference, type, category, purpose"
 )
+LISTED: dict[str, pl.DataType] = {
+    **{name: pl.String() for name in f"{LIST_COLUMNS}, search_text".split(", ")},
+    "amount": MONEY,
+    "booking_date": pl.Date(),
+    "value_date": pl.Date(),
+}
+"""What a page and its filters read of a booking."""
 DETAIL_COLUMNS = LIST_COLUMNS + (
     ", counterpart_bic, counterpart_bank_name, creditor_id, debitor_id, bank_transaction_code, purpose_code,"
     " is_potential_duplicate, is_adjusting_entry, created_at"
@@ -88,6 +95,14 @@ def page(session: Session, user_id: str, selection: Selection, *, limit: int, of
     if total <= ONE_SCAN_ROWS_MAX:
         ordered = f"SELECT * FROM ({ordered} LIMIT {max(offset + limit, LATE_MATERIALIZATION_ROWS_MAX + 1)})"
     return session.rows(f"{ordered} LIMIT {int(limit)} OFFSET {int(offset)}", *values)
+
+
+def entries(session: Session, user_id: str, *, rows_max: int) -> pl.DataFrame:
+    """All booked transactions of the user as LISTED, in the order of a page; `rows_max` of them, if there are more."""
+    rows = session.frame(
+        f"SELECT {', '.join(LISTED)} FROM transactions WHERE user_id = $1 LIMIT {int(rows_max)}", user_id, schema=LISTED
+    )
+    return rows.sort("booking_date", "id", descending=True)
 
 
 def find(session: Session, user_id: str, transaction_id: str) -> Row | None:

@@ -95,7 +95,8 @@ def add(
             created_at=now,
         )
         session.execute(
-            "INSERT INTO users VALUES ($1, $2, $3, $4, $5, 0, 0, $6)",
+            "INSERT INTO users (id, name, password_hash, has_subscription, home_currency, data_version,"
+            " journal_sequence, created_at) VALUES ($1, $2, $3, $4, $5, 0, 0, $6)",
             user.id,
             user.name,
             user.password_hash,
@@ -124,6 +125,7 @@ def set_home_currency(session: Session, user_id: str, currency: str) -> None:
     session.execute(
         "UPDATE users SET home_currency = $2, data_version = data_version + 1 WHERE id = $1", user_id, currency
     )
+    session.changes(user_id)
 
 
 def remove(session: Session, user_id: str) -> None:
@@ -142,6 +144,7 @@ def remove(session: Session, user_id: str) -> None:
         "connections",
     ):
         session.execute(f"DELETE FROM {table} WHERE user_id = $1", user_id)
+    session.changes(user_id)
     session.execute("DELETE FROM users WHERE id = $1", user_id)
 
 

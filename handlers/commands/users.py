@@ -79,7 +79,7 @@ def set_currency(services: Services, report: Report, *, name: str, currency: str
     user = users.named(services.database, name)
     if currency != EURO and currency not in services.rates["currency"]:
         raise CommandError(f"{currency!r} has no reference rate of the European Central Bank. Try EUR, USD or CHF.")
-    users.set_home_currency(services.database, user.id, currency)
+    services.database.atomically(lambda session: users.set_home_currency(session, user.id, currency))
     report.note(f"Figures over several currencies are in {currency} for {user.name} now.")
 
 

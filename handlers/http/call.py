@@ -45,14 +45,15 @@ def current(scope: Scope) -> Call:
 
 async def send_answer(send: Send, answer: Answer) -> None:
     """The answer as JSON."""
-    content = answer.body if isinstance(answer.body, bytes) else _json(answer.body)
+    content = answer.body if isinstance(answer.body, bytes) else encoded(answer.body)
     headers = [*JSON_HEADERS] if not answer.headers else _merged(answer)
     headers.append((b"content-length", b"%d" % len(content)))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": content})
 
 
-def _json(body: Any) -> bytes:
+def encoded(body: Any) -> bytes:
+    """A body as JSON."""
     try:
         return orjson.dumps(body)
     except TypeError:

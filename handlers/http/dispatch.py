@@ -18,6 +18,7 @@ def dispatch(operation: AbstractOperation, _next_app: ASGIApp, *, public_path: s
     """
     function = operation.function
     is_async = inspect.iscoroutinefunction(function)
+    at_once = getattr(function, "at_once", None)  # what is in memory needs no thread
 
     async def dispatched(scope: Scope, _receive: Receive, send: Send) -> None:
         asked = call.current(scope)
@@ -32,7 +33,9 @@ def dispatch(operation: AbstractOperation, _next_app: ASGIApp, *, public_path: s
         if is_async:
             result = await function(request, **asked.arguments)
         else:
-            result = await run_in_threadpool(function, request, **asked.arguments)
+            result = at_once(request, **asked.arguments) if at_once is not None else None
+            if result is None:
+                result = await run_in_threadpool(function, request, **asked.arguments)
         answer = result if isinstance(result, Answer) else Answer(body=result)
         await call.send_answer(send, answer)
 

@@ -1,19 +1,47 @@
 """Which function answers which operation of openapi.json; the contract itself names no Python."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
-from handlers.http.request import Operation
+from handlers.http.request import Answer, Operation
 from handlers.operations import accounts, explanations, reports, sync, transactions
+from handlers.operations.kept import KeptOperation, Light
+from handlers.reading.passbook import Passbook
+from handlers.reading.reader import Needs
 from handlers.services import Services
 
-FUNCTIONS: Mapping[str, Operation] = {
-    "listAccounts": accounts.list_accounts,
-    "listTransactions": transactions.list_transactions,
-    "getTransaction": transactions.get_transaction,
-    "getCashflow": reports.get_cashflow,
-    "getSnapshot": reports.get_snapshot,
-    "listSubscriptions": reports.list_subscriptions,
+LIGHT_ROWS_MAX = 50_000  # filters by day, category and account bisect; the page itself is bounded
+LIGHT_SEARCH_ROWS_MAX = 2_000  # a search reads the text of every row: about 0.1 ms per 1,000
+
+Function = Callable[..., Answer]
+
+
+def _never(_book: Passbook, _arguments: dict[str, Any]) -> bool:
+    return False
+
+
+def _always(_book: Passbook, _arguments: dict[str, Any]) -> bool:
+    return True
+
+
+def _light_page(book: Passbook, arguments: dict[str, Any]) -> bool:
+    rows_max = LIGHT_SEARCH_ROWS_MAX if arguments["search"] else LIGHT_ROWS_MAX
+    return book.entries is not None and len(book.entries) <= rows_max
+
+
+KEPT: Mapping[str, tuple[Function, Needs, Light]] = {
+    "listAccounts": (accounts.list_accounts, "accounts", _always),
+    "listTransactions": (transactions.list_transactions, "list", _light_page),
+    "getTransaction": (transactions.get_transaction, "accounts", _never),
+    "getCashflow": (reports.get_cashflow, "figures", _never),
+    "getSnapshot": (reports.get_snapshot, "figures", _never),
+    "listSubscriptions": (reports.list_subscriptions, "accounts", _never),
+}
+"""By operationId: reads one user's data, each answer of one state of them; takes the services, the request, what is
+read, and the contract's parameters in snake_case."""
+
+OTHERS: Mapping[str, Operation] = {
     "startSync": sync.start_sync,
     "getSyncJob": sync.get_sync_job,
     "listCashflowTransactions": explanations.list_cashflow_transactions,
@@ -22,9 +50,13 @@ FUNCTIONS: Mapping[str, Operation] = {
     "getSubscription": explanations.get_subscription,
     "explainTransaction": explanations.explain_transaction,
 }
-"""By operationId; each takes the services, the request, and the contract's parameters in snake_case."""
+"""By operationId: takes the services, the request, and the parameters."""
 
 
 def operations(services: Services) -> Mapping[str, Operation]:
-    """The table bound to one open service."""
-    return {name: partial(function, services) for name, function in FUNCTIONS.items()}
+    """The tables bound to one open service."""
+    kept = {
+        name: KeptOperation(name=name, services=services, function=function, needs=needs, is_light=light)
+        for name, (function, needs, light) in KEPT.items()
+    }
+    return {**kept, **{name: partial(function, services) for name, function in OTHERS.items()}}

@@ -19,9 +19,10 @@ from handlers.http.request import Answer, Request
 from handlers.operations import rules_in_words
 from handlers.operations.reports import balances, money_of, unconverted
 from handlers.operations.selection import selected_accounts
+from handlers.reading.store import FromStore
 from handlers.services import Services
 from handlers.sync.detection import subscriptions_of
-from storage import rules, transactions
+from storage import accounts, rules, transactions
 from storage.accounts import Selected
 from storage.database import Row, Session
 
@@ -33,12 +34,13 @@ def list_cashflow_transactions(services: Services, request: Request, *, month: s
     """What adds up to the income and expenses of a month, and what of it is left out and why (decisions 14, 15)."""
     user_id, today = request.principal.user_id, services.clock.today()
     with services.database.transaction() as session:
-        selected = selected_accounts(session, user_id, account_ids)
+        reading = FromStore(session, user_id, wire.transaction)
+        selected = selected_accounts(reading.accounts, account_ids)
         first = _shown_month(month, today)
         # A month of the last ten years is in the history anyway; for an older one the rows before it decide
         since = first if first >= (needed_since(HISTORY_MONTHS_MIN, today=today) or first) else None
         bookings = transactions.bookings(session, user_id, selected.filter, since=since, until=last_day(first))
-        currency, rates = money_of(services, user_id, selected.accounts, bookings)
+        currency, rates = money_of(services, reading, selected.accounts, bookings)
         try:
             judged = month_transactions(
                 bookings,
@@ -66,9 +68,10 @@ def list_category_transactions(
     user_id, today = request.principal.user_id, services.clock.today()
     since, until = last_30_days(today)
     with services.database.transaction() as session:
-        selected = selected_accounts(session, user_id, account_ids)
+        reading = FromStore(session, user_id, wire.transaction)
+        selected = selected_accounts(reading.accounts, account_ids)
         bookings = transactions.bookings(session, user_id, selected.filter, since=None)
-        currency, rates = money_of(services, user_id, selected.accounts, bookings)
+        currency, rates = money_of(services, reading, selected.accounts, bookings)
         whole = snapshot(balances(selected.accounts), bookings, today=today, currency=currency, rates=rates)
         judged = category_transactions(
             bookings,
@@ -156,9 +159,9 @@ def _counted(
         waiting: transactions.listed(session, user_id, judged["id"].filter(is_pending == waiting), pending=waiting)
         for waiting in (False, True)
     }
-    accounts = wire.by_id(selected.accounts)
+    by_id = wire.by_id(selected.accounts)
     return [
-        wire.counted(row, full[row["left_out"] == "pending"][row["id"]], accounts, currency)
+        wire.counted(row, full[row["left_out"] == "pending"][row["id"]], by_id, currency)
         for row in judged.iter_rows(named=True)
     ]
 
@@ -179,7 +182,7 @@ def _streams(
     """The selection's streams (or the one of this id), and all their charges by id, of one state of the data."""
     user_id = request.principal.user_id
     with services.database.transaction() as session:
-        selected = selected_accounts(session, user_id, account_ids)
+        selected = selected_accounts(accounts.of_user(session, user_id), account_ids)
         found = subscriptions_of(services.database, user_id, selected, today=today, session=session)
         wanted = found if id is None else found.filter(pl.col("id") == id)
         return wanted, transactions.listed(session, user_id, wanted["charge_ids"].explode().drop_nulls())

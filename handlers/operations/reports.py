@@ -12,19 +12,20 @@ from analytics.snapshot import snapshot
 from handlers import wire
 from handlers.http.request import Answer, Request
 from handlers.operations.selection import selected_accounts
+from handlers.reading.reader import Reading
 from handlers.services import Services
 from handlers.sync.detection import subscriptions_of
-from storage import transactions, users
 from storage.accounts import StoredAccount
 
 
-def get_cashflow(services: Services, request: Request, *, account_ids: str | None, months: int) -> Answer:
+def get_cashflow(
+    services: Services, _request: Request, reading: Reading, *, account_ids: str | None, months: int
+) -> Answer:
     """Income, expenses and net of each of the last months, the current one last (decisions 3, 13 to 16, 19)."""
-    user_id, today = request.principal.user_id, services.clock.today()
-    with services.database.transaction() as session:  # accounts and bookings of one state of the store
-        selected = selected_accounts(session, user_id, account_ids)
-        bookings = transactions.bookings(session, user_id, selected.filter, since=needed_since(months, today=today))
-    currency, rates = money_of(services, user_id, selected.accounts, bookings)
+    today = services.clock.today()
+    selected = selected_accounts(reading.accounts, account_ids)
+    bookings = reading.bookings(selected.filter, since=needed_since(months, today=today))
+    currency, rates = money_of(services, reading, selected.accounts, bookings)
     rows = monthly_cashflow(
         bookings, selection=selected.ids, months=months, today=today, currency=currency, rates=rates
     )
@@ -34,20 +35,19 @@ def get_cashflow(services: Services, request: Request, *, account_ids: str | Non
     )
 
 
-def get_snapshot(services: Services, request: Request, *, account_ids: str | None) -> Answer:
+def get_snapshot(services: Services, _request: Request, reading: Reading, *, account_ids: str | None) -> Answer:
     """Balances now and expenses of the last 30 days by category (decisions 16 to 20)."""
-    user_id, today = request.principal.user_id, services.clock.today()
-    with services.database.transaction() as session:  # balances and bookings of one state of the store
-        selected = selected_accounts(session, user_id, account_ids)
-        bookings = transactions.bookings(session, user_id, selected.filter, since=None)
-    currency, rates = money_of(services, user_id, selected.accounts, bookings)
+    today = services.clock.today()
+    selected = selected_accounts(reading.accounts, account_ids)
+    bookings = reading.bookings(selected.filter, since=None)
+    currency, rates = money_of(services, reading, selected.accounts, bookings)
     found = snapshot(balances(selected.accounts), bookings, today=today, currency=currency, rates=rates)
     return Answer(body=wire.snapshot(found), headers=unconverted(found.unconverted))
 
 
-def list_subscriptions(services: Services, request: Request, *, account_ids: str | None) -> Answer:
+def list_subscriptions(services: Services, request: Request, reading: Reading, *, account_ids: str | None) -> Answer:
     """Recurring payments that were charged in the last six months and go on (decisions 21, 22)."""
-    selected = selected_accounts(services.database, request.principal.user_id, account_ids)
+    selected = selected_accounts(reading.accounts, account_ids)
     found = subscriptions_of(services.database, request.principal.user_id, selected, today=services.clock.today())
     return Answer(
         body={"subscriptions": [wire.subscription(row) for row in found.iter_rows(named=True)]},
@@ -62,13 +62,13 @@ def _details_link(request: Request, account_ids: str | None) -> str:
 
 
 def money_of(
-    services: Services, user_id: str, owned: Sequence[StoredAccount], bookings: pl.DataFrame
+    services: Services, reading: Reading, owned: Sequence[StoredAccount], bookings: pl.DataFrame
 ) -> tuple[str, pl.DataFrame]:
     """The currency of the selection's figures, and the reference rates if there is anything to convert: an account of
     one currency may hold a booking in another."""
     currencies = {account.currency for account in owned}
-    user = users.find(services.database, user_id) if len(currencies) != 1 else None
-    currency = reporting_currency(currencies, home=user.home_currency if user else services.settings.home_currency)
+    home = reading.home_currency if len(currencies) != 1 else services.settings.home_currency
+    currency = reporting_currency(currencies, home=home)
     is_mixed = bool(currencies - {currency}) or bool((bookings["currency"] != currency).any())
     return currency, services.rates if is_mixed else NO_RATES
 

@@ -1,22 +1,21 @@
 """The accountIds rule, once: which of the user's accounts a request is about (interface 4.1, decision 6)."""
 
+from collections.abc import Sequence
+
 from handlers.http.errors import BadRequest
-from storage import accounts
-from storage.accounts import Selected
-from storage.database import Session
+from storage.accounts import Selected, StoredAccount
 
 AMBIGUOUS = "accountIds: required, because you have several accounts. GET /accounts lists their ids"
 UNKNOWN = "accountIds: contains an id that is not one of your accounts. GET /accounts lists their ids"
 
 
-def selected_accounts(session: Session, user_id: str, account_ids: str | None) -> Selected:
-    """The accounts that a comma-separated list names, or the only one there is."""
-    owned = accounts.of_user(session, user_id)
+def selected_accounts(owned: Sequence[StoredAccount], account_ids: str | None) -> Selected:
+    """Those of a user's accounts that a comma-separated list names, or the only one there is."""
     wanted = listed_ids(account_ids)
     if not wanted:
         if len(owned) > 1:
             raise BadRequest(AMBIGUOUS)
-        return Selected(owned, is_everything=True)
+        return Selected(list(owned), is_everything=True)
     if not wanted <= {account.id for account in owned}:
         raise BadRequest(UNKNOWN)
     chosen = [account for account in owned if account.id in wanted]

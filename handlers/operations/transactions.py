@@ -3,17 +3,21 @@
 from datetime import date
 from urllib.parse import parse_qsl, urlencode
 
+import orjson
+
 from handlers import wire
 from handlers.http.errors import BadRequest, NotFound
 from handlers.http.request import Answer, Request
 from handlers.operations.selection import selected_accounts
+from handlers.reading.reader import Reading
 from handlers.services import Services
-from storage import accounts, transactions
+from storage import transactions
 
 
 def list_transactions(
-    services: Services,
+    _services: Services,
     request: Request,
+    reading: Reading,
     *,
     account_ids: str | None,
     category: str | None,
@@ -26,40 +30,29 @@ def list_transactions(
     """One page of the selected accounts' booked transactions, newest first (decisions 1, 2, 5, 9)."""
     if date_from and date_to and date_from > date_to:
         raise BadRequest("dateFrom: must not be after dateTo")
-    user_id = request.principal.user_id
-    with services.database.transaction() as session:  # page and total of one state of the store
-        selected = selected_accounts(session, user_id, account_ids)
-        selection = transactions.Selection(
-            account_ids=selected.filter,
-            category=category,
-            date_from=date_from,
-            date_to=date_to,
-            search=search,
-        )
-        total = transactions.count(session, user_id, selection)
-        offset = (page - 1) * per_page
-        rows = (
-            transactions.page(session, user_id, selection, limit=per_page, offset=offset, total=total)
-            if offset < total
-            else []
-        )
-    by_id = wire.by_id(selected.accounts)
+    selection = transactions.Selection(
+        account_ids=selected_accounts(reading.accounts, account_ids).filter,
+        category=category,
+        date_from=date_from,
+        date_to=date_to,
+        search=search,
+    )
+    total, rows = reading.page(selection, limit=per_page, offset=(page - 1) * per_page)
     return Answer(
         body={
-            "transactions": [wire.transaction(row, by_id) for row in rows],
+            "transactions": [orjson.Fragment(row) for row in rows],
             "pagination": wire.pagination(page=page, per_page=per_page, total=total),
         },
         headers={"link": _links(request, page=page, last=max(1, wire.page_count(per_page=per_page, total=total)))},
     )
 
 
-def get_transaction(services: Services, request: Request, *, id: str) -> Answer:
+def get_transaction(services: Services, request: Request, reading: Reading, *, id: str) -> Answer:
     """One booked transaction with all its details."""
-    user_id = request.principal.user_id
-    row = transactions.find(services.database, user_id, id)
+    row = transactions.find(services.database, request.principal.user_id, id)
     if row is None:
         raise NotFound("Transaction not found")
-    return Answer(body=wire.transaction_detail(row, wire.by_id(accounts.of_user(services.database, user_id))))
+    return Answer(body=wire.transaction_detail(row, wire.by_id(reading.accounts)))
 
 
 def _links(request: Request, *, page: int, last: int) -> str:

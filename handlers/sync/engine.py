@@ -205,7 +205,7 @@ class SyncEngine:
 
     def _round(self) -> None:
         now = self._clock.now()
-        connections.expire_consents(self._database, now=now)
+        self._database.atomically(lambda session: connections.expire_consents(session, now=now))
         for job in jobs.unfinished(self._database):
             due_since = max(job.created_at, job.next_attempt_at or job.created_at)
             if due_since <= now - READERS_FIRST or job.is_overdue(now):

@@ -6,12 +6,14 @@ from typing import Literal
 
 import polars as pl
 
-from storage.database import Session
+from storage.database import Transaction
 
 Change = Literal["added", "modified", "removed"]
 
 
-def record(session: Session, *, user_id: str, job_id: str, changes: Sequence[tuple[str, Change]], now: datetime) -> int:
+def record(
+    session: Transaction, *, user_id: str, job_id: str, changes: Sequence[tuple[str, Change]], now: datetime
+) -> int:
     """Append one row per (transaction id, change), raise the user's data version, and return the new version.
 
     Runs inside the transaction that makes the changes; two imports of one user conflict here and one tries again.
@@ -37,4 +39,5 @@ def record(session: Session, *, user_id: str, job_id: str, changes: Sequence[tup
             schema_overrides={"sequence": pl.Int64},
         ),
     )
+    session.changes(user_id)
     return int(rows[0]["data_version"])

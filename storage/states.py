@@ -1,0 +1,55 @@
+"""The present state of each user's data, in the memory of the one process that opens the store.
+
+A state is a number that every commit raises which changes anything its user could read. What is kept of a user in
+memory is kept under it: a state that is still the same proves that nothing has changed.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+
+class States:
+    """States by user, remembered while no change of theirs is under way.
+
+    A change takes the user's state out of memory before it is committed and keeps it out until it has ended, so that
+    whoever has seen what a commit brought never finds the state from before it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[str, int] = {}
+        self._changing: Counter[str] = Counter()
+        self._changes = 0  # begun or ended; a state that was read meanwhile may be the old one
+
+    def known(self, user_id: str) -> int | None:
+        """The user's state, if it can be told without asking the store."""
+        return self._known.get(user_id)
+
+    def present(self, user_id: str, read: Callable[[], int]) -> int:
+        """The user's state; `read` asks the store for it where it is not known."""
+        known = self._known.get(user_id)
+        if known is not None:
+            return known
+        changes = self._changes
+        state = read()
+        with self._lock:
+            if changes == self._changes and not self._changing[user_id]:
+                self._known[user_id] = state
+        return state
+
+    def begin(self, user_id: str) -> None:
+        """A transaction is about to change what this user can read."""
+        with self._lock:
+            self._changes += 1
+            self._changing[user_id] += 1
+            self._known.pop(user_id, None)
+
+    def end(self, user_ids: Iterable[str]) -> None:
+        """The transaction that changed these users' data is committed or rolled back."""
+        with self._lock:
+            for user_id in user_ids:
+                self._changes += 1
+                self._changing[user_id] -= 1
+                if not self._changing[user_id]:
+                    del self._changing[user_id]

@@ -1,0 +1,164 @@
+"""No answer from memory is older than what its reader can know to be committed, and none is another user's."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from handlers.reading.reader import Reader
+from handlers.services import Services, open_services
+from handlers.settings import load
+from storage import connections, users
+from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
+from tests.conftest import NOW
+from tests.reading.conftest import Operations
+from tests.storage.conftest import Bank, make_bank
+
+NAMES = ("eva", "max")
+IBANS = {"eva": "DE02120300000000202051", "max": "DE02500105170137075030"}
+ROUNDS = 15
+PAGE: dict[str, Any] = {
+    "account_ids": None,
+    "category": None,
+    "date_from": None,
+    "date_to": None,
+    "search": None,
+    "page": 1,
+    "per_page": 100,
+}
+
+
+def account_of(name: str) -> AccountRecord:
+    return AccountRecord(stable_key=IBANS[name], iban=IBANS[name], currency="EUR", name=f"Account of {name}")
+
+
+def booking(number: int, name: str) -> TransactionRecord:
+    return TransactionRecord(
+        amount=Decimal(-number - 1),
+        currency="EUR",
+        booking_date=date(2026, 11, 1) + timedelta(days=number % 19),
+        counterpart_name=f"Shop {number} of {name}",
+        purpose=f"Purchase {number}",
+    )
+
+
+@pytest.fixture
+def services(tmp_path: Path) -> Iterator[Services]:
+    """An empty store."""
+    opened = open_services(load({}, data_dir=tmp_path / "data"))
+    yield opened
+    opened.close()
+
+
+@pytest.mark.requirement("cache.never_stale")
+def test_a_reader_who_knows_of_a_commit_sees_its_rows_and_no_others(services: Services) -> None:
+    now = services.clock.now()
+    banks = {name: make_bank(services.database, now, name) for name in NAMES}
+    table = Operations(services)
+    committed = dict.fromkeys(NAMES, 0)
+    is_over = threading.Event()
+    faults: list[str] = []
+
+    def write(name: str) -> None:
+        for number in range(ROUNDS):
+            banks[name].bring([booking(number, name)], account=account_of(name))
+            committed[name] = number + 1
+
+    def read(name: str) -> None:
+        last = 0
+        while not is_over.is_set():
+            known = committed[name]
+            _, body, _ = table.ask("listTransactions", banks[name].user.id, **PAGE)
+            answer = orjson.loads(body)
+            total = answer["pagination"]["total"]
+            if total < max(known, last):
+                faults.append(f"{name}: {total} rows, although {max(known, last)} were known")
+            last = total
+            shown = [row["counterpartName"] for row in answer["transactions"]]
+            faults.extend(f"{name} saw {other}" for other in shown if not other.endswith(f" of {name}"))
+
+    readers = [threading.Thread(target=read, args=(name,)) for name in NAMES for _ in range(2)]
+    writers = [threading.Thread(target=write, args=(name,)) for name in NAMES]
+    for thread in (*readers, *writers):
+        thread.start()
+    for thread in writers:
+        thread.join()
+    is_over.set()
+    for thread in readers:
+        thread.join()
+    assert faults == []
+    for name in NAMES:
+        _, body, _ = table.ask("listTransactions", banks[name].user.id, **PAGE)
+        assert orjson.loads(body)["pagination"]["total"] == ROUNDS
+
+
+class Household(RuleBasedStateMachine):
+    """Whatever happens to a user's data, memory and store say the same the next moment."""
+
+    folder: Path
+
+    @initialize()
+    def open(self) -> None:
+        self.count = 0
+        number = len(list(self.folder.iterdir()))
+        self.services = open_services(load({}, data_dir=self.folder / str(number)))
+        now = self.services.clock.now()
+        self.banks: dict[str, Bank] = {name: make_bank(self.services.database, now, name) for name in NAMES}
+        self.kept = Operations(self.services)
+        slow = Reader(self.services.database, bytes_max=0, render=self.services.reader.render)
+        self.slow = Operations(replace(self.services, reader=slow))
+
+    def teardown(self) -> None:
+        self.services.close()
+
+    @rule(name=st.sampled_from(NAMES), rows=st.integers(1, 3), balance=st.integers(-5, 5))
+    def bring(self, name: str, rows: int, balance: int) -> None:
+        self.count += rows
+        told = [booking(self.count - back, name) for back in range(rows)]
+        closing = StatementRecord(closing=Decimal(balance), closing_date=date(2026, 11, 19))
+        self.banks[name].bring(told, account=account_of(name), statement=closing)
+
+    @rule(name=st.sampled_from(NAMES), currency=st.sampled_from(["EUR", "USD"]))
+    def choose_a_currency(self, name: str, currency: str) -> None:
+        user_id = self.banks[name].user.id
+        self.services.database.atomically(lambda session: users.set_home_currency(session, user_id, currency))
+
+    @rule(name=st.sampled_from(NAMES))
+    def end_the_connection(self, name: str) -> None:
+        bank = self.banks[name]
+        self.services.database.atomically(
+            lambda session: connections.remove(session, bank.user.id, bank.connection.id, now=NOW)
+        )
+
+    @rule(name=st.sampled_from(NAMES))
+    def connect_again(self, name: str) -> None:
+        connection = self.banks[name].connection
+        self.services.database.atomically(lambda session: connections.renew(session, connection, settings={}))
+
+    @invariant()
+    def memory_says_what_the_store_says(self) -> None:
+        for bank in getattr(self, "banks", {}).values():
+            for name, asked in (
+                ("listAccounts", {}),
+                ("listTransactions", PAGE),
+                ("getCashflow", {"account_ids": None, "months": 2}),
+                ("getSnapshot", {"account_ids": None}),
+            ):
+                assert self.kept.ask(name, bank.user.id, **asked) == self.slow.ask(name, bank.user.id, **asked)
+
+
+@pytest.mark.requirement("cache.never_stale")
+def test_memory_and_store_agree_after_every_change(tmp_path: Path) -> None:
+    class Here(Household):
+        folder = tmp_path
+
+    run_state_machine_as_test(Here, settings=settings(max_examples=8, stateful_step_count=12, deadline=None))

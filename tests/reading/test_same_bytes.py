@@ -1,0 +1,109 @@
+"""Answers from memory are those of the store, byte for byte, whatever is asked."""
+
+from datetime import date, timedelta
+from urllib.parse import urlencode
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.services import Services
+from storage import accounts
+from tests.reading.conftest import Operations
+
+USERS = ["demo", "solo", "globe", "empty", "lapsed"]
+WORDS = ["re", "REWE", "ä", "müller", "%", "_", "'", "rent miete", "a e", "  ", "", "\\", "e", "elastic net", "ß"]
+CATEGORIES = ["GROCERIES", "SALARY", "OTHER", "TRANSFER", "RENT", None, None]
+TODAY = date(2026, 11, 20)
+
+
+@st.composite
+def selections(draw: st.DrawFn) -> tuple[str, int]:
+    """A user, and which of the accounts are named, as bits; all bits set names an account of somebody else too."""
+    return draw(st.sampled_from(USERS)), draw(st.integers(0, 63))
+
+
+def named(opened: Services, user_id: str, bits: int) -> str | None:
+    owned = [account.id for account in accounts.of_user(opened.database, user_id)]
+    if bits == 63:
+        owned.append("acc_of_somebody_else")
+    chosen = [id_ for place, id_ in enumerate(owned) if bits >> place & 1]
+    return ",".join(chosen) if chosen else None
+
+
+days = st.one_of(st.none(), st.integers(0, 800).map(lambda back: TODAY - timedelta(days=back)))
+
+
+@pytest.mark.requirement("cache.same_bytes")
+@given(
+    who=selections(),
+    category=st.sampled_from(CATEGORIES),
+    first=days,
+    last=days,
+    search=st.one_of(st.none(), st.sampled_from(WORDS), st.text(max_size=6)),
+    page=st.one_of(st.integers(1, 40), st.just(10**30)),
+    per_page=st.sampled_from([1, 7, 50, 100]),
+)
+def test_pages_are_the_same(
+    opened: Services,
+    kept: Operations,
+    slow: Operations,
+    user_ids: dict[str, str],
+    who: tuple[str, int],
+    category: str | None,
+    first: date | None,
+    last: date | None,
+    search: str | None,
+    page: int,
+    per_page: int,
+) -> None:
+    user_id = user_ids[who[0]]
+    asked = {
+        "account_ids": named(opened, user_id, who[1]),
+        "category": category,
+        "date_from": first,
+        "date_to": last,
+        "search": search,
+        "page": page,
+        "per_page": per_page,
+    }
+    query = urlencode({name: value for name, value in asked.items() if value is not None})
+    expected = slow.ask("listTransactions", user_id, query=query, **asked)
+    assert kept.ask("listTransactions", user_id, query=query, **asked) == expected
+    assert kept.ask("listTransactions", user_id, query=query, **asked) == expected  # the one that was kept
+
+
+@pytest.mark.requirement("cache.same_bytes")
+@given(who=selections(), months=st.one_of(st.integers(1, 40), st.sampled_from([119, 120, 121, 10**9])))
+def test_figures_are_the_same(
+    opened: Services, kept: Operations, slow: Operations, user_ids: dict[str, str], who: tuple[str, int], months: int
+) -> None:
+    user_id = user_ids[who[0]]
+    ids = named(opened, user_id, who[1])
+    query = urlencode({"accountIds": ids or "", "months": months})
+    for name, asked in (
+        ("listAccounts", {}),
+        ("getCashflow", {"account_ids": ids, "months": months}),
+        ("getSnapshot", {"account_ids": ids}),
+        ("listSubscriptions", {"account_ids": ids}),
+    ):
+        expected = slow.ask(name, user_id, query=query, **asked)
+        assert kept.ask(name, user_id, query=query, **asked) == expected
+        assert kept.ask(name, user_id, query=query, **asked) == expected
+
+
+@pytest.mark.requirement("cache.same_bytes")
+@pytest.mark.parametrize("name", USERS)
+def test_single_transactions_are_the_same_and_nobody_elses(
+    opened: Services, kept: Operations, slow: Operations, user_ids: dict[str, str], name: str
+) -> None:
+    rows = opened.database.rows("SELECT user_id, id FROM transactions ORDER BY id LIMIT 60 OFFSET 500")
+    answers = [
+        (kept.ask("getTransaction", user_ids[name], query=row["id"], id=row["id"]), row["user_id"] == user_ids[name])
+        for row in rows
+        for _ in range(2)
+    ]
+    assert all((status == 200) == is_own for (status, _, _), is_own in answers)
+    assert [answer for answer, _ in answers[::2]] == [
+        slow.ask("getTransaction", user_ids[name], query=row["id"], id=row["id"]) for row in rows
+    ]

@@ -1,0 +1,166 @@
+"""The passbooks in memory: bounded, least recently used out first, read by one caller for all that wait."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handlers.http.request import Answer
+from handlers.reading import reader
+from handlers.reading.passbook import ANSWERS_MAX, BASE_BYTES, Passbook
+from handlers.reading.reader import Reader
+from handlers.reading.shelf import Shelf
+from handlers.services import Services, open_services
+from handlers.settings import load
+from storage.importing.records import AccountRecord, TransactionRecord
+from tests.reading.conftest import Operations
+from tests.storage.conftest import make_bank
+
+ROOM_FOR_TWO = 2 * BASE_BYTES
+
+
+def book(state: int = 1) -> Passbook:
+    return Passbook(state=state, home_currency="EUR", accounts=[], statuses={})
+
+
+def shelf(states: dict[str, int], bytes_max: int = 10 * BASE_BYTES) -> Shelf:
+    return Shelf(bytes_max=bytes_max, state=states.__getitem__, known_state=states.get)
+
+
+def put(on: Shelf, user_id: str, state: int = 1) -> Passbook:
+    found = on.fetch(user_id, is_enough=lambda _: True, read=lambda known: known or book(state))
+    assert found is not None
+    return found
+
+
+@pytest.mark.requirement("cache.bounded")
+def test_the_least_recently_used_passbook_goes_first() -> None:
+    kept = shelf({"a": 1, "b": 1, "c": 1}, bytes_max=ROOM_FOR_TWO)
+    put(kept, "a")
+    put(kept, "b")
+    assert kept.at_hand("a") is not None
+    put(kept, "c")
+    assert [kept.at_hand(name) is not None for name in "abc"] == [True, False, True]
+    assert (kept.bytes, kept.evictions) == (ROOM_FOR_TWO, 1)
+
+
+@pytest.mark.requirement("cache.bounded")
+def test_one_that_has_grown_pushes_others_out_and_at_last_itself() -> None:
+    kept = shelf({"a": 1, "b": 1}, bytes_max=ROOM_FOR_TWO)
+    first, second = put(kept, "a"), put(kept, "b")
+    first.keep_answer("long", Answer(body=bytes(BASE_BYTES // 2)))
+    kept.weigh("a", first)
+    assert (kept.at_hand("a"), kept.at_hand("b")) == (first, None)
+    first.keep_answer("longer", Answer(body=bytes(ROOM_FOR_TWO)))
+    kept.weigh("a", first)
+    assert (kept.at_hand("a"), kept.bytes) == (None, 0)
+    kept.weigh("b", second)  # long gone: it does not come back by growing
+    assert kept.at_hand("b") is None
+
+
+@pytest.mark.requirement("cache.bounded")
+def test_only_so_many_answers_of_one_user_are_kept() -> None:
+    kept = book()
+    for number in range(ANSWERS_MAX + 1):
+        kept.keep_answer(number, Answer(body=b"{}"))
+    kept.keep_answer(1, Answer(body=b"another"))
+    assert kept.answer(0) is None
+    assert kept.answer(1) == Answer(body=b"{}")
+    assert kept.answer(ANSWERS_MAX) is not None
+
+
+@pytest.mark.requirement("cache.state")
+def test_a_passbook_of_another_state_is_never_handed_out() -> None:
+    states = {"a": 1}
+    kept = shelf(states)
+    first = put(kept, "a", state=1)
+    states["a"] = 2
+    assert kept.at_hand("a") is None
+    second = put(kept, "a", state=2)
+    assert second is not first
+    assert kept.at_hand("a") is second
+    assert (kept.hits, kept.misses) == (1, 2)
+
+
+@pytest.mark.requirement("cache.state")
+def test_rates_that_change_empty_the_shelf() -> None:
+    kept = shelf({"a": 1})
+    put(kept, "a")
+    kept.clear()
+    assert (kept.at_hand("a"), kept.bytes) == (None, 0)
+
+
+@pytest.mark.requirement("cache.bounded")
+def test_one_caller_reads_and_the_others_wait_for_what_it_brings() -> None:
+    kept, reads, begun, go_on = shelf({"a": 1}), [], threading.Event(), threading.Event()
+
+    def read(known: Passbook | None) -> Passbook:
+        reads.append(known)
+        begun.set()
+        assert go_on.wait(10)
+        return book()
+
+    found: list[Passbook | None] = []
+    callers = [
+        threading.Thread(target=lambda: found.append(kept.fetch("a", is_enough=lambda _: True, read=read)))
+        for _ in range(5)
+    ]
+    for caller in callers:
+        caller.start()
+    assert begun.wait(10)
+    go_on.set()
+    for caller in callers:
+        caller.join()
+    assert len(reads) == 1
+    assert len({id(each) for each in found}) == 1
+
+
+@pytest.fixture
+def services(tmp_path: Path) -> Iterator[Services]:
+    opened = open_services(load({}, data_dir=tmp_path / "data"))
+    yield opened
+    opened.close()
+
+
+@pytest.mark.requirement("cache.bounded")
+@pytest.mark.parametrize("rows", [4, 5])
+def test_a_user_of_too_many_rows_is_answered_by_the_store(
+    services: Services, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    monkeypatch.setattr(reader, "ROWS_MAX", 4)
+    bank = make_bank(services.database, services.clock.now())
+    account = AccountRecord(stable_key="DE02120300000000202051", iban="DE02120300000000202051", currency="EUR")
+    day = date(2026, 11, 1)
+    bank.bring(
+        [
+            TransactionRecord(amount=Decimal(-1 - n), currency="EUR", booking_date=day + timedelta(days=n))
+            for n in range(rows)
+        ],
+        account=account,
+    )
+    page: dict[str, Any] = {
+        **dict.fromkeys(("account_ids", "category", "date_from", "date_to", "search")),
+        "page": 1,
+        "per_page": 100,
+    }
+    table = Operations(services)
+    slow = Operations(replace(services, reader=Reader(services.database, bytes_max=0, render=services.reader.render)))
+    for name, asked in (("listTransactions", page), ("getSnapshot", {"account_ids": None})):
+        for _ in range(2):
+            assert table.ask(name, bank.user.id, **asked) == slow.ask(name, bank.user.id, **asked)
+    held = services.reader.at_hand(bank.user.id)
+    assert held is not None
+    assert held.is_too_large == (rows > 4)
+    assert (held.entries is not None, held.figures is not None) == (rows <= 4, rows <= 4)
+
+
+@pytest.mark.requirement("cache.state")
+def test_nobody_has_no_passbook(services: Services) -> None:
+    with services.reader.open("u_nobody", "accounts") as reading:
+        assert list(reading.accounts) == []
+    assert services.reader.at_hand("u_nobody") is None
