@@ -163,7 +163,13 @@ class Database:
         """Write everything into the file and let go of it."""
         with suppress(duckdb.Error):
             self._root.execute("CHECKPOINT")
-        self._root.close()
+        for pause in CONFLICT_PAUSES:
+            try:
+                self._root.close()
+            except duckdb.Error:  # busy with a call of another thread: DuckDB refuses instead of waiting
+                time.sleep(pause)
+            else:
+                return
 
     def state(self, user_id: str) -> int:
         """The state of the user's data, raised by every commit that changes what the user can read; 0 for nobody."""

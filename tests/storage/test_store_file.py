@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import duckdb
 import polars as pl
 import pytest
 
@@ -295,3 +296,28 @@ def test_a_row_that_another_transaction_brought_meanwhile_is_seen_at_the_second_
 
     database.atomically(once)
     assert found == [0, 1]
+
+
+@pytest.mark.requirement("sync.stops")
+@pytest.mark.parametrize("is_ever_free", [True, False])
+def test_closing_waits_a_moment_for_a_call_of_another_thread_and_then_leaves_it_to_the_end_of_the_process(
+    database: Database, monkeypatch: pytest.MonkeyPatch, is_ever_free: bool
+) -> None:
+    class Busy:
+        """DuckDB's connection while another thread is in it: it refuses to be closed."""
+
+        refused = 0
+
+        def execute(self, sql: str) -> None: ...
+
+        def close(self) -> None:
+            if not is_ever_free or self.refused < 2:
+                self.refused += 1
+                raise duckdb.Error("connection is busy with another call")
+
+    busy = Busy()
+    monkeypatch.setattr("storage.database.CONFLICT_PAUSES", (0.0, 0.0, 0.0))
+    with monkeypatch.context() as patched:
+        patched.setattr(database, "_root", busy)
+        database.close()
+    assert busy.refused == (2 if is_ever_free else 3)

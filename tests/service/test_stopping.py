@@ -1,0 +1,41 @@
+"""A server that is asked to stop while sources keep it waiting: it ends in time, and its jobs go on afterwards."""
+
+import signal
+import threading
+import time
+
+import httpx
+import pytest
+
+from storage import jobs
+from storage.database import Database
+from tests.benchmarks.slow_source import END_SECONDS_MAX, client_of, started
+
+HANGS = 600.0  # seconds; much longer than a server may take to end
+
+
+@pytest.mark.requirement("sync.stops")
+def test_a_server_ends_within_ten_seconds_though_its_sources_hang_and_its_jobs_stay_to_be_done() -> None:
+    statuses: list[str] = []
+
+    with started(3, HANGS) as server, client_of(server.port, server.tokens[0]) as client:
+        (job,) = client.post("/sync").json()["syncJobs"]
+
+        def read() -> None:
+            with client_of(server.port, server.tokens[0]) as reader:
+                statuses.append(reader.get(f"/sync/{job['syncId']}").json()["status"])
+
+        reading = threading.Thread(target=read)
+        reading.start()
+        with pytest.raises(httpx.ReadTimeout):
+            client.get(f"/sync/{job['syncId']}", timeout=1)
+        began = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(60) == 0
+        assert time.monotonic() - began < END_SECONDS_MAX
+        reading.join(10)
+        assert statuses == ["syncing"], "who waits for the job is answered before the end"
+        with_jobs = Database(server.folder / "bankdata.duckdb")
+        (left,) = jobs.unfinished(with_jobs)
+        with_jobs.close()
+        assert (left.id, left.status) == (job["syncId"], "syncing")
