@@ -3,7 +3,8 @@
 They are far above what a bank issues and far below what would stop a worker (docs/decisions/readers.md).
 """
 
-FILE_BYTES_MAX = 256 * 1024 * 1024
+MEGABYTE = 1024 * 1024
+FILE_BYTES_MAX = 256 * MEGABYTE
 ENTRIES_MAX = 1_000_000  # bookings of one file, details of batches included
 LINE_CHARACTERS_MAX = 64 * 1024  # of a text format; a bank's longest line is a few hundred characters
 HEAD_BYTES = 64 * 1024  # what `detect` is shown of a file
@@ -13,6 +14,19 @@ PURPOSE_CHARACTERS_MAX = 2000
 KEY_CHARACTERS_MAX = 140  # references, mandates, ids
 CODE_CHARACTERS_MAX = 35  # ISO 20022 Max35Text; domain, family and subfamily have fourteen
 AMOUNT_DIGITS_MAX = 15
+
+# What the process that parses may take for one file (connectors.apart). The slowest real files met, CSV of a million
+# rows, take about 1.5 s a megabyte; a mutated file of a few kilobytes has the base alone.
+READ_SECONDS_BASE = 20  # of the processor
+READ_SECONDS_PER_MEGABYTE = 4
+READ_WAIT_FACTOR = 5  # by the clock, on a machine that does other things as well
+READ_MEMORY_BYTES_MAX = 2 * 1024**3  # of addresses, libraries and the tree of the file included
+READ_OPEN_FILES_MAX = 64
+READ_RESULT_BYTES_MAX = 1024**3  # a million bookings are some 400 MB
+PIECE_BYTES = 256 * 1024  # in which records are handed over
+PIECE_BYTES_MAX = 16 * PIECE_BYTES  # a piece ends with the record that fills it
+IDLE_SECONDS_MAX = 300.0  # then the waiting process ends; the next file starts another
+END_SECONDS = 5.0  # what it is given to end by itself
 
 COLUMNS_MAX = 500  # of a CSV row; the widest export met has some sixty
 
@@ -34,3 +48,8 @@ ZIP_MEMBER_BYTES_MAX = 64 * 1024 * 1024
 ZIP_TOTAL_BYTES_MAX = FILE_BYTES_MAX
 ZIP_RATIO_MAX = 200  # 200 MB of zeros make a ZIP of 190 KB: 1,028
 ZIP_RATIO_FREE_BYTES = 1024 * 1024  # a member this small may have any ratio
+
+
+def read_seconds_max(file_bytes: int) -> int:
+    """Seconds of the processor that a file of this size may take; the contents of a ZIP container count packed."""
+    return READ_SECONDS_BASE + READ_SECONDS_PER_MEGABYTE * file_bytes // MEGABYTE

@@ -149,7 +149,8 @@ def _generic(tried: Sequence[tuple[str, str, list[tuple[str, ...]]]]) -> Layout:
             score = len(fields) + 5 * ("date" in fields or "value_date" in fields) + 5 * has_amount
             if len(row) > 1 and (best is None or score > best[0]):
                 best = (score, encoding, delimiter, rows, index)
-    assert best is not None
+    if best is None:
+        raise UnsupportedFile(f"Not a CSV file: none of its first {HEADER_ROWS_MAX} rows has two columns.")
     _, encoding, delimiter, rows, index = best
     reason = ""
     try:

@@ -6,8 +6,10 @@ Polars would read them, too, but panics on damaged ones and reserves what a page
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import duckdb
+if TYPE_CHECKING:
+    import duckdb
 
 MEMORY = "256MB"  # a file whose pages claim more is refused
 ROWS_AT_ONCE = 200
@@ -33,6 +35,8 @@ def texts(
 
     `columns` says their SQL types. Raises UnknownColumns, Damaged and TooLarge, possibly after some rows.
     """
+    import duckdb  # starts threads, which the process that waits to be forked must not have (connectors.apart)
+
     try:
         with closing(_opened(path)) as database:
             _check(database, path, columns, rows_max)
@@ -48,7 +52,9 @@ def texts(
         raise Damaged(type(error).__name__) from error
 
 
-def _opened(path: Path) -> duckdb.DuckDBPyConnection:
+def _opened(path: Path) -> "duckdb.DuckDBPyConnection":
+    import duckdb  # as above
+
     database = duckdb.connect(config={"memory_limit": MEMORY, "threads": 1, "temp_directory": ""})
     quoted = str(path).replace("'", "''")
     for statement in (
@@ -60,7 +66,7 @@ def _opened(path: Path) -> duckdb.DuckDBPyConnection:
     return database
 
 
-def _check(database: duckdb.DuckDBPyConnection, path: Path, columns: Mapping[str, str], rows_max: int) -> None:
+def _check(database: "duckdb.DuckDBPyConnection", path: Path, columns: Mapping[str, str], rows_max: int) -> None:
     found = database.execute(
         "DESCRIBE SELECT * FROM read_parquet($1, hive_partitioning = false)", [str(path)]
     ).fetchall()

@@ -19,7 +19,7 @@ from connectors.derived import NOTHING, Derived, Pair
 from connectors.ofx import writer as ofx
 from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import csv as csv_statement
-from connectors.own_formats import jsonl, parquet
+from connectors.own_formats import jsonl, parquet_writer
 from handlers import wire
 from storage import accounts, transactions
 from storage.accounts import StoredAccount
@@ -102,7 +102,7 @@ def _parquet(session: Session, user_id: str, owned: Sequence[StoredAccount], str
             count += piece.height
 
     blocks = ((_account(account), _closing(account), pieces(account)) for account in owned)
-    parquet.write(blocks, stream, schema=transactions.EVERYTHING)
+    parquet_writer.write(blocks, stream, schema=transactions.EVERYTHING)
     return count
 
 

@@ -5,9 +5,9 @@ from datetime import date
 from pathlib import Path
 
 from connectors.bank_csv.profiles import Profile
-from connectors.bank_csv.reader import Explanation, explain
+from connectors.bank_csv.reader import Explanation
 from connectors.connector import SourceError, as_sentence
-from connectors.statements import format_name, read_records
+from connectors.statements import explain, format_name, read_records
 from handlers.commands.counts import counted
 from handlers.commands.imports import statement_line
 from storage.importing import ingest
@@ -35,8 +35,7 @@ def explained(path: Path, profiles: Sequence[Profile], *, today: date) -> Genera
         name = format_name(path)
         yield f"{path}: {FORMAT_NAMES.get(name or '', 'not a known format')}"
         if name == "csv":
-            with path.open("rb") as stream:
-                yield from _layout(explain(stream, profiles))
+            yield from _layout(explain(path, profiles))
         read = ingest.read(Batch(id=str(path), records=read_records(path, profiles)), today=today)
     except (SourceError, InvalidRecord) as error:
         yield f"  refused: {as_sentence(error)}"

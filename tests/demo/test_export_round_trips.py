@@ -16,7 +16,7 @@ from hypothesis import given
 from connectors.derived import underived
 from connectors.own_formats import beancount_reader as beancount_reading
 from connectors.own_formats import beancount_writer as beancount
-from connectors.own_formats import jsonl, parquet
+from connectors.own_formats import jsonl, parquet_reader, parquet_writer
 from handlers import wire
 from storage.accounts import StoredAccount
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
@@ -83,7 +83,7 @@ def as_jsonl(records: Sequence[Record]) -> io.BytesIO:
 def as_parquet(records: Sequence[Record]) -> io.BytesIO:
     """A Parquet file."""
     stream = io.BytesIO()
-    parquet.write(
+    parquet_writer.write(
         (
             (account, said, [pl.DataFrame([stored(row) for row in rows], schema=EVERYTHING)])
             for account, rows, said in blocks(records)
@@ -140,13 +140,13 @@ def test_json_lines_give_the_demo_histories_back(user: str, fetched: Fetch) -> N
 @pytest.mark.requirement("export.parquet")
 @given(record_streams())
 def test_parquet_gives_everything_back(records: list[Record]) -> None:
-    assert list(parquet.read(as_parquet(records))) == told_by_rows(records)
+    assert list(parquet_reader.read(as_parquet(records))) == told_by_rows(records)
 
 
 @pytest.mark.requirement("export.parquet")
 @pytest.mark.parametrize("user", USER_NAMES)
 def test_parquet_gives_the_demo_histories_back(user: str, fetched: Fetch) -> None:
-    assert list(parquet.read(as_parquet(fetched(user)))) == told_by_rows(fetched(user))
+    assert list(parquet_reader.read(as_parquet(fetched(user)))) == told_by_rows(fetched(user))
 
 
 @pytest.mark.requirement("export.parquet")

@@ -12,10 +12,10 @@ import pytest
 from connectors import limits
 from connectors.connector import LimitExceeded, MalformedFile, SourceError, UnsupportedFile
 from connectors.derived import underived
+from connectors.formats import format_name, read_records
 from connectors.own_formats import beancount_reader as beancount_reading
 from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import cells
-from connectors.statements import format_name, read_records
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 LINE: dict[str, Any] = {

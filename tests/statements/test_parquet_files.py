@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import connectors.own_formats.parquet_texts
 from analytics.frames import MONEY as MONEY_DTYPE
 from connectors.connector import LimitExceeded, MalformedFile, SourceError, UnsupportedFile
-from connectors.own_formats import parquet
+from connectors.formats import read_records
+from connectors.own_formats import parquet_reader, parquet_writer
 from connectors.own_formats.parquet_texts import texts
-from connectors.statements import read_records
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage.transactions import EVERYTHING
 
@@ -54,7 +54,7 @@ def exported(*frames: pl.DataFrame) -> bytes:
     """The file that holds them."""
     stream = io.BytesIO()
     said = StatementRecord(closing=Decimal("12.34"), closing_date=date(2026, 12, 31))
-    parquet.write([(GIRO, said, frames or [frame()])], stream, schema=EVERYTHING)
+    parquet_writer.write([(GIRO, said, frames or [frame()])], stream, schema=EVERYTHING)
     return stream.getvalue()
 
 
@@ -65,7 +65,7 @@ def read(data: bytes) -> list[Record]:
 @pytest.fixture
 def in_groups_of_ten(monkeypatch: pytest.MonkeyPatch) -> bytes:
     """An export of several row groups."""
-    monkeypatch.setattr(parquet, "ROW_GROUP_ROWS", 10)
+    monkeypatch.setattr(parquet_writer, "ROW_GROUP_ROWS", 10)
     return exported()
 
 
@@ -198,9 +198,9 @@ def test_texts_are_cleaned_like_those_of_any_file() -> None:
 def test_a_file_at_a_limit_is_read_and_one_beyond_is_not(
     limit: str, allowed: int, sentence: str, in_groups_of_ten: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parquet, limit, allowed)
+    monkeypatch.setattr(parquet_reader, limit, allowed)
     read(in_groups_of_ten)
-    monkeypatch.setattr(parquet, limit, 39 if limit == "ENTRIES_MAX" else 1000)
+    monkeypatch.setattr(parquet_reader, limit, 39 if limit == "ENTRIES_MAX" else 1000)
     with pytest.raises(LimitExceeded, match=sentence):
         read(in_groups_of_ten)
 
@@ -210,7 +210,7 @@ def test_a_small_file_of_many_long_rows_is_refused_before_they_are_held(monkeypa
     """One text that every row points to: the file grows by bits, what is read by its length."""
     data = exported(frame(2_000, purpose=pl.lit("A" * 15_000)))
     assert len(data) < 100_000
-    monkeypatch.setattr(parquet, "FILE_BYTES_MAX", 4_000_000)
+    monkeypatch.setattr(parquet_reader, "FILE_BYTES_MAX", 4_000_000)
     with pytest.raises(LimitExceeded, match="the file holds more than 4000000 characters of text"):
         read(data)
 

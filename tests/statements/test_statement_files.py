@@ -10,8 +10,8 @@ import pytest
 
 from connectors import archive
 from connectors.connector import LimitExceeded, MalformedFile, SourceError, UnsupportedFile
+from connectors.formats import FORMATS, format_name, format_of, read_records, read_statements
 from connectors.limits import FILE_BYTES_MAX, ZIP_MEMBER_BYTES_MAX, ZIP_MEMBERS_MAX, ZIP_RATIO_MAX
-from connectors.statements import FORMATS, format_name, format_of, read_records, read_statements
 from storage.importing.records import TransactionRecord
 
 Text = Callable[..., str]

@@ -177,3 +177,9 @@ def test_a_quote_that_is_never_closed_hides_no_bookings(rest: str) -> None:
     text = 'Date;Amount;Text\n2026-01-01;1,00;w\n2026-01-01;1,00;"x\n' + rest
     with pytest.raises(MalformedFile, match=r"quote is missing|ends inside a row"):
         read(text.encode())
+
+
+@pytest.mark.requirement("readers.refusal")
+def test_columns_that_begin_too_far_down_are_no_table() -> None:
+    with pytest.raises(UnsupportedFile, match="none of its first 120 rows has two columns"):
+        read(b"words\n" * 150 + b"2026-01-30,Shop,-12.50\n")

@@ -1,32 +1,22 @@
-"""Parquet: one booking per row with everything that is stored of it, and with its account and balance.
+"""Parquet that `parquet_writer` wrote, read by DuckDB (`parquet_texts`), because Polars panics on damaged files.
 
-Written by Polars, a row group at a time; read by DuckDB (`parquet_texts`), because Polars panics on damaged files.
-An account without a booking has no row. What is derived (type, category, merchant, rules, transfers) is for those who
-compute with it: it is derived anew from what is read.
+What is derived (type, category, merchant, rules, transfers) is for those who compute with it: it is derived anew.
 """
 
-import os
-import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import BinaryIO
 
-import polars as pl
-from polars.io.plugins import register_io_source
-
-from analytics.frames import MONEY as MONEY_DTYPE
 from connectors.blocks import COPY_BYTES
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.limits import ENTRIES_MAX, FILE_BYTES_MAX
 from connectors.own_formats import parquet_texts
 from connectors.own_formats.cells import TEXT_COLUMNS, Cells, records_of
-from storage.importing.records import AccountRecord, Record, StatementRecord
+from storage.importing.records import Record
 
 MAGIC = b"PAR1"
-ROW_GROUP_ROWS = 10_000
-OS_ERROR = re.compile(r"\(os error (\d+)\)")
 TEXT, DAY, MONEY, FLAG = "VARCHAR", "DATE", "DECIMAL(20,5)", "BOOLEAN"
 ACCOUNT: Mapping[str, tuple[str, str]] = {
     "account_key": ("account", TEXT),
@@ -48,40 +38,6 @@ BOOKING: Mapping[str, tuple[str, str]] = {
     **{name: (name, FLAG) for name in ("is_reversal", "is_return", "is_adjusting_entry")},
 }
 """The columns that are read, each with the cell that it is and its type."""
-DTYPES: Mapping[str, pl.DataType] = {
-    TEXT: pl.String(),
-    DAY: pl.Date(),
-    MONEY: MONEY_DTYPE,
-    FLAG: pl.Boolean(),
-}
-
-Block = tuple[AccountRecord, StatementRecord, Iterable[pl.DataFrame]]
-
-
-def write(blocks: Iterable[Block], stream: BinaryIO, *, schema: Mapping[str, pl.DataType]) -> None:
-    """Each account, what is said of it, and its bookings in frames of `schema`, which has all columns of BOOKING."""
-    account = {name: DTYPES[kind] for name, (_, kind) in ACCOUNT.items()}
-
-    def frames(*_wanted: object) -> Iterator[pl.DataFrame]:
-        for about, said, pieces in blocks:
-            values = (
-                about.stable_key, about.iban, about.name, about.kind, about.currency, about.bank_name, about.bic,
-                said.closing, said.closing_date,
-            )  # fmt: skip
-            told = [
-                pl.lit(value, dtype).alias(name) for (name, dtype), value in zip(account.items(), values, strict=True)
-            ]
-            for piece in pieces:
-                yield piece.with_columns(told)
-
-    source = register_io_source(frames, schema={**schema, **account})
-    try:
-        source.sink_parquet(stream, row_group_size=ROW_GROUP_ROWS)
-    except pl.exceptions.ComputeError as error:
-        if found := OS_ERROR.search(str(error)):
-            number = int(found[1])
-            raise OSError(number, os.strerror(number)) from error  # a full disk is none of Polars' errors
-        raise
 
 
 def detect(head: bytes) -> bool:

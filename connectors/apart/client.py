@@ -1,0 +1,149 @@
+"""Asks the process that parses: hands it an open file, and takes what it found in bounded pieces."""
+
+import atexit
+import io
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryFile
+from threading import Lock
+from typing import BinaryIO
+
+from connectors.apart.pieces import Answer, Refusal, Request, answers, encoded_request
+from connectors.apart.process import CRASHED, END, LENGTH_BYTES, TOO_LONG
+from connectors.connector import LimitExceeded, MalformedFile, ProviderUnavailable
+from connectors.limits import END_SECONDS, FILE_BYTES_MAX, PIECE_BYTES_MAX
+
+_BEGIN = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from connectors.apart.process import main; main()"
+_ATTEMPTS = 2  # the waiting process may end just when it is asked
+
+
+def asked(source: Path | BinaryIO, request: Request) -> Iterator[Answer]:
+    """What the process answers, lazily. Raises the refusal of the file, MalformedFile when it could not be read to
+    its end, LimitExceeded when that took too long, ProviderUnavailable when there is no process."""
+    with ExitStack() as stack:
+        stream = stack.enter_context(source.open("rb")) if isinstance(source, Path) else source
+        if _is_too_large(stream):
+            raise LimitExceeded("the file is larger than allowed.")
+        descriptor = _descriptor(stream, stack)
+        spool = stack.enter_context(TemporaryFile(prefix="bankdata-", buffering=0))
+        written = encoded_request(request)
+        spool.write(written)
+        for _ in range(_ATTEMPTS):
+            channel = stack.enter_context(os.fdopen(_sent(descriptor, spool.fileno()), "rb", buffering=0))
+            if first := channel.read(1):
+                yield from _answers(first, channel, spool.fileno(), len(written))
+                return
+        raise ProviderUnavailable("The process that reads statement files cannot be started.")
+
+
+def _answers(said: bytes, channel: io.RawIOBase | io.FileIO, spool: int, place: int) -> Iterator[Answer]:
+    while said:
+        if said == END:
+            return
+        if said == TOO_LONG:
+            raise LimitExceeded("the file takes longer to read than allowed.")
+        if said == CRASHED:
+            break
+        size = int.from_bytes(os.pread(spool, LENGTH_BYTES, place))
+        if size > PIECE_BYTES_MAX:
+            break
+        for answer in answers(os.pread(spool, size, place + LENGTH_BYTES)):
+            if isinstance(answer, Refusal):
+                raise answer.error()
+            yield answer
+        place += LENGTH_BYTES + size
+        said = channel.read(1) or b""
+    raise interrupted()
+
+
+def interrupted() -> MalformedFile:
+    """The parsing process crashed over a file, or said what nobody says."""
+    return MalformedFile("the file cannot be read: its reader was stopped.")
+
+
+def _is_too_large(stream: BinaryIO) -> bool:
+    size = stream.seek(0, io.SEEK_END)
+    stream.seek(0)
+    return size > FILE_BYTES_MAX
+
+
+def _descriptor(stream: BinaryIO, stack: ExitStack) -> int:
+    """The file as the system knows it; a stream that is none is copied into one."""
+    try:
+        return stream.fileno()
+    except (OSError, AttributeError):
+        copy = TemporaryFile(prefix="bankdata-")  # noqa: SIM115 - closed with the stack
+        stack.enter_context(copy)
+        shutil.copyfileobj(stream, copy)
+        copy.flush()
+        return copy.fileno()
+
+
+class _Process:
+    """The waiting process, started when it is first needed."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._control: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def send(self, descriptors: Sequence[int]) -> None:
+        """Hand over the descriptors of one request; a process that has ended is replaced."""
+        with self._lock:
+            if self._control is None or self._process is None or self._process.poll() is not None:
+                self._start()
+            assert self._control is not None, "started"
+            try:
+                socket.send_fds(self._control, [b"."], descriptors)
+            except BrokenPipeError:
+                self._start()
+                socket.send_fds(self._control, [b"."], descriptors)
+
+    def end(self) -> None:
+        """Let it go; the next request starts another."""
+        if self._control is not None:
+            self._control.close()
+        if self._process is not None:
+            try:
+                self._process.wait(END_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self._control = self._process = None
+
+    def _start(self) -> None:
+        self.end()
+        self._control, other = socket.socketpair()
+        with other:
+            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and words
+                [sys.executable, "-P", "-c", _BEGIN, json.dumps(sys.path)],
+                stdin=other.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={name: os.environ[name] for name in ("TMPDIR", "LD_LIBRARY_PATH") if name in os.environ},
+                start_new_session=True,  # an interrupt at the terminal is for the command, which then lets it go
+            )
+
+
+_process = _Process()
+atexit.register(_process.end)
+
+
+def _sent(source: int, spool: int) -> int:
+    """The channel on which the process will tell of the pieces that it has written to the spool."""
+    listening, telling = os.pipe()
+    try:
+        _process.send((source, spool, telling))
+    except OSError:
+        os.close(listening)
+        raise
+    finally:
+        os.close(telling)
+    return listening

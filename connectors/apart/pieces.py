@@ -1,0 +1,102 @@
+"""How records travel from the process that parses to the one that stores: MessagePack, decoded to exact types.
+
+Not pickled: whoever takes over the parsing process may tell wrong bookings and run nothing in ours.
+"""
+
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from connectors.bank_csv.profiles import Profile
+from connectors.bank_csv.reader import Explanation
+from connectors.connector import LimitExceeded, MalformedFile, SourceError, UnsupportedFile
+from connectors.limits import PIECE_BYTES
+from connectors.text import clean
+from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
+
+_FRAME = struct.Struct(">cI")  # what it is, and the bytes of it
+_REASON_CHARACTERS_MAX = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is wanted of a file; `profiles` are CSV layouts of the user's own."""
+
+    wanted: Literal["records", "format", "explanation"]
+    profiles: tuple[Profile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """Why a file is not read, in one sentence."""
+
+    kind: Literal["UnsupportedFile", "MalformedFile", "LimitExceeded"]
+    reason: str
+    detail: str = ""
+
+    def error(self) -> SourceError:
+        """The refusal as it is raised; its words come from the parsing process and are cleaned."""
+        errors = {"UnsupportedFile": UnsupportedFile, "MalformedFile": MalformedFile, "LimitExceeded": LimitExceeded}
+        return errors[self.kind](clean(self.reason, _REASON_CHARACTERS_MAX), detail=clean(self.detail) or "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormatName:
+    """What a file is called in reports; None for an unknown format."""
+
+    name: str | None
+
+
+Answer = Record | Refusal | FormatName | Explanation
+_KINDS: Mapping[bytes, type[Answer]] = {
+    b"t": TransactionRecord,
+    b"a": AccountRecord,
+    b"s": StatementRecord,
+    b"r": Refusal,
+    b"f": FormatName,
+    b"e": Explanation,
+}
+_MARKS = {kind: mark for mark, kind in _KINDS.items()}
+_DECODERS = {mark: msgspec.msgpack.Decoder(kind).decode for mark, kind in _KINDS.items()}
+_encode = msgspec.msgpack.Encoder().encode
+encoded_request: Callable[[Request], bytes] = _encode
+decoded_request = msgspec.msgpack.Decoder(Request).decode
+
+
+class Packer:
+    """Collects answers and hands them over in pieces of about PIECE_BYTES."""
+
+    def __init__(self, hand_over: Callable[[bytes], None]) -> None:
+        self._hand_over = hand_over
+        self._piece = bytearray()
+
+    def add(self, answer: Answer) -> None:
+        """One answer more."""
+        content = _encode(answer)
+        self._piece += _FRAME.pack(_MARKS[type(answer)], len(content))
+        self._piece += content
+        if len(self._piece) >= PIECE_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand over what has been collected."""
+        if self._piece:
+            self._hand_over(bytes(self._piece))
+            self._piece.clear()
+
+
+def answers(piece: bytes) -> Iterator[Answer]:
+    """The answers of a piece; raises MalformedFile for anything else."""
+    place = 0
+    view = memoryview(piece)
+    try:
+        while place < len(piece):
+            mark, size = _FRAME.unpack_from(piece, place)
+            place += _FRAME.size
+            yield _DECODERS[mark](view[place : place + size])
+            place += size
+    except (KeyError, ValueError, ArithmeticError, struct.error) as error:  # of msgspec: all are ValueErrors
+        raise MalformedFile("the file cannot be read.", detail=type(error).__name__) from error

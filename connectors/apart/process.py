@@ -1,0 +1,145 @@
+"""What runs in the process that parses: it waits, and every file is read by a child of its own.
+
+The waiting process has loaded everything and never looks into a file; a fork of it costs milliseconds, begins clean,
+and takes all that a hostile file did to it along when it ends. One at a time: the next one waits.
+"""
+
+import gc
+import os
+import resource
+import signal
+import socket
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+from connectors import formats
+from connectors.apart.pieces import FormatName, Packer, Refusal, Request, decoded_request
+from connectors.bank_csv.profiles import built_in_profiles
+from connectors.connector import LimitExceeded, SourceError, UnsupportedFile
+from connectors.limits import (
+    IDLE_SECONDS_MAX,
+    READ_MEMORY_BYTES_MAX,
+    READ_OPEN_FILES_MAX,
+    READ_RESULT_BYTES_MAX,
+    READ_WAIT_FACTOR,
+    read_seconds_max,
+)
+from connectors.text import parse_iban
+
+PIECE, END, TOO_LONG, CRASHED = b".", b"!", b"t", b"x"  # what is said on the channel of a request
+LENGTH_BYTES = 4  # before a piece
+
+
+def answer(request: Request, stream: BinaryIO, packer: Packer) -> None:
+    """Everything wanted of the file, or its refusal; whatever goes wrong is a refusal."""
+    try:
+        match request.wanted:
+            case "format":
+                packer.add(FormatName(name=formats.format_name(stream)))
+            case "explanation":
+                packer.add(formats.explain(stream, request.profiles))
+            case "records":
+                for record in formats.read_records(stream, request.profiles):
+                    packer.add(record)
+    except SourceError as error:
+        packer.add(_refusal(error))
+    except MemoryError:
+        packer.add(Refusal(kind="LimitExceeded", reason="the file takes more memory to read than allowed."))
+    except Exception as error:
+        packer.add(Refusal(kind="MalformedFile", reason="the file cannot be read.", detail=type(error).__name__))
+
+
+def _refusal(error: SourceError) -> Refusal:
+    reason, detail = str(error), error.detail
+    if isinstance(error, LimitExceeded):
+        return Refusal(kind="LimitExceeded", reason=reason, detail=detail)
+    if isinstance(error, UnsupportedFile):
+        return Refusal(kind="UnsupportedFile", reason=reason, detail=detail)
+    return Refusal(kind="MalformedFile", reason=reason, detail=detail)
+
+
+# From here on everything runs in processes that coverage does not see; tests/attack/files holds what they do.
+def main() -> None:  # pragma: no cover
+    """Serve the socket that is standard input, until its other end is closed or nothing has come for a while."""
+    with socket.socket(fileno=os.dup(0)) as control:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        control.settimeout(IDLE_SECONDS_MAX)
+        built_in_profiles()
+        parse_iban("DE89370400440532013000")  # loads what is known of the countries
+        gc.freeze()
+        while True:
+            try:
+                said, descriptors, *_ = socket.recv_fds(control, 1, 3)
+            except TimeoutError:
+                return
+            if not said:
+                return
+            try:
+                with tempfile.TemporaryDirectory(prefix="bankdata-") as folder:
+                    _attend(control, *descriptors, folder=Path(folder))
+            finally:
+                for descriptor in descriptors:
+                    os.close(descriptor)
+
+
+def _attend(control: socket.socket, source: int, spool: int, channel: int, *, folder: Path) -> None:  # pragma: no cover
+    seconds = read_seconds_max(os.fstat(source).st_size)
+    child = os.fork()
+    if not child:
+        try:
+            control.close()
+            tempfile.tempdir = str(folder)
+            _limit(seconds)
+            _read(source, spool, channel)
+        finally:
+            os._exit(0)
+    if verdict := _verdict(child, seconds * READ_WAIT_FACTOR):
+        try:
+            os.write(channel, verdict)
+        except BrokenPipeError:
+            return  # nobody waits any more
+
+
+def _limit(seconds: int) -> None:  # pragma: no cover
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    resource.setrlimit(resource.RLIMIT_AS, (READ_MEMORY_BYTES_MAX, READ_MEMORY_BYTES_MAX))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (READ_OPEN_FILES_MAX, READ_OPEN_FILES_MAX))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (READ_RESULT_BYTES_MAX, READ_RESULT_BYTES_MAX))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _read(source: int, spool: int, channel: int) -> None:  # pragma: no cover
+    place = os.fstat(spool).st_size
+    request = decoded_request(os.pread(spool, place, 0))
+
+    def hand_over(piece: bytes) -> None:
+        os.lseek(spool, 0, os.SEEK_END)
+        _write_all(spool, len(piece).to_bytes(LENGTH_BYTES) + piece)
+        os.write(channel, PIECE)
+
+    packer = Packer(hand_over)
+    with os.fdopen(source, "rb", closefd=False) as stream:
+        stream.seek(0)
+        answer(request, stream, packer)
+    packer.flush()
+    os.write(channel, END)
+
+
+def _write_all(descriptor: int, content: bytes) -> None:  # pragma: no cover
+    view = memoryview(content)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _verdict(child: int, seconds: float) -> bytes:  # pragma: no cover
+    """How the child ended, where it did not end by itself; it is killed when it takes longer."""
+    ended: Callable[..., None] = lambda *_: os.kill(child, signal.SIGKILL)  # noqa: E731 - a handler takes two
+    signal.signal(signal.SIGALRM, ended)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    _, status = os.waitpid(child, 0)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    if not os.WIFSIGNALED(status):
+        return b""
+    return TOO_LONG if os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL) else CRASHED

@@ -1,0 +1,143 @@
+"""The formats of statement files: which one a file has is told by its content, never by a name.
+
+It parses where it is called: in the process that `connectors.apart` keeps for it, and in tests.
+"""
+
+import hashlib
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO
+
+from connectors import archive
+from connectors.bank_csv import reader as csv_statements
+from connectors.bank_csv.profiles import Profile
+from connectors.camt import reader as camt
+from connectors.connector import LimitExceeded, SourceError, UnsupportedFile
+from connectors.limits import FILE_BYTES_MAX, HEAD_BYTES
+from connectors.mt940 import reader as mt940
+from connectors.ofx import reader as ofx
+from connectors.own_formats import beancount_reader as beancount_reading
+from connectors.own_formats import jsonl, parquet_reader
+from storage.importing.records import AccountRecord, Batch, Record
+
+_COMPANIONS = (b"%PDF-", b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\x00", b"MM\x00*")  # banks add them to a ZIP
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A kind of statement file: its name in reports, how it is told, how it is read."""
+
+    name: str
+    detect: Callable[[bytes], bool]
+    read: Callable[[BinaryIO], Iterator[Record]]
+
+
+FORMATS = (
+    Format("jsonl", jsonl.detect, jsonl.read),
+    Format("parquet", parquet_reader.detect, parquet_reader.read),
+    Format("beancount", beancount_reading.detect, beancount_reading.read),
+    Format("camt", camt.detect, camt.read),
+    Format("ofx", ofx.detect, ofx.read),
+    Format("mt940", mt940.detect, mt940.read),
+    Format("csv", csv_statements.detect, csv_statements.read),
+)
+
+
+def read_statements(source: Path | BinaryIO, profiles: Sequence[Profile] | None = None) -> Iterator[Batch]:
+    """A file as batches: one, or one for each statement file in a ZIP container, each named by its content's hash.
+
+    `profiles` are CSV layouts of the user's own. Reading a batch's records raises what is wrong with the file.
+    """
+    if isinstance(source, Path):
+        with source.open("rb") as stream:
+            yield from read_statements(stream, profiles)
+        return
+    identity = f"file:{_digest(source)}"
+    if not archive.detect(_head(source)):
+        yield Batch(id=identity, records=_read(source, profiles))
+        return
+    count = 0
+    for number, member in enumerate(archive.members(source), start=1):
+        head = member.peek(HEAD_BYTES) if isinstance(member, io.BufferedReader) else b""
+        if head.startswith(_COMPANIONS):
+            continue
+        count += 1
+        yield Batch(id=f"{identity}/{number}", records=_placed(_read(member, profiles), number))
+    if not count:
+        raise UnsupportedFile("the ZIP container holds no statement.")
+
+
+def read_records(source: Path | BinaryIO, profiles: Sequence[Profile] | None = None) -> Iterator[Record]:
+    """All records of a file in one stream; the files of a ZIP container one after the other, told by their part."""
+    for part, batch in enumerate(read_statements(source, profiles)):
+        for record in batch.records:
+            yield replace(record, part=part) if part and isinstance(record, AccountRecord) else record
+
+
+def format_name(source: Path | BinaryIO) -> str | None:
+    """What a file is called in reports: the name of its format or zip; None when it is neither."""
+    if isinstance(source, Path):
+        with source.open("rb") as stream:
+            return format_name(stream)
+    head = _head(source)
+    if archive.detect(head):
+        return "zip"
+    found = format_of(head)
+    return found.name if found else None
+
+
+def explain(source: BinaryIO, profiles: Sequence[Profile] | None = None) -> csv_statements.Explanation:
+    """How a CSV file would be read, or why it would be refused."""
+    return csv_statements.explain(source, profiles)
+
+
+def format_of(head: bytes) -> Format | None:
+    """The format whose mark stands in the beginning of a file; the loosest, CSV, is asked last."""
+    return next((kind for kind in FORMATS if kind.detect(head)), None)
+
+
+def _read(stream: BinaryIO, profiles: Sequence[Profile] | None) -> Iterator[Record]:
+    head = _head(stream)
+    found = format_of(head)
+    if not head.strip(b"\x00\xef\xbb\xbf\xff\xfe \t\r\n"):
+        raise UnsupportedFile("the file is empty.")
+    if archive.detect(head):
+        raise UnsupportedFile("a ZIP container inside a ZIP container is not opened.")
+    if found is None:
+        raise UnsupportedFile("not a bank statement in a known format (camt, MT940, OFX, CSV, or a ZIP of them).")
+    if found.name == "csv":
+        yield from csv_statements.read(stream, profiles)
+    else:
+        yield from found.read(stream)
+
+
+def _digest(stream: BinaryIO) -> str:
+    if stream.seek(0, io.SEEK_END) > FILE_BYTES_MAX:
+        raise LimitExceeded("the file is larger than allowed.")
+    stream.seek(0)
+    digest = hashlib.sha256()
+    while chunk := stream.read(1024 * 1024):
+        digest.update(chunk)
+    stream.seek(0)
+    return digest.hexdigest()
+
+
+def _head(stream: BinaryIO) -> bytes:
+    """The beginning of a file, which stays to be read."""
+    if isinstance(stream, io.BufferedReader) and not stream.seekable():
+        return stream.peek(HEAD_BYTES)[:HEAD_BYTES]
+    place = stream.tell()
+    head = stream.read(HEAD_BYTES)
+    stream.seek(place)
+    return head
+
+
+def _placed(records: Iterator[Record], number: int) -> Iterator[Record]:
+    """The same records; a refusal says which file of the container it is about."""
+    try:
+        yield from records
+    except SourceError as error:
+        message = str(error) if "ZIP container" in str(error) else f"file {number} of the ZIP container: {error}"
+        raise type(error)(message, detail=error.detail) from error

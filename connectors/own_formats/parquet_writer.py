@@ -1,0 +1,53 @@
+"""Parquet: one booking per row with everything that is stored of it, and with its account and balance.
+
+Written by Polars, a row group at a time. An account without a booking has no row.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import BinaryIO
+
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from analytics.frames import MONEY as MONEY_DTYPE
+from connectors.own_formats.parquet_reader import ACCOUNT, DAY, FLAG, MONEY, TEXT
+from storage.importing.records import AccountRecord, StatementRecord
+
+ROW_GROUP_ROWS = 10_000
+OS_ERROR = re.compile(r"\(os error (\d+)\)")
+DTYPES: Mapping[str, pl.DataType] = {
+    TEXT: pl.String(),
+    DAY: pl.Date(),
+    MONEY: MONEY_DTYPE,
+    FLAG: pl.Boolean(),
+}
+
+Block = tuple[AccountRecord, StatementRecord, Iterable[pl.DataFrame]]
+
+
+def write(blocks: Iterable[Block], stream: BinaryIO, *, schema: Mapping[str, pl.DataType]) -> None:
+    """Each account, what is said of it, and its bookings in frames of `schema`, which has all columns of BOOKING."""
+    account = {name: DTYPES[kind] for name, (_, kind) in ACCOUNT.items()}
+
+    def frames(*_wanted: object) -> Iterator[pl.DataFrame]:
+        for about, said, pieces in blocks:
+            values = (
+                about.stable_key, about.iban, about.name, about.kind, about.currency, about.bank_name, about.bic,
+                said.closing, said.closing_date,
+            )  # fmt: skip
+            told = [
+                pl.lit(value, dtype).alias(name) for (name, dtype), value in zip(account.items(), values, strict=True)
+            ]
+            for piece in pieces:
+                yield piece.with_columns(told)
+
+    source = register_io_source(frames, schema={**schema, **account})
+    try:
+        source.sink_parquet(stream, row_group_size=ROW_GROUP_ROWS)
+    except pl.exceptions.ComputeError as error:
+        if found := OS_ERROR.search(str(error)):
+            number = int(found[1])
+            raise OSError(number, os.strerror(number)) from error  # a full disk is none of Polars' errors
+        raise
