@@ -173,14 +173,6 @@ def test_the_contract_is_served_byte_for_byte_and_names_the_version(service: Ser
     assert service.base_url.endswith("/v1")
 
 
-@pytest.mark.requirement("decision 36")
-def test_what_is_deprecated_in_the_contract_says_since_when_and_until_when() -> None:
-    for path, operations in json.loads(CONTRACT_FILE.read_bytes())["paths"].items():
-        for method, operation in operations.items():
-            if method in ("get", "post") and operation.get("deprecated"):
-                assert {"Deprecation", "Sunset"} <= operation["responses"]["200"]["headers"].keys(), path
-
-
 @pytest.mark.requirement("decision 52")
 def test_the_log_names_nobody(service: Served) -> None:
     client = service.client("demo")
