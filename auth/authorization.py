@@ -49,13 +49,13 @@ Check = Callable[[Asked], None]
 
 
 def client_is_named_once(asked: Asked) -> None:
-    """ "client_id: REQUIRED." RFC 6749 section 4.1.1"""
+    """ "client_id REQUIRED." RFC 6749 section 4.1.1"""
     if asked.is_repeated("client_id") or not asked.get("client_id"):
         raise Untrusted("client", "The link does not say once which app asks.")
 
 
 def client_is_known(asked: Asked) -> None:
-    """ "If the request fails due to ... the client identifier is missing or invalid, the authorization server SHOULD
+    """ "If the request fails due to ... if the client identifier is missing or invalid, the authorization server SHOULD
     inform the resource owner of the error and MUST NOT automatically redirect." RFC 6749 section 4.1.2.1"""
     if asked.client is None:
         raise Untrusted("client", "The app is not registered here, or its registration has expired.")
@@ -76,28 +76,29 @@ def redirect_uri_is_registered(asked: Asked) -> None:
 
 def nothing_is_repeated(asked: Asked) -> None:
     """ "Request and response parameters MUST NOT be included more than once." RFC 6749 section 3.1; only `resource`
-    may be ("Multiple resource parameters MAY be used", RFC 8707 section 2)."""
+    may be ("Multiple 'resource' parameters MAY be used", RFC 8707 section 2)."""
     for name in ("response_type", "scope", "state", "code_challenge", "code_challenge_method", "response_mode"):
         if asked.is_repeated(name):
             raise InvalidRequest(f"{name} must not be sent more than once.")
 
 
 def state_can_be_kept(asked: Asked) -> None:
-    """ "state: the exact value received from the client" RFC 6749 section 4.1.2; what cannot be stored is refused."""
+    """ "The exact value received from the client." RFC 6749 section 4.1.2; what cannot be stored is refused."""
     state = asked.get("state") or ""
     if len(state) > STATE_LENGTH_MAX or "\0" in state:
         raise InvalidRequest(f"state must have at most {STATE_LENGTH_MAX} characters and no NUL.")
 
 
 def response_type_is_sent(asked: Asked) -> None:
-    """ "If an authorization request is missing the response_type parameter ... the authorization server MUST return an
+    """ "If an authorization request is missing the 'response_type' parameter, or if the
+    response type is not understood, the authorization server MUST return an
     error response." RFC 6749 section 3.1.1"""
     if not asked.get("response_type"):
         raise InvalidRequest("response_type is missing.")
 
 
 def response_type_is_code(asked: Asked) -> None:
-    """ "unsupported_response_type: The authorization server does not support obtaining an authorization code using this
+    """ "unsupported_response_type The authorization server does not support obtaining an authorization code using this
     method." RFC 6749 section 4.1.2.1"""
     if asked.get("response_type") != "code":
         raise UnsupportedResponseType()
@@ -110,16 +111,17 @@ def response_mode_is_query(asked: Asked) -> None:
 
 
 def challenge_is_sent(asked: Asked) -> None:
-    """ "If the server requires PKCE ... and the client does not send the code challenge in the request, the
-    authorization endpoint MUST return the authorization error response with the error value set to invalid_request."
+    """ "If the server requires Proof Key for Code Exchange (PKCE) by OAuth public clients and the client does not send
+    the 'code challenge' in the request, the authorization endpoint MUST return the authorization error response with
+    the 'error' value set to 'invalid_request'."
     RFC 7636 section 4.4.1"""
     if not asked.get("code_challenge"):
         raise InvalidRequest("code_challenge is missing: PKCE with S256 is needed.")
 
 
 def challenge_method_is_s256(asked: Asked) -> None:
-    """ "code_challenge_method: OPTIONAL, defaults to plain if not present" RFC 7636 section 4.3; plain is not served
-    (interface 5), so the method must be sent."""
+    """ "code_challenge_method OPTIONAL, defaults to 'plain' if not present in the request" RFC 7636 section 4.3; plain
+    is not served (interface 5), so the method must be sent."""
     if asked.get("code_challenge_method") != "S256":
         raise InvalidRequest("code_challenge_method must be S256.")
 
@@ -131,14 +133,14 @@ def challenge_is_well_formed(asked: Asked) -> None:
 
 
 def scope_is_known(asked: Asked) -> None:
-    """ "invalid_scope: The requested scope is invalid, unknown, or malformed." RFC 6749 section 4.1.2.1"""
+    """ "invalid_scope The requested scope is invalid, unknown, or malformed." RFC 6749 section 4.1.2.1"""
     scope = asked.get("scope")
     if scope is not None and scope_set(scope) is None:
         raise InvalidScope()
 
 
 def resource_is_ours(asked: Asked) -> None:
-    """ "invalid_target: The requested resource is invalid, missing, unknown, or malformed." RFC 8707 section 2"""
+    """ "invalid_target The requested resource is invalid, missing, unknown, or malformed." RFC 8707 section 2"""
     if not is_own_resource(asked.parameters.get("resource", ()), asked.resource):
         raise InvalidTarget()
 

@@ -48,7 +48,7 @@ def _name(document: Mapping[str, Any]) -> str:
 
 
 def _redirect_uris(document: Mapping[str, Any]) -> tuple[str, ...]:
-    # "Clients using flows with redirection MUST register their redirection URI values." RFC 7591 section 2
+    # "clients using flows with redirection MUST register their redirection URI values." RFC 7591 section 2
     uris = document.get("redirect_uris")
     if not isinstance(uris, list) or not uris or not all(isinstance(uri, str) for uri in uris):
         raise InvalidRedirectUri("redirect_uris must be a list with at least one URI.")
@@ -62,8 +62,8 @@ def _redirect_uris(document: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _refuse_other_kinds(document: Mapping[str, Any]) -> None:
-    """Refuse what this server cannot be for a client; "the authorization server MAY replace any of the client's
-    requested metadata values" (RFC 7591 section 3.2.1) where something usable remains."""
+    """Refuse what this server cannot be for a client; "The authorization server MAY reject or replace any of the
+    client's requested metadata values" (RFC 7591 section 3.2.1) where something usable remains."""
     _supported(document, "grant_types", needed="authorization_code")
     _supported(document, "response_types", needed="code")
     if document.get("token_endpoint_auth_method", "none") not in ("none", None):

@@ -35,7 +35,7 @@ Check = Callable[[Presented], None]
 
 def client_is_the_same(presented: Presented) -> None:
     """ "ensure that the authorization code was issued to the authenticated confidential client, or if the client is
-    public, ensure that the code was issued to "client_id" in the request" RFC 6749 section 4.1.3"""
+    public, ensure that the code was issued to 'client_id' in the request" RFC 6749 section 4.1.3"""
     if presented.code.client_id != presented.client_id:
         raise InvalidGrant(reason="of another client")
 
@@ -53,7 +53,7 @@ def verifier_is_sent(presented: Presented) -> None:
 
 
 def verifier_fits(presented: Presented) -> None:
-    """ "If the values are not equal, an error response indicating "invalid_grant" as described in Section 5.2 of
+    """ "If the values are not equal, an error response indicating 'invalid_grant' as described in Section 5.2 of
     [RFC6749] MUST be returned." RFC 7636 section 4.6"""
     if not pkce.is_proven(presented.verifier or "", presented.code.code_challenge):
         raise InvalidGrant(reason="code_verifier does not fit")

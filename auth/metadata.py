@@ -50,8 +50,8 @@ def resource_metadata(policy: Policy) -> dict[str, Any]:
 
 
 def server_metadata_paths(policy: Policy) -> tuple[str, ...]:
-    """The origin's root (interface 5.3), and "between the host component and the path component" of an issuer with a
-    path (RFC 8414 section 3)."""
+    """The origin's root (interface 5.3), and for an issuer with a path the address made by "inserting a well-known URI
+    string ... between the host component and the path component" (RFC 8414 section 3)."""
     inserted = SERVER_PATH + urlsplit(policy.issuer).path
     return tuple(dict.fromkeys((SERVER_PATH, inserted)))
 

@@ -21,5 +21,6 @@ def challenge_of(verifier: str) -> str:
 
 
 def is_proven(verifier: str, challenge: str) -> bool:
-    """ "If the values are not equal, an error response indicating invalid_grant MUST be returned." RFC 7636 4.6"""
+    """ "If the values are not equal, an error response indicating 'invalid_grant' ... MUST be returned." RFC 7636
+    section 4.6"""
     return _VERIFIER.fullmatch(verifier) is not None and hmac.compare_digest(challenge_of(verifier), challenge)

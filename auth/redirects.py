@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 LENGTH_MAX = 2000
 LOOPBACK_HOSTS = ("127.0.0.1", "[::1]", "localhost")
 
-# "At a minimum, any private-use URI scheme that doesn't contain at least one period character SHOULD be rejected."
+# "At a minimum, any private-use URI scheme that doesn't contain a period character ('.') SHOULD be rejected."
 # RFC 8252 section 8.4. These apps are too common to be turned away:
 KNOWN_APP_SCHEMES = frozenset({"claude", "cursor", "vscode", "vscode-insiders", "windsurf", "zed"})
 
@@ -60,8 +60,9 @@ def _web_fault(uri: str, scheme: str) -> str | None:
     if not _is_host(host):
         return "A redirect URI has no usable host."
     if scheme == "http" and host.lower() not in LOOPBACK_HOSTS:
-        # "Authorization servers MUST NOT allow authorization responses to be transmitted over unencrypted network
-        # connections ... except for native clients that use loopback interface redirection." RFC 9700 section 2.6
+        # "Authorization responses MUST NOT be transmitted over unencrypted network connections. To this end,
+        # authorization servers MUST NOT allow redirection URIs that use the http scheme except for native clients that
+        # use loopback interface redirection" RFC 9700 section 2.6
         return "A redirect URI with http must point to 127.0.0.1, [::1] or localhost; use https."
     return None
 
@@ -85,8 +86,8 @@ def _is_host(host: str) -> bool:
 
 
 def is_registered(uri: str, registered: Iterable[str]) -> bool:
-    """ "Comparing ... MUST use exact string matching except for port numbers in localhost redirection URIs of native
-    apps." RFC 9700 section 4.1.3"""
+    """ "Authorization servers MUST utilize exact string matching except for port numbers in localhost redirection URIs
+    of native apps" RFC 9700 section 2.1"""
     return any(uri == known or _differs_in_loopback_port_only(uri, known) for known in registered)
 
 
@@ -127,6 +128,7 @@ def form_action_source(uri: str) -> str:
 
 
 def with_parameters(uri: str, parameters: Mapping[str, str]) -> str:
-    """The URI with parameters added; "the query component MUST be retained" (RFC 6749 section 3.1.2)."""
+    """The URI with parameters added; its query component
+    "MUST be retained when adding additional query parameters" (RFC 6749 section 3.1.2)."""
     separator = "" if uri.endswith(("?", "&")) else "&" if "?" in uri else "?"
     return uri + separator + urlencode(parameters, quote_via=quote)

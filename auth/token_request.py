@@ -50,8 +50,8 @@ def grant_type_is_known(sent: Sent) -> None:
 
 
 def no_credentials_are_in_the_header(sent: Sent) -> None:
-    """ "If the client attempted to authenticate via the "Authorization" request header field, the authorization server
-    MUST respond with an HTTP 401 (Unauthorized) status code and include the "WWW-Authenticate" response header field
+    """ "If the client attempted to authenticate via the 'Authorization' request header field, the authorization server
+    MUST respond with an HTTP 401 (Unauthorized) status code and include the 'WWW-Authenticate' response header field
     matching the authentication scheme used by the client." RFC 6749 section 5.2"""
     scheme = sent.authorization_scheme
     if scheme:
@@ -63,8 +63,9 @@ def no_credentials_are_in_the_header(sent: Sent) -> None:
 
 
 def no_credentials_are_in_the_body(sent: Sent) -> None:
-    """ "The authorization server MUST NOT issue client passwords" to native and user-agent-based applications, RFC 6749
-    section 10.1; ours are all public, so whoever sends one is no client of this server."""
+    """ "The authorization server MUST NOT issue client passwords or other client credentials to native application or
+    user-agent-based application clients" RFC 6749 section 10.1; ours are all public, so whoever sends one is not
+    one of them."""
     if "client_secret" in sent.fields or "client_assertion" in sent.fields:
         raise InvalidClient("Clients of this server are public: send client_id alone.")
 

@@ -82,7 +82,7 @@ class AccessTokens:
         if header.keys() != {"alg", "typ", "kid"}:
             # No jwk, jku, x5u, x5c, crit: the key is chosen by us alone (RFC 8725 sections 3.1 and 3.10)
             raise InvalidToken("header has other members than alg, typ and kid")
-        # "The resource server MUST verify that the "typ" header value is "at+jwt" or "application/at+jwt" and reject
+        # "The resource server MUST verify that the 'typ' header value is 'at+jwt' or 'application/at+jwt' and reject
         # tokens carrying any other value." RFC 9068 section 4
         if header["typ"] not in ("at+jwt", "application/at+jwt"):
             raise InvalidToken("typ is not at+jwt")
@@ -91,8 +91,8 @@ class AccessTokens:
             raise InvalidToken("kid is unknown")
         try:
             # "The issuer identifier for the authorization server (which is typically obtained during discovery) MUST
-            # exactly match the value of the "iss" claim." RFC 9068 section 4
-            # "The resource server MUST validate that the "aud" claim contains a resource indicator value corresponding
+            # exactly match the value of the 'iss' claim." RFC 9068 section 4
+            # "The resource server MUST validate that the 'aud' claim contains a resource indicator value corresponding
             # to an identifier the resource server expects for itself." RFC 9068 section 4; ours name exactly one
             payload = jwt.decode(
                 token, key, algorithms=["RS256"], issuer=self.issuer, audience=self.audience, options=_OPTIONS
@@ -107,7 +107,7 @@ class AccessTokens:
 
     def _claims(self, payload: dict[str, object], now: int, *, key_id: str) -> Claims:
         issued_at, expires_at = _seconds(payload, "iat"), _seconds(payload, "exp")
-        # "The current time MUST be before the time represented by the "exp" claim." RFC 9068 section 4
+        # "The current time MUST be before the time represented by the 'exp' claim." RFC 9068 section 4
         if now >= expires_at:
             raise InvalidToken("expired")
         if issued_at > now + LEEWAY_SECONDS or ("nbf" in payload and _seconds(payload, "nbf") > now + LEEWAY_SECONDS):

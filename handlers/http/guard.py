@@ -19,7 +19,7 @@ logger = logging.getLogger("bankdata.guard")
 Authenticate = Callable[[str], Awaitable[Principal]]
 """The principal of an access token, asked for every request; raises InvalidToken."""
 
-# "credentials = "Bearer" 1*SP b64token" RFC 6750 section 2.1
+# "credentials = 'Bearer' 1*SP b64token" RFC 6750 section 2.1
 _BEARER = re.compile(rb"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9\-._~+/]+=*) *", re.ASCII)
 
 

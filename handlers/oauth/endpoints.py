@@ -204,7 +204,7 @@ def _error_answer(status: int, code: str, description: str, headers: dict[str, s
 
 
 def _plain(text: str) -> str:
-    """ "Values for the "error_description" parameter MUST NOT include characters outside the set %x20-21 / %x23-5B /
+    """ "Values for the 'error_description' parameter MUST NOT include characters outside the set %x20-21 / %x23-5B /
     %x5D-7E." RFC 6749 section 5.2"""
     return re.sub(r"[^\x20-\x21\x23-\x5b\x5d-\x7e]", "", text.replace('"', "'"))
 

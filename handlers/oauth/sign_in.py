@@ -65,7 +65,8 @@ def _sent_back_with(
     site: Site, visit: Visit, client: Client, redirect_uri: str, fault: OAuthError, state: Mapping[str, str]
 ) -> Response:
     """The error response, except that nobody is bounced through this server to a web site that anyone can register:
-    "the authorization server MUST ... authenticate the user first" before redirecting (RFC 9700 section 4.11.2)."""
+    "The authorization server MUST always authenticate the user first ... before redirecting the user." (RFC 9700
+    section 4.11.2)."""
     address = _error_redirect(site, redirect_uri, fault, state)
     is_bounce = redirects.is_web(redirect_uri) and client.registered_by == "self"
     if is_bounce and site.server.sign_in.user_of(visit.browser) is None:
@@ -75,7 +76,8 @@ def _sent_back_with(
 
 def _error_redirect(site: Site, redirect_uri: str, fault: OAuthError, state: Mapping[str, str]) -> str:
     # `iss` in errors too: "In authorization responses to the client, including error responses, an authorization
-    # server supporting this specification MUST indicate its identity by including the iss parameter." RFC 9207 2
+    # server supporting this specification MUST indicate its identity by including the 'iss' parameter
+    # in the response." RFC 9207 section 2
     parameters = {"error": fault.code, "error_description": fault.description, **state, "iss": site.policy.issuer}
     return redirects.with_parameters(redirect_uri, parameters)
 
