@@ -32,7 +32,7 @@ def quotes() -> list[tuple[str, str, str, str]]:
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
             text = re.sub(r"\n\s*(?:#)?\s*", " ", path.read_text("utf-8"))
-            found += [(str(path.relative_to(ROOT)), *match.groups()) for match in QUOTE.finditer(text)]
+            found += [(str(path.relative_to(ROOT)), match[1], match[2], match[3]) for match in QUOTE.finditer(text)]
     return found
 
 
