@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 
 from analytics.currencies import minor_digits
+from analytics.recurring.history import History
 from analytics.snapshot import Snapshot
-from analytics.subscription_history import History
 from storage.accounts import StoredAccount
 from storage.jobs import Job
 

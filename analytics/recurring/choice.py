@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from analytics.recurring.frequencies import PERIODS
 from analytics.recurring.groups import WHOSE
 from analytics.recurring.rhythm import on_lattice
 
@@ -15,11 +16,6 @@ NEXT_DAYS_MAX = 4.0  # a charge of another price belongs to a stream only when i
 NEXT_PRICE_MIN, NEXT_PRICE_MAX = 0.5, 2.1  # a new price is not another product
 PAUSE_MIN, PAUSE_MAX = 0.5, 2.2  # periods between the end of a stream and the beginning of its heir
 CHANGES_MAX = 2
-PERIODS = pl.DataFrame(
-    [("weekly", 7.0), ("biweekly", 14.0), ("monthly", 30.44), ("quarterly", 91.3), ("yearly", 365.25)],
-    schema=["frequency", "period_days"],
-    orient="row",
-)
 
 
 def chosen(members: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:

@@ -3,13 +3,12 @@
 import polars as pl
 
 from analytics.frames import SUBSCRIPTIONS
+from analytics.recurring.frequencies import CHARGES_A_YEAR, OVER_AFTER
 from analytics.recurring.identity import with_id
 from analytics.recurring.payees import behind_intermediary_as_written
 
 WINDOW_MONTHS = 6  # interface 4.7
 TRUE_UP = 1.9  # a single amount this many times the median is the yearly settlement of an instalment
-CHARGES_A_YEAR = {"weekly": 52, "biweekly": 26, "monthly": 12, "quarterly": 4, "yearly": 1}
-OVER_AFTER = {"weekly": "15d", "biweekly": "29d", "monthly": "2mo1d", "quarterly": "6mo1d", "yearly": "2y1d"}
 NEXT_AFTER = {
     "week": "7d",
     "business5": "7d",

@@ -11,8 +11,8 @@ import polars as pl
 
 from analytics.cashflow import NO_RATE, MonthOutsideHistory, month_transactions, needed_since
 from analytics.periods import HISTORY_MONTHS_MIN, InvalidMonth, last_30_days, last_day, month_of, six_months_before
+from analytics.recurring.history import Charge, history
 from analytics.snapshot import category_transactions, percentage, snapshot
-from analytics.subscription_history import Charge, history
 from handlers import wire
 from handlers.http.errors import NotFound
 from handlers.http.request import Answer, Request

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from analytics.duplicates import DAYS_APART_MAX, flag
 from analytics.frames import LOOKALIKES
+from analytics.look_alikes import DAYS_APART_MAX, flag
 from storage.database import Session
 
 

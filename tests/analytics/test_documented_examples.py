@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from analytics.cashflow import month_transactions, monthly_cashflow
-from analytics.duplicates import flag
+from analytics.look_alikes import flag
 from analytics.periods import month_of
 from analytics.snapshot import category_transactions, snapshot
 from analytics.transfers import pair

@@ -19,7 +19,7 @@ import polars as pl
 sys.path[0] = str(Path(__file__).resolve().parents[2])
 
 from analytics.frames import CHARGES  # noqa: E402 - after the line above
-from analytics.subscriptions import detect  # noqa: E402
+from analytics.recurring.detection import detect  # noqa: E402
 
 FIELDS = {
     "userId": "user_id",

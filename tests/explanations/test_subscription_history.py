@@ -5,7 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from analytics.subscription_history import Cadence, Charge, History, Price, Unit, history
+from analytics.recurring.frequencies import Unit
+from analytics.recurring.history import Cadence, Charge, History, Price, history
 
 TODAY = date(2026, 11, 20)
 

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from analytics.frames import CHARGES
-from analytics.subscriptions import detect
+from analytics.recurring.detection import detect
 
 TODAY = date(2026, 11, 20)
 START = date(2024, 11, 1)

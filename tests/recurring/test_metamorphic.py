@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.frames import CHARGES
-from analytics.subscriptions import detect
+from analytics.recurring.detection import detect
 
 TODAY = date(2026, 11, 20)
 Row = dict[str, object]

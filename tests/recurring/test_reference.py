@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.frames import CHARGES, SUBSCRIPTIONS
+from analytics.recurring.detection import detect
 from analytics.recurring.groups import candidate_groups
 from analytics.recurring.report import reported
 from analytics.recurring.rhythm import LATTICES, fits, likely, with_axes
-from analytics.subscriptions import detect
 
 EPOCH = date(1970, 1, 1)
 

@@ -6,24 +6,12 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
 from itertools import groupby, pairwise
-from typing import Literal
 
 from analytics.currencies import minor_digits
 from analytics.periods import last_day
-from analytics.recurring.report import CHARGES_A_YEAR
-
-Unit = Literal["day", "week", "month"]
+from analytics.recurring.frequencies import CHARGES_A_YEAR, GRACE_DAYS, RHYTHMS, Unit
 
 RECENT_CHARGES = 12  # the phase is that of the latest ones: a contract that moved to another day has moved
-RHYTHMS: dict[str, tuple[tuple[int, Unit], ...]] = {  # several kinds of month are spoken of as monthly (rhythm.py)
-    "weekly": ((1, "week"),),
-    "biweekly": ((2, "week"),),
-    "monthly": ((1, "month"), (28, "day"), (30, "day")),
-    "quarterly": ((3, "month"),),
-    "yearly": ((12, "month"),),
-}
-GRACE_DAYS = {"weekly": 3, "biweekly": 4, "monthly": 5, "quarterly": 8, "yearly": 18}
-"""How late a charge may be before it counts as missed: the tolerances of analytics/recurring/rhythm.py, rounded up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
