@@ -16,6 +16,7 @@ cd "$place"
 export HOME="$place/home" PATH="$place/venv/bin:/usr/bin:/bin"
 mkdir -p "$HOME"
 bankdata --version
+bankdata users add eva --random --data "$place/checked" >/dev/null
 bankdata check --data "$place/checked"
 port="$(python -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')"
 bankdata demo --port "$port" --data "$place/demo" >"$place/out" 2>"$place/err" &

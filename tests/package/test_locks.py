@@ -1,0 +1,31 @@
+"""The lock that users install from holds what the service needs, in the versions that the gate has tested."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def locked(name: str) -> dict[str, str]:
+    """Package and version of each line, with its condition if it has one."""
+    text = (ROOT / ".ci" / name).read_text()
+    return {line[1]: line[2] for line in re.finditer(r"^([a-z0-9-]+)==(\S+)", text, re.MULTILINE)}
+
+
+@pytest.mark.requirement("package.locked")
+def test_what_is_installed_by_hash_is_what_was_tested() -> None:
+    runtime, tested = locked("runtime.lock"), locked("requirements.lock")
+    assert runtime.items() <= tested.items()
+
+
+@pytest.mark.requirement("package.locked")
+def test_every_dependency_and_the_build_backend_are_locked_with_a_hash() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    needed = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
+    names = {re.split(r"[^A-Za-z0-9-]", each)[0].lower() for each in needed}
+    text = (ROOT / ".ci" / "runtime.lock").read_text()
+    assert names <= locked("runtime.lock").keys()
+    assert all("--hash=sha256:" in entry for entry in re.split(r"^(?=[a-z0-9-]+==)", text, flags=re.MULTILINE)[1:])
