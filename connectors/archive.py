@@ -40,7 +40,8 @@ def members(stream: BinaryIO) -> Iterator[BinaryIO]:
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):  # the last: a version it does not know
         raise MalformedFile("the ZIP container is damaged or cut off.") from None
     with container:
-        files = [info for info in container.infolist() if not info.is_dir() and "__MACOSX/" not in info.filename]
+        names = [(info, info.filename) for info in container.infolist()]  # may be empty, which is_dir() does not expect
+        files = [info for info, name in names if not name.endswith("/") and "__MACOSX/" not in name]
         if len(files) > ZIP_MEMBERS_MAX:
             raise LimitExceeded(f"more than {ZIP_MEMBERS_MAX} files in the ZIP container.")
         if sum(info.file_size for info in files) > ZIP_TOTAL_BYTES_MAX:

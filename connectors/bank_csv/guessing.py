@@ -12,7 +12,7 @@ from connectors.bank_csv.amounts_and_dates import (
     read_amount,
 )
 from connectors.bank_csv.cell_kinds import is_booking, kinds
-from connectors.bank_csv.profiles import JOINED, Mark, Profile, plain
+from connectors.bank_csv.profiles import JOINED, Mark, Profile, compared
 from connectors.bank_csv.vocabulary import (
     CREDIT_WORDS,
     DEBIT_WORDS,
@@ -59,7 +59,7 @@ def generic_layout(header: Row, rows: Sequence[Row], preamble: Sequence[Row], de
     profile = Profile(
         name="generic",
         columns=fields,
-        header=tuple((plain(name),) for name in header if name.strip()),
+        header=tuple((compared(name),) for name in header if name.strip()),
         date=tuple(formats or ("YYYY-MM-DD",)),
         decimal=mark,
         currency=_currency(header, preamble),
@@ -108,7 +108,7 @@ def generic_shape(rows: Sequence[Row]) -> tuple[Profile, int, str] | None:
     debit_words: tuple[str, ...] = ()
     credit_words: tuple[str, ...] = ()
     for index, found in enumerate(all_kinds):
-        words = {plain(cell) for cell in columns[index]}
+        words = {compared(cell) for cell in columns[index]}
         if index in dates or index in amounts:
             continue
         if words <= DEBIT_WORDS | CREDIT_WORDS and words & DEBIT_WORDS and "indicator" not in fields:
@@ -136,7 +136,7 @@ def _fields(header: Row) -> dict[str, tuple[str, ...]]:
     fields: dict[str, tuple[str, ...]] = {}
     seen: dict[str, int] = {}
     for cell in header:
-        name = plain(cell)
+        name = compared(cell)
         seen[name] = seen.get(name, 0) + 1
         reference = name if seen[name] == 1 else f"{name}#{seen[name]}"
         field = column_field(cell)
@@ -157,7 +157,7 @@ def _indicator(
     """The words of the debit/credit column, if its cells hold nothing else; otherwise the column is a text."""
     if "indicator" not in fields:
         return (), ()
-    words = {plain(cell) for cell in _cells(fields["indicator"], header, data)}
+    words = {compared(cell) for cell in _cells(fields["indicator"], header, data)}
     if "amount" in fields and words and words <= DEBIT_WORDS | CREDIT_WORDS:
         return tuple(sorted(words & DEBIT_WORDS)), tuple(sorted(words & CREDIT_WORDS)) or ("credit",)
     fields.setdefault("bank_text", fields["indicator"])
@@ -166,7 +166,7 @@ def _indicator(
 
 
 def _cells(references: Sequence[str], header: Row, data: Sequence[Row]) -> list[str]:
-    names = [plain(cell) for cell in header]
+    names = [compared(cell) for cell in header]
     found = []
     for reference in references:
         name, _, number = reference.partition("#")

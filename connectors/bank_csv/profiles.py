@@ -32,7 +32,7 @@ class ProfileError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """One layout. Column names are compared by `plain`; `docs/csv-profiles.md` explains every entry."""
+    """One layout. Column names are compared by `compared`; `docs/csv-profiles.md` explains every entry."""
 
     name: str
     columns: Mapping[str, tuple[str, ...]]
@@ -57,11 +57,12 @@ class Profile:
     is_ignored: bool = False  # a section without bookings, such as the orders of a depot
 
 
-_LETTERS = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ı": "i", "æ": "ae", "õ": "o"})  # what NFKD leaves as it is
+# What NFKD leaves as it is. Not analytics.text: that loads Polars, whose threads a process to be forked must not have.
+_LETTERS = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ı": "i", "æ": "ae", "õ": "o"})
 
 
 @lru_cache(maxsize=16384)
-def plain(text: str) -> str:
+def compared(text: str) -> str:
     """A name as it is compared: case, accents, quotes, "#" in front and runs of spaces do not matter."""
     decomposed = unicodedata.normalize("NFKD", text.strip().strip('"#*\ufeff\u200b').strip())
     letters = "".join(character for character in decomposed if not unicodedata.combining(character))
@@ -115,7 +116,7 @@ def parse_profile(text: str, *, name: str) -> Profile:
         columns=columns,
         bank=_text(entries, "bank"),
         kind=kind,  # type: ignore[arg-type]  # one of its values
-        header=tuple(tuple(map(plain, _words(entry, "header"))) for entry in _list(entries, "header")),
+        header=tuple(tuple(map(compared, _words(entry, "header"))) for entry in _list(entries, "header")),
         shape=tuple(str(entry) for entry in _list(entries, "shape")),
         encoding=_encoding(entries),
         delimiter=_choice(entries, "delimiter", (";", ",", "\t", "|")),
@@ -123,8 +124,8 @@ def parse_profile(text: str, *, name: str) -> Profile:
         decimal=decimal,  # type: ignore[arg-type]  # one of its values
         currency=_text(entries, "currency"),
         group=_text(entries, "group"),
-        debit_words=tuple(map(plain, _words(entries.get("debit_words", []), "debit_words"))),
-        credit_words=tuple(map(plain, _words(entries.get("credit_words", []), "credit_words"))),
+        debit_words=tuple(map(compared, _words(entries.get("debit_words", []), "debit_words"))),
+        credit_words=tuple(map(compared, _words(entries.get("credit_words", []), "credit_words"))),
         pending=_conditions(entries, "pending"),
         skip=_conditions(entries, "skip"),
         labels=_labels(entries),
@@ -169,7 +170,7 @@ def _references(value: object, where: str) -> tuple[str, ...]:
     entries = value if isinstance(value, list) else [value]
     if not entries or not all(isinstance(entry, str | int) and not isinstance(entry, bool) for entry in entries):
         raise ProfileError(f"{where}: a column name, a column number or a list of them is needed")
-    return tuple(f"@{entry}" if isinstance(entry, int) else plain(str(entry)) for entry in entries)
+    return tuple(f"@{entry}" if isinstance(entry, int) else compared(str(entry)) for entry in entries)
 
 
 def _words(value: object, where: str) -> tuple[str, ...]:
@@ -190,7 +191,7 @@ def _conditions(entries: Mapping[str, object], key: str) -> dict[str, tuple[str,
     value = entries.get(key, {})
     if not isinstance(value, dict):
         raise ProfileError(f"{key}: an object of column and texts is needed")
-    return {plain(str(name)): tuple(map(plain, _words(words, f"{key}.{name}"))) for name, words in value.items()}
+    return {compared(str(name)): tuple(map(compared, _words(words, f"{key}.{name}"))) for name, words in value.items()}
 
 
 def _labels(entries: Mapping[str, object]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from io import BytesIO
 
 from connectors.bank_csv.cell_kinds import fits, is_booking
 from connectors.bank_csv.guessing import generic_layout, generic_shape
-from connectors.bank_csv.profiles import Profile, plain
+from connectors.bank_csv.profiles import Profile, compared
 from connectors.bank_csv.vocabulary import column_field
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.limits import COLUMNS_MAX
@@ -63,7 +63,7 @@ def recognised(head: bytes, profiles: Sequence[Profile], is_suitable: Callable[[
 
 def header_profiles(row: Sequence[str], profiles: Sequence[Profile]) -> list[Profile]:
     """The profiles whose header this row is; the one that names most columns comes first."""
-    names = {plain(cell) for cell in row if cell}
+    names = {compared(cell) for cell in row if cell}
     fitting = [
         profile
         for profile in profiles

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from connectors.bank_csv.amounts_and_dates import date_reader, decimal_mark, fitting_formats, read_amount
 from connectors.bank_csv.cell_kinds import kinds
 from connectors.bank_csv.column_places import conditions, from_the_right, label_pattern, labelled, place_of
-from connectors.bank_csv.profiles import JOINED, Mark, plain
+from connectors.bank_csv.profiles import JOINED, Mark, compared
 from connectors.bank_csv.recognition import Layout
 from connectors.bank_csv.vocabulary import CLOSING_WORDS, OPENING_WORDS, PENDING_WORDS, TOTAL_WORDS, column_currency
 from connectors.connector import MalformedFile, UnsupportedFile
@@ -85,7 +85,7 @@ class RowReader:
     def __init__(self, layout: Layout, *, currency: str | None) -> None:
         profile = layout.profile
         self._profile = profile
-        names = [plain(name) for name in layout.names]
+        names = [compared(name) for name in layout.names]
         self.width = len(names) if names else len(profile.shape)
         while self.width and names and not names[self.width - 1]:
             self.width -= 1
@@ -118,7 +118,7 @@ class RowReader:
 
     def read(self, row: Sequence[str], line: int) -> Booking | Note:
         """The booking of a row, or the row as a note. Raises MalformedFile naming the line."""
-        if self._skip and any(place < len(row) and plain(row[place]) in words for place, words in self._skip):
+        if self._skip and any(place < len(row) and compared(row[place]) in words for place, words in self._skip):
             return Note(row, is_skipped=True)
         text = self._cell(row, "date")
         day = self._read_day(text)
@@ -133,7 +133,7 @@ class RowReader:
         is_dated = day is not None
         if day is None:
             day = self._read_day(self._cell(row, "value_date"))
-            word = plain(text).rstrip(" :")
+            word = compared(text).rstrip(" :")
             if word in TOTAL_WORDS | OPENING_WORDS | CLOSING_WORDS:
                 return Note(row, amount)
             if word not in PENDING_WORDS and (text.strip() or day is None):
@@ -141,7 +141,7 @@ class RowReader:
                     return Note(row, amount)  # a line of totals has no date
                 raise MalformedFile(f"Line {line}: the booking date cannot be read.")
         is_pending = not is_dated or any(
-            place < len(row) and plain(row[place]) in words for place, words in self._pending
+            place < len(row) and compared(row[place]) in words for place, words in self._pending
         )
         return self._booking(row, day or date.min, amount, written, is_pending=is_pending, is_dated=day is not None)
 
@@ -223,7 +223,7 @@ class RowReader:
         except ValueError:
             return None
         if "indicator" in places:
-            word = plain(self._cell(row, "indicator"))
+            word = compared(self._cell(row, "indicator"))
             if word in self._profile.debit_words:
                 amount = -abs(amount)
             elif word in self._profile.credit_words:
@@ -235,7 +235,7 @@ class RowReader:
     def _without_amount(self, row: Sequence[str], line: int, day: date | None) -> Note:
         """A row without a readable amount is a note, unless it looks like a booking that was cut or is damaged."""
         cells = [self._cell(row, field).strip() for field in ("amount", "debit", "credit") if field in self.places]
-        if day is not None and any(cells) and not all(plain(cell) in ("-", "--", "n/a", "offen") for cell in cells):
+        if day is not None and any(cells) and not all(compared(cell) in ("-", "--", "n/a", "offen") for cell in cells):
             raise MalformedFile(f"Line {line}: the amount cannot be read.")
         if day is not None and len(row) < self.width and not any(cells):
             raise MalformedFile(f"Line {line}: the row ends after {len(row)} of {self.width} columns.")

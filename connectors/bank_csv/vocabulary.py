@@ -8,25 +8,25 @@ import re
 from collections.abc import Mapping
 from importlib import resources
 
-from connectors.bank_csv.profiles import plain
+from connectors.bank_csv.profiles import compared
 
 _WORDS = json.loads((resources.files("connectors.bank_csv") / "vocabulary.json").read_text("utf-8"))
 
 
 def _names(key: str) -> frozenset[str]:
-    return frozenset(map(plain, _WORDS[key]))
+    return frozenset(map(compared, _WORDS[key]))
 
 
 # field -> names of columns; the first field that knows a name takes it
 COLUMNS: Mapping[str, frozenset[str]] = {
-    field: frozenset(map(plain, names)) for field, names in _WORDS["columns"].items()
+    field: frozenset(map(compared, names)) for field, names in _WORDS["columns"].items()
 }
 DEBIT_WORDS, CREDIT_WORDS = _names("debit"), _names("credit")
 PENDING_WORDS, SKIP_WORDS = _names("pending"), _names("skip")
 OPENING_WORDS, CLOSING_WORDS, TOTAL_WORDS = _names("opening"), _names("closing"), _names("total")
 CURRENCY_LABELS = frozenset({"wahrung", "waehrung", "currency", "waluta", "mena", "devise", "kontowahrung"})
 
-# Labels are matched at their beginning, after `plain`; a day or an account may follow ("kontostand vom 31.12.2026").
+# Labels are matched at their beginning, after `compared`; a day or an account may follow ("kontostand vom 31.12.2026").
 _OPENING = re.compile(
     r"alter kontostand|anfangssaldo|(?:opening|beginning) ?balance|saldo inicial|ingaende saldo|startsaldo|beginsaldo|"
     r"saldo poczatkowe|pocatecni zustatek|solde initial|saldo iniziale"
@@ -48,7 +48,7 @@ _DATED = re.compile(r"(?:datei erstellt|datum:?$|stand|bis$|created|export)")
 
 def label_kind(label: str) -> str | None:
     """What a label above or below the table announces: opening, closing, account, account_name, dated, currency."""
-    label = plain(label).rstrip(" :")
+    label = compared(label).rstrip(" :")
     if _OPENING.match(label):
         return "opening"
     if _CLOSING.match(label):
@@ -71,7 +71,7 @@ _UNITS = {"€": "EUR", "euro": "EUR", "euros": "EUR", "£": "GBP", "$": "USD", 
 
 def column_field(name: str) -> str | None:
     """The field that a column of this name holds, a currency in its name left aside; None for unknown words."""
-    base = plain(name).rstrip(":")
+    base = compared(name).rstrip(":")
     for candidate in (base, _UNIT.sub("", base).strip(), base.replace("_", " ")):
         for field, names in COLUMNS.items():
             if candidate in names:
@@ -81,7 +81,7 @@ def column_field(name: str) -> str | None:
 
 def column_currency(name: str) -> str | None:
     """The currency that a column name states, as in "Betrag (EUR)"."""
-    match = _UNIT.search(plain(name))
+    match = _UNIT.search(compared(name))
     unit = next((group for group in match.groups() if group), None) if match else None
     if unit is None:
         return None

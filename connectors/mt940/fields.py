@@ -24,7 +24,7 @@ class Field(NamedTuple):
     line: int
 
 
-def fields(source: "Lines") -> Iterator[Field]:
+def fields(source: "NumberedLines") -> Iterator[Field]:
     """The fields of all blocks; envelopes, headers and terminators left out."""
     current: Field | None = None
     is_after_entries = False
@@ -60,7 +60,7 @@ def fields(source: "Lines") -> Iterator[Field]:
         yield current
 
 
-class Lines:
+class NumberedLines:
     """Numbered lines, whatever ends them; each UTF-8 if it can be, else cp1252, as banks mix them."""
 
     def __init__(self, stream: BinaryIO) -> None:

@@ -15,7 +15,7 @@ from typing import BinaryIO
 from connectors.connector import LimitExceeded, MalformedFile
 from connectors.limits import DETAILS_CHARACTERS_MAX, HELD_ENTRIES_MAX, STATEMENTS_MAX
 from connectors.mt940.details import read_details
-from connectors.mt940.fields import LINE_MARK, Field, Lines, fields
+from connectors.mt940.fields import LINE_MARK, Field, NumberedLines, fields
 from connectors.reference.gvc import bank_transaction_code_of
 from connectors.text import (
     clean,
@@ -58,7 +58,7 @@ def detect(head: bytes) -> bool:
 
 def read(stream: BinaryIO) -> Iterator[Record]:
     """The statements of the file, streaming; `MalformedFile` or `LimitExceeded` when it cannot be read whole."""
-    source = Lines(stream)
+    source = NumberedLines(stream)
     statement: _Statement | None = None
     statements = transactions = 0
     for found in fields(source):

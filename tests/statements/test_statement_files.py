@@ -104,6 +104,12 @@ def test_every_file_of_a_container_is_a_batch_of_its_own(message: Text, entry: T
     assert len({identity.rpartition("/")[0] for identity in identities}) == 1
 
 
+@pytest.mark.requirement("readers.zip")
+def test_a_file_without_a_name_is_read_like_any_other(block: Text) -> None:
+    data = packed(("a.sta", block(BOOKING))).replace(b"a.sta", b"\0.sta")  # a name ends at its first NUL
+    assert len(rows(data)) == len(rows(block(BOOKING).encode()))
+
+
 @pytest.mark.requirement("security.zip")
 def test_names_in_a_container_are_never_used(message: Text, entry: Text, tmp_path: Path) -> None:
     assert len(rows(packed(("../../../etc/cron.d/x", message(entry())), ("C:\\x", message(entry()))))) == 2

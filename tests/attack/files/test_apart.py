@@ -280,3 +280,10 @@ def test_amounts_and_days_survive_the_way() -> None:
     found = told(Request(wanted="records"), BytesIO(seeds()["camt"]))
     row = next(each for each in found if isinstance(each, TransactionRecord))
     assert (str(row.amount), row.booking_date.isoformat()) == ("-12.34", "2026-01-02")
+
+
+def test_the_process_that_waits_has_one_thread_and_little_memory() -> None:
+    """Threads do not survive a fork, and their locks do: neither Polars nor DuckDB is loaded before a file needs it."""
+    format_name(BytesIO(MT940.encode()))
+    assert waiting().num_threads() == 1
+    assert waiting().memory_info().rss < 100 * 1024 * 1024
