@@ -7,20 +7,37 @@ from decimal import Decimal
 from storage.database import Session
 from storage.importing.records import AccountKind, AccountRecord
 
+UNNAMED = "unnamed"  # the key of an account that its file does not name at all
 COLUMNS = (
-    "id, connection_id, stable_key, iban, name, kind, currency, bank_name, bic, balance, balance_date, last_synced_at"
+    "id, connection_id, stable_key, iban, coalesce(given_name, name) AS said_name, kind, currency, bank_name, bic,"
+    " balance, balance_date, last_synced_at, hidden_at IS NOT NULL AS is_hidden"
 )
+
+
+class AccountUnknown(Exception):
+    """The user has no account of this id or name. `bankdata accounts list` shows them."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__class__.__doc__)
+
+
+class AccountAmbiguous(Exception):
+    """Several accounts of the user have this name. Give the id instead: `bankdata accounts list` shows it."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__class__.__doc__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredAccount:
-    """An account; `balance` is the booked one in `currency`, None where its source gives none."""
+    """An account; `balance` is the booked one in `currency`, None where its source gives none; `said_name` is the
+    user's name for it, else its source's."""
 
     id: str
     connection_id: str
     stable_key: str
     iban: str | None
-    name: str | None
+    said_name: str | None
     kind: AccountKind | None
     currency: str
     bank_name: str
@@ -28,6 +45,14 @@ class StoredAccount:
     balance: Decimal | None
     balance_date: date | None
     last_synced_at: datetime | None
+    is_hidden: bool = False
+
+    @property
+    def name(self) -> str | None:
+        """What it is called: as said, else, where no IBAN tells it apart, bank and number as its file has them."""
+        if self.said_name is not None or self.iban is not None:
+            return self.said_name
+        return self.bank_name if self.stable_key == UNNAMED else self.stable_key.replace("/", " / ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +74,49 @@ class Selected:
 
 
 def of_user(session: Session, user_id: str) -> list[StoredAccount]:
-    """All accounts of a user in the order in which they first appeared."""
+    """The accounts of a user that are not hidden, in the order in which they first appeared."""
+    return [account for account in every(session, user_id) if not account.is_hidden]
+
+
+def every(session: Session, user_id: str) -> list[StoredAccount]:
+    """The same with hidden ones."""
     rows = session.rows(f"SELECT {COLUMNS}, position FROM accounts WHERE user_id = $1", user_id)
     rows.sort(key=lambda row: (row.pop("position"), row["id"]))  # cheaper than in SQL
     return [StoredAccount(**row) for row in rows]
+
+
+def named(session: Session, user_id: str, id_or_name: str) -> StoredAccount:
+    """The account of this id, IBAN or name, hidden ones too; raises AccountUnknown and AccountAmbiguous."""
+    owned = every(session, user_id)
+    wanted = id_or_name.strip()
+    compact, folded = "".join(wanted.split()).upper(), wanted.casefold()
+    for found in (
+        [account for account in owned if account.id == wanted],
+        [account for account in owned if account.iban == compact],
+        [account for account in owned if (account.name or "").casefold() == folded],
+    ):
+        if len(found) > 1:
+            raise AccountAmbiguous
+        if found:
+            return found[0]
+    raise AccountUnknown
+
+
+def rename(session: Session, *, user_id: str, account_id: str, name: str | None) -> None:
+    """Call the account by the user's own name from now on, or by its source's again."""
+    session.execute(
+        "UPDATE accounts SET given_name = $3 WHERE user_id = $1 AND id = $2",
+        user_id,
+        account_id,
+        name,
+    )
+    _changed(session, user_id)
+
+
+def hide(session: Session, *, user_id: str, account_id: str, since: datetime | None) -> None:
+    """Serve and sum the account no more, or again (None); what comes for it is kept either way."""
+    session.execute("UPDATE accounts SET hidden_at = $3 WHERE user_id = $1 AND id = $2", user_id, account_id, since)
+    _changed(session, user_id)
 
 
 def bring(
@@ -69,8 +133,10 @@ def bring(
     known = session.rows("SELECT id FROM accounts WHERE user_id = $1 AND id = $2", user_id, account_id)
     if known:
         session.execute(
-            "UPDATE accounts SET iban = coalesce(iban, $3), name = coalesce(name, $4), kind = coalesce(kind, $5),"
-            " bic = coalesce(bic, $6) WHERE user_id = $1 AND id = $2",
+            "UPDATE accounts SET iban = coalesce(iban, CASE WHEN NOT EXISTS (SELECT 1 FROM accounts AS other"
+            " WHERE other.user_id = $1 AND other.iban = $3 AND other.currency = accounts.currency) THEN $3 END),"
+            " name = coalesce(name, $4), kind = coalesce(kind, $5), bic = coalesce(bic, $6)"
+            " WHERE user_id = $1 AND id = $2",
             user_id,
             account_id,
             account.iban,
@@ -125,4 +191,10 @@ def mark_synced(session: Session, *, user_id: str, connection_id: str, now: date
         connection_id,
         now,
     )
+    session.changes(user_id)
+
+
+def _changed(session: Session, user_id: str) -> None:
+    """Results that were computed before belong to another state of the data."""
+    session.execute("UPDATE users SET data_version = data_version + 1 WHERE id = $1", user_id)
     session.changes(user_id)

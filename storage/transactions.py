@@ -30,6 +30,7 @@ DETAIL_COLUMNS = LIST_COLUMNS + (
 )
 BOOKING_COLUMNS = ", ".join(BOOKINGS)
 ROWS_AT_ONCE = 10_000
+NOT_HIDDEN = "account_id NOT IN (SELECT id FROM accounts WHERE user_id = $1 AND hidden_at IS NOT NULL)"
 ONE_SCAN_ROWS_MAX = 5_000  # of a selection; above, two scans are faster
 RULE_COLUMNS = ", type_rule, category_rule, merchant_rule, transfer_rule, transfer_id, transfer_account_id"
 
@@ -51,7 +52,7 @@ EVERYTHING: dict[str, pl.DataType] = {
 class Selection:
     """Which booked transactions of a user are meant; both ends of the date range are inclusive."""
 
-    account_ids: Sequence[str] | None = None  # None: all of the user's, which is also faster
+    account_ids: Sequence[str] | None = None  # None: all of the user's that are not hidden, which is also faster
     category: str | None = None
     date_from: date | None = None
     date_to: date | None = None
@@ -64,6 +65,8 @@ class Selection:
         if self.account_ids is not None:
             values.append(list(self.account_ids))
             parts.append("account_id = ANY($2::TEXT[])")
+        else:
+            parts.append(NOT_HIDDEN)
         for column, operator, value in (
             ("category", "=", self.category),
             ("booking_date", ">=", self.date_from),
@@ -100,7 +103,9 @@ def page(session: Session, user_id: str, selection: Selection, *, limit: int, of
 def entries(session: Session, user_id: str, *, rows_max: int) -> pl.DataFrame:
     """All booked transactions of the user as LISTED, in the order of a page; `rows_max` of them, if there are more."""
     rows = session.frame(
-        f"SELECT {', '.join(LISTED)} FROM transactions WHERE user_id = $1 LIMIT {int(rows_max)}", user_id, schema=LISTED
+        f"SELECT {', '.join(LISTED)} FROM transactions WHERE user_id = $1 AND {NOT_HIDDEN} LIMIT {int(rows_max)}",
+        user_id,
+        schema=LISTED,
     )
     return rows.sort("booking_date", "id", descending=True)
 
@@ -108,7 +113,7 @@ def entries(session: Session, user_id: str, *, rows_max: int) -> pl.DataFrame:
 def find(session: Session, user_id: str, transaction_id: str) -> Row | None:
     """One booked transaction of the user with all its details and the rules that derived them."""
     rows = session.rows(
-        f"SELECT {DETAIL_COLUMNS}{RULE_COLUMNS} FROM transactions WHERE user_id = $1 AND id = $2",
+        f"SELECT {DETAIL_COLUMNS}{RULE_COLUMNS} FROM transactions WHERE user_id = $1 AND id = $2 AND {NOT_HIDDEN}",
         user_id,
         transaction_id,
     )
@@ -179,7 +184,8 @@ def charges(
     """The evidence for recurring payments of these users, as analytics.frames.CHARGES."""
     return session.frame(
         f"SELECT {', '.join(CHARGES)} FROM transactions"
-        " WHERE user_id = ANY($1::TEXT[]) AND booking_date >= $2 AND ($3::TEXT[] IS NULL OR account_id = ANY($3))",
+        " WHERE user_id = ANY($1::TEXT[]) AND booking_date >= $2 AND ($3::TEXT[] IS NULL OR account_id = ANY($3))"
+        " AND account_id NOT IN (SELECT id FROM accounts WHERE user_id = ANY($1) AND hidden_at IS NOT NULL)",
         list(user_ids),
         since,
         list(account_ids) if account_ids is not None else None,

@@ -232,6 +232,7 @@ class Reading:
             name=title,
             kind=profile.kind or metadata.kind(),
             bank_name=profile.bank,
+            is_anonymous=not (iban or own),
         )
 
     def _is_interleaved(self) -> bool:

@@ -166,6 +166,7 @@ def _account(statement: _Statement) -> AccountRecord:
         kind=_KINDS.get(text(header, "Acct/Tp/Cd") or ""),
         bank_name=clean(text(header, f"{servicer}/Nm", f"{servicer}/NmAndAdr/Nm", f"{servicer}/CmbndId/Nm")),
         bic=own.bic,
+        is_anonymous=own.key == "unnamed",
     )
 
 

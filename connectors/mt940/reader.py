@@ -175,8 +175,8 @@ def _account(statement: _Statement) -> AccountRecord:
     prefix = _BIC_ACCOUNT.match(compact)
     bic = parse_bic(prefix[1]) if prefix else None
     currency = currency or currency_of(iban, bic)
-    key = iban or clean(compact) or "unnamed"
-    return AccountRecord(stable_key=key, currency=currency, iban=iban, bic=bic)
+    key = iban or clean(compact)
+    return AccountRecord(stable_key=key or "unnamed", currency=currency, iban=iban, bic=bic, is_anonymous=key is None)
 
 
 def _closed(statement: _Statement) -> Iterator[Record]:

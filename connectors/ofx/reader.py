@@ -234,6 +234,7 @@ class _Reader:
             kind=kind,
             bank_name=self.bank_name,
             bic=parse_bic(bank),
+            is_anonymous=number == "unnamed",
         )
 
     def _provider_id(self, fitid: str | None, day: date, amount: Decimal) -> str | None:

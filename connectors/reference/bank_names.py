@@ -1,4 +1,4 @@
-"""Bank names by IBAN, from the registries that schwifty ships: where a source does not name the bank itself."""
+"""Bank names by IBAN, bank code or BIC, from the registries that schwifty ships: where a source does not name them."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -6,20 +6,23 @@ from functools import lru_cache
 
 import schwifty
 
+from connectors.reference import german_accounts
 from storage.importing.records import AccountRecord, Record, StatementRecord
 
 BANK_DIGITS_MAX = 12  # country, check digits and bank code of every country schwifty knows a registry of
 CACHED_BANKS_MAX = 4096
+GERMAN_IBAN_LENGTH = 22
 
 
 def with_bank_names(records: Iterator[Record]) -> Iterator[Record]:
-    """The same records; accounts and counterparts that have an IBAN and no bank name get it from the registry."""
+    """The same records: accounts whose bank code and number make a certain IBAN have it, and accounts and counterparts
+    without the name of their bank get it from the registries."""
     for record in records:
         if isinstance(record, StatementRecord):
             yield record
         elif isinstance(record, AccountRecord):
-            name = bank_name(record.iban) if record.bank_name is None else None
-            yield replace(record, bank_name=name) if name else record
+            iban = record.iban or german_accounts.iban(record)
+            yield replace(record, iban=iban, bank_name=record.bank_name or _bank_of(record))
         else:
             name = bank_name(record.counterpart_iban) if record.counterpart_bank_name is None else None
             yield replace(record, counterpart_bank_name=name) if name else record
@@ -32,6 +35,21 @@ def bank_name(iban: str | None) -> str | None:
         return None
     # Registries go by bank code, so one account answers for all; the check digits play no part
     return _of_bank(compact[:2] + "00" + compact[4:BANK_DIGITS_MAX], len(compact))
+
+
+def _bank_of(account: AccountRecord) -> str | None:
+    code = german_accounts.bank_code(account)
+    return (
+        bank_name(account.iban)
+        or (_of_bank(f"DE00{code}", GERMAN_IBAN_LENGTH) if code else None)
+        or _of_bic(account.bic)
+    )
+
+
+def _of_bic(bic: str | None) -> str | None:
+    """The one bank of this BIC; several are no answer."""
+    names = set(schwifty.BIC(bic, allow_invalid=True).bank_names) if bic else set()
+    return str(names.pop()) if len(names) == 1 else None
 
 
 @lru_cache(maxsize=CACHED_BANKS_MAX)

@@ -6,8 +6,10 @@ import click
 
 from handlers.cli import (
     access_arguments,
+    account_arguments,
     connection_arguments,
     file_arguments,
+    import_history_arguments,
     rate_arguments,
     rule_arguments,
     serving,
@@ -38,6 +40,8 @@ COMMANDS: tuple[click.Command, ...] = (
     connection_arguments.sync,
     file_arguments.import_,
     file_arguments.export,
+    account_arguments.accounts,
+    import_history_arguments.imports,
     rule_arguments.rules,
     rule_arguments.correct,
     rate_arguments.rates,

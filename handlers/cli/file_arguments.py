@@ -19,6 +19,7 @@ EXPORT_FORMATS = ("csv", "jsonl", "parquet", "camt053", "ofx", "beancount")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--user", help="Whose accounts the statements are about.")
 @click.option("--connection", help="Name of the connection they belong to.  [default: Statement files]")
+@click.option("--account", help="The account they are about, by id, IBAN or name; for files that do not say it.")
 @click.option("--dry-run", is_flag=True, help="Read and report, keep nothing.")
 @click.option("--json", "is_json", is_flag=True, help="One line of JSON per file.")
 @click.option("--explain", is_flag=True, help="Say what was recognised in the files and why; import nothing.")
@@ -27,6 +28,7 @@ def import_(
     files: tuple[Path, ...],
     user: str | None,
     connection: str | None,
+    account: str | None,
     dry_run: bool,
     is_json: bool,
     explain: bool,
@@ -47,6 +49,7 @@ def import_(
         user=user,
         files=[str(path.absolute()) for path in files],
         connection=connection,
+        account=account,
         is_dry_run=dry_run,
         is_json=is_json,
     )

@@ -3,6 +3,7 @@
 import shutil
 import sys
 import time
+from collections.abc import Sequence
 from typing import NoReturn
 
 import click
@@ -39,6 +40,15 @@ class Terminal:
         text = text[: shutil.get_terminal_size().columns - 1]  # a line that wraps could not be drawn again
         click.echo(f"\r\x1b[2K{text}", nl=False, err=True)
         self._bar_shown = True
+
+    def choose(self, question: str, choices: Sequence[str]) -> int | None:
+        """Ask which of these is meant; None without a terminal."""
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return None
+        self.note(question)
+        for number, choice in enumerate(choices, start=1):
+            self.note(f"  {number}  {choice}")
+        return int(click.prompt("Which one", type=click.IntRange(1, len(choices)), err=True)) - 1
 
     def end(self) -> None:
         """Leave the line of the bar."""

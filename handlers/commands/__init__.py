@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from connectors.bank_csv.profiles import ProfileError
-from handlers.commands import access, connections, files, rates, rules, syncs, upkeep, users
+from handlers.commands import access, accounts, connections, files, import_history, rates, rules, syncs, upkeep, users
 from handlers.commands.control import CommandError, Report
 from handlers.services import Services
 from storage import users as stored_users
@@ -28,6 +28,14 @@ COMMANDS: Mapping[str, Command] = {
     "sync": syncs.sync,
     "import": files.import_statements,
     "export": files.export_bookings,
+    "accounts list": accounts.list_accounts,
+    "accounts rename": accounts.rename_account,
+    "accounts hide": accounts.hide_account,
+    "accounts show": accounts.hide_account,
+    "accounts merge": accounts.merge_accounts,
+    "accounts delete": accounts.delete_account,
+    "imports list": import_history.list_imports,
+    "imports undo": import_history.undo_import,
     "rules add": rules.add_rules,
     "rules list": rules.list_rules,
     "rules remove": rules.remove_rule,

@@ -12,7 +12,7 @@ import socket
 import socketserver
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -49,6 +49,10 @@ class Report(Protocol):
 
     def progress(self, label: str, done: int, total: int) -> None:
         """How far a longer piece of work is; raises Interrupted when nobody wants it any more."""
+        ...
+
+    def choose(self, question: str, choices: Sequence[str]) -> int | None:
+        """Which of these the person wants, counted from 0; None where nobody can be asked."""
         ...
 
 
@@ -139,6 +143,9 @@ def ask(
                         report.note(message["text"])
                     case "progress":
                         report.progress(**message)
+                    case "choose":
+                        chosen = report.choose(message["question"], message["choices"])
+                        connection.sendall(json.dumps(chosen).encode() + b"\n")
                     case "error":
                         raise CommandError(message["text"])
                     case "stopped":
@@ -153,8 +160,9 @@ def ask(
 class _Sender:
     """A report that goes to the other side."""
 
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
+    def __init__(self, handler: socketserver.StreamRequestHandler) -> None:
+        self._connection: socket.socket = handler.connection
+        self._answers = handler.rfile
 
     def send(self, **message: Any) -> None:
         try:
@@ -173,6 +181,14 @@ class _Sender:
             raise Interrupted(Interrupted.__doc__)
         self.send(kind="progress", label=label, done=done, total=total)
 
+    def choose(self, question: str, choices: Sequence[str]) -> int | None:
+        self.send(kind="choose", question=question, choices=list(choices))
+        answer = self._answers.readline(REQUEST_BYTES_MAX)
+        if not answer:
+            raise Interrupted(Interrupted.__doc__)
+        chosen = json.loads(answer)
+        return chosen if isinstance(chosen, int) and 0 <= chosen < len(choices) else None
+
     def _is_closed(self) -> bool:
         """Whether the other side sends no more: it was interrupted, or is gone."""
         try:
@@ -184,7 +200,7 @@ class _Sender:
 
 
 def _answer(handler: socketserver.StreamRequestHandler, perform: Perform) -> None:
-    sender = _Sender(handler.connection)
+    sender = _Sender(handler)
     with suppress(Interrupted):  # nobody is there to be told
         _carry_out(handler, sender, perform)
 

@@ -1,6 +1,6 @@
 """What `bankdata demo` puts into an empty store: five users, their banks, and a first sync of each."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from uuid import uuid5
 
@@ -101,6 +101,8 @@ class _Silent:
     def note(self, text: str) -> None: ...
 
     def progress(self, label: str, done: int, total: int) -> None: ...
+
+    def choose(self, question: str, choices: Sequence[str]) -> None: ...
 
 
 def welcome(services: Services, report: Report) -> None:

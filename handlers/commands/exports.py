@@ -151,7 +151,7 @@ def _account(account: StoredAccount) -> AccountRecord:
         stable_key=account.iban or account.stable_key,
         iban=account.iban,
         currency=account.currency,
-        name=account.name,
+        name=account.said_name,
         kind=account.kind,
         bank_name=account.bank_name,
         bic=account.bic,

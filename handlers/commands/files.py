@@ -18,6 +18,7 @@ def import_statements(
     user: str,
     files: list[str],
     connection: str | None,
+    account: str | None,
     is_dry_run: bool,
     is_json: bool,
 ) -> None:
@@ -28,6 +29,7 @@ def import_statements(
         user=users.named(services.database, user),
         files=files,
         connection=bank_name(connection) if connection else None,
+        account=account,
         is_dry_run=is_dry_run,
         is_json=is_json,
     )

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,6 +17,7 @@ from connectors.reference.bank_names import with_bank_names
 from connectors.sources import uploads
 from connectors.sources.folder import batch_id
 from connectors.statements import format_name, read_records
+from handlers.commands.accounts import called, chosen_account
 from handlers.commands.control import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.services import Services, own_profiles
@@ -25,6 +27,7 @@ from storage import connections, jobs
 from storage.database import Transaction
 from storage.importing import ingest, runs
 from storage.importing.ingest import AccountReport, AccountStatement, InvalidRecord, ReadBatch
+from storage.importing.owners import NEW_ACCOUNT, AccountUnclear, overlap
 from storage.importing.records import Batch, Record
 from storage.users import User
 
@@ -44,6 +47,7 @@ class FileReport:
     warnings: Sequence[str] = ()
     new: int = 0
     known: int = 0
+    overlap: str | None = None  # what to say of another account that seems to be the same
 
     def as_json(self) -> str:
         """One line; amounts are JSON numbers with all digits the file has."""
@@ -74,21 +78,32 @@ def import_files(
     user: User,
     files: Sequence[str],
     connection: str | None = None,
+    account: str | None = None,
     is_dry_run: bool = False,
     is_json: bool = False,
 ) -> None:
-    """Import the files one after the other, each whole or not at all; raises CommandError when one was refused."""
+    """Import the files one after the other, each whole or not at all; raises CommandError when one was refused.
+    `account` is the one they are about, by id, IBAN or name; else a person is asked where a file does not say it."""
+    choice = chosen_account(services.database, user, account).id if account else None
     try:
         profiles = own_profiles(services.settings)
     except ProfileError as error:
         raise CommandError(str(error)) from error
-    refused = 0
+    refused, lane = 0, services.sync_engine.import_lane
     for name in files:
         outcome = FileReport(name)
         try:
-            with services.sync_engine.import_lane.turn():
-                read = _read(services, Path(name), outcome, report, profiles)
-                _keep(services, report, user, connection or CONNECTION_DEFAULT, read, outcome, is_dry_run=is_dry_run)
+            keep = partial(
+                _keep, services, report, user, connection or CONNECTION_DEFAULT, outcome, is_dry_run=is_dry_run
+            )
+            try:
+                with lane.turn():
+                    read = _read(services, Path(name), outcome, report, profiles)
+                    keep(read, choice)
+            except AccountUnclear as unclear:
+                chosen = _chosen(unclear, name, report)  # outside: no other import waits while a person thinks
+                with lane.turn():
+                    keep(read, chosen)
         except (SourceError, InvalidRecord) as error:
             outcome.error = as_sentence(error)
         except Closed:
@@ -98,6 +113,8 @@ def import_files(
         refused += outcome.error is not None
         for line in [outcome.as_json()] if is_json else outcome.lines():
             report.line(line)
+        if outcome.overlap:
+            report.note(outcome.overlap)
     if not is_dry_run:
         detect_after_import(services.database, [user.id], today=services.clock.today())
     if refused:
@@ -112,7 +129,8 @@ def _read(
         size = os.fstat(stream.fileno()).st_size
         identity = batch_id(stream, path.name)
         records = _watched(read_records(stream, profiles), stream, size, path.name, report)
-        read = ingest.read(Batch(id=identity, records=with_bank_names(records)), today=services.clock.today())
+        batch = Batch(id=identity, name=path.name, records=with_bank_names(records))
+        read = ingest.read(batch, today=services.clock.today())
     outcome.statements = read.statements
     outcome.warnings = read.warnings
     return read
@@ -127,13 +145,41 @@ def _watched(records: Iterator[Record], stream: BinaryIO, size: int, label: str,
         yield record
 
 
+def _chosen(unclear: AccountUnclear, file: str, report: Report) -> str:
+    """The account that a person says the file is about; raises AccountUnclear where nobody can be asked."""
+    names = [f"{called(each)}, {each.bank_name} ({each.id})" for each in unclear.candidates]
+    question = f"{file} does not say which account it is about."
+    answer = report.choose(question, [*names, "an account that is not there yet"])
+    if answer is None:
+        raise unclear
+    return unclear.candidates[answer].id if answer < len(names) else NEW_ACCOUNT
+
+
+def _same_account(session: Transaction, user: User, read: ReadBatch, result: Sequence[AccountReport]) -> str | None:
+    """What to say where more than half of the file stands in another account, and would be counted twice."""
+    if not any(each.new for each in result):
+        return None
+    ids = [each.account_id for each in result]
+    bookings = [record for block in read.statements for record in block.booked]
+    found = overlap(session, user.id, bookings, but=ids)
+    if found is None:
+        return None
+    return (
+        f"{found.bookings} of {counted(len(bookings), 'booking')} of this file stand in {called(found.account)} already"
+        " and count twice now. If it is the same account, make the two one:"
+        f" bankdata accounts merge {ids[0]} {found.account.id} --user {user.name}"
+        " (or `import --account` the next time)."
+    )
+
+
 def _keep(
     services: Services,
     report: Report,
     user: User,
     connection: str,
-    read: ReadBatch,
     outcome: FileReport,
+    read: ReadBatch,
+    choice: str | None,
     *,
     is_dry_run: bool,
 ) -> None:
@@ -143,7 +189,8 @@ def _keep(
 
     def work(session: Transaction) -> None:
         report.progress(label, READING_SHARE, WHOLE)
-        result = _store(session, services, user, connection, read)
+        result = _store(session, services, user, connection, read, choice)
+        outcome.overlap = _same_account(session, user, read, result)
         outcome.new = sum(each.new for each in result)
         outcome.known = sum(each.known for each in result)
         report.progress(label, WHOLE, WHOLE)
@@ -155,7 +202,7 @@ def _keep(
 
 
 def _store(
-    session: Transaction, services: Services, user: User, connection: str, read: ReadBatch
+    session: Transaction, services: Services, user: User, connection: str, read: ReadBatch, choice: str | None
 ) -> Sequence[AccountReport]:
     now = services.clock.now()
     source = connections.add(
@@ -171,7 +218,7 @@ def _store(
     job = jobs.start(session, user_id=user.id, connection_id=taken.id, cooldown=timedelta(0), now=now)
     if job is None:
         raise CommandError(f"{connection} is being synced. Try again in a moment.")
-    result = runs.store_batch(session, job, taken, read, now=now)
+    result = runs.store_batch(session, job, taken, read, now=now, choice=choice)
     runs.complete(session, job, now=now)
     return result
 

@@ -25,7 +25,7 @@ from storage import connections, jobs
 from storage.connections import StoredConnection
 from storage.database import Conflict, Database, Session, StoreError, Transaction
 from storage.importing import ingest, runs
-from storage.importing.ingest import InvalidRecord
+from storage.importing.ingest import InvalidRecord, ReadBatch
 from storage.importing.records import Batch, Record
 from storage.jobs import Job, JobEnded, Refusal
 
@@ -323,18 +323,20 @@ class SyncEngine:
                 read = ingest.read(
                     replace(batch, records=self._until_stopped(batch.records)), today=self._clock.today()
                 )
+                with nullcontext() if is_local else self._turn(job):
+                    self._store(job, connection, read, batch.cursor)
             except (*UNREADABLE, InvalidRecord) as error:
                 log.warning("job %s refused a batch: %s", job.id, type(error).__name__)
                 refusal = Refusal(name=batch.name or batch.id, reason=as_sentence(error))
                 self._database.atomically(lambda session: jobs.refuse(session, job.id, refusal))
                 return batch, refusal.reason
-
-            def store(session: Transaction) -> None:
-                runs.store_batch(session, job, connection, read, now=self._clock.now(), cursor=batch.cursor)
-
-            with nullcontext() if is_local else self._turn(job):
-                self._database.atomically(store)
             return batch, None
+
+    def _store(self, job: Job, connection: StoredConnection, read: ReadBatch, cursor: source.Json | None) -> None:
+        def store(session: Transaction) -> None:
+            runs.store_batch(session, job, connection, read, now=self._clock.now(), cursor=cursor)
+
+        self._database.atomically(store)
 
     @contextmanager
     def _turn(self, job: Job) -> Iterator[None]:

@@ -15,14 +15,17 @@ import polars as pl
 from storage import accounts, connections
 from storage.connections import StoredConnection
 from storage.database import Row, Transaction, as_json
-from storage.importing import duplicate_flags, journal, pairing, statements
+from storage.importing import duplicate_flags, journal, pairing, statements, tellings
 from storage.importing.derivation import Derivation, write
-from storage.importing.identity import PROVIDER, account_id, own_id, transaction_id
+from storage.importing.identity import PROVIDER, own_id, transaction_id
 from storage.importing.known import FILES, StoredRow
 from storage.importing.matching import Match, claim_of, each_id_once, match_booked, match_pending
+from storage.importing.owners import Owner, anonymous_owner, chosen_owner, owner
 from storage.importing.records import AccountRecord, Batch, StatementRecord, TransactionRecord
+from storage.importing.records import InvalidRecord as InvalidRecord
 from storage.importing.rows import DECIMALS_MAX, DIGITS_BEFORE_POINT_MAX, incoming
 from storage.importing.statements import AHEAD_DAYS_MAX
+from storage.importing.tellings import Telling, ToldBlock, blocks_of
 from storage.users import User
 
 CURRENCY = re.compile("[A-Z]{3}")  # the shape of ISO 4217; lists of it age
@@ -34,10 +37,6 @@ STORED_COLUMNS = (
     "id, identity, fingerprint, reference_keys, booking_date, amount, currency, counterpart_iban, counterpart_name,"
     " purpose, created_at, claims, connection_id"
 )
-
-
-class InvalidRecord(Exception):
-    """The source states something that cannot be a booking."""
 
 
 @dataclass(slots=True)
@@ -74,6 +73,7 @@ class ReadBatch:
     id: str
     statements: list[AccountStatement]
     warnings: list[str]
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +121,7 @@ def read(batch: Batch, *, today: date) -> ReadBatch:
                 if max(record.opening_date or today, record.closing_date or today) > last_day:
                     found[-1].statement = replace(record, opening=None, closing=None)
                     batch.warnings.append(BALANCE_AHEAD)
-    return ReadBatch(batch.id, found, batch.warnings)
+    return ReadBatch(batch.id, found, batch.warnings, batch.name)
 
 
 def store(
@@ -132,9 +132,12 @@ def store(
     job_id: str,
     batches: Iterable[ReadBatch],
     now: datetime,
+    choice: str | None = None,
 ) -> ImportReport:
-    """Merge the batches into the user's accounts; runs inside the transaction that also completes the job."""
-    run = _Import(session, user, connection, now)
+    """Merge the batches into the user's accounts; runs inside the transaction that also completes the job. `choice` is
+    the id of the account they are about, or NEW_ACCOUNT, where the user has said so; raises AccountUnclear where
+    nobody says so."""
+    run = _Import(session, user, connection, now, job_id=job_id, choice=choice)
     with _without_collection():
         reports = {batch.id: run.add(batch) for batch in batches}
     duplicate_flags.flag_new(session, user.id, [id_ for id_, change in run.changes if change != "removed"])
@@ -145,10 +148,39 @@ def store(
     return ImportReport(batches=reports, changes=changes, data_version=version)
 
 
+def tell_again(
+    session: Transaction, *, user: User, connection: StoredConnection, tellings: Sequence[Telling], now: datetime
+) -> None:
+    """Import once more what one batch told `now`, as it did then; nothing is remembered or journalled again."""
+    run = _Import(session, user, connection, now)
+    with _without_collection():
+        for telling in tellings:
+            told = [
+                AccountStatement(block.account, list(block.transactions), block.statement)
+                for block in blocks_of(session, user.id, telling)
+            ]
+            for statement in told:
+                run.bring(statement.account, telling.account_id)
+            run.derivation = Derivation.of_user(session, user.id)
+            run.merge(telling.batch_id, telling.account_id, telling.source_id, told)
+    duplicate_flags.flag_new(session, user.id, [id_ for id_, change in run.changes if change != "removed"])
+
+
 class _Import:
     """The state of one import transaction."""
 
-    def __init__(self, session: Transaction, user: User, connection: StoredConnection, now: datetime) -> None:
+    def __init__(
+        self,
+        session: Transaction,
+        user: User,
+        connection: StoredConnection,
+        now: datetime,
+        *,
+        job_id: str = "",
+        choice: str | None = None,
+    ) -> None:
+        self.job_id = job_id
+        self.choice = choice
         self.session = session
         self.user = user
         self.connection = connection
@@ -165,19 +197,56 @@ class _Import:
         for statement in batch.statements:
             by_account[statement.account].append(statement)
         parts: dict[tuple[int, str], list[AccountStatement]] = defaultdict(list)
+        owners: dict[str, Owner] = {}
+        if self.choice and len({(account.stable_key, account.currency) for account in by_account}) > 1:
+            raise InvalidRecord("The file is about several accounts; only for a file about one can it be chosen.")
         for account, told in by_account.items():
-            parts[account.part, self._bring(account, told)] += told
+            whose = self._owner(batch, account, told)
+            self.bring(whose.account, whose.account_id)
+            owners.setdefault(whose.account_id, whose)
+            parts[account.part, whose.account_id] += [replace(each, account=whose.account) for each in told]
         self.derivation = Derivation.of_user(self.session, self.user.id)
-        return [
-            self._merge(f"{batch.id}/{part}" if part else batch.id, id_, blocks)
-            for (part, id_), blocks in parts.items()
-        ]
+        reports = []
+        for (part, id_), told in parts.items():
+            batch_id = _part_of(batch, part)
+            tellings.remember(
+                self.session,
+                user_id=self.user.id,
+                job_id=self.job_id,
+                connection_id=self.connection.id,
+                account_id=id_,
+                source_id=owners[id_].source_id,
+                batch_id=batch_id,
+                label=batch.name,
+                blocks=[ToldBlock(each.account, each.transactions, each.statement) for each in told],
+                now=self.now,
+            )
+            reports.append(self.merge(batch_id, id_, owners[id_].source_id, told))
+        return reports
 
-    def _bring(self, account: AccountRecord, told: Sequence[AccountStatement]) -> str:
+    def _owner(self, batch: ReadBatch, account: AccountRecord, told: Sequence[AccountStatement]) -> Owner:
+        """Whose account it is: the chosen one, that of an export which comes back, or the one it is known as."""
+        if self.choice:
+            return chosen_owner(
+                self.session, user=self.user, connection=self.connection, account=account, choice=self.choice
+            )
         records = [record for statement in told for record in statement.transactions[:OWN_IDS_LOOKED_AT]]
-        id_ = self._exported_from(account, records[:OWN_IDS_LOOKED_AT]) or account_id(
-            user_name=self.user.name, connection_id=self.connection.id, account=account
+        exported = self._exported_from(account, records[:OWN_IDS_LOOKED_AT])
+        if exported is not None:
+            return Owner(exported, exported, account)
+        if not account.is_anonymous:
+            return owner(self.session, user=self.user, connection=self.connection, account=account)
+        return anonymous_owner(
+            self.session,
+            user=self.user,
+            connection=self.connection,
+            account=account,
+            bookings=[record for statement in told for record in statement.booked],
+            batch_id=_part_of(batch, account.part),
         )
+
+    def bring(self, account: AccountRecord, id_: str) -> None:
+        """Make the account known."""
         accounts.bring(
             self.session,
             user_id=self.user.id,
@@ -187,7 +256,6 @@ class _Import:
             account=account,
             now=self.now,
         )
-        return id_
 
     def _exported_from(self, account: AccountRecord, records: Sequence[TransactionRecord]) -> str | None:
         """The account that comes back in an export although it has no IBAN: the one whose bookings these are by our
@@ -225,7 +293,8 @@ class _Import:
         found = {row["id"] for row in rows}
         return found.pop() if len(found) == 1 else None
 
-    def _merge(self, batch_id: str, account: str, told: Sequence[AccountStatement]) -> AccountReport:
+    def merge(self, batch_id: str, account: str, source: str, told: Sequence[AccountStatement]) -> AccountReport:
+        """Bookings, balances and gaps of the account after this batch of this source."""
         booked = each_id_once([record for statement in told for record in statement.booked], self.source)
         pending = [record for statement in told for record in statement.transactions if record.status == "pending"]
         matches = match_booked(
@@ -233,6 +302,7 @@ class _Import:
             self._stored("transactions", account, booked),
             self._stored("pending_transactions", account),
             source=self.source,
+            elsewhere=self._told_elsewhere(account, source, booked),
         )
         new = [match for match in matches if match.stored is None or match.takes_over]
         modified = [match for match in matches if self._told_before(match) not in (None, match.fingerprint)]
@@ -269,6 +339,22 @@ class _Import:
         kept = {match.stored.id for match in matches if match.stored}
         self._delete("pending_transactions", [row.id for row in known if is_complete or row.id in kept])
         self._write("pending_transactions", account, batch_id, matches)
+
+    def _told_elsewhere(self, account: str, source: str, around: Sequence[TransactionRecord]) -> set[str]:
+        """Ids of the account's bookings that another source of it told first."""
+        told_by = tellings.sources_of_batches(self.session, self.user.id, account)
+        if not around or {account, *told_by.values()} == {source}:
+            return set()
+        days = [record.booking_date for record in around]
+        rows = self.session.rows(
+            "SELECT id, batch_id FROM transactions WHERE user_id = $1 AND account_id = $2"
+            " AND booking_date BETWEEN $3 AND $4",
+            self.user.id,
+            account,
+            min(days),
+            max(days),
+        )
+        return {row["id"] for row in rows if told_by.get(row["batch_id"], account) != source}
 
     def _stored(self, table: str, account: str, around: Sequence[TransactionRecord] | None = None) -> list[StoredRow]:
         if around is not None and not around:
@@ -373,6 +459,11 @@ class _Import:
             self.session.execute(
                 f"DELETE FROM {table} WHERE user_id = $1 AND id = ANY($2::TEXT[])", self.user.id, list(ids)
             )
+
+
+def _part_of(batch: ReadBatch, part: int) -> str:
+    """What a file of a container is called where it is merged."""
+    return f"{batch.id}/{part}" if part else batch.id
 
 
 @contextmanager

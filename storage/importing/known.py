@@ -6,7 +6,7 @@ are alike: a hundred thousand equal bookings are as quick as a hundred thousand 
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -156,6 +156,18 @@ class Known:
             return None
         keys = _counterparts(item.record)
         return self._take(self._foremost([self._first(self._by_counterpart, key) for key in keys]))
+
+    def among(self, ids: Collection[str]) -> Callable[[Item], StoredRow | None]:
+        """A way to find one of these rows by day, amount and currency alone."""
+        index = _index(
+            (row, [(row.booking_date, row.amount, row.currency)]) for row in self._ordered() if row.id in ids
+        )
+
+        def way(item: Item) -> StoredRow | None:
+            record = item.record
+            return self._take(self._first(index, (record.booking_date, record.amount, record.currency)))
+
+        return way
 
     def by_likeness_before(self, item: Item) -> StoredRow | None:
         """The pending row that this booked record is, under another text perhaps; the nearest one."""

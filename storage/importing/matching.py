@@ -6,7 +6,7 @@ identical purchases on one day stay two.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -31,15 +31,24 @@ class Match:
 
 
 def match_booked(
-    records: Sequence[TransactionRecord], stored: Sequence[StoredRow], pending: Sequence[StoredRow], *, source: str
+    records: Sequence[TransactionRecord],
+    stored: Sequence[StoredRow],
+    pending: Sequence[StoredRow],
+    *,
+    source: str,
+    elsewhere: Collection[str] = (),
 ) -> list[Match]:
-    """One match per record, in order; rows of `pending` are offered to records that `stored` does not explain."""
+    """One match per record, in order; rows of `pending` are offered to records that `stored` does not explain. Rows
+    whose ids are `elsewhere` came from another source of the account, which words its bookings in its own way: their
+    day and amount are enough."""
     keyed = _keyed(records, source)
     known, waiting = Known(stored, source), Known(pending, source)
     found = _explain(keyed, (known.by_own_id, known.by_key))
     if stored:
         _explain_parts(keyed, found, known)
     found = _explain(keyed, (known.by_reference, known.by_content, known.by_counterpart), found)
+    if elsewhere:
+        found = _explain(keyed, (known.among(elsewhere),), found)
     left = [None if row else item for row, item in zip(found, keyed, strict=True)]
     booked_now = _explain(left, (waiting.by_own_id, waiting.by_key, waiting.by_content, waiting.by_likeness_before))
     matches = []

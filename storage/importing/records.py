@@ -21,6 +21,10 @@ AccountKind = Literal[
 BookingStatus = Literal["booked", "pending"]
 
 
+class InvalidRecord(Exception):
+    """The source states something that cannot be a booking, or does not say whose booking it is."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountRecord:
     """An account as its source names it; `stable_key` is the IBAN (compact form) where there is one,
@@ -33,6 +37,7 @@ class AccountRecord:
     kind: AccountKind | None = None
     bank_name: str | None = None
     bic: str | None = None
+    is_anonymous: bool = False  # the source does not say which account it is: the key fits every file of its kind
     part: int = 0  # the file of a container that it stands in: keys and equal bookings are counted within one file
 
 

@@ -3,7 +3,7 @@
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,8 @@ class Told:
 
     def progress(self, label: str, done: int, total: int) -> None:
         self.lines.append(f"{label} {done}/{total}")
+
+    def choose(self, question: str, choices: Sequence[str]) -> None: ...
 
 
 @contextmanager

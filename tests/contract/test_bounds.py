@@ -1,7 +1,7 @@
 """What the service answers stays within the contract's bounds, whatever a bank or a file says."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -49,6 +49,8 @@ class Silent:
     def note(self, text: str) -> None: ...
 
     def progress(self, label: str, done: int, total: int) -> None: ...
+
+    def choose(self, question: str, choices: Sequence[str]) -> None: ...
 
 
 @dataclass(frozen=True)

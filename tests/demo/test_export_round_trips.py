@@ -65,7 +65,7 @@ def as_jsonl(records: Sequence[Record]) -> io.BytesIO:
             connection_id="con_1",
             stable_key=account.stable_key,
             iban=account.iban,
-            name=account.name,
+            said_name=account.name,
             kind=account.kind,
             currency=account.currency,
             bank_name=account.bank_name or "Statement files",

@@ -1,6 +1,7 @@
 """What docs/operations.md promises of a backup: both files put back, everything is as it was."""
 
 import shutil
+from collections.abc import Sequence
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -25,6 +26,8 @@ class Said:
     def note(self, text: str) -> None: ...
 
     def progress(self, label: str, done: int, total: int) -> None: ...
+
+    def choose(self, question: str, choices: Sequence[str]) -> None: ...
 
 
 @pytest.mark.requirement("docs.backup")

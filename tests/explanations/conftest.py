@@ -34,6 +34,8 @@ class Silent:
 
     def progress(self, label: str, done: int, total: int) -> None: ...
 
+    def choose(self, question: str, choices: Sequence[str]) -> None: ...
+
 
 @dataclass
 class Service:

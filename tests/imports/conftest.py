@@ -1,11 +1,12 @@
 """What the tests of imports share: the real command line on a store of its own, and files to import."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.imports.command_line import Shell
+from tests.imports.household import Household
 
 
 @pytest.fixture
@@ -31,3 +32,22 @@ def write(tmp_path: Path) -> Write:
         return path
 
     return put
+
+
+@pytest.fixture
+def new_household(tmp_path: Path) -> Iterator[Callable[[str], Household]]:
+    made: list[Household] = []
+
+    def make(name: str) -> Household:
+        made.append(Household(tmp_path / name))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.services.close()
+
+
+@pytest.fixture
+def eva(new_household: Callable[[str], Household]) -> Household:
+    """A household of its own."""
+    return new_household("eva")

@@ -4,7 +4,7 @@ import csv
 import json
 import os
 import resource
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from datetime import date
@@ -200,6 +200,8 @@ class Silent:
     def note(self, text: str) -> None: ...
 
     def progress(self, label: str, done: int, total: int) -> None: ...
+
+    def choose(self, question: str, choices: Sequence[str]) -> None: ...
 
 
 def of_account(iban: str, *amounts: int) -> bytes:

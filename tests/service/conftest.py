@@ -53,6 +53,8 @@ class Said:
 
     def progress(self, label: str, done: int, total: int) -> None: ...
 
+    def choose(self, question: str, choices: Sequence[str]) -> None: ...
+
 
 @dataclass
 class Served:

@@ -1,0 +1,38 @@
+"""German account numbers: the IBAN of a bank code and a number, where it is certain."""
+
+import re
+
+import schwifty
+
+from storage.importing.records import AccountRecord
+
+NUMBER = re.compile(r"(\d{8})/(\d{1,10})")  # bank code and account number, as MT940 and OFX write them
+SUB_ACCOUNT_BANKS = "478"  # fourth digit of the bank code: Commerzbank, Deutsche Bank, Dresdner Bank
+SUB_ACCOUNT_DIGITS_MIN = (
+    9  # shorter numbers of theirs lack the two digits of a sub-account (Bundesbank, IBAN rules 5, 20)
+)
+OWN_RULES = re.compile("unicredit|hypovereinsbank", re.IGNORECASE)  # IBAN rule 22 replaces bank codes
+
+
+def bank_code(account: AccountRecord) -> str | None:
+    """The German bank code that stands in the account's key, None where none does."""
+    found = NUMBER.fullmatch(account.stable_key)
+    return found[1] if found else None
+
+
+def iban(account: AccountRecord) -> str | None:
+    """The IBAN of bank code and number, if the registry of the Bundesbank knows the bank, the number passes the bank's
+    check digits, and the bank does not make its IBANs in a way of its own."""
+    found = NUMBER.fullmatch(account.stable_key)
+    if found is None:
+        return None
+    code, number = found.groups()
+    if code[3] in SUB_ACCOUNT_BANKS and len(number) < SUB_ACCOUNT_DIGITS_MIN:
+        return None
+    try:
+        made = schwifty.IBAN(schwifty.IBAN.generate("DE", code, number), validate_bban=True)
+    except ValueError:
+        return None
+    if not made.bank_name or OWN_RULES.search(made.bank_name) or not int(number):
+        return None
+    return str(made)

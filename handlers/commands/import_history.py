@@ -1,0 +1,53 @@
+"""What has been imported, and taking it back."""
+
+from handlers.commands.accounts import called
+from handlers.commands.control import CommandError, Report
+from handlers.commands.counts import counted
+from handlers.services import Services
+from handlers.sync.detection import detect_after_import
+from storage import accounts, connections, users
+from storage.importing import rebuilding
+from storage.importing.rebuilding import ImportUnknown
+
+
+def list_imports(services: Services, report: Report, *, user: str) -> None:
+    """The imports and syncs that can be taken back, oldest first."""
+    owner = users.named(services.database, user)
+    names = {each.id: called(each) for each in accounts.every(services.database, owner.id)}
+    for each in rebuilding.imports(services.database, owner.id):
+        source = connections.find(services.database, owner.id, each.connection_id)
+        cells = (
+            each.job_id,
+            f"{each.told_at:%Y-%m-%d %H:%M}",
+            ", ".join(each.labels) or (source.bank_name if source else ""),
+            ", ".join(names[id_] for id_ in each.account_ids),
+            f"{each.new or 0} new",
+        )
+        report.line("\t".join(cells))
+    older = rebuilding.older_imports(services.database, owner.id)
+    if older:
+        report.note(
+            f"{counted(older, 'older file')} came before imports were remembered and cannot be taken back."
+            " `bankdata accounts delete` deletes a whole account."
+        )
+
+
+def undo_import(services: Services, report: Report, *, user: str, import_id: str) -> None:
+    """Take back what an import brought, as if it had never been made; those before and after it stay."""
+    owner = users.named(services.database, user)
+    now = services.clock.now()
+    try:
+        rebuilt = services.database.atomically(
+            lambda session: rebuilding.undo(session, user=owner, job_id=import_id, now=now)
+        )
+    except ImportUnknown as error:
+        raise CommandError(str(error)) from error
+    detect_after_import(services.database, [owner.id], today=services.clock.today())
+    gone = len(rebuilt.accounts_gone)
+    report.line(
+        f"Taken back: {counted(rebuilt.removed, 'booking')}"
+        + (f" and {counted(gone, 'account')}" if gone else "")
+        + "."
+    )
+    if rebuilt.added:
+        report.note(f"{counted(rebuilt.added, 'booking')} of other imports stood behind them and came to the fore.")

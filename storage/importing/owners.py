@@ -1,0 +1,207 @@
+"""Which account of the user a source's account is: known by its ids, by its IBAN, by an alias, by what stands in it."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from decimal import Decimal
+
+from storage.accounts import StoredAccount, every
+from storage.connections import StoredConnection
+from storage.database import Session
+from storage.importing import tellings
+from storage.importing.identity import account_id, fingerprint
+from storage.importing.records import AccountRecord, InvalidRecord, TransactionRecord
+from storage.users import User
+
+NEW_ACCOUNT = "new"  # the choice of an account that is not there yet
+KNOWN_BOOKINGS_MIN = 3  # that prove whose file it is: fewer, such as a fee of the bank, stand in many accounts
+
+
+class AccountUnclear(InvalidRecord):
+    """The file does not say which account it is about, and it may be another one than before. Import it with --account
+    and the account's name, or as a new account with a --connection of its own."""
+
+    def __init__(self, candidates: Sequence[StoredAccount]) -> None:
+        super().__init__(" ".join((self.__class__.__doc__ or "").split()))
+        self.candidates = candidates
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The account that bookings go to, and the id that their source's account would have by itself; `account` is what
+    the source says of it, under a key of its own where its user has said that it is another one."""
+
+    account_id: str
+    source_id: str
+    account: AccountRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """How many of a file's bookings stand in an account already, by day, amount and currency."""
+
+    account: StoredAccount
+    bookings: int
+
+
+def owner(session: Session, *, user: User, connection: StoredConnection, account: AccountRecord) -> Owner:
+    """The account that this one is known as, else the one that it would be by itself."""
+    by_iban = account_id(user_name=user.name, connection_id=connection.id, account=account)
+    by_key = account_id(user_name=user.name, connection_id=connection.id, account=replace(account, iban=None))
+    aliases = session.rows(
+        "SELECT source_id, account_id FROM account_aliases WHERE user_id = $1 AND source_id = ANY($2::TEXT[])",
+        user.id,
+        [by_key, by_iban],
+    )
+    known = session.rows(
+        "SELECT id FROM accounts WHERE user_id = $1 AND (id = ANY($2::TEXT[]) OR (iban = $3 AND currency = $4))",
+        user.id,
+        [by_key, by_iban],
+        account.iban,
+        account.currency,
+    )
+    alias = {row["source_id"]: row["account_id"] for row in aliases}
+    ids = [row["id"] for row in known]
+    for source in (by_key, by_iban):  # an account that has gained an IBAN keeps its id
+        if source in alias:
+            return Owner(alias[source], source, account)
+        if source in ids:
+            return Owner(source, source, account)
+    return Owner(ids[0] if ids else by_iban, by_iban, account)
+
+
+def anonymous_owner(
+    session: Session,
+    *,
+    user: User,
+    connection: StoredConnection,
+    account: AccountRecord,
+    bookings: Sequence[TransactionRecord],
+    batch_id: str,
+) -> Owner:
+    """The account of a file that names none: a new one if it is the first of its kind, else the one that holds its
+    bookings already; raises AccountUnclear where neither says so."""
+    natural = owner(session, user=user, connection=connection, account=account)
+    told = session.rows(
+        "SELECT DISTINCT account_id, batch_id = $3 AS is_same FROM tellings WHERE user_id = $1 AND source_id = $2",
+        user.id,
+        natural.source_id,
+        batch_id,
+    )
+    again = {row["account_id"] for row in told if row["is_same"]}
+    ids = {natural.account_id, *(row["account_id"] for row in told)}
+    candidates = [each for each in every(session, user.id) if each.id in ids]
+    if not candidates:
+        return natural
+    proven = again or {each.id for each in candidates if _holds(session, user.id, each.id, natural.source_id, bookings)}
+    if len(proven) != 1:
+        raise AccountUnclear(candidates)
+    return Owner(proven.pop(), natural.source_id, account)
+
+
+def chosen_owner(
+    session: Session, *, user: User, connection: StoredConnection, account: AccountRecord, choice: str
+) -> Owner:
+    """The account that the user has chosen; what the source itself names is remembered to belong there."""
+    if choice == NEW_ACCOUNT:
+        return _numbered(session, user, connection, account)
+    natural = owner(session, user=user, connection=connection, account=account)
+    currency = next(each.currency for each in every(session, user.id) if each.id == choice)
+    if currency != account.currency:
+        raise InvalidRecord(f"The file is in {account.currency}, the account in {currency}.")
+    is_free = natural.account_id == natural.source_id and all(
+        each.id != natural.source_id for each in every(session, user.id)
+    )
+    if is_free and not account.is_anonymous:
+        add_alias(session, user_id=user.id, source_id=natural.source_id, account_id=choice)
+    return Owner(choice, natural.source_id, account)
+
+
+def add_alias(session: Session, *, user_id: str, source_id: str, account_id: str) -> None:
+    """What comes from this source goes to another account from now on, and so does what came through the source."""
+    session.execute(
+        "UPDATE account_aliases SET account_id = $3 WHERE user_id = $1 AND account_id = $2",
+        user_id,
+        source_id,
+        account_id,
+    )
+    session.execute(
+        "INSERT INTO account_aliases VALUES ($1, $2, $3)"
+        " ON CONFLICT (user_id, source_id) DO UPDATE SET account_id = excluded.account_id",
+        user_id,
+        source_id,
+        account_id,
+    )
+
+
+def overlap(
+    session: Session, user_id: str, bookings: Sequence[TransactionRecord], *, but: Sequence[str]
+) -> Overlap | None:
+    """The other account of the user in which more than half of these bookings stand already, None without one."""
+    if not bookings:
+        return None
+    said = Counter((record.booking_date, record.amount, record.currency) for record in bookings)
+    days = [record.booking_date for record in bookings]
+    stored: dict[str, Counter[tuple[date, Decimal, str]]] = {}
+    for row in session.rows(
+        "SELECT account_id, booking_date, amount, currency FROM transactions WHERE user_id = $1"
+        " AND NOT account_id = ANY($2::TEXT[])"
+        " AND booking_date BETWEEN $3 AND $4 AND NOT is_adjusting_entry",
+        user_id,
+        list(but),
+        min(days),
+        max(days),
+    ):
+        key = (row["booking_date"], row["amount"], row["currency"])
+        if key in said:
+            stored.setdefault(row["account_id"], Counter())[key] += 1
+    counts = {id_: (said & found).total() for id_, found in stored.items()}
+    by_id = {each.id: each for each in every(session, user_id)}
+    best = max(counts, key=lambda id_: counts[id_], default=None)
+    if best is None or counts[best] * 2 <= len(bookings):
+        return None
+    return Overlap(by_id[best], counts[best])
+
+
+def _holds(
+    session: Session, user_id: str, account_id: str, source_id: str, bookings: Sequence[TransactionRecord]
+) -> bool:
+    """Whether the account has most of what the file says of the days that the account knows: as it is stored, or as
+    this source told it, if another one told it first."""
+    stored = session.rows(
+        "SELECT fingerprint, booking_date FROM transactions WHERE user_id = $1 AND account_id = $2"
+        " AND NOT is_adjusting_entry",
+        user_id,
+        account_id,
+    )
+    earlier = [
+        record
+        for telling in tellings.of_accounts(session, user_id, [account_id])
+        if telling.source_id == source_id
+        for block in tellings.blocks_of(session, user_id, telling)
+        for record in block.transactions
+    ]
+    days = [row["booking_date"] for row in stored] + [record.booking_date for record in earlier]
+    if not days:
+        return False
+    known_prints = Counter[str](row["fingerprint"] for row in stored)
+    known_prints |= Counter(map(fingerprint, earlier))
+    first, last = min(days), max(days) - timedelta(days=1)  # the last day may have been incomplete
+    told = Counter(fingerprint(record) for record in bookings)
+    known = (told & known_prints).total()
+    shared = sum(first <= record.booking_date <= last for record in bookings)
+    return known >= KNOWN_BOOKINGS_MIN and known * 2 >= shared
+
+
+def _numbered(session: Session, user: User, connection: StoredConnection, account: AccountRecord) -> Owner:
+    """The first account of this kind that is not there yet: N26, N26 2, N26 3."""
+    taken = {each.id for each in every(session, user.id)}
+    number, source = 1, account
+    while True:
+        id_ = account_id(user_name=user.name, connection_id=connection.id, account=source)
+        if id_ not in taken:
+            natural = account_id(user_name=user.name, connection_id=connection.id, account=account)
+            return Owner(id_, natural, source)
+        number += 1
+        source = replace(account, stable_key=f"{account.stable_key} {number}")

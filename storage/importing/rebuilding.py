@@ -1,0 +1,385 @@
+"""Accounts told anew from what their imports said: to take an import back, to merge two accounts, to delete one.
+
+The state of an account is what was stored before imports were remembered, and after it every telling in its order. So
+whoever changes the list of tellings has the same function as every import make the account of it, and nothing has to be
+reversed.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+import polars as pl
+
+from storage import accounts, connections
+from storage.database import Session, Transaction
+from storage.importing import ingest, journal, owners, pairing, tellings
+from storage.importing.derivation import derive_again
+from storage.importing.journal import Change
+from storage.importing.records import AccountRecord, BookingStatus, StatementRecord, TransactionRecord
+from storage.importing.tellings import Telling, ToldBlock
+from storage.transactions import EVERYTHING
+from storage.users import User
+
+STATE = {**EVERYTHING, "identity": pl.String(), "batch_id": pl.String()}
+BEFORE_IMPORTS = "before imports were remembered"  # the job of what a merge tells of an older account
+OLD_ACCOUNT = ("stable_key", "iban", "name", "kind", "currency", "bank_name", "bic")
+OLD_PROVIDER_ID = re.compile(r"provider:(.*)#1")
+OLD_SAID = tuple(
+    name
+    for name in TransactionRecord.__dataclass_fields__
+    if name not in ("provider_id", "references", "status", "merchant_name", "detail")
+)
+
+
+class ImportUnknown(Exception):
+    """The user has no import of this id. `bankdata imports list` shows them."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__class__.__doc__)
+
+
+class ImportNotKept(ImportUnknown):
+    """Nothing of this import can be taken back: it brought nothing, its accounts have been deleted, or it was made
+    before imports were remembered."""
+
+
+class ImportRunning(ImportUnknown):
+    """This import has not ended yet. Try again when it has."""
+
+
+class SameAccount(Exception):
+    """These are one account already."""
+
+
+class OtherCurrency(Exception):
+    """Accounts of different currencies cannot be merged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuilt:
+    """What became of the bookings: how many are there that were not, how many are gone, and whose accounts are."""
+
+    added: int
+    removed: int
+    accounts_gone: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredImport:
+    """An import that can be taken back: `labels` are the names of its files, `new` its count when it was made."""
+
+    job_id: str
+    connection_id: str
+    told_at: datetime
+    labels: Sequence[str]
+    account_ids: Sequence[str]
+    new: int | None
+
+
+def imports(session: Session, user_id: str) -> list[StoredImport]:
+    """The imports of the user that can be taken back, oldest first."""
+    rows = session.rows(
+        "SELECT t.job_id, t.connection_id, t.told_at, t.label, t.account_id, j.new_transactions AS new FROM tellings t"
+        " JOIN jobs j ON j.user_id = t.user_id AND j.id = t.job_id WHERE t.user_id = $1 ORDER BY t.sequence",
+        user_id,
+    )
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(row["job_id"], []).append(row)
+    return [
+        StoredImport(
+            job_id=job_id,
+            connection_id=told[0]["connection_id"],
+            told_at=told[0]["told_at"],
+            labels=list(dict.fromkeys(row["label"] for row in told if row["label"])),
+            account_ids=list(dict.fromkeys(row["account_id"] for row in told)),
+            new=told[0]["new"],
+        )
+        for job_id, told in found.items()
+    ]
+
+
+def older_imports(session: Session, user_id: str) -> int:
+    """How many imports brought something before imports were remembered: they stay."""
+    rows = session.rows(
+        "SELECT count(DISTINCT batch_id) AS n FROM (SELECT batch_id FROM earlier_transactions WHERE user_id = $1"
+        " UNION SELECT batch_id FROM earlier_statements WHERE user_id = $1) AS batches",
+        user_id,
+    )
+    return int(rows[0]["n"])
+
+
+def undo(session: Transaction, *, user: User, job_id: str, now: datetime) -> Rebuilt:
+    """Take back exactly what this import brought; raises ImportUnknown. A source that is asked with a cursor is asked
+    for everything the next time: what it told once it would not tell again."""
+    jobs = session.rows(
+        "SELECT connection_id, status FROM jobs WHERE user_id = $1 AND id = $2 AND undone_at IS NULL", user.id, job_id
+    )
+    told = tellings.of_job(session, user.id, job_id)
+    if not jobs:
+        raise ImportUnknown
+    if jobs[0]["status"] not in ("completed", "failed"):
+        raise ImportRunning
+    if not told:
+        raise ImportNotKept
+    session.execute("UPDATE jobs SET undone_at = $3 WHERE user_id = $1 AND id = $2", user.id, job_id, now)
+    session.execute(
+        "UPDATE connections SET cursor = NULL WHERE user_id = $1 AND id = $2", user.id, jobs[0]["connection_id"]
+    )
+    tellings.forget(session, user.id, [telling.sequence for telling in told])
+    return rebuild(session, user=user, account_ids={telling.account_id for telling in told}, job_id=job_id, now=now)
+
+
+def merge(session: Transaction, *, user: User, source_id: str, target_id: str, now: datetime) -> Rebuilt:
+    """Both accounts' bookings in the target, each once; the source is gone, and what comes for it goes to the target.
+    Raises SameAccount and OtherCurrency."""
+    currencies = {
+        row["id"]: row["currency"]
+        for row in session.rows(
+            "SELECT id, currency FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[])",
+            user.id,
+            [source_id, target_id],
+        )
+    }
+    if source_id == target_id:
+        raise SameAccount(SameAccount.__doc__)
+    if currencies[source_id] != currencies[target_id]:
+        raise OtherCurrency(OtherCurrency.__doc__)
+    _hand_over_earlier(session, user.id, source_id, target_id)
+    session.execute(
+        "UPDATE tellings SET account_id = $3 WHERE user_id = $1 AND account_id = $2", user.id, source_id, target_id
+    )
+    owners.add_alias(session, user_id=user.id, source_id=source_id, account_id=target_id)
+    return rebuild(session, user=user, account_ids={source_id, target_id}, job_id="merge", now=now)
+
+
+def delete(session: Transaction, *, user: User, account_id: str, now: datetime) -> Rebuilt:
+    """The account with all that was told of it; a later import of the same brings it back."""
+    told = tellings.of_accounts(session, user.id, [account_id])
+    tellings.forget(session, user.id, [telling.sequence for telling in told])
+    _forget_earlier(session, user.id, account_id)
+    session.execute("DELETE FROM account_aliases WHERE user_id = $1 AND account_id = $2", user.id, account_id)
+    return rebuild(session, user=user, account_ids={account_id}, job_id="delete", now=now)
+
+
+def rebuild(session: Transaction, *, user: User, account_ids: set[str], job_id: str, now: datetime) -> Rebuilt:
+    """Make these accounts anew from what is still told of them, and bring up to date what depends on them."""
+    ids = sorted(account_ids)
+    before = _state(session, user.id)
+    settings = _settings(session, user.id, ids)
+    _clear(session, user.id, ids)
+    _restore_earlier(session, user.id, ids)
+    told = tellings.of_accounts(session, user.id, ids)
+    _bring_first(session, user.id, told)
+    for (job, connection_id, _), of_batch in groupby(told, key=_batch):
+        each = list(of_batch)
+        connection = connections.find(session, user.id, connection_id)
+        assert connection is not None, f"the connection of import {job} has vanished"
+        ingest.tell_again(session, user=user, connection=connection, tellings=each, now=each[0].told_at)
+    _set_settings(session, user.id, settings)
+    _set_synced(session, user.id)
+    _set_positions(session, user.id)
+    pairing.pair_again(session, user.id)
+    existing = _existing(session, user.id)
+    gone = [row for row in settings if row["id"] not in existing]
+    _derive_again_without(session, user.id, gone)
+    changes = _changes(before, _state(session, user.id))
+    journal.record(session, user_id=user.id, job_id=job_id, changes=changes, now=now)
+    kinds = [change for _, change in changes]
+    return Rebuilt(
+        added=kinds.count("added"), removed=kinds.count("removed"), accounts_gone=[row["id"] for row in gone]
+    )
+
+
+def _bring_first(session: Session, user_id: str, told: Sequence[Telling]) -> None:
+    """An account that others were merged into is the one of its own source, whatever was told first."""
+    own = {each.account_id: each for each in reversed(told) if each.source_id == each.account_id}
+    for id_, telling in own.items():
+        connection = connections.find(session, user_id, telling.connection_id)
+        assert connection is not None, f"the connection of import {telling.job_id} has vanished"
+        accounts.bring(
+            session,
+            user_id=user_id,
+            account_id=id_,
+            connection_id=connection.id,
+            bank_name=connection.bank_name,
+            account=telling.blocks[0][0],
+            now=telling.told_at,
+        )
+
+
+def _batch(telling: Telling) -> tuple[str, str, str]:
+    """What was stored in one go: the parts of a container together."""
+    return telling.job_id, telling.connection_id, telling.batch_id.partition("/")[0]
+
+
+def _state(session: Session, user_id: str) -> pl.DataFrame:
+    return session.frame(
+        f"SELECT {', '.join(STATE)} FROM transactions WHERE user_id = $1 ORDER BY id", user_id, schema=STATE
+    )
+
+
+def _changes(before: pl.DataFrame, after: pl.DataFrame) -> list[tuple[str, Change]]:
+    old, new = set(before["id"]), set(after["id"])
+    same = before.join(after, on=list(STATE), how="semi", nulls_equal=True)
+    return [
+        *((id_, "removed") for id_ in sorted(old - new)),
+        *((id_, "added") for id_ in sorted(new - old)),
+        *((id_, "modified") for id_ in sorted((old & new) - set(same["id"]))),
+    ]
+
+
+def _settings(session: Session, user_id: str, ids: Sequence[str]) -> list[dict[str, Any]]:
+    """What the user has said of these accounts, and which IBANs they had."""
+    return session.rows(
+        "SELECT id, iban, given_name, hidden_at FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, ids
+    )
+
+
+def _set_settings(session: Session, user_id: str, settings: Sequence[Mapping[str, Any]]) -> None:
+    for row in settings:
+        session.execute(
+            "UPDATE accounts SET given_name = $3, hidden_at = $4 WHERE user_id = $1 AND id = $2",
+            user_id,
+            row["id"],
+            row["given_name"],
+            row["hidden_at"],
+        )
+
+
+def _clear(session: Session, user_id: str, ids: Sequence[str]) -> None:
+    for table in ("transactions", "pending_transactions", "statements", "account_sources"):
+        session.execute(f"DELETE FROM {table} WHERE user_id = $1 AND account_id = ANY($2::TEXT[])", user_id, ids)
+    session.execute("DELETE FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, ids)
+
+
+def _restore_earlier(session: Session, user_id: str, ids: Sequence[str]) -> None:
+    session.execute(
+        "INSERT INTO accounts SELECT * FROM earlier_accounts WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, ids
+    )
+    for table in ("transactions", "pending_transactions", "statements", "account_sources"):
+        session.execute(
+            f"INSERT INTO {table} SELECT * FROM earlier_{table} WHERE user_id = $1 AND account_id = ANY($2::TEXT[])",
+            user_id,
+            ids,
+        )
+
+
+def _forget_earlier(session: Session, user_id: str, account_id: str) -> None:
+    session.execute("DELETE FROM earlier_accounts WHERE user_id = $1 AND id = $2", user_id, account_id)
+    for table in ("transactions", "pending_transactions", "statements", "account_sources"):
+        session.execute(f"DELETE FROM earlier_{table} WHERE user_id = $1 AND account_id = $2", user_id, account_id)
+
+
+def _hand_over_earlier(session: Transaction, user_id: str, source_id: str, target_id: str) -> None:
+    """What an account held before imports were remembered becomes a telling of its own, so that it can be compared with
+    the bookings of the account that takes it in; the statements count there as they are."""
+    held = session.rows("SELECT * FROM earlier_accounts WHERE user_id = $1 AND id = $2", user_id, source_id)
+    for account in held:
+        tellings.remember(
+            session,
+            user_id=user_id,
+            job_id=BEFORE_IMPORTS,
+            connection_id=account["connection_id"],
+            account_id=source_id,
+            source_id=source_id,
+            batch_id=f"{BEFORE_IMPORTS}:{source_id}",
+            label=None,
+            blocks=[
+                ToldBlock(
+                    AccountRecord(**{name: account[name] for name in OLD_ACCOUNT}),
+                    [
+                        *_earlier_bookings(session, user_id, source_id, "transactions", "booked"),
+                        *_earlier_bookings(session, user_id, source_id, "pending_transactions", "pending"),
+                    ],
+                    StatementRecord(),
+                )
+            ],
+            now=account["created_at"],
+            is_first=True,
+        )
+    session.execute(
+        "UPDATE earlier_statements SET account_id = $3 WHERE user_id = $1 AND account_id = $2",
+        user_id,
+        source_id,
+        target_id,
+    )
+    _forget_earlier(session, user_id, source_id)
+
+
+def _earlier_bookings(
+    session: Session, user_id: str, account_id: str, table: str, status: BookingStatus
+) -> list[TransactionRecord]:
+    rows = session.rows(
+        f"SELECT {', '.join(OLD_SAID)}, source_merchant_name, identity, reference_keys FROM earlier_{table}"
+        " WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry ORDER BY booking_date, id",
+        user_id,
+        account_id,
+    )
+    return [
+        TransactionRecord(
+            status=status,
+            provider_id=found[1] if (found := OLD_PROVIDER_ID.fullmatch(row["identity"])) else None,
+            references=tuple(json.loads(row["reference_keys"])),
+            merchant_name=row["source_merchant_name"],
+            **{name: row[name] for name in OLD_SAID},
+        )
+        for row in rows
+    ]
+
+
+def _set_synced(session: Session, user_id: str) -> None:
+    """When the last sync or import of a connection of each account was complete, those that were taken back left out:
+    it covered every account of the connection, also those of which it said nothing."""
+    session.execute(
+        "UPDATE accounts SET last_synced_at = (SELECT max(j.updated_at) FROM jobs j JOIN account_sources s"
+        " ON s.user_id = j.user_id AND s.connection_id = j.connection_id WHERE s.account_id = accounts.id"
+        " AND j.user_id = $1 AND j.status = 'completed' AND j.undone_at IS NULL)"
+        " WHERE user_id = $1",
+        user_id,
+    )
+
+
+def _set_positions(session: Session, user_id: str) -> None:
+    """Accounts stand in the order in which they were first told of, those from before imports were remembered first."""
+    first = {
+        row["account_id"]: row["sequence"]
+        for row in session.rows(
+            "SELECT account_id, min(sequence) AS sequence FROM tellings WHERE user_id = $1 GROUP BY account_id", user_id
+        )
+    }
+    earlier = {
+        row["id"]: row["position"]
+        for row in session.rows("SELECT id, position FROM earlier_accounts WHERE user_id = $1", user_id)
+    }
+    ids = sorted(
+        _existing(session, user_id),
+        key=lambda id_: (id_ not in earlier, earlier.get(id_, 0), first.get(id_, 0), id_),
+    )
+    for position, id_ in enumerate(ids):
+        session.execute(
+            "UPDATE accounts SET position = $3 WHERE user_id = $1 AND id = $2 AND position <> $3",
+            user_id,
+            id_,
+            position,
+        )
+
+
+def _existing(session: Session, user_id: str) -> set[str]:
+    return {row["id"] for row in session.rows("SELECT id FROM accounts WHERE user_id = $1", user_id)}
+
+
+def _derive_again_without(session: Transaction, user_id: str, gone: Sequence[Mapping[str, Any]]) -> None:
+    """Bookings with an account that is gone are with a stranger's now."""
+    rows = session.rows(
+        "SELECT id FROM transactions WHERE user_id = $1 AND counterpart_iban = ANY($2::TEXT[])",
+        user_id,
+        [row["iban"] for row in gone if row["iban"]],
+    )
+    if rows:
+        derive_again(session, user_id, [row["id"] for row in rows])

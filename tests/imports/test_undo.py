@@ -1,0 +1,170 @@
+"""Imports taken back, in any order: the store is as if they had never been made."""
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from storage import jobs
+from storage.importing import rebuilding
+from storage.importing.rebuilding import ImportNotKept, ImportRunning, ImportUnknown
+from tests.imports.household import TABLES, Household
+from tests.imports.statements_in_xml import GIRO, SAVINGS, camt
+
+FILES = {
+    "0 before.xml": camt(
+        GIRO,
+        """
+        2026-01-05 | 2500.00 | Acme GmbH | Gehalt Januar | R1
+        2026-01-06 | -12.99  | Netflix   | Abo          | R2
+        """,
+        opening="0.00",
+        closing="2487.01",
+    ),
+    "1 january.xml": camt(
+        GIRO,
+        """
+        2026-01-06 | -12.99  | Netflix      | Abo             | R2
+        2026-01-20 | -300.00 | DE02120300000000202051 @ Eva | Sparen | R3
+        2026-01-31 | -4.90   | Bank         | Entgelt         |
+        2026-01-31 | -4.90   | Bank         | Entgelt         |
+        """,
+        pending="2026-02-01 | -20.00 | Tankstelle | Karte |",
+    ),
+    "2 savings.xml": camt(
+        SAVINGS,
+        "2026-01-21 | 300.00 | DE89370400440532013000 @ Eva | Sparen | S1",
+        opening="1000.00",
+        closing="1300.00",
+    ),
+    "3 february.xml": camt(
+        GIRO,
+        """
+        2026-02-02 | -20.00 | Tankstelle Nord | Karte 4711 |
+        2026-02-05 | 2500.00 | Acme GmbH | Gehalt Februar | R5
+        """,
+        opening="2000.00",
+        closing="4480.00",
+    ),
+    "4 one fee.xml": camt(GIRO, "2026-01-31 | -4.90 | Bank | Entgelt |"),
+    "5 three fees.xml": camt(
+        GIRO,
+        """
+        2026-01-31 | -4.90 | Bank | Entgelt |
+        2026-01-31 | -4.90 | Bank | Entgelt |
+        2026-01-31 | -4.90 | Bank | Entgelt |
+        """,
+    ),
+    "6 savings again.xml": camt(
+        SAVINGS,
+        """
+        2026-01-21 | 300.00 | DE89370400440532013000 @ Eva | Sparen | S1
+        2026-03-31 | 5.00   | Bank | Zinsen | S2
+        """,
+        opening="1000.00",
+        closing="1305.00",
+    ),
+    "7 other words.xml": camt(GIRO, "2026-02-05 | 2500.00 | ACME GMBH | Gehalt Februar 2026 Lohn | X9"),
+    "8 april.xml": camt(
+        GIRO,
+        "2026-04-01 | -50.00 | Stadtwerke | Strom | R8",
+        opening="5000.00",
+        closing="4950.00",
+    ),
+    "9 march.xml": camt(
+        GIRO,
+        "2026-03-15 | 520.00 | Finanzamt | Erstattung | R7",
+        opening="4480.00",
+        closing="5000.00",
+    ),
+}
+
+
+@pytest.mark.requirement("imports.undo")
+@pytest.mark.parametrize("seed", [1, 2])
+def test_nine_imports_undone_in_another_order_leave_the_store_as_it_was_and_on_the_way_as_if_never_made(
+    new_household: Callable[[str], Household], write: Callable[..., Path], tmp_path: Path, seed: int
+) -> None:
+    paths = {name: write(name, content) for name, content in FILES.items()}
+    base, *nine = paths.values()
+    eva = new_household("eva")
+    eva.bring(base)
+    before, exported = eva.state(), eva.exported(tmp_path)
+    made = [(path, eva.bring(path)) for path in nine]
+    assert eva.exported(tmp_path) != exported
+
+    order = Random(seed).sample(made, len(made))
+    for number, (_, job_id) in enumerate(order, start=1):
+        eva.undo(job_id)
+        if number in (3, 6):
+            other = new_household(f"without {number}")
+            other.bring(base)
+            undone = {job for _, job in order[:number]}
+            for path, job in made:
+                if job not in undone:
+                    other.bring(path)
+            assert eva.state(with_times=False) == other.state(with_times=False)
+
+    assert eva.state() == before
+    assert eva.exported(tmp_path) == exported
+    for table in ("tellings", "sightings", "told_bookings"):
+        assert len(eva.rows(table)) == {"tellings": 1, "sightings": 2, "told_bookings": 2}[table]
+
+
+@pytest.mark.requirement("imports.undo.refused")
+def test_what_was_never_imported_still_runs_or_is_undone_already_is_refused(
+    eva: Household, write: Callable[..., Path]
+) -> None:
+    made = eva.bring(write("base.xml", FILES["0 before.xml"]))
+    with pytest.raises(ImportUnknown):
+        eva.undo("syn_unknown")
+    job = eva.start_job()
+    with pytest.raises(ImportRunning):
+        eva.undo(job.id)
+    eva.services.database.atomically(lambda session: jobs.complete(session, job, now=eva.services.clock.now()))
+    with pytest.raises(ImportNotKept):
+        eva.undo(job.id)
+    eva.undo(made)
+    with pytest.raises(ImportUnknown):
+        eva.undo(made)
+    assert eva.rows("accounts") == eva.rows("transactions") == []
+
+
+@pytest.mark.requirement("imports.undo.older")
+def test_what_an_older_version_imported_stays_and_is_the_beginning_of_the_account(
+    eva: Household, write: Callable[..., Path]
+) -> None:
+    paths = [write(name, content) for name, content in FILES.items()]
+    eva.bring(paths[0])
+    eva.bring(paths[1])
+    eva.as_from_an_older_version()
+    before = eva.state()
+    assert rebuilding.imports(eva.services.database, eva.user.id) == []
+    assert rebuilding.older_imports(eva.services.database, eva.user.id) == 2
+    made = [eva.bring(path) for path in paths[2:]]
+    for job_id in reversed(made):
+        eva.undo(job_id)
+    assert eva.state() == before
+
+
+@pytest.mark.requirement("imports.undo")
+def test_bookings_with_an_account_that_is_gone_are_with_a_stranger_again(
+    eva: Household, write: Callable[..., Path]
+) -> None:
+    eva.bring(write("giro.xml", FILES["1 january.xml"]))
+    alone = eva.state(with_times=False)
+    savings = eva.bring(write("savings.xml", FILES["2 savings.xml"]))
+    later = eva.bring(write("again.xml", FILES["1 january.xml"].replace("2026-01-20", "2026-01-22")))
+    assert {row["transfer_account_id"] for row in eva.rows("transactions")} != {None}
+    eva.undo(savings)
+    eva.undo(later)
+    assert eva.state(with_times=False) == alone
+
+
+@pytest.mark.requirement("imports.undo.older")
+@pytest.mark.parametrize("table", TABLES)
+def test_what_was_there_before_is_kept_with_every_column(eva: Household, table: str) -> None:
+    columns = "column_name, data_type FROM information_schema.columns WHERE table_name = $1 ORDER BY ordinal_position"
+    kept, now = (eva.services.database.rows(f"SELECT {columns}", name) for name in (f"earlier_{table}", table))
+    assert kept == now
