@@ -32,6 +32,7 @@ CURRENCY = re.compile("[A-Z]{3}")  # the shape of ISO 4217; lists of it age
 OWN_IDS_LOOKED_AT = 100  # of a statement; one is enough to know it again
 BALANCE_AHEAD = f"A balance is dated more than {AHEAD_DAYS_MAX} days ahead and was set aside."
 NEIGHBOUR_DAYS = 60  # how far around a batch stored rows can be the same bookings (dates move, pending rows book)
+ROWS_AT_ONCE = 20_000  # derived and written in one go: bounds memory, changes no result
 NO_CLAIMS: Mapping[str, str] = {}
 STORED_COLUMNS = (
     "id, identity, fingerprint, reference_keys, booking_date, amount, currency, counterpart_iban, counterpart_name,"
@@ -435,9 +436,13 @@ class _Import:
         return as_json({**match.stored.claims, claim: match.fingerprint})
 
     def _write(self, table: str, account: str, batch_id: str, matches: Sequence[Match]) -> list[str]:
-        """Derive and append the rows of these matches; their ids."""
-        if not matches:
-            return []
+        """Derive and append the rows of these matches, a piece at a time; their ids."""
+        written: list[str] = []
+        for start in range(0, len(matches), ROWS_AT_ONCE):
+            written += self._write_piece(table, account, batch_id, matches[start : start + ROWS_AT_ONCE])
+        return written
+
+    def _write_piece(self, table: str, account: str, batch_id: str, matches: Sequence[Match]) -> list[str]:
         ids = [match.stored.id if match.stored else transaction_id(account, match.identity) for match in matches]
         created = [match.stored.created_at if match.stored else self.now for match in matches]
         rows = self.derivation.derive(

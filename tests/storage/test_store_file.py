@@ -204,6 +204,28 @@ def test_compacting_sorts_the_rows_and_loses_none_that_arrive_meanwhile(bank: Ba
     assert len(bank.ids()) == 30
 
 
+@pytest.mark.requirement("compact")
+@pytest.mark.parametrize("rows_at_once", [1, 3, 100])
+def test_compacting_a_slice_at_a_time_sorts_users_and_the_days_of_one_with_many_rows(
+    bank: Bank, rows_at_once: int
+) -> None:
+    others = [make_bank(bank.database, bank.now, name) for name in ("adam", "zoe")]
+    for number in (3, 1, 2, 2, 5):
+        for each in (bank, *others[: number % 2 + 1]):
+            each.bring(bookings(f"2026-0{number}-02 | -{each.count}.01 | A | {each.count}"))
+    before = sorted(row["id"] for row in bank.database.rows("SELECT id FROM transactions"))
+    assert maintenance.compact(bank.database, rows_at_once=rows_at_once) == len(before)
+    rows = bank.database.rows("SELECT user_id, booking_date, id FROM transactions")
+    order = [(row["user_id"], -row["booking_date"].toordinal(), row["id"]) for row in rows]
+    assert order == sorted(order)
+    assert sorted(row["id"] for row in rows) == before
+
+
+@pytest.mark.requirement("compact")
+def test_compacting_an_empty_store_sorts_nothing(database: Database) -> None:
+    assert maintenance.compact(database) == 0
+
+
 @pytest.mark.requirement("store.full-disk")
 def test_a_full_disk_is_one_sentence_and_loses_nothing_that_was_stored(tmp_path: Path, now: datetime) -> None:
     """A limit on the size of files stands for the full disk: writing fails in the same place in the same way."""
