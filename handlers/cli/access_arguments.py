@@ -16,7 +16,7 @@ TTL_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
     "--scope",
     default="read:accounts read:transactions read:cashflow",
     show_default=True,
-    help="What it allows, separated by blanks.",
+    help="What it allows, separated by spaces.",
 )
 @click.option("--ttl", default="1h", show_default=True, help="How long it lives: 90s, 15m, 1h or 30d.")
 @data_option

@@ -41,7 +41,7 @@ def rules_list(user: str, data_dir: Path | None) -> None:
 @click.option("--user", required=True, help="Whose rules.")
 @data_option
 def rules_remove(rule_id: str, user: str, data_dir: Path | None) -> None:
-    """Forget a rule."""
+    """Remove a rule."""
     run("rules remove", data_dir, user=user, rule_id=rule_id)
 
 
@@ -49,7 +49,7 @@ def rules_remove(rule_id: str, user: str, data_dir: Path | None) -> None:
 @click.option("--user", required=True, help="Whose bookings.")
 @data_option
 def rules_apply(user: str, data_dir: Path | None) -> None:
-    """Read all stored bookings anew under the rules of today."""
+    """Apply the rules to all stored bookings again."""
     run("rules apply", data_dir, user=user)
 
 

@@ -10,7 +10,7 @@ from handlers.cli.place import data_option, run
 @click.command()
 @data_option
 def check(data_dir: Path | None) -> None:
-    """Say whether settings, store and keys are as they should be, and how to mend what is not."""
+    """Check settings, store and keys, and say how to fix what is wrong."""
     run("check", data_dir)
 
 

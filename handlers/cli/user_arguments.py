@@ -12,7 +12,7 @@ from handlers.cli.place import data_option, run
 from handlers.cli.terminal import stop
 
 stdin_option = click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
-random_option = click.option("--random", "is_random", is_flag=True, help="Make a password up and print it.")
+random_option = click.option("--random", "is_random", is_flag=True, help="Make up a password and print it.")
 
 
 @click.group()
@@ -87,7 +87,7 @@ def users_remove(name: str, yes: bool, data_dir: Path | None) -> None:
 
 def _password(from_stdin: bool, is_random: bool) -> str:
     if from_stdin and is_random:
-        raise click.UsageError("--password-stdin and --random exclude each other.")
+        raise click.UsageError("Use either --password-stdin or --random.")
     if is_random:
         return token_urlsafe(18)
     if from_stdin:

@@ -15,7 +15,7 @@ def print_token(services: Services, report: Report, *, user: str, scope: str, se
     """An access token, alone on standard output."""
     scopes = frozenset(scope.split())
     if not scopes or not scopes <= frozenset(SCOPES):
-        raise CommandError(f"--scope takes one or more of {', '.join(SCOPES)}, separated by blanks.")
+        raise CommandError(f"--scope takes one or more of {', '.join(SCOPES)}, separated by spaces.")
     owner = users.named(services.database, user)
     try:
         issued = services.authorization.issue_token(owner.id, scopes, timedelta(seconds=seconds))
@@ -43,7 +43,7 @@ def remove_client(services: Services, report: Report, *, client_id: str) -> None
     try:
         ended = services.authorization.clients.remove(client_id)
     except ClientUnknown as error:
-        raise CommandError("There is no client of this id. `bankdata clients list` shows them.") from error
+        raise CommandError("There is no client with this id. `bankdata clients list` shows them.") from error
     report.note(f"Removed the client and ended {counted(ended, 'grant')}.")
 
 
@@ -57,7 +57,7 @@ def list_grants(services: Services, report: Report, *, user: str | None) -> None
 def revoke_grant(services: Services, report: Report, *, grant_id: str) -> None:
     """End a grant: its tokens stop working at once."""
     if not services.authorization.grants.revoke(grant_id, because="revoked by the operator"):
-        raise CommandError("There is no live grant of this id. `bankdata grants list` shows them.")
+        raise CommandError("There is no active grant with this id. `bankdata grants list` shows them.")
     report.note("Revoked.")
 
 

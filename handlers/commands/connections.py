@@ -52,7 +52,7 @@ def connect_folder(services: Services, report: Report, *, folder: str, user: str
     for each in connections.of_user(services.database, owner.id):
         if (each.connector, each.bank_name) == (Folder.name, name) and each.settings["folder"] != str(path):
             raise CommandError(
-                f"{name} is connected to {each.settings['folder']} already. Name this one otherwise with --bank."
+                f"{name} is already connected to {each.settings['folder']}. Give this one another name with --bank."
             )
     stored = _connected(services, owner, connector=Folder.name, bank_name=name, settings={"folder": str(path)})
     if not _sync_and_say(services, report, stored):
@@ -72,7 +72,7 @@ def remove_connection(services: Services, report: Report, *, user: str, connecti
     """End a connection; what it brought stays readable."""
     owner = users.named(services.database, user)
     if connection_id not in {each.id for each in connections.of_user(services.database, owner.id)}:
-        raise CommandError("The user has no connection of this id. `bankdata connections list` shows them.")
+        raise CommandError("The user has no connection with this id. `bankdata connections list` shows them.")
     services.database.atomically(
         lambda session: connections.remove(session, owner.id, connection_id, now=services.clock.now())
     )
@@ -98,7 +98,7 @@ def _check_that_all_may_be_moved(services: Services, folder: Path) -> None:
     strangers = [each.name for each in sorted(folder.iterdir()) if is_waiting(each) and format_name(each) is None]
     if strangers:
         raise CommandError(
-            f"{folder} holds files that are no statements, {strangers[0]!r} for one, and a sync puts away all it finds."
+            f"{folder} holds files that are not statements, such as {strangers[0]!r}, and a sync would move them away."
             " Give the connection a folder of its own."
         )
 
@@ -132,4 +132,6 @@ def _sync_and_say(services: Services, report: Report, connection: StoredConnecti
         return False
     new = len(accounts.of_user(services.database, connection.user_id)) - known
     report.line(f"{connection.bank_name}: {counted(new, 'new account')}, {new_transactions(job)}")
+    if job.refusals:
+        raise CommandError(f"{counted(len(job.refusals), 'file')} refused.")
     return True

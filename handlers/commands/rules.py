@@ -25,7 +25,9 @@ def add_rules(services: Services, report: Report, *, user: str, text: str) -> No
     except InvalidRule as error:
         raise CommandError(str(error)) from error
     rules.keep(services.database, owner.id, [*known, *numbered])
-    report.note(f"Added {len(added)}. They act from now on; `bankdata rules apply` rereads what is stored.")
+    report.note(
+        f"Added {len(added)}. They apply from now on; `bankdata rules apply` applies them to what is already stored."
+    )
 
 
 def list_rules(services: Services, report: Report, *, user: str) -> None:
@@ -41,7 +43,7 @@ def remove_rule(services: Services, report: Report, *, user: str, rule_id: str) 
     known = rules.of_user(services.database, owner.id)
     kept = [rule for rule in known if rule.id != rule_id]
     if len(kept) == len(known):
-        raise CommandError("There is no rule of this id. `bankdata rules list` shows them.")
+        raise CommandError("There is no rule with this id. `bankdata rules list` shows them.")
     rules.keep(services.database, owner.id, kept)
     report.note("Removed.")
 
@@ -56,7 +58,7 @@ def correct_category(services: Services, report: Report, *, user: str, transacti
     owner = users.named(services.database, user)
     row = transactions.find(services.database, owner.id, transaction_id)
     if row is None:
-        raise CommandError("The user has no transaction of this id.")
+        raise CommandError("The user has no transaction with this id.")
     carries_for_others = is_intermediary(row["counterpart_name"])
     key = correction_key(
         creditor_id=None if carries_for_others else row["creditor_id"],

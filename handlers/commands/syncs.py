@@ -18,7 +18,7 @@ STEPS = {"pending": 0, "syncing": 1, "importing": 2, "completed": 3, "failed": 3
 def sync(services: Services, report: Report, *, user: str | None) -> None:
     """Sync the connections of one user or of everybody, under the same rate rule as POST /sync."""
     who = [users.named(services.database, user)] if user else users.everyone(services.database)
-    failed = 0
+    failed = refused = 0
     for each in who:
         for connection in connections.of_user(services.database, each.id):
             started = services.sync_engine.start(connection)
@@ -28,11 +28,14 @@ def sync(services: Services, report: Report, *, user: str | None) -> None:
             try:
                 job = _watch(services, report, connection, started)
                 report.line(f"{each.name}\t{connection.bank_name}\t{new_transactions(job)}")
+                refused += len(job.refusals)
             except CommandError as error:
                 failed += 1
                 report.line(f"{each.name}\t{connection.bank_name}\tfailed: {error}")
     if failed:
         raise CommandError(f"{failed} of the syncs failed.")
+    if refused:
+        raise CommandError(f"{counted(refused, 'file')} refused.")
 
 
 def first_sync(
@@ -72,6 +75,8 @@ def _watch(services: Services, report: Report, connection: StoredConnection, sta
             time.sleep(WATCH_PAUSE)
         job = read
     report.progress(f"{connection.bank_name}: {job.status}", STEPS["completed"], STEPS["completed"])
+    for refusal in job.refusals:
+        report.line(f"{connection.bank_name}: {refusal.name}: refused: {refusal.reason}")
     if job.status == "failed":
         raise CommandError(f"{connection.bank_name}: {job.error}")
     return job

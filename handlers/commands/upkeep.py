@@ -11,7 +11,7 @@ from storage import maintenance, memory, schema, users
 
 
 def check(services: Services, report: Report) -> None:
-    """Whether settings, store and keys are as they should be, and how to mend what is not."""
+    """Whether settings, store and keys are as they should be, and how to fix what is wrong."""
     settings, faults = services.settings, []
     mode = settings.data_dir.stat().st_mode & 0o777
     if mode & 0o077:
@@ -31,7 +31,7 @@ def check(services: Services, report: Report) -> None:
     for fault in faults:
         report.line(f"WRONG      {fault}")
     if faults:
-        raise CommandError(f"{counted(len(faults), 'thing')} to mend.")
+        raise CommandError(f"{counted(len(faults), 'problem')} found.")
 
 
 def back_up(services: Services, report: Report) -> None:

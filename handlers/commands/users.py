@@ -20,7 +20,7 @@ NAMES = (
 WEAK: Mapping[Weakness, str] = {
     "short": f"The password is too short: use {LENGTH_MIN} characters or more.",
     "long": "The password is too long.",
-    "common": "The password is one of the common ones that are tried first. Use another.",
+    "common": "The password is among the common ones that attackers try first. Use another.",
     "name": "The password contains the user's name. Use another.",
 }
 

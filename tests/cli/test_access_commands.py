@@ -106,7 +106,7 @@ def test_clients_are_added_listed_and_removed(run: Run) -> None:
     (id_,) = run("clients", "add", "An app", "https://app.example.org/back").lines
     assert any(line.startswith(f"{id_}\tAn app\t") for line in run("clients", "list").lines)
     assert run("clients", "remove", id_).code == 0
-    assert run("clients", "remove", id_).failed_with("There is no client of this id.")
+    assert run("clients", "remove", id_).failed_with("There is no client with this id.")
     assert run("clients", "add", "An app", "javascript:alert(1)").code == 1
 
 
@@ -114,7 +114,7 @@ def test_clients_are_added_listed_and_removed(run: Run) -> None:
 def test_grants_are_listed_and_unknown_ones_named(run: Run) -> None:
     assert run("grants", "list").code == 0
     assert run("grants", "list", "--user", "nobody").failed_with("There is no user named")
-    assert run("grants", "revoke", "g_none").failed_with("There is no live grant of this id.")
+    assert run("grants", "revoke", "g_none").failed_with("There is no active grant with this id.")
 
 
 @pytest.mark.requirement("cli.keys")

@@ -161,7 +161,7 @@ def test_nothing_in_the_data_folder_is_for_others_whatever_the_folders_mode(tmp_
     assert len(files) >= 4
     assert [path for path in files if path.stat().st_mode & 0o077] == []
     check = bankdata("check", "--data", tmp_path)
-    assert (check.code, check.err) == (1, "Error: 1 thing to mend.\n")
+    assert (check.code, check.err) == (1, "Error: 1 problem found.\n")
     assert f"chmod 700 {tmp_path}" in check.out
 
 

@@ -1,6 +1,7 @@
 """Commands about what comes in and goes out: banks, files, folders, rules, rates; with and without a running server."""
 
 import json
+import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -110,6 +111,23 @@ def test_a_folder_is_connected_if_there_is_one(run: Run, new_user: NewUser, tmp_
     assert run("connect", "folder", tmp_path / "none", "--user", name).code == 2
 
 
+@pytest.mark.requirement("cli.connect")
+def test_a_folder_says_which_of_its_files_were_refused(run: Run, new_user: NewUser, tmp_path: Path) -> None:
+    name, inbox = new_user(), tmp_path / "inbox"
+    inbox.mkdir()
+    for number in range(2):
+        (inbox / f"broken{number}.xml").write_text("<Document><BkToCstmrStmt>")
+    assert run("export", "--user", "solo", "--format", "ofx", "--output", inbox / "good.ofx").code == 0
+    for file in inbox.iterdir():
+        os.utime(file, (0, 0))  # a folder leaves alone what may still be written
+    done = run("connect", "folder", inbox, "--user", name)
+    assert done.failed_with("2 files refused.")
+    refused, further, stored = done.lines
+    assert refused.startswith("inbox: broken0.xml: refused: ")
+    assert further.startswith("inbox: broken1.xml: refused: ")
+    assert stored.startswith("inbox: 1 new account, ")
+
+
 @pytest.mark.requirement("decision 62")
 def test_a_removed_folder_can_be_connected_again_and_a_name_stays_with_its_folder(
     run: Run, new_user: NewUser, tmp_path: Path
@@ -120,7 +138,7 @@ def test_a_removed_folder_can_be_connected_again_and_a_name_stays_with_its_folde
     second.mkdir(parents=True)
     assert run("connect", "folder", first, "--user", name).code == 0
     refused = run("connect", "folder", second, "--user", name)
-    assert refused.failed_with(f"inbox is connected to {first} already. Name this one otherwise with --bank.")
+    assert refused.failed_with(f"inbox is already connected to {first}. Give this one another name with --bank.")
     (line,) = run("connections", "list", "--user", name).lines
     assert run("connections", "remove", line.split("\t")[0], "--user", name).code == 0
     assert run("connect", "folder", second, "--user", name).lines == ["inbox: 0 new accounts, 0 new transactions"]
@@ -157,7 +175,7 @@ def test_rules_are_added_listed_applied_and_removed(run: Run, new_user: NewUser,
     assert run("rules", "apply", "--user", name).lines[0].endswith((" booking changed.", " bookings changed."))
     assert run("rules", "apply", "--user", name).lines == ["0 bookings changed."]
     assert run("rules", "remove", first["id"], "--user", name).code == 0
-    assert run("rules", "remove", first["id"], "--user", name).failed_with("There is no rule of this id.")
+    assert run("rules", "remove", first["id"], "--user", name).failed_with("There is no rule with this id.")
     assert run("rules", "add", "-", "--user", name, stdin='{"field": "x"}').code == 1
     assert len(run("rules", "list", "--user", name).lines) == 1
 
@@ -174,7 +192,7 @@ def test_a_correction_is_remembered(run: Run, new_user: NewUser) -> None:
     )
     after = {each["id"]: each for each in map(json.loads, run("export", "--user", name, "--format", "jsonl").lines)}
     assert after[row["id"]]["category"] == "DINING"
-    assert run("correct", row["id"], "DINING", "--user", "solo").failed_with("no transaction of this id")
+    assert run("correct", row["id"], "DINING", "--user", "solo").failed_with("no transaction with this id")
     assert run("correct", row["id"], "NOTHING", "--user", name).code == 2
 
 

@@ -78,6 +78,6 @@ def test_a_folder_that_holds_other_things_is_not_connected_and_stays_as_it_is(se
     folder = tmp_path / "Downloads"
     folder.mkdir()
     put(folder / "holiday.jpg", b"\xff\xd8\xff\xe0 a picture")
-    with pytest.raises(CommandError, match=r"holds files that are no statements, 'holiday\.jpg'"):
+    with pytest.raises(CommandError, match=r"holds files that are not statements, such as 'holiday\.jpg'"):
         served.command("connect folder", folder=str(folder), user="eva", bank="Ordner")
     assert names(folder) == {"holiday.jpg"}
