@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 from handlers import commands
 from handlers.commands import control
 from handlers.http.app import CONTRACT_FILE, create_app
+from handlers.http.hosts import Hosts
 from handlers.http.listener import CannotListen
 from handlers.http.peers import Peers
 from handlers.http.protocol import IDLE_SECONDS, HttpProtocol
@@ -25,6 +26,7 @@ from handlers.http.rate_limit import CountsUnusable, Limiter, Rate
 from handlers.oauth.endpoints import BUDGET, bearer_check, oauth_api, oauth_routes, oauth_shared_paths
 from handlers.operations import operations
 from handlers.services import Services
+from handlers.settings import is_loopback
 
 # With what the sync engine takes (its STOP_WITHIN), all of a shutdown stays below ten seconds
 REQUESTS_END_WITHIN = 3  # seconds for requests that still run
@@ -38,10 +40,12 @@ def application(
     listener: control.ControlServer | None = None,
     *,
     is_cut_off: threading.Event | None = None,
+    listens_at: str = "127.0.0.1",
     validate_responses: bool = False,
 ) -> ASGIApp:
     """The whole service as one ASGI application; it closes `services`, and the control socket, when it ends.
 
+    `listens_at` is the address of the socket.
     `is_cut_off` is set where an import or a source was still at work then: the process has to end at once.
     """
     settings = services.settings
@@ -75,6 +79,7 @@ def application(
         limiter=limiter,
         rate=Rate(requests=limit[0], seconds=limit[1]) if limit else None,
         trusted_proxies=[str(network) for network in settings.trusted_proxies],
+        hosts=Hosts([settings.public_url, settings.auth_url], is_loopback=is_loopback(listens_at)),
         extra_apis=[oauth_api(services.authorization, limiter=limiter, rate=oauth_rate)],
         routes=oauth_routes(services.authorization, limiter=limiter, rate=oauth_rate),
         shared_paths=oauth_shared_paths(services.authorization),
@@ -100,7 +105,7 @@ def run(services: Services, *, listener: socket.socket, ready: Callable[[], None
         ) from error
     is_cut_off = threading.Event()
     try:
-        served = application(services, commands_from, is_cut_off=is_cut_off)
+        served = application(services, commands_from, is_cut_off=is_cut_off, listens_at=listener.getsockname()[0])
     except CountsUnusable:
         commands_from.close(within=0)
         raise

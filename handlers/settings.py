@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from auth.policy import Registration
 
 PREFIX = "BANKDATA_"
+IN_CLEAR = "The public address is http: passwords and tokens travel in clear. Put TLS in front and say https."
 T = TypeVar("T")
 
 
@@ -123,6 +124,14 @@ def _data_home() -> Path:
     return (Path(base) if base else Path.home() / ".local" / "share") / "bankdata"
 
 
+def is_loopback(name: str) -> bool:
+    """Whether this host name or address is always that of the machine itself."""
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that can be set; the names here are those of the environment in lower case."""
@@ -162,6 +171,12 @@ class Settings:
     def store_path(self) -> Path:
         """The DuckDB file."""
         return Path(self.database_url.removeprefix("duckdb:///"))
+
+    @property
+    def is_in_clear(self) -> bool:
+        """Whether passwords and tokens cross a network without TLS."""
+        parts = [urlsplit(address) for address in (self.public_url, self.auth_url)]
+        return any(part.scheme == "http" and not is_loopback(part.hostname or "") for part in parts)
 
     @property
     def base_url(self) -> str:

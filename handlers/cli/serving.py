@@ -1,5 +1,6 @@
 """The two commands that serve: the accounts in the store, or a demo bank."""
 
+import os
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -11,10 +12,12 @@ from handlers.cli.place import data_option, opened, settings_of
 from handlers.cli.terminal import Terminal, stop
 from handlers.commands.control import CommandError
 from handlers.http.listener import CannotListen, listening_socket
-from handlers.settings import Settings
+from handlers.settings import IN_CLEAR, Settings
 
 if TYPE_CHECKING:
     from handlers.services import Services
+
+EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared
 
 host_option = click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 port_option = click.option(
@@ -29,7 +32,7 @@ port_option = click.option(
 @click.option("--fresh", is_flag=True, help="Throw the demo's store away first.")
 def demo(host: str, port: int, data_dir: Path | None, fresh: bool) -> None:
     """Serve five invented users of a demo bank: demo, solo, empty, lapsed, globe."""
-    settings = settings_of(data_dir, address=_address(host, port))
+    settings = _settings(host, port, data_dir)
     from handlers.commands.demo import prepare, welcome  # the server's libraries take a second to load
 
     with _listener(host, port) as listener:
@@ -53,7 +56,7 @@ def demo(host: str, port: int, data_dir: Path | None, fresh: bool) -> None:
 @data_option
 def serve(host: str, port: int, data_dir: Path | None) -> None:
     """Serve the accounts of the users in the store."""
-    settings = settings_of(data_dir, address=_address(host, port))
+    settings = _settings(host, port, data_dir)
     from handlers.services import IS_DEMO
     from storage import memory, users
 
@@ -72,9 +75,22 @@ def serve(host: str, port: int, data_dir: Path | None) -> None:
         _serve(services, listener, ready=ready)
 
 
+def _settings(host: str, port: int, data_dir: Path | None) -> Settings:
+    """The settings of a server that listens there; it says what is unsafe, and stops where it would be unusable."""
+    settings = settings_of(data_dir, address=_address(host, port))
+    if host in EVERYWHERE and not os.environ.get("BANKDATA_PUBLIC_URL"):
+        stop(
+            f"On {host} others are to connect, and they have to be told where: set BANKDATA_PUBLIC_URL to the address"
+            f" under which they reach this server, such as http://192.168.1.20:{port}."
+        )
+    if settings.is_in_clear:
+        click.echo(f"Warning: {IN_CLEAR}", err=True)
+    return settings
+
+
 def _address(host: str, port: int) -> str:
     """The address under which this machine reaches a server that listens there."""
-    name = "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host  # noqa: S104 - compared
+    name = "127.0.0.1" if host in EVERYWHERE else f"[{host}]" if ":" in host else host
     return f"http://{name}:{port}"
 
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from handlers.commands.control import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.services import BACKUPS_FOLDER, CLOCK_OFFSET, IS_DEMO, Services
+from handlers.settings import IN_CLEAR
 from storage import maintenance, memory, schema, users
 
 
@@ -26,8 +27,8 @@ def check(services: Services, report: Report) -> None:
     report.line(f"store      schema version {schema.current_version(services.database)}, {settings.store_path}")
     report.line(f"keys       signing key {services.authorization.keys.active().kid}")
     report.line(f"users      {found}" + ("" if found else ": add one with `bankdata users add NAME`"))
-    if settings.public_url.startswith("http://") and "127.0.0.1" not in settings.public_url:
-        faults.append("BANKDATA_PUBLIC_URL is http: tokens would travel in clear. Put TLS in front and say https.")
+    if settings.is_in_clear:
+        faults.append(IN_CLEAR)
     for fault in faults:
         report.line(f"WRONG      {fault}")
     if faults:

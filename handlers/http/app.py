@@ -24,6 +24,7 @@ from handlers.http.dispatch import dispatch
 from handlers.http.documentation import documentation
 from handlers.http.edge import Edge
 from handlers.http.guard import Authenticate, guard
+from handlers.http.hosts import Hosts
 from handlers.http.rate_limit import Limiter, Rate, limits
 from handlers.http.request import Answer, Operation
 from handlers.http.routing import Make, Operations, Routing
@@ -60,6 +61,7 @@ def create_app(
     limiter: Limiter,
     rate: Rate | None = DEFAULT_RATE,
     trusted_proxies: Sequence[str | Network] = (),
+    hosts: Hosts | None = None,
     extra_apis: Sequence[Api] = (),
     routes: Sequence[BaseRoute] = (),
     shared_paths: Sequence[str] = (),
@@ -68,6 +70,7 @@ def create_app(
 ) -> ASGIApp:
     """The whole HTTP loop over the bytes of openapi.json; it knows no store.
 
+    `hosts` are those that requests may be meant for; None answers for any, which is for tests.
     `rate` None switches the limit off. `routes` are HTML pages and documents that are no operations. `shared_paths`
     are beginnings of paths, besides the contract's own, that scripts of other origins may read (oauth.md 2.11).
     """
@@ -102,7 +105,12 @@ def create_app(
         application.add_api(dict(api.description), base_path=api.base_path)
     # What Connexion does at the first request: a contract that does not fit must stop the start
     application.app, application.middleware_stack = application._build_middleware_stack()
-    return Edge(application, addresses=Addresses(trusted_proxies), shared_paths=(*SHARED_PATHS, *shared_paths))
+    return Edge(
+        application,
+        addresses=Addresses(trusted_proxies),
+        shared_paths=(*SHARED_PATHS, *shared_paths),
+        hosts=hosts,
+    )
 
 
 def _check_operations(apis: Sequence[Api]) -> None:

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from handlers.http import call
 from handlers.http.addresses import Addresses
 from handlers.http.errors import Refusal, TooManyRequests, error_answer
+from handlers.http.hosts import Hosts
 
 logger = logging.getLogger("bankdata.errors")
 
@@ -40,9 +41,13 @@ _PREFLIGHT = (
 class Edge:
     """What stands between the server and the contract's application."""
 
-    def __init__(self, app: ASGIApp, *, addresses: Addresses, shared_paths: Sequence[str]) -> None:
-        """`shared_paths`: beginnings of the paths that scripts of other origins may read."""
+    def __init__(
+        self, app: ASGIApp, *, addresses: Addresses, shared_paths: Sequence[str], hosts: Hosts | None = None
+    ) -> None:
+        """`shared_paths`: beginnings of the paths that scripts of other origins may read; `hosts` None answers for any
+        host."""
         self._app = app
+        self._hosts = hosts
         self._addresses = addresses
         self._shared_paths = tuple(shared_paths)
 
@@ -65,6 +70,12 @@ class Edge:
                 message["body"] = b""
             await send(message)
 
+        try:
+            if self._hosts is not None:
+                self._hosts.check(scope)
+        except Refusal as refusal:
+            await call.send_answer(send_with_headers, error_answer(refusal))
+            return
         if is_shared and _is_preflight(scope):
             asked.headers.extend(_PREFLIGHT)
             await send_with_headers({"type": "http.response.start", "status": 204, "headers": []})

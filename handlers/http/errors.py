@@ -71,6 +71,13 @@ class UnsupportedMediaType(Refusal):
     text = "Unsupported media type"
 
 
+class MisdirectedRequest(Refusal):
+    """The Host header names a host that is not ours."""
+
+    status = 421
+    text = "This host is not served here: BANKDATA_PUBLIC_URL names the one that is"
+
+
 class TooManyRequests(Refusal):
     """A limit is used up; trying again earlier than `retry_after` seconds from now is pointless."""
 

@@ -100,7 +100,7 @@ def run_blocks(tmp_path: Path) -> Iterator[Callable[[list[Block]], list[str]]]:
     """Runs blocks as one shell session in an empty home; what each wrote to standard output."""
     port = _free_port()
     clone, out, home = tmp_path / "clone", tmp_path / "out", tmp_path / "home"
-    for folder in (clone / ".venv/bin", out, home / "statements"):
+    for folder in (clone / ".venv/bin", out, home):
         folder.mkdir(parents=True)
     for name, script in (("bankdata", SHIM), ("pip", "#!/bin/sh\n"), ("python3", "#!/bin/sh\n")):
         (clone / ".venv/bin" / name).write_text(script)

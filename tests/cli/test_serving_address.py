@@ -1,0 +1,34 @@
+"""Where a server is reached: one for others says under which address, and says when passwords would travel in clear."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import bankdata
+from tests.service.conftest import Served, free_port, running
+
+
+@pytest.mark.requirement("serve.address")
+@pytest.mark.parametrize("command", ["serve", "demo"])
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_a_server_for_others_is_not_started_without_an_address_for_them(
+    command: str, host: str, tmp_path: Path
+) -> None:
+    ended = bankdata(command, "--host", host, "--port", str(free_port()), "--data", tmp_path / "data")
+    assert ended.code == 1
+    assert "set BANKDATA_PUBLIC_URL" in ended.err
+    assert not (tmp_path / "data").exists()
+
+
+def said(served: Served) -> str:
+    served.stop()
+    return served.log.read_text()
+
+
+@pytest.mark.requirement("serve.address")
+@pytest.mark.parametrize(
+    ("public", "is_warned"), [("http://192.0.2.1:8000", True), ("https://bank.example.org", False)]
+)
+def test_a_public_address_without_tls_is_warned_of(public: str, is_warned: bool, tmp_path: Path) -> None:
+    with running(tmp_path / "data", command="serve", settings={"PUBLIC_URL": public}) as served:
+        assert ("passwords and tokens travel in clear" in said(served)) == is_warned
