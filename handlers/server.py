@@ -23,10 +23,10 @@ from handlers.http.listener import CannotListen
 from handlers.http.peers import Peers
 from handlers.http.protocol import IDLE_SECONDS, HttpProtocol
 from handlers.http.rate_limit import CountsUnusable, Limiter, Rate
+from handlers.loopback import is_loopback
 from handlers.oauth.endpoints import BUDGET, bearer_check, oauth_api, oauth_routes, oauth_shared_paths
 from handlers.operations import operations
 from handlers.services import Services
-from handlers.settings import is_loopback
 
 # With what the sync engine takes (its STOP_WITHIN), all of a shutdown stays below ten seconds
 REQUESTS_END_WITHIN = 3  # seconds for requests that still run

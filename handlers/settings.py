@@ -5,13 +5,14 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from auth.policy import Registration
+from handlers.loopback import is_loopback
 
 PREFIX = "BANKDATA_"
 IN_CLEAR = "The public address is http: passwords and tokens travel in clear. Put TLS in front and say https."
@@ -122,14 +123,6 @@ def _rates_url(text: str) -> str:
 def _data_home() -> Path:
     base = os.environ.get("XDG_DATA_HOME")
     return (Path(base) if base else Path.home() / ".local" / "share") / "bankdata"
-
-
-def is_loopback(name: str) -> bool:
-    """Whether this host name or address is always that of the machine itself."""
-    try:
-        return ip_address(name).is_loopback
-    except ValueError:
-        return name == "localhost"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

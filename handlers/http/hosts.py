@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from starlette.types import Scope
 
 from handlers.http.errors import BadRequest, MisdirectedRequest
-from handlers.settings import is_loopback
+from handlers.loopback import is_loopback
 
 UNCHECKED_PATH = "/healthz"  # load balancers ask by the address of a machine, and are told nothing but that it is up
 
