@@ -2,6 +2,7 @@
 
     python tests/benchmarks/readers.py camt 200000
     python tests/benchmarks/readers.py mt940 100000
+    python tests/benchmarks/readers.py mt940 100000 --apart
 
 Each size runs in a process of its own, so that the memory shown is that reader's peak above an idle interpreter.
 """
@@ -17,6 +18,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # runs from a checkout, installed or not
+
+from connectors.camt import reader as camt_reader
+from connectors.mt940 import reader as mt940_reader
+from connectors.statements import read_records
 
 ENTRY = """<Ntry><NtryRef>{i}</NtryRef><Amt Ccy="EUR">{i}.25</Amt><CdtDbtInd>{mark}</CdtDbtInd><Sts><Cd>BOOK</Cd></Sts>
 <BookgDt><Dt>2026-0{month}-1{day}</Dt></BookgDt><ValDt><Dt>2026-0{month}-1{day}</Dt></ValDt><AcctSvcrRef>2026{i:012d}</AcctSvcrRef>
@@ -46,13 +51,13 @@ def mt940(rows: int) -> Iterator[str]:
         yield ":62F:C260131EUR100,00\r\n-\r\n"
 
 
-def measure(name: str, rows: int, path: Path) -> str:
-    """One line of figures, in this very process."""
-    reader = __import__(f"connectors.{name}", fromlist=["read"])
+def measure(name: str, rows: int, path: Path, *, is_apart: bool) -> str:
+    """One line of figures: of the reader in this very process, or of the way through the process that parses."""
+    read = read_records if is_apart else {"camt": camt_reader.read, "mt940": mt940_reader.read}[name]
     idle = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began, began_cpu = time.perf_counter(), time.process_time()
     with path.open("rb") as stream:
-        found = sum(type(record).__name__ == "TransactionRecord" for record in reader.read(stream))
+        found = sum(type(record).__name__ == "TransactionRecord" for record in read(stream))
     seconds, cpu = time.perf_counter() - began, time.process_time() - began_cpu
     assert found == rows, found
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -68,10 +73,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", choices=["camt", "mt940"])
     parser.add_argument("rows", type=int)
+    parser.add_argument("--apart", action="store_true", help="through the process that parses, as the service does")
     parser.add_argument("--file", type=Path, help="measure this file, in this process")
     arguments = parser.parse_args()
     if arguments.file:
-        print(measure(arguments.name, arguments.rows, arguments.file))
+        print(measure(arguments.name, arguments.rows, arguments.file, is_apart=arguments.apart))
         return
     generate = {"camt": camt, "mt940": mt940}[arguments.name]
     for rows in (arguments.rows // 4, arguments.rows // 2, arguments.rows):
@@ -81,7 +87,8 @@ def main() -> None:
                 text = io.TextIOWrapper(stream, encoding="utf-8")
                 text.writelines(generate(rows))
                 text.flush()
-            subprocess.run([sys.executable, __file__, arguments.name, str(rows), "--file", str(path)], check=True)
+            command = [sys.executable, __file__, arguments.name, str(rows), "--file", str(path)]
+            subprocess.run([*command, *["--apart"][: arguments.apart]], check=True)
 
 
 if __name__ == "__main__":
