@@ -199,10 +199,13 @@ class _Import:
             by_account[statement.account].append(statement)
         parts: dict[tuple[int, str], list[AccountStatement]] = defaultdict(list)
         owners: dict[str, Owner] = {}
+        unnamed: dict[tuple[str, str], Owner] = {}
         if self.choice and len({(account.stable_key, account.currency) for account in by_account}) > 1:
             raise InvalidRecord("The file is about several accounts; only for a file about one can it be chosen.")
         for account, told in by_account.items():
-            whose = self._owner(batch, account, told)
+            whose = unnamed.get((account.stable_key, account.currency)) or self._owner(batch, account, told)
+            if account.is_anonymous:  # the files of one container are about one account
+                unnamed[account.stable_key, account.currency] = whose
             self.bring(whose.account, whose.account_id)
             owners.setdefault(whose.account_id, whose)
             parts[account.part, whose.account_id] += [replace(each, account=whose.account) for each in told]

@@ -89,7 +89,7 @@ def test_a_correction_holds_for_the_counterpart_and_for_what_comes(filled: Shell
     result = filled("correct", id_, "HEALTH", "--user", "eva")
     assert result.stdout == "1 booking changed.\n"
     later = CSV.replace("2026-03", "2026-04")
-    filled.import_(write("b.csv", later))
+    filled("import", "--user", "eva", "--account", "CSV", write("b.csv", later))
     found = {row[1] for row in filled.rows("purpose, category") if row[0] == "Kita Sonnenschein"}
     assert found == {"HEALTH"}
     assert "no transaction" in filled("correct", "txn_none", "HEALTH", "--user", "eva", code=1).stderr
