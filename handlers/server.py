@@ -27,6 +27,7 @@ from handlers.loopback import is_loopback
 from handlers.oauth.endpoints import BUDGET, bearer_check, oauth_api, oauth_routes, oauth_shared_paths
 from handlers.operations import operations
 from handlers.services import Services
+from storage import accounts
 
 # With what the sync engine takes (its STOP_WITHIN), all of a shutdown stays below ten seconds
 REQUESTS_END_WITHIN = 3  # seconds for requests that still run
@@ -81,7 +82,13 @@ def application(
         trusted_proxies=[str(network) for network in settings.trusted_proxies],
         hosts=Hosts([settings.public_url, settings.auth_url], is_loopback=is_loopback(listens_at)),
         extra_apis=[oauth_api(services.authorization, limiter=limiter, rate=oauth_rate)],
-        routes=oauth_routes(services.authorization, limiter=limiter, rate=oauth_rate),
+        routes=oauth_routes(
+            services.authorization,
+            limiter=limiter,
+            rate=oauth_rate,
+            time_zone=settings.time_zone,
+            has_accounts=lambda user_id: bool(accounts.of_user(services.database, user_id)),
+        ),
         shared_paths=oauth_shared_paths(services.authorization),
         lifespan=lifespan,
         validate_responses=validate_responses,

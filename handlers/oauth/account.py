@@ -1,7 +1,8 @@
 """/account: the apps a person has connected, each with Revoke; the password; signing out (ASVS 5.0 10.4.9, 10.7.3)."""
 
+from collections import Counter
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 
 from starlette.responses import Response
 from starlette.routing import BaseRoute
@@ -9,9 +10,10 @@ from starlette.routing import BaseRoute
 from auth.scopes import SCOPES
 from auth.server import AuthorizationServer
 from auth.sessions import Browser
-from handlers.oauth.site import Mistake, Site, Visit
+from handlers.oauth.site import Mistake, Site, Visit, clamped
 from storage.users import User
 
+TWIN_CHARACTERS = 6  # of the id of an app whose name another one has, too
 NOTICES = ("revoked", "password_changed")
 
 
@@ -24,6 +26,7 @@ class ConnectedApp:
     scopes: list[str]
     since: datetime
     last_used_at: datetime
+    twin: str = ""  # the end of its id, where another app has the same name
 
 
 def account_routes(site: Site) -> list[BaseRoute]:
@@ -91,8 +94,8 @@ def sign_out(site: Site, visit: Visit) -> Response:
     return response
 
 
-def connected_apps(server: AuthorizationServer, user_id: str) -> list[ConnectedApp]:
-    """One entry per app, the most recently connected first."""
+def connected_apps(server: AuthorizationServer, user_id: str, *, time_zone: tzinfo) -> list[ConnectedApp]:
+    """One entry per app, the most recently connected first, moments in this zone."""
     apps: dict[str, ConnectedApp] = {}
     for entry in server.grants.connected(user_id):
         grant = entry.grant
@@ -105,6 +108,10 @@ def connected_apps(server: AuthorizationServer, user_id: str) -> list[ConnectedA
         app.scopes = [scope for scope in SCOPES if scope in allowed]
         app.since = min(app.since, grant.created_at)
         app.last_used_at = max(app.last_used_at, last_used_at)
+    names = Counter(clamped(app.name) for app in apps.values())
+    for app in apps.values():
+        app.since, app.last_used_at = app.since.astimezone(time_zone), app.last_used_at.astimezone(time_zone)
+        app.twin = app.client_id[-TWIN_CHARACTERS:] if names[clamped(app.name)] > 1 else ""
     return list(apps.values())
 
 
@@ -125,7 +132,8 @@ def _account(
         visit.words,
         status=200 if not error else 429 if error == "wait" else 400,
         user=user,
-        apps=connected_apps(site.server, user.id),
+        apps=connected_apps(site.server, user.id, time_zone=site.time_zone),
+        is_empty=not site.has_accounts(user.id),
         notice=notice,
         error=error,
         wait=wait,

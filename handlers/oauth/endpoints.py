@@ -3,6 +3,7 @@
 import logging
 import re
 from collections.abc import Callable
+from datetime import tzinfo
 from importlib import resources
 from typing import Any
 
@@ -25,6 +26,7 @@ from handlers.http.guard import Authenticate
 from handlers.http.rate_limit import Limiter, Rate
 from handlers.http.request import Answer, Request
 from handlers.oauth.sign_in import page_routes
+from handlers.oauth.site import Site
 from storage.oauth.clients import Client
 
 logger = logging.getLogger("bankdata.oauth")
@@ -53,7 +55,14 @@ def oauth_api(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | Non
     )
 
 
-def oauth_routes(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | None = BUDGET) -> list[BaseRoute]:
+def oauth_routes(
+    server: AuthorizationServer,
+    *,
+    limiter: Limiter,
+    time_zone: tzinfo,
+    has_accounts: Callable[[str], bool],
+    rate: Rate | None = BUDGET,
+) -> list[BaseRoute]:
     """The pages that people meet, and the discovery documents at addresses that depend on the settings."""
     described = description(server.policy.served_path)["paths"]
     documents: list[tuple[tuple[str, ...], Callable[[], object]]] = [
@@ -66,7 +75,8 @@ def oauth_routes(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | 
         for path in paths
         if path not in described
     ]
-    return routes + page_routes(server, limiter=limiter, rate=rate)
+    site = Site(server, limiter=limiter, rate=rate, time_zone=time_zone, has_accounts=has_accounts)
+    return routes + page_routes(site)
 
 
 def oauth_shared_paths(server: AuthorizationServer) -> tuple[str, ...]:

@@ -8,18 +8,15 @@ from starlette.routing import BaseRoute
 from auth import authorization, redirects
 from auth.authorization import Asked, Untrusted
 from auth.errors import AccessDenied, OAuthError
-from auth.server import AuthorizationServer
 from auth.sessions import Browser
-from handlers.http.rate_limit import Limiter, Rate
 from handlers.oauth.account import account_routes
 from handlers.oauth.site import Mistake, Site, Visit, file_routes
 from storage.oauth.clients import Client
 from storage.oauth.pending import PendingRequest
 
 
-def page_routes(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | None) -> list[BaseRoute]:
+def page_routes(site: Site) -> list[BaseRoute]:
     """All pages, under the path of `auth_url`."""
-    site = Site(server, limiter=limiter, rate=rate)
     return [
         *file_routes(site),
         site.route("/oauth/authorize", {"GET": authorize}),

@@ -4,7 +4,7 @@ import logging
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta, tzinfo
 from functools import lru_cache
 from importlib import resources
 from typing import Any
@@ -30,6 +30,7 @@ FORM_BYTES_MAX = 16_384
 DRAINED_BYTES_MAX = 1_048_576
 QUERY_BYTES_MAX = 16_384
 FIELDS_MAX = 100
+NAME_SHOWN_MAX = 50  # two lines of a heading on a phone
 STYLE_PATH = "/oauth/style.css"
 ICON_PATH = "/oauth/icon.svg"
 
@@ -68,8 +69,19 @@ Answering = Callable[["Site", Visit], Response]
 class Site:
     """The pages' surroundings: server, cookies, addresses."""
 
-    def __init__(self, server: AuthorizationServer, *, limiter: Limiter, rate: Rate | None) -> None:
+    def __init__(
+        self,
+        server: AuthorizationServer,
+        *,
+        limiter: Limiter,
+        rate: Rate | None,
+        time_zone: tzinfo,
+        has_accounts: Callable[[str], bool],
+    ) -> None:
+        """`time_zone`: whose days and times people see. `has_accounts`: whether there are bank data of a user."""
         self.server = server
+        self.time_zone = time_zone
+        self.has_accounts = has_accounts
         self.policy = server.policy
         self._limiter = limiter
         self._rate = rate
@@ -285,9 +297,10 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["day"] = lambda moment: _day(moment)
+    environment.filters["clamped"] = clamped
     return environment
 
 
-def _day(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%d")
+def clamped(name: str) -> str:
+    """A name that a stranger chose, no longer than a heading can be."""
+    return name if len(name) <= NAME_SHOWN_MAX else f"{name[: NAME_SHOWN_MAX - 1].rstrip()}…"

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +15,15 @@ class Words:
     def __call__(self, name: str, **values: object) -> str:
         """A text with its places filled."""
         return self.text[name].format(**values)
+
+    def day(self, moment: datetime) -> str:
+        """The day of a moment, which comes in the zone of the people here."""
+        month = self.text["months"].split()[moment.month - 1]
+        return self("day_written", day=moment.day, month=month, year=moment.year)
+
+    def minute(self, moment: datetime) -> str:
+        """The day and the time of day."""
+        return f"{self.day(moment)}, {moment:%H:%M}"
 
 
 def words_for(accept_language: str) -> Words:
@@ -49,25 +59,26 @@ ENGLISH = Words(
         "check_address": "Check that the address bar shows the address of your own service before you type.",
         "consent_title": "Allow “{app}” to see your bank data?",
         "consent_asks": "asks for access to your accounts.",
-        "unverified": "Self-registered · not verified",
-        "unverified_explained": "Anyone can choose this name. Go on only if you have just started this yourself.",
+        "unverified": "Self-registered, not verified",
+        "unverified_explained": "Anyone can choose this name. Continue only if you started this yourself just now.",
+        "unverified_program": "Anyone can choose this name, and a program on this computer gets access. Continue only "
+        "if you started this yourself just now.",
         "operator_added": "Added by your operator",
         "may": "If you allow it, this app can",
-        "may_not": "It cannot move money or change anything. It never sees your password.",
+        "may_not": "It cannot move money or change anything, and never sees your password.",
         "read:accounts": "see your accounts and their balances",
         "read:accounts_more": "Names, IBANs, balances, bookings of the last 30 days; start a refresh",
         "read:transactions": "read and search your transactions",
         "read:transactions_more": "Amounts, counterparts, purposes, categories",
         "read:cashflow": "see your cash flow and recurring payments",
         "read:cashflow_more": "Monthly income and expenses, detected subscriptions, the bookings behind them",
-        "back_to": "You will be sent back to",
+        "back_to": "Afterwards you go to",
         "back_to_loopback": "a program on this computer ({destination})",
         "back_to_app": "an app on this device ({destination})",
-        "loopback_warning": "A program on this computer receives the access. Allow it only if you started it.",
+        "loopback_warning": "A program on this computer gets access: allow it only if you started it.",
         "signed_in_as": "Signed in as",
-        "lasts": "How long",
-        "lasts_text": "until you revoke it, at most {days} days",
-        "revoke_where": "You can take access back at any time on your account page.",
+        "lasts_text": "Access lasts until you revoke it, at most {days} days.",
+        "revoke_where": "You can revoke access at any time:",
         "allow": "Allow",
         "deny": "Deny",
         "not_you": "Not you? Sign out",
@@ -77,7 +88,15 @@ ENGLISH = Words(
         "connected_explained": "These apps can read your bank data. Revoke ends an app's access at once.",
         "can": "Can",
         "since": "Connected",
-        "last_used": "Last renewed",
+        "last_used": "Last used around",
+        "twin": "(id ends in {end})",
+        "months": "January February March April May June July August September October November December",
+        "day_written": "{day} {month} {year}",
+        "no_data": "No bank data yet",
+        "no_data_text": "Apps that you allow see nothing until your accounts are here. Whoever runs this service can "
+        "bring in a statement that you downloaded from your bank (camt, MT940, OFX or CSV):",
+        "no_data_file": "FILE",
+        "no_data_more": "The command bankdata connect folder brings in a folder that every sync looks into.",
         "revoke": "Revoke",
         "revoke_app": "Revoke access of “{app}”",
         "revoked": "Access revoked. The app can read nothing from now on.",
@@ -153,27 +172,28 @@ GERMAN = Words(
         "check_address": "Prüfen Sie vor der Eingabe, ob oben die Adresse Ihres eigenen Dienstes steht.",
         "consent_title": "Darf „{app}“ Ihre Bankdaten sehen?",
         "consent_asks": "bittet um Zugriff auf Ihre Konten.",
-        "unverified": "Selbst registriert · nicht geprüft",
+        "unverified": "Selbst registriert, nicht geprüft",
         "unverified_explained": "Diesen Namen kann jeder wählen. Fahren Sie nur fort, wenn Sie dies gerade selbst "
         "begonnen haben.",
+        "unverified_program": "Diesen Namen kann jeder wählen, und ein Programm auf diesem Computer erhält Zugriff. "
+        "Fahren Sie nur fort, wenn Sie dies gerade selbst begonnen haben.",
         "operator_added": "Von Ihrem Betreiber eingetragen",
         "may": "Wenn Sie zustimmen, kann diese App",
-        "may_not": "Sie kann kein Geld bewegen und nichts ändern. Ihr Passwort sieht sie nie.",
+        "may_not": "Sie kann kein Geld bewegen und nichts ändern und sieht Ihr Passwort nie.",
         "read:accounts": "Ihre Konten und Kontostände sehen",
         "read:accounts_more": "Namen, IBANs, Kontostände, Buchungen der letzten 30 Tage; Aktualisierung anstoßen",
         "read:transactions": "Ihre Umsätze lesen und durchsuchen",
         "read:transactions_more": "Beträge, Gegenseiten, Verwendungszwecke, Kategorien",
         "read:cashflow": "Ihre Einnahmen, Ausgaben und wiederkehrenden Zahlungen sehen",
         "read:cashflow_more": "Monatssummen, erkannte Abonnements und die Buchungen dahinter",
-        "back_to": "Danach geht es zurück zu",
+        "back_to": "Danach geht es weiter zu",
         "back_to_loopback": "einem Programm auf diesem Computer ({destination})",
         "back_to_app": "einer App auf diesem Gerät ({destination})",
         "loopback_warning": "Ein Programm auf diesem Computer erhält den Zugriff. Erlauben Sie ihn nur, wenn Sie es "
         "selbst gestartet haben.",
         "signed_in_as": "Angemeldet als",
-        "lasts": "Wie lange",
-        "lasts_text": "bis Sie ihn widerrufen, höchstens {days} Tage",
-        "revoke_where": "Sie können den Zugriff jederzeit auf Ihrer Kontoseite widerrufen.",
+        "lasts_text": "Der Zugriff gilt, bis Sie ihn widerrufen, höchstens {days} Tage.",
+        "revoke_where": "Sie können den Zugriff jederzeit widerrufen:",
         "allow": "Erlauben",
         "deny": "Ablehnen",
         "not_you": "Nicht Sie? Abmelden",
@@ -183,7 +203,15 @@ GERMAN = Words(
         "connected_explained": "Diese Apps können Ihre Bankdaten lesen. Ein Widerruf beendet den Zugriff sofort.",
         "can": "Darf",
         "since": "Verbunden seit",
-        "last_used": "Zuletzt erneuert",
+        "last_used": "Zuletzt genutzt gegen",
+        "twin": "(Kennung endet auf {end})",
+        "months": "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+        "day_written": "{day}. {month} {year}",
+        "no_data": "Noch keine Bankdaten",
+        "no_data_text": "Apps, die Sie zulassen, sehen nichts, solange Ihre Konten nicht hier sind. Wer diesen Dienst "
+        "betreibt, kann einen Auszug einlesen, den Sie bei Ihrer Bank heruntergeladen haben (camt, MT940, OFX, CSV):",
+        "no_data_file": "DATEI",
+        "no_data_more": "Der Befehl bankdata connect folder verbindet einen Ordner, in den jede Aktualisierung sieht.",
         "revoke": "Widerrufen",
         "revoke_app": "Zugriff von „{app}“ widerrufen",
         "revoked": "Zugriff widerrufen. Die App kann ab sofort nichts mehr lesen.",

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+from zoneinfo import ZoneInfo
 
 import pytest
 import uvicorn
@@ -68,6 +69,9 @@ MAIN: dict[str, Any] = {
 
 def who(request: Request) -> Answer:
     return Answer(body={"user": request.principal.user_id, "scopes": sorted(request.principal.scopes)})
+
+
+WITH_ACCOUNTS: set[str] = set()  # ids of the users who have bank data
 
 
 @dataclass
@@ -227,6 +231,7 @@ def worlds(folder: Path, keys_folder: Path) -> Iterator[Make]:
         app = application(server, rate=rate)
         http = TestClient(app, base_url=server.policy.public_url, follow_redirects=False)
         world = World(clock, database, server, app, http, person[0], person[1])
+        WITH_ACCOUNTS.add(person[0].id)  # bob has none yet
         opened.append(world)
         return world
 
@@ -273,7 +278,13 @@ def application(server: AuthorizationServer, *, rate: Rate | None = None, extra:
         limiter=limiter,
         rate=None,
         extra_apis=[oauth_api(server, limiter=limiter, rate=rate), *extra],
-        routes=oauth_routes(server, limiter=limiter, rate=rate),
+        routes=oauth_routes(
+            server,
+            limiter=limiter,
+            rate=rate,
+            time_zone=ZoneInfo("Europe/Berlin"),
+            has_accounts=WITH_ACCOUNTS.__contains__,
+        ),
         shared_paths=oauth_shared_paths(server),
     )
 

@@ -1,6 +1,7 @@
 """/account: what is connected, taking it back, a new password, signing out."""
 
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -199,3 +200,43 @@ def test_a_password_that_the_operator_set_signs_all_browsers_out(fresh: Any) -> 
     browser = signed_in(fresh)
     fresh.server.sessions.end_all(fresh.user.id)
     assert browser.client.get("/account").status_code == 303
+
+
+@pytest.mark.requirement("oauth.account")
+def test_two_apps_of_one_name_are_told_apart_and_one_alone_is_not(fresh: Any) -> None:
+    twins = [fresh.register(client_name="Budget") for _ in range(2)]
+    single = fresh.register(client_name="Savings")
+    for client_id in (*twins, single):
+        fresh.tokens(client_id)
+    page = signed_in(fresh).client.get("/account").text
+    assert sorted(re.findall(r"id ends in (\w+)\)</span>", page)) == sorted(client_id[-6:] for client_id in twins)
+    for client_id in twins:
+        assert f"Revoke access of “Budget (id ends in {client_id[-6:]})”" in page
+
+
+@pytest.mark.requirement("oauth.account")
+@pytest.mark.parametrize(("language", "day"), [("en", "22 November 2026"), ("de", "22. November 2026")])
+def test_days_are_those_of_the_people_here_in_their_own_writing(fresh: Any, language: str, day: str) -> None:
+    late = datetime(2026, 11, 21, 23, 30, tzinfo=UTC).replace(tzinfo=None)
+    fresh.clock.forward(seconds=(late - fresh.clock()).total_seconds())
+    fresh.tokens()
+    page = signed_in(fresh).client.get("/account", headers={"accept-language": language}).text
+    # Half past midnight in Berlin, where the clock of the store still has the day before
+    assert f">{day}</time>" in page
+    assert f">{day}, 00:30</time>" in page
+
+
+@pytest.mark.requirement("oauth.account")
+def test_who_has_no_bank_data_yet_is_told_what_to_do_next(fresh: Any) -> None:
+    assert "bankdata import FILE --user bob" in signed_in(fresh, "bob").client.get("/account").text
+    assert "bankdata import" not in signed_in(fresh).client.get("/account").text
+
+
+@pytest.mark.requirement("oauth.pages")
+@pytest.mark.parametrize(("length", "shown"), [(50, "x" * 50), (51, "x" * 49 + "…")])
+def test_the_name_that_a_stranger_chose_has_two_lines_at_most(fresh: Any, length: int, shown: str) -> None:
+    browser = fresh.browser()
+    page = browser.client.get(
+        browser.sign_in(browser.authorize(fresh.register(client_name="x" * length))).headers["location"]
+    )
+    assert f"<h1>Allow “{shown}” to see your bank data?</h1>" in page.text
