@@ -189,7 +189,7 @@ def load(
     known = {PREFIX + item.name.upper(): item for item in fields(Settings)}
     unknown = sorted(name for name in environment if name.startswith(PREFIX) and name not in known)
     if unknown:
-        raise SettingError(f"{unknown[0]}: there is no such setting. docs/operations.md lists all of them.")
+        raise SettingError(f"{unknown[0]}: there is no such setting. docs/settings.md lists all of them.")
     values: dict[str, Any] = {}
     for name, item in known.items():
         text = environment.get(name, "").strip()

@@ -25,7 +25,7 @@ def main() -> None:
     """Read access to your own bank accounts, for the apps and assistants you allow.
 
     Try it: `bankdata demo`. For real: `bankdata users add NAME`, `bankdata connect ...`, `bankdata serve`.
-    Settings come from the environment (BANKDATA_...); docs/operations.md lists them.
+    Settings come from the environment (BANKDATA_...); docs/settings.md lists them.
     """
     click.get_current_context().with_resource(interruptible())
     os.umask(0o077)  # whatever is written is about somebody's money: nobody else reads it, wherever the folder is

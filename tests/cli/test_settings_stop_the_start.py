@@ -96,7 +96,7 @@ def test_every_setting_is_among_these_examples() -> None:
 @pytest.mark.requirement("settings.unknown")
 def test_a_setting_that_does_not_exist_is_one_line(tmp_path: Path) -> None:
     done = bankdata("users", "list", "--data", tmp_path, settings={"RATELIMIT": "off"})
-    assert done.failed_with("BANKDATA_RATELIMIT: there is no such setting. docs/operations.md lists all of them.")
+    assert done.failed_with("BANKDATA_RATELIMIT: there is no such setting. docs/settings.md lists all of them.")
 
 
 @pytest.mark.requirement("settings.defaults")

@@ -13,11 +13,12 @@ from handlers.cli import main
 from handlers.settings import PREFIX, SettingError, Settings, load
 from tests.documents.conftest import ROOT, blocks, pages, table, ticked
 
-OPERATIONS = ROOT / "docs" / "operations.md"
-INTERFACE = ROOT / "docs" / "decisions" / "interface.md"
-SETTINGS = {ticked(row[0])[0]: row for row in table(OPERATIONS, "setting")}
+DOCS = ROOT / "docs"
+INTERFACE = DOCS / "decisions" / "interface.md"
+SETTINGS = {ticked(row[0])[0]: row for row in table(DOCS / "settings.md", "setting")}
 SAID_IN_WORDS = {"DATABASE_URL", "PUBLIC_URL", "AUTH_URL", "BILLING_URL", "TRUSTED_PROXIES", "DATA_DIR"}
 CONTRACTS = ("openapi.json", "handlers/oauth/oauth-api.json")
+COMMAND_PAGES = ("commands.md", "settings.md", "operations.md", "rules.md")
 METHODS = ("get", "post", "put", "patch", "delete")
 
 
@@ -72,7 +73,7 @@ def test_the_example_is_taken_and_the_counterexample_refused(name: str) -> None:
 
 @pytest.mark.requirement("docs.commands")
 def test_the_table_of_commands_is_the_commands() -> None:
-    listed = [name for row in table(OPERATIONS, "command") for name in ticked(row[0])]
+    listed = [name for row in table(DOCS / "commands.md", "command") for name in ticked(row[0])]
     assert sorted(listed) == sorted(COMMANDS)
 
 
@@ -86,7 +87,7 @@ def test_every_command_is_shown_in_use(name: str) -> None:
 @pytest.mark.requirement("docs.commands")
 def test_every_option_that_is_mentioned_exists() -> None:
     known = {word for command in COMMANDS.values() for each in command.params for word in each.opts} | {"--help"}
-    for page in (ROOT / "README.md", OPERATIONS, ROOT / "docs" / "rules.md"):
+    for page in (ROOT / "README.md", *(DOCS / name for name in COMMAND_PAGES)):
         lines = [line for block in blocks(page) if block.language == "sh" for line in block.text.splitlines()]
         texts = [*(line for line in lines if "bankdata" in line), *ticked(_without_blocks(page))]
         mentioned = {word for text in texts for word in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)}
