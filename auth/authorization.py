@@ -7,7 +7,8 @@ Before client and redirect URI are known to be good nothing may be sent anywhere
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from auth import pkce, redirects
+from auth import pkce
+from auth.apps import redirects
 from auth.errors import InvalidRequest, InvalidScope, InvalidTarget, OAuthError, UnsupportedResponseType
 from auth.scopes import SCOPES, scope_set, scope_text
 from storage.oauth.clients import Client

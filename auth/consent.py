@@ -2,12 +2,12 @@
 
 from datetime import timedelta
 
-from auth.codes import Codes
 from auth.errors import TemporarilyUnavailable
 from auth.events import Events
 from auth.instants import Now
+from auth.people.sessions import Browser
 from auth.secret_text import new_secret, stored_hash
-from auth.sessions import Browser
+from auth.tokens.codes import Codes
 from storage.database import Conflict, Database, Session
 from storage.oauth import clients, pending
 from storage.oauth.clients import Client

@@ -3,9 +3,9 @@
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from auth.clients import BUILTIN
+from auth.apps.clients import BUILTIN
 from auth.instants import Now
-from auth.sessions import IDLE, LIFETIME
+from auth.people.sessions import IDLE, LIFETIME
 from storage.database import Conflict, Database
 from storage.oauth import expiry
 

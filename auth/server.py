@@ -4,25 +4,25 @@ from datetime import timedelta
 from pathlib import Path
 
 from auth import metadata
-from auth.access import AccessCheck
-from auth.clients import Clients
-from auth.codes import Codes
+from auth.apps.clients import Clients
 from auth.consent import Consent
 from auth.errors import InvalidRequest
 from auth.events import Events
 from auth.expiry import Expiry
-from auth.grants import Grants
 from auth.instants import Now, with_zone
-from auth.keys import KeyRing
-from auth.one_time import OneTime
-from auth.passwords import Passwords
+from auth.people.passwords import Passwords
+from auth.people.sessions import Sessions
+from auth.people.sign_in import SignIn
+from auth.people.throttle import Throttles
 from auth.policy import Policy
-from auth.refresh_tokens import RefreshTokens
 from auth.scopes import SCOPES
-from auth.sessions import Sessions
-from auth.sign_in import SignIn
-from auth.throttle import Throttles
-from auth.tokens import LEEWAY_SECONDS, AccessTokens
+from auth.tokens.access_check import AccessCheck
+from auth.tokens.access_tokens import LEEWAY_SECONDS, AccessTokens
+from auth.tokens.codes import Codes
+from auth.tokens.grants import Grants
+from auth.tokens.keys import KeyRing
+from auth.tokens.one_time import OneTime
+from auth.tokens.refresh_tokens import RefreshTokens
 from storage import users
 from storage.database import Database, Session
 from storage.oauth import browsers, grants

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from auth.clients import ClientUnknown
+from auth.apps.clients import ClientUnknown
 from auth.errors import OAuthError
 from auth.scopes import SCOPES
 from handlers.commands.control import CommandError, Report

@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Mapping
 
 from analytics.currencies import EURO
-from auth.passwords import LENGTH_MIN, Weakness, weakness
+from auth.people.passwords import LENGTH_MIN, Weakness, weakness
 from handlers.commands.control import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.services import IS_DEMO, Services

@@ -7,9 +7,9 @@ from datetime import datetime, tzinfo
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
+from auth.people.sessions import Browser
 from auth.scopes import SCOPES
 from auth.server import AuthorizationServer
-from auth.sessions import Browser
 from handlers.oauth.site import Mistake, Site, Visit, clamped
 from storage.users import User
 

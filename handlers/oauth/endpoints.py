@@ -14,12 +14,12 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from auth import metadata
-from auth.client_metadata import registration_answer
+from auth.apps.client_metadata import registration_answer
 from auth.errors import InvalidRequest, OAuthError, TemporarilyUnavailable
 from auth.principal import Principal
-from auth.refresh_tokens import TokenAnswer
 from auth.server import AuthorizationServer
-from auth.token_request import REVOCATION_CHECKS, TOKEN_CHECKS, Sent, checked
+from auth.tokens.refresh_tokens import TokenAnswer
+from auth.tokens.token_request import REVOCATION_CHECKS, TOKEN_CHECKS, Sent, checked
 from handlers.http.app import Api
 from handlers.http.errors import Refusal
 from handlers.http.guard import Authenticate

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from auth import authorization, redirects
+from auth import authorization
+from auth.apps import redirects
 from auth.authorization import Asked, Untrusted
 from auth.errors import AccessDenied, OAuthError
-from auth.sessions import Browser
+from auth.people.sessions import Browser
 from handlers.oauth.account import account_routes
 from handlers.oauth.site import Mistake, Site, Visit, file_routes
 from storage.oauth.clients import Client

@@ -17,9 +17,9 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from auth.errors import TemporarilyUnavailable
-from auth.passwords import Busy
+from auth.people.passwords import Busy
+from auth.people.sessions import KNOWN_BROWSER_LIFETIME, LIFETIME, Browser
 from auth.server import AuthorizationServer
-from auth.sessions import KNOWN_BROWSER_LIFETIME, LIFETIME, Browser
 from handlers.http import call
 from handlers.http.rate_limit import Limiter, Rate
 from handlers.oauth.words import Words, words_for

@@ -3,7 +3,7 @@
     .venv/bin/python tests/benchmarks/stack.py [--rounds 5] [--seconds 3]
 
 Both servers run under uvicorn in the same run, in rounds that take turns. The stack is what every request passes:
-routing by the contract, bearer token (a real signed one, verified by `auth.tokens`, then remembered), scope and
+routing by the contract, bearer token (a real signed one, verified by `AccessTokens`, then remembered), scope and
 subscription, validation, orjson. The rate limit is off, as nothing could be measured at 60 requests a minute.
 Prints the best round of each (what else runs on the machine only ever slows one down) and the ratio; the bar is 70 %.
 """
@@ -32,9 +32,9 @@ from starlette.types import ASGIApp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from auth.keys import KeyRing
 from auth.principal import Principal
-from auth.tokens import AccessTokens, Claims
+from auth.tokens.access_tokens import AccessTokens, Claims
+from auth.tokens.keys import KeyRing
 from handlers.clock import Clock
 from handlers.http.app import CONTRACT_FILE, create_app
 from handlers.http.rate_limit import Limiter

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from auth.passwords import Busy
-from auth.sign_in import Outcome
-from auth.throttle import ACCOUNT_FAILURES
+from auth.people.passwords import Busy
+from auth.people.sign_in import Outcome
+from auth.people.throttle import ACCOUNT_FAILURES
 from storage.database import Conflict
 
 GUESSES = 40

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from auth import clients
+from auth.apps import clients
 from auth.errors import TemporarilyUnavailable
 
 DOCUMENT = {"redirect_uris": ["https://app.example/callback"]}

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from auth import consent, sessions
+from auth import consent
+from auth.people import sessions
 
 
 def count(world: Any, table: str) -> int:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from auth import password_strength
-from auth.passwords import Passwords, weakness
+from auth.people import password_strength
+from auth.people.passwords import Passwords, weakness
 
 PASSWORD = "umbrella-kettle-violin"
 
@@ -120,7 +120,7 @@ def test_one_address_that_tries_many_names_is_slowed_down(fresh: Any) -> None:
 
 @pytest.mark.requirement("oauth.password_hash")
 def test_passwords_are_argon2id_and_old_hashes_are_renewed_at_sign_in(fresh: Any) -> None:
-    from auth.passwords import LANES, MEMORY_KIB, TIME_COST
+    from auth.people.passwords import LANES, MEMORY_KIB, TIME_COST
 
     assert (MEMORY_KIB, TIME_COST, LANES) == (19456, 2, 1)
     assert Passwords().hash("a").startswith("$argon2id$v=19$m=19456,t=2,p=1$")

@@ -117,7 +117,7 @@ def test_tokens_elsewhere_than_in_one_header_are_no_tokens(world: Any) -> None:
 
 @pytest.mark.requirement("oauth.access_check")
 def test_wrong_lifetimes_and_scopes_of_the_command_line_are_refused(fresh: Any) -> None:
-    from auth.clients import ClientUnknown
+    from auth.apps.clients import ClientUnknown
     from auth.errors import InvalidRequest
     from storage.users import UserUnknown
 

@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from auth.errors import InvalidToken, KeysUnusable
-from auth.keys import KeyRing, thumbprint
-from auth.tokens import AccessTokens, Claims
+from auth.tokens.access_tokens import AccessTokens, Claims
+from auth.tokens.keys import KeyRing, thumbprint
 
 NOW = datetime.fromisoformat("2026-11-20T12:00:00")
 ISSUER = "http://127.0.0.1:8000"

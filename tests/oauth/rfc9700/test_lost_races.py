@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from starlette.requests import ClientDisconnect
 
-from auth import access
 from auth.errors import InvalidGrant, InvalidToken
+from auth.tokens import access_check
 from handlers.oauth.endpoints import refused
 from storage import users
 from storage.database import Conflict
@@ -69,8 +69,8 @@ def test_forms_of_a_user_who_was_just_removed_change_nothing(fresh: Any) -> None
 
 @pytest.mark.requirement("oauth.access_check")
 def test_what_is_remembered_of_tokens_and_grants_is_bounded(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "CACHED_TOKENS_MAX", 2)
-    monkeypatch.setattr(access, "CACHED_GRANTS_MAX", 2)
+    monkeypatch.setattr(access_check, "CACHED_TOKENS_MAX", 2)
+    monkeypatch.setattr(access_check, "CACHED_GRANTS_MAX", 2)
     client_id = fresh.register()
     for _ in range(5):
         assert fresh.api(fresh.tokens(client_id)["access_token"]).status_code == 200

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from auth.errors import InvalidGrant, InvalidScope
-from auth.grants import Grants
 from auth.instants import Now
-from auth.one_time import OneTime, Reused
 from auth.policy import Policy
 from auth.scopes import scope_set, scope_text
 from auth.secret_text import derived, new_secret, stored_hash
-from auth.tokens import AccessTokens
+from auth.tokens.access_tokens import AccessTokens
+from auth.tokens.grants import Grants
+from auth.tokens.one_time import OneTime, Reused
 from storage.database import Session
 from storage.oauth import tokens
 from storage.oauth.grants import Grant

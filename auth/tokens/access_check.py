@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from auth.errors import InvalidToken
 from auth.instants import Now
 from auth.principal import Principal
-from auth.tokens import AccessTokens, Claims
+from auth.tokens.access_tokens import AccessTokens, Claims
 from storage.database import Database
 from storage.oauth import grants, tokens
 from storage.oauth.grants import Standing

@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 
 from auth import pkce
 from auth.errors import InvalidGrant, InvalidRequest
-from auth.grants import Grants
 from auth.instants import Now
-from auth.one_time import OneTime, Reused
-from auth.refresh_tokens import RefreshTokens, TokenAnswer
 from auth.secret_text import new_secret, stored_hash
+from auth.tokens.grants import Grants
+from auth.tokens.one_time import OneTime, Reused
+from auth.tokens.refresh_tokens import RefreshTokens, TokenAnswer
 from storage.database import Session
 from storage.oauth import clients, codes, grants
 from storage.oauth.codes import Code

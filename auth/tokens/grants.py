@@ -6,14 +6,14 @@ from datetime import datetime, timedelta
 from secrets import token_hex
 from typing import TypeVar
 
-from auth.access import AccessCheck
 from auth.errors import InvalidGrant, InvalidToken
 from auth.events import Events
 from auth.instants import Now
 from auth.policy import Policy
 from auth.scopes import scope_text
 from auth.secret_text import stored_hash
-from auth.tokens import AccessTokens
+from auth.tokens.access_check import AccessCheck
+from auth.tokens.access_tokens import AccessTokens
 from storage import users
 from storage.database import Conflict, Database, Session
 from storage.oauth import grants, tokens

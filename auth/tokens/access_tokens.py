@@ -10,8 +10,8 @@ import jwt
 from jwt.utils import base64url_decode, base64url_encode
 
 from auth.errors import InvalidToken
-from auth.keys import KeyRing
 from auth.scopes import scope_set, scope_text
+from auth.tokens.keys import KeyRing
 
 LIFETIME = timedelta(hours=1)  # interface 5
 LEEWAY_SECONDS = 5  # oauth.md 2.5: clocks of two machines
@@ -24,7 +24,7 @@ _COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+", re.ASCI
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claims:
-    """What a good token says; whether its grant and user still stand is another question (`auth.access`)."""
+    """What a good token says; whether its grant and user still stand is `access_check`'s question."""
 
     user_id: str
     client_id: str

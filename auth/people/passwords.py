@@ -8,7 +8,7 @@ from typing import Literal, TypeVar
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from auth.password_strength import is_guessable
+from auth.people.password_strength import is_guessable
 
 LENGTH_MIN = 12
 BYTES_MAX = 1024  # longer ones are refused, never cut

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from ipaddress import IPv6Network, ip_network
 
-from auth.client_metadata import checked_client, new_client, read_registration
+from auth.apps.client_metadata import checked_client, new_client, read_registration
 from auth.errors import OAuthError, RegistrationClosed, RegistrationTokenWrong, TemporarilyUnavailable
 from auth.events import Events
-from auth.grants import Grants
 from auth.instants import Now
 from auth.policy import Policy
 from auth.secret_text import derived, is_same, new_client_id
+from auth.tokens.grants import Grants
 from storage.database import Database, Session
 from storage.oauth import clients
 from storage.oauth.clients import Client

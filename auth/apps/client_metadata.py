@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from auth import redirects
+from auth.apps import redirects
 from auth.errors import InvalidClientMetadata, InvalidRedirectUri, InvalidRequest
 from auth.scopes import SCOPES, scope_text
 from storage.oauth.clients import Client, RegisteredBy

@@ -1,5 +1,5 @@
 """The token and revocation requests (RFC 6749 section 3.2, RFC 7009 section 2.1): ordered tuples of checks, one rule
-each. What a code or a token itself must fulfil stands in auth/codes.py and auth/refresh_tokens.py."""
+each. What a code or a token itself must fulfil stands in auth/tokens/codes.py and auth/tokens/refresh_tokens.py."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

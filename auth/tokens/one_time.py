@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from auth.errors import InvalidGrant
 from auth.events import Events
-from auth.grants import Grants
+from auth.tokens.grants import Grants
 from storage.database import Conflict, Database, Session
 
 LOCKS = 64

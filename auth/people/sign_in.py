@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from auth.clients import is_storable
+from auth.apps.clients import is_storable
 from auth.events import Events
 from auth.instants import Now
-from auth.passwords import Busy, Passwords, Weakness, weakness
-from auth.sessions import Browser, Sessions
-from auth.throttle import Reserved, Throttles
+from auth.people.passwords import Busy, Passwords, Weakness, weakness
+from auth.people.sessions import Browser, Sessions
+from auth.people.throttle import Reserved, Throttles
 from storage import users
 from storage.database import Database
 from storage.users import User

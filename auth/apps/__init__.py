@@ -1,0 +1,1 @@
+"""The apps that ask for access: registration, and where they may be sent back to."""

@@ -1,0 +1,1 @@
+"""Who signs in: passwords, the slowing down of guesses, browser sessions."""

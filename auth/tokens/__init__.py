@@ -1,0 +1,1 @@
+"""What an app holds: codes, access and refresh tokens, the grant they belong to, the keys that sign them."""
