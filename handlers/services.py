@@ -17,8 +17,8 @@ from connectors.sources.folder import Folder
 from connectors.sources.uploads import Uploads
 from connectors.statements import read_records
 from handlers import wire
+from handlers.cache.reader import Reader
 from handlers.clock import Clock
-from handlers.reading.reader import Reader
 from handlers.settings import Settings
 from handlers.sync.detection import detect_after_import
 from handlers.sync.engine import SyncEngine
@@ -53,7 +53,7 @@ class Services:
     def forget_rates(self) -> None:
         """Newer rates have been installed."""
         self._rates = None
-        self.reader.shelf.clear()
+        self.reader.cache.clear()
 
     def close(self) -> bool:
         """Let go of the store, within seconds whatever sources do; whether nothing of the sync engine runs any more.

@@ -21,8 +21,8 @@ from handlers.commands.accounts import called, chosen_account
 from handlers.commands.control import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.services import Services, own_profiles
+from handlers.sync.concurrency import Closed
 from handlers.sync.detection import detect_after_import
-from handlers.sync.lanes import Closed
 from storage import connections, jobs
 from storage.database import Transaction
 from storage.importing import ingest, runs

@@ -20,7 +20,7 @@ class WindowMemory(Storage, MovingWindowSupport):
     def __init__(self, clock: Clock) -> None:
         super().__init__(wrap_exceptions=True)
         self._clock = clock
-        # One shelf per length of window, its keys in the order of their last use, the longest unused first
+        # One cache per length of window, its keys in the order of their last use, the longest unused first
         self._shelves: defaultdict[int, OrderedDict[str, deque[float]]] = defaultdict(OrderedDict)
 
     @property
@@ -30,14 +30,14 @@ class WindowMemory(Storage, MovingWindowSupport):
     async def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
         """Count a request unless `limit` of them are inside the last `expiry` seconds."""
         now = self._clock()
-        shelf = self._shelves[expiry]
-        times = self._inside(shelf, key, now - expiry)
+        cache = self._shelves[expiry]
+        times = self._inside(cache, key, now - expiry)
         if len(times) + amount > limit:
             return False
         times.extend([now] * amount)
-        shelf[key] = times
-        shelf.move_to_end(key)
-        _forget_idle(shelf, now - expiry)
+        cache[key] = times
+        cache.move_to_end(key)
+        _forget_idle(cache, now - expiry)
         return True
 
     async def get_moving_window(self, key: str, limit: int, expiry: int) -> tuple[float, int]:  # noqa: ARG002 the library's
@@ -47,15 +47,15 @@ class WindowMemory(Storage, MovingWindowSupport):
         return (times[0], len(times)) if times else (now, 0)
 
     @staticmethod
-    def _inside(shelf: OrderedDict[str, deque[float]], key: str, start: float) -> deque[float]:
-        times = shelf.get(key, deque())
+    def _inside(cache: OrderedDict[str, deque[float]], key: str, start: float) -> deque[float]:
+        times = cache.get(key, deque())
         while times and times[0] <= start:
             times.popleft()
         return times
 
     def __len__(self) -> int:
         """How many clients are remembered."""
-        return sum(len(shelf) for shelf in self._shelves.values())
+        return sum(len(cache) for cache in self._shelves.values())
 
     # The base class demands these of windows that do not move; nobody asks for one.
     async def incr(self, key: str, expiry: int, amount: int = 1) -> int:
@@ -76,14 +76,14 @@ class WindowMemory(Storage, MovingWindowSupport):
         return count
 
     async def clear(self, key: str) -> None:
-        for shelf in self._shelves.values():
-            shelf.pop(key, None)
+        for cache in self._shelves.values():
+            cache.pop(key, None)
 
 
-def _forget_idle(shelf: OrderedDict[str, deque[float]], start: float) -> None:
-    """Two looks per counted request at the keys unused for longest keep a shelf as long as its active clients."""
+def _forget_idle(cache: OrderedDict[str, deque[float]], start: float) -> None:
+    """Two looks per counted request at the keys unused for longest keep a cache as long as its active clients."""
     for _ in range(2):
-        key, times = next(iter(shelf.items()))
+        key, times = next(iter(cache.items()))
         if times[-1] > start:
             return
-        del shelf[key]
+        del cache[key]

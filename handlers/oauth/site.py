@@ -22,7 +22,7 @@ from auth.people.sessions import KNOWN_BROWSER_LIFETIME, LIFETIME, Browser
 from auth.server import AuthorizationServer
 from handlers.http import call
 from handlers.http.rate_limit import Limiter, Rate
-from handlers.oauth.words import Words, words_for
+from handlers.oauth.page_texts import Words, words_for
 
 logger = logging.getLogger("bankdata.oauth")
 

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from handlers.cache.reader import Needs
+from handlers.cache.user_data import UserData
 from handlers.http.request import Answer, Operation
 from handlers.operations import accounts, explanations, reports, sync, transactions
-from handlers.operations.kept import KeptOperation, Light
-from handlers.reading.passbook import Passbook
-from handlers.reading.reader import Needs
+from handlers.operations.cached_answers import CachedOperation, Light
 from handlers.services import Services
 
 LIGHT_ROWS_MAX = 50_000  # filters by day, category and account bisect; the page itself is bounded
@@ -17,17 +17,17 @@ LIGHT_SEARCH_ROWS_MAX = 2_000  # a search reads the text of every row: about 0.1
 Function = Callable[..., Answer]
 
 
-def _never(_book: Passbook, _arguments: dict[str, Any]) -> bool:
+def _never(_data: UserData, _arguments: dict[str, Any]) -> bool:
     return False
 
 
-def _always(_book: Passbook, _arguments: dict[str, Any]) -> bool:
+def _always(_data: UserData, _arguments: dict[str, Any]) -> bool:
     return True
 
 
-def _light_page(book: Passbook, arguments: dict[str, Any]) -> bool:
+def _light_page(data: UserData, arguments: dict[str, Any]) -> bool:
     rows_max = LIGHT_SEARCH_ROWS_MAX if arguments["search"] else LIGHT_ROWS_MAX
-    return book.entries is not None and len(book.entries) <= rows_max
+    return data.entries is not None and len(data.entries) <= rows_max
 
 
 KEPT: Mapping[str, tuple[Function, Needs, Light]] = {
@@ -56,7 +56,7 @@ OTHERS: Mapping[str, Operation] = {
 def operations(services: Services) -> Mapping[str, Operation]:
     """The tables bound to one open service."""
     kept = {
-        name: KeptOperation(name=name, services=services, function=function, needs=needs, is_light=light)
+        name: CachedOperation(name=name, services=services, function=function, needs=needs, is_light=light)
         for name, (function, needs, light) in KEPT.items()
     }
     return {**kept, **{name: partial(function, services) for name, function in OTHERS.items()}}

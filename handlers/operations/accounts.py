@@ -1,8 +1,8 @@
 """GET /accounts (interface 4.2)."""
 
 from handlers import wire
+from handlers.cache.reader import Reading
 from handlers.http.request import Answer, Request
-from handlers.reading.reader import Reading
 from handlers.services import Services
 
 

@@ -14,12 +14,12 @@ from analytics.periods import HISTORY_MONTHS_MIN, InvalidMonth, last_30_days, la
 from analytics.recurring.history import Charge, history
 from analytics.snapshot import category_transactions, percentage, snapshot
 from handlers import wire
+from handlers.cache.from_store import FromStore
 from handlers.http.errors import NotFound
 from handlers.http.request import Answer, Request
 from handlers.operations import rules_in_words
 from handlers.operations.reports import balances, money_of, unconverted
 from handlers.operations.selection import selected_accounts
-from handlers.reading.store import FromStore
 from handlers.services import Services
 from handlers.sync.detection import subscriptions_of
 from storage import accounts, rules, transactions

@@ -10,9 +10,9 @@ from analytics.currencies import NO_RATES, reporting_currency
 from analytics.frames import BALANCES
 from analytics.snapshot import snapshot
 from handlers import wire
+from handlers.cache.reader import Reading
 from handlers.http.request import Answer, Request
 from handlers.operations.selection import selected_accounts
-from handlers.reading.reader import Reading
 from handlers.services import Services
 from handlers.sync.detection import subscriptions_of
 from storage.accounts import StoredAccount

@@ -6,10 +6,10 @@ from urllib.parse import parse_qsl, urlencode
 import orjson
 
 from handlers import wire
+from handlers.cache.reader import Reading
 from handlers.http.errors import BadRequest, NotFound
 from handlers.http.request import Answer, Request
 from handlers.operations.selection import selected_accounts
-from handlers.reading.reader import Reading
 from handlers.services import Services
 from storage import transactions
 

@@ -1,8 +1,8 @@
 """The sync engine: takes a job from pending to its end, whoever asks and however many ask at once.
 
-One caller at a time advances a job, in a thread of `handlers.sync.lanes`, never in that of a request. A job is due or
-not: what its source said of the next attempt is obeyed. Batches are stored one by one, each in a transaction of its
-own with its cursor and its part of the count, so that a crash repeats one batch at most (decision 26).
+One caller at a time advances a job, in a thread of `handlers.sync.concurrency`, never in that of a request. A job is
+due or not: what its source said of the next attempt is obeyed. Batches are stored one by one, each in a transaction of
+its own with its cursor and its part of the count, so that a crash repeats one batch at most (decision 26).
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from starlette.concurrency import run_in_threadpool
 from connectors import connector as source
 from connectors.connector import UNREADABLE, Connector, SourceError, Waiting, as_sentence
 from handlers.clock import Clock
-from handlers.sync.lanes import Closed, ImportLane, SourceCalls
+from handlers.sync.concurrency import Closed, ImportLane, SourceCalls
 from storage import connections, jobs
 from storage.connections import StoredConnection
 from storage.database import Conflict, Database, Session, StoreError, Transaction

@@ -307,7 +307,7 @@ def test_pages_speak_the_browser_s_language(world: Any, header: str, language: s
 def test_both_languages_say_the_same_things() -> None:
     import string
 
-    from handlers.oauth.words import ENGLISH, GERMAN
+    from handlers.oauth.page_texts import ENGLISH, GERMAN
 
     def places(text: str) -> set[str | None]:
         return {place for _, place, _, _ in string.Formatter().parse(text) if place}

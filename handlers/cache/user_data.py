@@ -7,8 +7,8 @@ from datetime import date
 
 import polars as pl
 
+from handlers.cache.entries import Entries
 from handlers.http.request import Answer
-from handlers.reading.entries import Entries
 from storage.accounts import StoredAccount
 from storage.connections import Status
 from storage.transactions import Selection
@@ -18,7 +18,7 @@ ANSWER_OVERHEAD_BYTES = 500
 BASE_BYTES = 4_000
 
 
-class Passbook:
+class UserData:
     """One user's accounts and, as far as somebody asked for them, the bookings of the list and those of the figures."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The passbooks in memory: bounded, least recently used out first, read by one caller for all that wait."""
+"""The data in memory: bounded, least recently used out first, loaded by one caller for all that wait."""
 
 import threading
 from collections.abc import Iterator
@@ -10,37 +10,37 @@ from typing import Any
 
 import pytest
 
+from handlers.cache import reader
+from handlers.cache.cache import Cache
+from handlers.cache.reader import Reader
+from handlers.cache.user_data import ANSWERS_MAX, BASE_BYTES, UserData
 from handlers.http.request import Answer
-from handlers.reading import reader
-from handlers.reading.passbook import ANSWERS_MAX, BASE_BYTES, Passbook
-from handlers.reading.reader import Reader
-from handlers.reading.shelf import Shelf
 from handlers.services import Services, open_services
 from handlers.settings import load
 from storage.importing.records import AccountRecord, TransactionRecord
-from tests.reading.conftest import Operations
+from tests.cache.conftest import Operations
 from tests.storage.conftest import make_bank
 
 ROOM_FOR_TWO = 2 * BASE_BYTES
 
 
-def book(state: int = 1) -> Passbook:
-    return Passbook(state=state, home_currency="EUR", accounts=[], statuses={})
+def user_data(state: int = 1) -> UserData:
+    return UserData(state=state, home_currency="EUR", accounts=[], statuses={})
 
 
-def shelf(states: dict[str, int], bytes_max: int = 10 * BASE_BYTES) -> Shelf:
-    return Shelf(bytes_max=bytes_max, state=states.__getitem__, known_state=states.get)
+def cache_of(states: dict[str, int], bytes_max: int = 10 * BASE_BYTES) -> Cache:
+    return Cache(bytes_max=bytes_max, state=states.__getitem__, known_state=states.get)
 
 
-def put(on: Shelf, user_id: str, state: int = 1) -> Passbook:
-    found = on.fetch(user_id, is_enough=lambda _: True, read=lambda known: known or book(state))
+def put(on: Cache, user_id: str, state: int = 1) -> UserData:
+    found = on.fetch(user_id, is_enough=lambda _: True, read=lambda known: known or user_data(state))
     assert found is not None
     return found
 
 
 @pytest.mark.requirement("cache.bounded")
-def test_the_least_recently_used_passbook_goes_first() -> None:
-    kept = shelf({"a": 1, "b": 1, "c": 1}, bytes_max=ROOM_FOR_TWO)
+def test_the_least_recently_used_goes_first() -> None:
+    kept = cache_of({"a": 1, "b": 1, "c": 1}, bytes_max=ROOM_FOR_TWO)
     put(kept, "a")
     put(kept, "b")
     assert kept.at_hand("a") is not None
@@ -51,7 +51,7 @@ def test_the_least_recently_used_passbook_goes_first() -> None:
 
 @pytest.mark.requirement("cache.bounded")
 def test_one_that_has_grown_pushes_others_out_and_at_last_itself() -> None:
-    kept = shelf({"a": 1, "b": 1}, bytes_max=ROOM_FOR_TWO)
+    kept = cache_of({"a": 1, "b": 1}, bytes_max=ROOM_FOR_TWO)
     first, second = put(kept, "a"), put(kept, "b")
     first.keep_answer("long", Answer(body=bytes(BASE_BYTES // 2)))
     kept.weigh("a", first)
@@ -65,7 +65,7 @@ def test_one_that_has_grown_pushes_others_out_and_at_last_itself() -> None:
 
 @pytest.mark.requirement("cache.bounded")
 def test_only_so_many_answers_of_one_user_are_kept() -> None:
-    kept = book()
+    kept = user_data()
     for number in range(ANSWERS_MAX + 1):
         kept.keep_answer(number, Answer(body=b"{}"))
     kept.keep_answer(1, Answer(body=b"another"))
@@ -75,9 +75,9 @@ def test_only_so_many_answers_of_one_user_are_kept() -> None:
 
 
 @pytest.mark.requirement("cache.state")
-def test_a_passbook_of_another_state_is_never_handed_out() -> None:
+def test_data_of_another_state_are_never_handed_out() -> None:
     states = {"a": 1}
-    kept = shelf(states)
+    kept = cache_of(states)
     first = put(kept, "a", state=1)
     states["a"] = 2
     assert kept.at_hand("a") is None
@@ -89,7 +89,7 @@ def test_a_passbook_of_another_state_is_never_handed_out() -> None:
 
 @pytest.mark.requirement("cache.state")
 def test_rates_that_change_empty_the_shelf() -> None:
-    kept = shelf({"a": 1})
+    kept = cache_of({"a": 1})
     put(kept, "a")
     kept.clear()
     assert (kept.at_hand("a"), kept.bytes) == (None, 0)
@@ -97,15 +97,15 @@ def test_rates_that_change_empty_the_shelf() -> None:
 
 @pytest.mark.requirement("cache.bounded")
 def test_one_caller_reads_and_the_others_wait_for_what_it_brings() -> None:
-    kept, reads, begun, go_on = shelf({"a": 1}), [], threading.Event(), threading.Event()
+    kept, reads, begun, go_on = cache_of({"a": 1}), [], threading.Event(), threading.Event()
 
-    def read(known: Passbook | None) -> Passbook:
+    def read(known: UserData | None) -> UserData:
         reads.append(known)
         begun.set()
         assert go_on.wait(10)
-        return book()
+        return user_data()
 
-    found: list[Passbook | None] = []
+    found: list[UserData | None] = []
     callers = [
         threading.Thread(target=lambda: found.append(kept.fetch("a", is_enough=lambda _: True, read=read)))
         for _ in range(5)
@@ -160,7 +160,7 @@ def test_a_user_of_too_many_rows_is_answered_by_the_store(
 
 
 @pytest.mark.requirement("cache.state")
-def test_nobody_has_no_passbook(services: Services) -> None:
+def test_nobody_has_no_data(services: Services) -> None:
     with services.reader.open("u_nobody", "accounts") as reading:
         assert list(reading.accounts) == []
     assert services.reader.at_hand("u_nobody") is None

@@ -1,4 +1,4 @@
-"""One user's data as the store has them, in the words of a passbook: the slow way, by which the fast one is judged."""
+"""One user's data read from the store, by the methods of `UserData`: the slow way, by which the fast one is judged."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -7,7 +7,7 @@ from functools import cached_property
 import orjson
 import polars as pl
 
-from handlers.reading.entries import Render
+from handlers.cache.entries import Render
 from storage import accounts, connections, transactions, users
 from storage.accounts import StoredAccount
 from storage.connections import Status

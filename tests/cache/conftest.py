@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from auth.principal import Principal
+from handlers.cache.reader import Reader
 from handlers.http import call
 from handlers.http.errors import Refusal
 from handlers.http.request import Answer, Request
 from handlers.operations import operations
-from handlers.reading.reader import Reader
 from handlers.services import Services, open_services
 from handlers.settings import load
 from storage import users

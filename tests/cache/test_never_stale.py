@@ -14,13 +14,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from handlers.reading.reader import Reader
+from handlers.cache.reader import Reader
 from handlers.services import Services, open_services
 from handlers.settings import load
 from storage import connections, users
 from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
+from tests.cache.conftest import Operations
 from tests.conftest import NOW
-from tests.reading.conftest import Operations
 from tests.storage.conftest import Bank, make_bank
 
 NAMES = ("eva", "max")

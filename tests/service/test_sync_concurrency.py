@@ -7,7 +7,7 @@ from queue import Queue
 
 import pytest
 
-from handlers.sync.lanes import Closed, ImportLane, SourceCalls
+from handlers.sync.concurrency import Closed, ImportLane, SourceCalls
 
 SECONDS = 10  # longer than any of this takes
 

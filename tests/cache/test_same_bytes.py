@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from handlers.services import Services
 from storage import accounts
-from tests.reading.conftest import Operations
+from tests.cache.conftest import Operations
 
 USERS = ["demo", "solo", "globe", "empty", "lapsed"]
 WORDS = ["re", "REWE", "ä", "müller", "%", "_", "'", "rent miete", "a e", "  ", "", "\\", "e", "elastic net", "ß"]

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from handlers.cache.reader import Needs
+from handlers.cache.user_data import UserData
 from handlers.http import call
 from handlers.http.request import Answer, Request
-from handlers.reading.passbook import Passbook
-from handlers.reading.reader import Needs
 from handlers.services import Services
 
-Light = Callable[[Passbook, dict[str, Any]], bool]
+Light = Callable[[UserData, dict[str, Any]], bool]
 """Whether an answer can be made of what is in memory so quickly that the event loop may do it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptOperation:
+class CachedOperation:
     """One operation bound to the services; called in a thread, unless `at_once` has the answer already."""
 
     name: str
@@ -29,21 +29,21 @@ class KeptOperation:
         """The answer, read from memory or from the store; takes its time."""
         with self.services.reader.open(request.principal.user_id, self.needs) as reading:
             answer = _finished(self.function(self.services, request, reading, **arguments))
-            if isinstance(reading, Passbook):
+            if isinstance(reading, UserData):
                 reading.keep_answer(self._key(request), answer)
             return answer
 
     def at_once(self, request: Request, **arguments: Any) -> Answer | None:
         """The answer, if it is in memory or quickly made of what is there; for the event loop: no query, no waiting."""
-        book = self.services.reader.at_hand(request.principal.user_id)
-        if book is None:
+        data = self.services.reader.at_hand(request.principal.user_id)
+        if data is None:
             return None
         key = self._key(request)
-        answer = book.answer(key)
-        if answer is None and self.is_light(book, arguments):
-            answer = _finished(self.function(self.services, request, book, **arguments))
-            book.keep_answer(key, answer)
-            self.services.reader.weigh(request.principal.user_id, book)
+        answer = data.answer(key)
+        if answer is None and self.is_light(data, arguments):
+            answer = _finished(self.function(self.services, request, data, **arguments))
+            data.keep_answer(key, answer)
+            self.services.reader.weigh(request.principal.user_id, data)
         return answer
 
     def _key(self, request: Request) -> Hashable:

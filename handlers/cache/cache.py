@@ -1,0 +1,86 @@
+"""What is in memory of the users that were seen last: within a bound of bytes, each loaded by one caller only."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+
+from handlers.cache.user_data import UserData
+
+LOCKS = 64  # callers who miss the same user wait for each other; others hardly ever
+
+
+class Cache:
+    """Users' data, least recently used out first.
+
+    `state` is the present state of a user's data, `known_state` the same where memory can tell. Data of another state
+    are never handed out.
+    """
+
+    def __init__(
+        self, *, bytes_max: int, state: Callable[[str], int], known_state: Callable[[str], int | None]
+    ) -> None:
+        self._bytes_max = bytes_max
+        self._state = state
+        self._known_state = known_state
+        self._users: OrderedDict[str, UserData] = OrderedDict()
+        self._sizes: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self._reading = [threading.Lock() for _ in range(LOCKS)]
+        self.bytes = 0
+        self.hits = self.misses = self.evictions = 0
+
+    def at_hand(self, user_id: str) -> UserData | None:
+        """The user's data of the present state, if that can be told from memory alone; never waits."""
+        data = self._users.get(user_id)
+        if data is None or self._known_state(user_id) != data.state:
+            return None
+        with self._lock:
+            self.hits += 1
+            if user_id in self._users:
+                self._users.move_to_end(user_id)
+        return data
+
+    def fetch(
+        self, user_id: str, *, is_enough: Callable[[UserData], bool], read: Callable[[UserData | None], UserData | None]
+    ) -> UserData | None:
+        """The user's data of the present state with what `is_enough` asks for.
+
+        `read` completes the one of the present state, or makes another; None where the user is better served by the
+        store. One caller reads, others of the same user wait for what it brings.
+        """
+        with self._reading[hash(user_id) % LOCKS]:
+            data = self._users.get(user_id)
+            if data is not None and data.state != self._state(user_id):
+                data = None
+            if data is not None and is_enough(data):
+                self.hits += 1
+                return data
+            self.misses += 1
+            data = read(data)
+            if data is not None:
+                self._put(user_id, data)
+            return data
+
+    def weigh(self, user_id: str, data: UserData) -> None:
+        """The data of a user have grown: the cache stays within its bound."""
+        if self._users.get(user_id) is data:
+            self._put(user_id, data)
+
+    def clear(self) -> None:
+        """Something that all answers rest on has changed, such as the rates of currencies."""
+        with self._lock:
+            self._users.clear()
+            self._sizes.clear()
+            self.bytes = 0
+
+    def _put(self, user_id: str, data: UserData) -> None:
+        size = data.size
+        with self._lock:
+            self.bytes += size - self._sizes.pop(user_id, 0)
+            self._sizes[user_id] = size
+            self._users[user_id] = data
+            self._users.move_to_end(user_id)
+            while self.bytes > self._bytes_max and self._users:
+                evicted, _ = self._users.popitem(last=False)
+                self.bytes -= self._sizes.pop(evicted)
+                self.evictions += 1
