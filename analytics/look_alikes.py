@@ -2,11 +2,11 @@
 
 import polars as pl
 
+from analytics.text import folded
+
 DAYS_APART_MAX = 3  # a booking that comes by file and by API differs by a weekend at most
 NEAR_EQUAL_CHARACTERS_MIN = 12  # a shorter text inside another proves nothing ("Miete" is in many purposes)
 PAIRED_AT_ONCE_MAX = 1_000  # new rows compared in one go: bounds memory, changes no result
-
-_UMLAUTS = {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"}  # banks write either
 
 
 def flag(new: pl.DataFrame, stored: pl.DataFrame) -> set[str]:
@@ -28,14 +28,14 @@ def _compared() -> list[pl.Expr]:
     return [
         *(pl.col(name) for name in ("id", "account_id", "booking_date", "amount", "currency", "is_adjusting_entry")),
         *(pl.col(name) for name in ("connection_id", "batch_id")),
-        *(_folded(name) for name in ("counterpart_iban", "counterpart_name", "purpose")),
+        *(_bare(name) for name in ("counterpart_iban", "counterpart_name", "purpose")),
     ]
 
 
-def _folded(text: str) -> pl.Expr:
-    """Letters and digits only, in lower case: banks break and case one text in many ways. Null when none is left."""
-    folded = pl.col(text).str.to_lowercase().str.replace_many(_UMLAUTS).str.replace_all(r"[^\p{L}\p{N}]", "")
-    return pl.when(folded != "").then(folded).alias(text)
+def _bare(text: str) -> pl.Expr:
+    """The folded letters and digits only: banks break, case and spell one text in many ways. Null when none is left."""
+    letters = folded(pl.col(text)).str.replace_all(r"[^\p{L}\p{N}]", "")
+    return pl.when(letters != "").then(letters).alias(text)
 
 
 def _lookalikes(arrived: pl.DataFrame, others: pl.DataFrame) -> list[str]:

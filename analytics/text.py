@@ -1,32 +1,8 @@
-"""Letters as people type them: one spelling for ü, u and ue, so that search and classification agree (decision 9)."""
-
-import re
-import unicodedata
+"""The letters of `analytics.letters` on columns, and the text that a search looks into."""
 
 import polars as pl
 
-SPECIAL_LETTERS = {"ß": "ss", "æ": "a", "œ": "o", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i", "ς": "σ"}
-UMLAUT_SPELLED_OUT = re.compile("([aou])e+")
-_SPECIAL_TABLE = str.maketrans(SPECIAL_LETTERS)
-
-
-def fold(text: str) -> str:
-    """Lower case, no accents, ß as ss, and ä = ae = a, ö = oe = o, ü = ue = u.
-
-    Müller, Mueller and Muller all become "muller". The price is a rare over-match, wanted over a miss: an e that
-    really follows a, o or u goes as well ("Manuela" and "Manula" are one, "Poet" is "pot"). Folding twice changes
-    nothing.
-    """
-    return UMLAUT_SPELLED_OUT.sub(r"\1", plain(text))
-
-
-def plain(text: str) -> str:
-    """Lower case, no accents, ß as ss; every e stays where it is."""
-    if text.isascii():
-        return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text)
-    bare = "".join(letter for letter in decomposed if unicodedata.category(letter)[0] != "M")
-    return bare.lower().translate(_SPECIAL_TABLE)
+from analytics.letters import SPECIAL_LETTERS, UMLAUT_SPELLED_OUT
 
 
 def folded(text: pl.Expr) -> pl.Expr:

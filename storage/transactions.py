@@ -10,7 +10,7 @@ from datetime import date
 import polars as pl
 
 from analytics.frames import BOOKINGS, CHARGES, MONEY
-from analytics.text import fold, plain
+from analytics.letters import fold, plain
 from storage.database import LATE_MATERIALIZATION_ROWS_MAX, Row, Session
 
 LIST_COLUMNS = (

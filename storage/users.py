@@ -40,7 +40,7 @@ def find(session: Session, user_id: str) -> User | None:
     return _first(session.rows(f"SELECT {COLUMNS} FROM users WHERE id = $1", user_id))
 
 
-def folded(name: str) -> str:
+def compared_name(name: str) -> str:
     """How names of users are compared: case does not matter, nor how a letter is encoded, and ß is ss. Ids of
     connections and accounts are made of `casefold` alone (`storage.importing.identity`); names that are equal there
     are equal here."""
@@ -50,9 +50,9 @@ def folded(name: str) -> str:
 def find_by_name(session: Session, name: str) -> User | None:
     """The user who signs in under this name. Two users whom older versions let differ by ß alone are told apart by
     the spelling, and the one who came first is meant when it decides nothing."""
-    wanted = folded(name)  # compared in Python, for the store's lower() is another folding
+    wanted = compared_name(name)  # compared in Python, for the store's lower() is another folding
     everyone = [User(**row) for row in session.rows(f"SELECT {COLUMNS} FROM users ORDER BY created_at, id")]
-    alike = [user for user in everyone if folded(user.name) == wanted]
+    alike = [user for user in everyone if compared_name(user.name) == wanted]
     return max(alike, key=lambda user: (user.name == name, user.name.lower() == name.lower()), default=None)
 
 

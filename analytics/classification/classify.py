@@ -8,7 +8,8 @@ import polars as pl
 from analytics.classification.booking_types import Codes, Verdict, booking_type
 from analytics.classification.categories import Evidence, category
 from analytics.classification.facts import CATEGORIES
-from analytics.classification.merchants import Merchant, is_intermediary, merchant
+from analytics.classification.intermediaries import is_intermediary
+from analytics.classification.merchants import Merchant, merchant
 from analytics.classification.rules import Rule, comparable, correction_key, first_rule
 from analytics.frames import CLASSIFIABLE
 from analytics.text import folded

@@ -7,6 +7,7 @@ from itertools import dropwhile
 from typing import NamedTuple
 
 from analytics.classification.facts import table
+from analytics.classification.intermediaries import Intermediary, intermediary_of
 from analytics.classification.keywords import Keyword, trades_of
 from analytics.classification.persons import is_person
 from analytics.classification.phrases import Found, Phrases, words_of
@@ -28,13 +29,6 @@ class Brand(NamedTuple):
     rule: str
 
 
-class Intermediary(NamedTuple):
-    """Who only carries a payment; `category` is what is behind it mostly."""
-
-    name: str
-    category: str
-
-
 class Merchant(NamedTuple):
     """Who is behind a booking, as far as the texts tell."""
 
@@ -49,8 +43,6 @@ class Merchant(NamedTuple):
 SHOPPING_TYPES = {"card_payment", "direct_debit"}
 PAYMENT_TYPES = {"transfer", "standing_order"}
 OF_THE_BANK = {"interest", "fee", "cash_withdrawal", "cash_deposit"}
-INTERMEDIARY_WORDS_MAX = 4
-STARRED_LENGTH_MAX = 4  # "SP", "ZTL", "VIVA" are words of other names as well
 GLUED_BEHIND_LENGTH_MIN = 4
 GLUED_LENGTH_MIN = 6  # DISNEYPLUS, SPOTIFYP2B6A1: shorter stems begin too many other words
 NO_NAME = {"issuer", "unknown", "na", "unbekannt", "notprovided", "verschiedene", "nicht", "empfanger"}
@@ -92,11 +84,6 @@ def merchant(name: str | None, purpose: str | None, purpose_words: Sequence[str]
     return known
 
 
-def is_intermediary(name: str | None) -> bool:
-    """Whether a counterpart only carries payments for others; its ids and IBANs say nothing of a merchant."""
-    return name is not None and _intermediary(words_of(name), has_star="*" in name) is not None
-
-
 @lru_cache(maxsize=65_536)
 def _from_label(label: str, kind: str) -> Merchant:
     label = without_reference(label.split("//")[0].split(" : ")[0].strip())
@@ -105,7 +92,7 @@ def _from_label(label: str, kind: str) -> Merchant:
     label_words = words_of(label)
     if kind in PAYMENT_TYPES and _is_named(label):
         return Merchant(None, "person", None, None, label_words, True)
-    carrier = _intermediary(label_words, has_star="*" in label)
+    carrier = intermediary_of(label_words, has_star="*" in label)
     person: bool | None
     intermediary: Intermediary | None
     if carrier is not None:
@@ -144,7 +131,7 @@ def _from_purpose(purpose: str, purpose_words: Sequence[str], kind: str) -> Merc
         return Merchant(None, "person", None, None, all_words, True)
     slip = slip_text(without_reference(purpose).split(" : ")[0]) if kind in (*SHOPPING_TYPES, "other") else ""
     slip_words = tuple(dropwhile(_has_digit, words_of(slip)))  # the card's number comes first, then the shop
-    carrier = _intermediary(slip_words or all_words, has_star="*" in purpose)
+    carrier = intermediary_of(slip_words or all_words, has_star="*" in purpose)
     if carrier is not None:
         intermediary, _ = carrier
         known = Merchant(intermediary.name, "intermediary", None, intermediary, (), False)
@@ -183,7 +170,7 @@ def _behind(known: Merchant, purpose: str, purpose_words: Sequence[str]) -> Merc
     for pattern in BEHIND_PATTERNS:
         match = pattern.search(purpose)
         shop_words = words_of(match[1]) if match else ()
-        if match and shop_words and _intermediary(shop_words, has_star=False) is None:
+        if match and shop_words and intermediary_of(shop_words, has_star=False) is None:
             brand = _brand(shop_words, is_shop=True)
             if brand is not None:
                 return known._replace(name=brand.name, rule=brand.rule, brand=brand, label_words=shop_words)
@@ -192,15 +179,6 @@ def _behind(known: Merchant, purpose: str, purpose_words: Sequence[str]) -> Merc
     if brand is not None and brand.name != known.name:
         return known._replace(name=brand.name, rule=brand.rule, brand=brand)
     return known
-
-
-def _intermediary(label_words: Sequence[str], *, has_star: bool) -> tuple[Intermediary, int] | None:
-    """The intermediary whose words begin the label, and how many words they are; short ones need a star (SQ *)."""
-    for size in range(min(INTERMEDIARY_WORDS_MAX, len(label_words)), 0, -1):
-        start = tuple(label_words[:size])
-        if start in INTERMEDIARIES and (has_star or sum(map(len, start)) > STARRED_LENGTH_MAX):
-            return INTERMEDIARIES[start], size
-    return None
 
 
 @lru_cache(maxsize=65_536)
@@ -246,11 +224,6 @@ def _brands() -> list[tuple[str, tuple[Brand, bool]]]:
     return entries
 
 
-INTERMEDIARIES = {
-    words_of(alias): Intermediary(name, category)
-    for name, category, aliases in table("intermediaries.tsv")
-    for alias in aliases.split(", ")
-}
 _ENTRIES = _brands()
 BRANDS = Phrases(_ENTRIES)
 GLUED = {

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from analytics.classification.facts import table, words
 from analytics.classification.phrases import Phrases
-from analytics.text import fold
+from analytics.letters import fold
 
 PERSON_WORDS_MAX = 4
 TELEPHONE = re.compile(r"\+\d[\d ]{7,18}")  # E.164: how Swish, Bizum, BLIK and their like know people

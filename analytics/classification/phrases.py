@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from analytics.text import fold
+from analytics.letters import fold
 
 T = TypeVar("T")
 _WORD = re.compile(r"[^\W_]+")

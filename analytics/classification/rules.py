@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from analytics.classification.facts import CATEGORIES, TYPES
-from analytics.text import fold
+from analytics.letters import fold
 
 Operator = Literal["contains", "equals", "startswith"]
 OPERATORS: dict[str, Operator] = {"contains": "contains", "equals": "equals", "startswith": "startswith"}
@@ -92,7 +92,7 @@ def correction_key(*, creditor_id: str | None, counterpart_iban: str | None, mer
     """Under what a correction of one booking is remembered: creditor id, else counterpart IBAN, else merchant.
 
     Pass None for id and IBAN of a payment intermediary: they stand for a thousand shops
-    (`analytics.classification.merchants.is_intermediary`).
+    (`analytics.classification.intermediaries.is_intermediary`).
     """
     if creditor_id:
         return f"creditor:{comparable('counterpartCreditorId', creditor_id)}"

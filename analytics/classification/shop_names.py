@@ -3,7 +3,7 @@
 import re
 
 from analytics.classification.phrases import split_words
-from analytics.text import fold
+from analytics.letters import fold
 
 NAME_LENGTH_MAX = 60
 SLIP_NOISE = re.compile(  # what surrounds the shop's name on card slips

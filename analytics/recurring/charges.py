@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from analytics.recurring.payees import folded
 from analytics.recurring.wording import DEPOT, LEFT_OUT, RETURN, SHOP_DEPOT
+from analytics.text import folded
 from analytics.transfers import is_between_own
 
 EVIDENCE_MONTHS = 25  # two yearly charges and a month of delay; shorter evidence can never see a yearly rhythm
@@ -24,9 +24,9 @@ def eligible(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
             pl.col("amount") != 0,
         )
         .with_columns(
-            name=folded(pl.col("counterpart_name")),
-            note=folded(pl.col("purpose")),
-            brand=folded(pl.col("merchant_name")),
+            name=_said("counterpart_name"),
+            note=_said("purpose"),
+            brand=_said("merchant_name"),
             price=pl.col("amount").abs().cast(pl.Float64),
         )
         .sort("booking_date", "id")
@@ -41,6 +41,12 @@ def eligible(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
     )
     returns = texts.filter(pl.col("amount") > 0, pl.col("note").str.contains(RETURN))
     return without_returned(outgoing, returns).drop("amount_key").with_row_index("row")
+
+
+def _said(column: str) -> pl.Expr:
+    """The folded text without blanks around it; empty becomes null."""
+    text = folded(pl.col(column)).str.strip_chars()
+    return pl.when(text != "").then(text)
 
 
 def without_returned(outgoing: pl.DataFrame, returns: pl.DataFrame) -> pl.DataFrame:

@@ -2,26 +2,14 @@
 
 import polars as pl
 
-from analytics.recurring.words import BEHIND_INTERMEDIARY, DROPPED_WORDS, INTERMEDIARIES, PLAIN_LETTERS
+from analytics.classification.intermediaries import are_intermediaries
+from analytics.recurring.words import BEHIND_INTERMEDIARY, DROPPED_WORDS
 
 WRITTEN_WORDS = r"^(\S+(?:\s+\S+){0,5})"  # six words say who it is; a purpose may go on for lines
 KEY_LETTERS = 24  # of a text that has no such words
 KEY_WORDS = 2  # the first two words that mean something; later ones are branches, products, numbers
 PREFIX_LETTERS = 9  # "spiegelplus" and "spiegel plus 0481" are one payee
 STEM_LETTERS = 4  # with an equal amount beside it, four letters are enough
-
-
-def folded(text: pl.Expr) -> pl.Expr:
-    """Lower case, umlauts written out, accents dropped, blanks trimmed; empty becomes null."""
-    plain = (
-        text.str.to_lowercase().str.replace_many(list(PLAIN_LETTERS), list(PLAIN_LETTERS.values())).str.strip_chars()
-    )
-    return pl.when(plain != "").then(plain)
-
-
-def is_intermediary(text: pl.Expr) -> pl.Expr:
-    """Starts with the name of someone who collects for others."""
-    return text.str.contains(INTERMEDIARIES)
 
 
 def key_of(text: pl.Expr) -> pl.Expr:
@@ -41,7 +29,7 @@ def behind_intermediary(text: pl.Expr, note: pl.Expr) -> pl.Expr:
     """Who was paid through an intermediary: after its star, else in the purpose, else the intermediary itself."""
     starred = text.str.extract(r"^[^*]{2,20}\*\s*([^*]{2,})")
     return pl.coalesce(
-        pl.when(is_intermediary(text)).then(
+        pl.when(are_intermediaries(text)).then(
             pl.coalesce(starred, note.str.extract(BEHIND_INTERMEDIARY), text.str.extract(BEHIND_INTERMEDIARY))
         ),
         text.str.extract(r"^([^*]{2,})"),
@@ -51,7 +39,7 @@ def behind_intermediary(text: pl.Expr, note: pl.Expr) -> pl.Expr:
 
 def behind_intermediary_as_written(text: pl.Expr, note: pl.Expr) -> pl.Expr:
     """The same in the bank's own letters, without places and reference numbers."""
-    name = behind_intermediary(text, pl.when(is_intermediary(text)).then(note))
+    name = behind_intermediary(text, pl.when(are_intermediaries(text)).then(note))
     short = name.str.replace(r"//.*$", "").str.replace(r"\s+\S*\d{4,}\S*.*$", "")
     short = short.str.extract(WRITTEN_WORDS).str.strip_chars(" .,;:/*-")
     return pl.when(short != "").then(short).otherwise(name)
@@ -62,16 +50,16 @@ def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
     intermediary), `contract_key` and `iban_key` (null when via)."""
     text, asked = pl.col("text"), pl.col("asked")
     texted = charges.with_columns(text=pl.coalesce("name", "brand", "note")).with_columns(
-        asked=pl.when(is_intermediary(text)).then("note")
+        asked=pl.when(are_intermediaries(text)).then("note")
     )
     keys = ["text", "asked", "brand"]
     texts = (
         texted.select(keys)
         .unique()
         .with_columns(
-            via=is_intermediary(text).fill_null(False),
+            via=are_intermediaries(text).fill_null(False),
             raw_key=key_of(behind_intermediary(text, asked)),
-            brand_key=pl.when(~is_intermediary(pl.col("brand"))).then(key_of(pl.col("brand"))),
+            brand_key=pl.when(~are_intermediaries(pl.col("brand"))).then(key_of(pl.col("brand"))),
         )
     )
     mandate = pl.when(~pl.col("via")).then(pl.col("mandate_reference"))

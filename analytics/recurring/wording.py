@@ -1,16 +1,16 @@
-"""What bank texts say when money is saved, settled, lent, drawn in cash or returned (folded letters)."""
+"""What bank texts say, once folded, when money is saved, settled, lent, drawn in cash or returned."""
 
 SAVING = "|".join(
     (
         r"\b(?:sparen|sparrate|sparbetrag|\w*sparplan|sparkonto|sparvertrag|fondssparen|tagesgeld\w*|festgeld\w*)\b",
-        r"\b(?:umbuchung\w*|ruecklagen?|bausparen|bausparrate|bausparbeitrag|bausparvertrag|wertpapier\w*|etfs?)\b",
-        r"\b(?:eigenes|eigenem|eigene) konto\b|\bkontouebertrag\b",
+        r"\b(?:umbuchung\w*|rucklagen?|bausparen|bausparrate|bausparbeitrag|bausparvertrag|wertpapier\w*|etfs?)\b",
+        r"\b(?:eigenes|eigenem|eigene) konto\b|\bkontoubertrag\b",
         r"\b(?:savings?|brokerage|own (?:account|transfer)|between (?:my|own) accounts)\b",
         r"\b(?:spaarrekening|spaarpot|beleggen|eigen rekening)\b",
         r"\b(?:sporeni|sporici|vlastni (?:ucet|prevod)|mezi vlastnimi ucty)\b",
     )
 )
-DEPOT = r"(?:^|[^a-z])depot(?:\b|sparplan|uebertrag|einzahlung|konto)"  # custody account
+DEPOT = r"(?:^|[^a-z])depot(?:\b|sparplan|ubertrag|einzahlung|konto)"  # custody account
 SHOP_DEPOT = r"\b(?:home|office|food|bike|garden) ?depot"  # a shop
 SETTLEMENT = "|".join(
     (
@@ -37,13 +37,13 @@ CASH = "|".join(
         r"bankomat\w*|vyber (?:z |hotovosti)|\bhotovost\b",
     )
 )
-FEE = r"entgeltabschluss|\bkontofuehrung\w*|\baccount (?:maintenance )?fee\b|\bvedeni uctu\b"  # the bank's own
+FEE = r"entgeltabschluss|\bkontofuhrung\w*|\baccount (?:maintenance )?fee\b|\bvedeni uctu\b"  # the bank's own
 LEFT_OUT = "|".join((SAVING, SETTLEMENT, INSTALMENT, CASH, FEE))
 
 RETURN = "|".join(
     (
-        r"ruecklastschrift|ruecklast\b|retoure|\bstorno|stornierung|rueckbuchung",
+        r"rucklastschrift|rucklast\b|retoure|\bstorno|stornierung|ruckbuchung",
         r"\breturned\b|\breversal\b|\bchargeback",
-        r"\bstornering|terugboeking|vraceni platby",
+        r"\bstornering|terugboking|vraceni platby",
     )
 )

@@ -1,26 +1,7 @@
 """The words and letters of bank texts that do not say who was paid."""
 
-import unicodedata
+from analytics.letters import fold
 
-# spelled out as German banks do, so that Müller and MUELLER meet; every other accent is dropped
-GERMAN = {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "ø": "o", "œ": "oe", "ł": "l", "đ": "d", "ı": "i"}
-ACCENTED = {
-    letter: "".join(part for part in unicodedata.normalize("NFKD", letter) if not unicodedata.combining(part))
-    for letter in map(chr, range(0xC0, 0x250))
-}
-PLAIN_LETTERS = {
-    **{letter: bare for letter, bare in ACCENTED.items() if bare.isascii()},
-    **{chr(mark): "" for mark in range(0x300, 0x370)},  # the same letters, written as letter and mark
-    **GERMAN,
-}
-
-# who collects for others; SQ *, TST*, PP*, BCK*, CCV* are codes of two or three letters and a star
-NAMES_OF_INTERMEDIARIES = """
-paypal pay_pal klarna sumup sum_up zettle izettle stripe square paddle adyen mollie amazon_pay google_pay apple_pay
-giropay sofort worldpay gocardless fastspring digital_river cleverbridge 2checkout payu gopay comgate payone unzer nexi
-concardis ideal tikkie buckaroo multisafepay dlocal ppro trustly lsp
-"""
-INTERMEDIARIES = rf"(?i)^(?:[a-z]{{2,3}} ?\*|(?:{'|'.join(NAMES_OF_INTERMEDIARIES.split()).replace('_', ' ?')})\b)"
 BEHIND_INTERMEDIARY = (
     r"(?i)(?:einkauf bei|ihre zahlung an|zahlung an|purchase (?:from|at)|(?:your )?payment to|aankoop bij|betaling aan|"
     r"nakup u|platba pro|pp ?/? ?\. )\s*([^,]+?)\s*(?:,| eref\b|$)"
@@ -45,4 +26,4 @@ lastschrift basislastschrift folgelastschrift sepa dauerauftrag ueberweisung gut
 betaalautomaat pas pasvolgnr incasso inkasso overboeking platba kartou trvaly prikaz sagt danke to from at bei aan bij
 www com http https de eu nl cz uk us net org bill help the and und der die das fuer von ihr ihre
 """
-DROPPED_WORDS = sorted({word for words in (LEGAL_FORMS, CITIES, CARD_WORDS) for word in words.split()})
+DROPPED_WORDS = sorted({fold(word) for words in (LEGAL_FORMS, CITIES, CARD_WORDS) for word in words.split()})

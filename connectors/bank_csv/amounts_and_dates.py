@@ -1,11 +1,11 @@
 """Amounts and dates as bank CSV files write them, and which of the ways of writing them a column uses."""
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from decimal import Decimal
 
+from analytics.letters import plain
 from connectors.bank_csv.profiles import Mark
 from connectors.text import day_or_month_end, parse_amount
 
@@ -185,7 +185,7 @@ def _day(match: re.Match[str]) -> date:
 
 
 def _month(name: str) -> int:
-    letters = unicodedata.normalize("NFKD", name.casefold()).encode("ascii", "ignore").decode()
+    letters = plain(name)
     month = _MONTHS.get(letters[:4]) or _MONTHS.get(letters[:3])
     if month is None:
         raise ValueError("not a month")

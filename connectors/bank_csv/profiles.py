@@ -1,7 +1,6 @@
 """Profiles: what a bank's CSV layout looks like, declared as facts in JSON, built in or written by the user."""
 
 import json
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -9,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal, get_args
 
+from analytics.letters import plain
 from storage.importing.records import AccountKind
 
 PROFILE_BYTES_MAX = 64 * 1024
@@ -57,16 +57,10 @@ class Profile:
     is_ignored: bool = False  # a section without bookings, such as the orders of a depot
 
 
-# What NFKD leaves as it is. Not analytics.text: that loads Polars, whose threads a process to be forked must not have.
-_LETTERS = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ı": "i", "æ": "ae", "õ": "o"})
-
-
 @lru_cache(maxsize=16384)
 def compared(text: str) -> str:
     """A name as it is compared: case, accents, quotes, "#" in front and runs of spaces do not matter."""
-    decomposed = unicodedata.normalize("NFKD", text.strip().strip('"#*\ufeff\u200b').strip())
-    letters = "".join(character for character in decomposed if not unicodedata.combining(character))
-    return " ".join(letters.casefold().translate(_LETTERS).split())
+    return " ".join(plain(text.strip().strip('"#*\ufeff\u200b')).split())
 
 
 @cache

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import polars as pl
 
-from analytics.text import fold, plain
+from analytics.letters import fold, plain
 from storage.accounts import StoredAccount
 from storage.transactions import Selection
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from analytics.classification.merchants import is_intermediary
+from analytics.classification.intermediaries import is_intermediary
 from analytics.classification.rules import InvalidRule, correction_key, parse_rules, render_rules
 from handlers.commands.control import CommandError, Report
 from handlers.commands.counts import counted

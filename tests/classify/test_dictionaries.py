@@ -1,9 +1,15 @@
 """The tables of facts: enough of them, well formed, and no entry that can never answer."""
 
+import polars as pl
 import pytest
 
 from analytics.classification.facts import CATEGORIES, TYPES, spread, table, words
-from analytics.classification.merchants import is_intermediary
+from analytics.classification.intermediaries import (
+    STARRED_LENGTH_MAX,
+    are_intermediaries,
+    intermediary_of,
+    is_intermediary,
+)
 from analytics.classification.persons import FIRST_NAMES
 from analytics.classification.phrases import Phrases, words_of
 
@@ -85,3 +91,20 @@ def test_a_first_name_alone_is_never_a_brand_without_doubt() -> None:
     }
     assert {alias for alias in certain if len(alias) == 1 and alias[0] in FIRST_NAMES} == set()
     assert {alias for alias in certain if len("".join(alias)) <= 2} <= {("o2",), ("q8",)}
+
+
+@pytest.mark.requirement("issue 4 intermediaries")
+def test_a_column_of_names_is_told_as_each_name_is() -> None:
+    carrying = ["PayPal Europe", "PAY PAL", "SP *SHOP", "XYZ *SHOP", "Amazon_Pay", "Bluecode"]
+    names = [*carrying, "SP Markt", "Paypalast", ""]
+    told = pl.DataFrame({"name": [*names, None]}).select(are_intermediaries(pl.col("name"))).to_series().to_list()
+    assert told == [*(name in carrying for name in names), None]
+    assert told[:-1] == [is_intermediary(name) for name in names]
+
+
+@pytest.mark.requirement("issue 4 intermediaries")
+def test_every_spelling_of_the_table_is_an_intermediary_with_its_star_and_without_it_unless_it_is_short() -> None:
+    for alias in (alias for _, _, aliases in table("intermediaries.tsv") for alias in aliases.split(", ")):
+        assert is_intermediary(f"{alias.upper()} *Wollkiste")
+        assert is_intermediary(alias) == (len(alias.replace(" ", "")) > STARRED_LENGTH_MAX)
+        assert is_intermediary(alias) == (intermediary_of(words_of(alias), has_star=False) is not None)

@@ -7,7 +7,11 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
-from analytics.recurring.payees import behind_intermediary, folded, key_of
+from analytics.letters import fold
+from analytics.recurring import wording
+from analytics.recurring.payees import behind_intermediary, key_of
+from analytics.recurring.words import DROPPED_WORDS
+from analytics.text import folded
 
 Row = dict[str, object]
 
@@ -188,3 +192,11 @@ def test_a_user_alone_hears_what_the_user_hears_in_company(
     for number in range(30):
         user = f"user{number:02}-"
         assert said(charges_from(rows(user))) == [stream for stream in company if stream["user_id"] == user]
+
+
+@pytest.mark.requirement("subscriptions.payee")
+def test_words_are_looked_for_in_the_letters_that_texts_are_folded_to() -> None:
+    patterns = [getattr(wording, name) for name in vars(wording) if name.isupper()]
+    assert len(patterns) >= 9
+    assert [pattern for pattern in patterns if fold(pattern) != pattern] == []
+    assert [word for word in DROPPED_WORDS if fold(word) != word] == []

@@ -1,0 +1,61 @@
+"""Who only carries payments for others (PayPal, Klarna, card terminals), known by how a name begins."""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from analytics.classification.facts import table
+from analytics.classification.phrases import words_of
+from analytics.letters import fold
+from analytics.text import folded
+
+
+class Intermediary(NamedTuple):
+    """Who only carries a payment; `category` is what is behind it mostly."""
+
+    name: str
+    category: str
+
+
+STARRED_LENGTH_MAX = 4  # "SP", "ZTL", "VIVA" are words of other names as well: they count with a star only
+
+INTERMEDIARIES = {
+    words_of(alias): Intermediary(name, category)
+    for name, category, aliases in table("intermediaries.tsv")
+    for alias in aliases.split(", ")
+}
+_WORDS_MAX = max(map(len, INTERMEDIARIES))
+
+
+def _beginning() -> str:
+    """One pattern for Python and Polars, of folded letters. SQ *, TST*, CCV* are codes of two or three letters and a
+    star: the table need not know whose they are."""
+    by_length: dict[bool, list[str]] = {True: [], False: []}
+    for alias in INTERMEDIARIES:
+        by_length[sum(map(len, alias)) > STARRED_LENGTH_MAX].append(r"[\W_]+".join(alias))
+    return rf"^\W*(?:(?:{'|'.join(by_length[True])})\b|(?:{'|'.join(by_length[False])}|[a-z]{{2,3}}) ?\*)"
+
+
+BEGINNING = _beginning()
+_BEGINNING = re.compile(BEGINNING)
+
+
+def is_intermediary(name: str | None) -> bool:
+    """Whether a counterpart only carries payments for others; its ids and IBANs say nothing of a merchant."""
+    return name is not None and _BEGINNING.search(fold(name)) is not None
+
+
+def are_intermediaries(names: pl.Expr) -> pl.Expr:
+    """`is_intermediary` on a column; nulls stay null."""
+    return folded(names).str.contains(BEGINNING)
+
+
+def intermediary_of(label_words: Sequence[str], *, has_star: bool) -> tuple[Intermediary, int] | None:
+    """The known intermediary whose words begin a label, and how many words they are; short ones need a star (SQ *)."""
+    for size in range(min(_WORDS_MAX, len(label_words)), 0, -1):
+        start = tuple(label_words[:size])
+        if start in INTERMEDIARIES and (has_star or sum(map(len, start)) > STARRED_LENGTH_MAX):
+            return INTERMEDIARIES[start], size
+    return None
