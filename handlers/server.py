@@ -51,6 +51,7 @@ def application(
     """
     settings = services.settings
     limiter = Limiter(settings.rate_limit_url)
+    services.authorization.clients.ensure_documentation()
 
     @asynccontextmanager
     async def lifespan(_app: Any) -> AsyncIterator[None]:

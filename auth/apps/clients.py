@@ -20,6 +20,8 @@ SELF_REGISTERED_MAX = 10_000  # at the limit the oldest that nobody ever allowed
 NETWORK_PREFIX_BITS = 48  # what a provider gives one customer; it holds 65,536 of the /64 that count as one address
 NETWORK_SHARE = 5  # a network may register as much as five addresses
 BUILTIN = "bankdata-command-line"
+DOCUMENTATION = "bankdata-documentation"
+DOCUMENTATION_REDIRECT = "/docs/oauth2-redirect.html"  # below the public address
 
 
 class ClientUnknown(Exception):
@@ -86,24 +88,37 @@ class Clients:
 
     def ensure_builtin(self) -> str:
         """The id of the client under which the command line's own tokens are listed."""
+        return self._ensure(BUILTIN, "bankdata token", ())
+
+    def ensure_documentation(self) -> str:
+        """The id of the client that our own documentation page is, at its one address of these settings."""
+        return self._ensure(
+            DOCUMENTATION, "Interface documentation", (self._policy.public_url + DOCUMENTATION_REDIRECT,)
+        )
+
+    def _ensure(self, client_id: str, name: str, redirect_uris: tuple[str, ...]) -> str:
+        now = self._now()
         builtin = Client(
-            id=BUILTIN,
-            name="bankdata token",
-            redirect_uris=(),
+            id=client_id,
+            name=name,
+            redirect_uris=redirect_uris,
             metadata={},
             registered_by="builtin",
             address_hash=None,
             network_hash=None,
-            created_at=self._now(),
-            used_at=self._now(),
+            created_at=now,
+            used_at=now,
         )
 
         def work(session: Session) -> None:
-            if clients.find(session, BUILTIN) is None:
+            known = clients.find(session, client_id)
+            if known is None:
                 clients.add(session, builtin)
+            elif known.redirect_uris != redirect_uris:
+                clients.move(session, client_id, redirect_uris)
 
         self._database.atomically(work)
-        return BUILTIN
+        return client_id
 
     def _registered(self, document: object, address: str, bearer: str | None) -> Client:
         if self._policy.registration == "off":

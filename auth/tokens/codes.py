@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from auth import pkce
+from auth.apps.clients import DOCUMENTATION
 from auth.errors import InvalidGrant, InvalidRequest
 from auth.instants import Now
 from auth.secret_text import new_secret, stored_hash
@@ -14,6 +15,7 @@ from auth.tokens.refresh_tokens import RefreshTokens, TokenAnswer
 from storage.database import Session
 from storage.oauth import clients, codes, grants
 from storage.oauth.codes import Code
+from storage.oauth.grants import Grant
 from storage.oauth.pending import PendingRequest
 
 LIFETIME = timedelta(seconds=60)  # ASVS 5.0 10.4.3: at most one minute
@@ -118,7 +120,7 @@ class Codes:
         """The first tokens of a grant (RFC 6749 section 4.1.3); raises InvalidGrant, InvalidRequest."""
         code_hash = stored_hash(code)
 
-        def work(session: Session) -> TokenAnswer:
+        def work(session: Session) -> tuple[Grant, TokenAnswer]:
             row, now = codes.find(session, code_hash), self._now()
             if row is None:
                 raise InvalidGrant(reason="unknown")
@@ -129,6 +131,12 @@ class Codes:
             if not codes.use(session, code_hash, now=now):
                 raise Reused(row.grant_id)
             grants.redeem(session, grant.id, now=now)
-            return self._refresh_tokens.first(session, grant)
+            return grant, self._refresh_tokens.first(session, grant)
 
-        return self._one_time.exchange(code_hash, work, kind="code", client_id=client_id)
+        grant, answer = self._one_time.exchange(code_hash, work, kind="code", client_id=client_id)
+        if client_id == DOCUMENTATION:
+            # Every tab signs in anew, and closed ones leave theirs behind: of one person only the last one counts
+            self._grants.revoke_all(
+                because="ended: signed in anew", user_id=grant.user_id, client_id=client_id, before=grant.created_at
+            )
+        return answer

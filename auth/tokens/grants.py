@@ -76,11 +76,20 @@ class Grants:
             self._events.happened(f"grant {because}", grant=grant_id)
         return ended
 
-    def revoke_all(self, *, because: str, user_id: str | None = None, client_id: str | None = None) -> int:
-        """End all grants of a user, of a client, or of both together; how many."""
+    def revoke_all(
+        self,
+        *,
+        because: str,
+        user_id: str | None = None,
+        client_id: str | None = None,
+        before: datetime | None = None,
+    ) -> int:
+        """End all grants of a user, of a client, or of both together, or those made before a moment; how many."""
         now = self._now()
         ended = self._certainly(
-            lambda session: grants.revoke_all(session, because=because, now=now, user_id=user_id, client_id=client_id)
+            lambda session: grants.revoke_all(
+                session, because=because, now=now, user_id=user_id, client_id=client_id, before=before
+            )
         )
         self._access.forget()
         if ended:

@@ -64,6 +64,7 @@ ENGLISH = Words(
         "unverified_program": "Anyone can choose this name, and a program on this computer gets access. Continue only "
         "if you started this yourself just now.",
         "operator_added": "Added by your operator",
+        "part_of_the_service": "Part of this service",
         "may": "If you allow it, this app can",
         "may_not": "It cannot move money or change anything, and never sees your password.",
         "read:accounts": "see your accounts and their balances",
@@ -178,6 +179,7 @@ GERMAN = Words(
         "unverified_program": "Diesen Namen kann jeder wählen, und ein Programm auf diesem Computer erhält Zugriff. "
         "Fahren Sie nur fort, wenn Sie dies gerade selbst begonnen haben.",
         "operator_added": "Von Ihrem Betreiber eingetragen",
+        "part_of_the_service": "Teil dieses Dienstes",
         "may": "Wenn Sie zustimmen, kann diese App",
         "may_not": "Sie kann kein Geld bewegen und nichts ändern und sieht Ihr Passwort nie.",
         "read:accounts": "Ihre Konten und Kontostände sehen",

@@ -54,6 +54,13 @@ def add(session: Session, client: Client) -> None:
     )
 
 
+def move(session: Session, client_id: str, redirect_uris: tuple[str, ...]) -> None:
+    """Give a client other addresses to be answered at."""
+    session.execute(
+        "UPDATE oauth_clients SET redirect_uris = $2 WHERE id = $1", client_id, as_json(list(redirect_uris))
+    )
+
+
 def remove(session: Session, client_id: str) -> bool:
     """Delete a client with its requests; its grants are revoked by the caller first."""
     session.execute("DELETE FROM oauth_requests WHERE client_id = $1", client_id)

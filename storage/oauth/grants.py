@@ -80,16 +80,24 @@ def revoke(session: Session, grant_id: str, *, because: str, now: datetime) -> b
 
 
 def revoke_all(
-    session: Session, *, because: str, now: datetime, user_id: str | None = None, client_id: str | None = None
+    session: Session,
+    *,
+    because: str,
+    now: datetime,
+    user_id: str | None = None,
+    client_id: str | None = None,
+    before: datetime | None = None,
 ) -> int:
-    """End all live grants of a user, of a client, or of both together; how many."""
+    """End all live grants of a user, of a client, or of both together, or those made before a moment; how many."""
     return session.execute(
         "UPDATE oauth_grants SET revoked_at = $1, revoked_because = $2 WHERE revoked_at IS NULL"
-        " AND (CAST($3 AS TEXT) IS NULL OR user_id = $3) AND (CAST($4 AS TEXT) IS NULL OR client_id = $4)",
+        " AND (CAST($3 AS TEXT) IS NULL OR user_id = $3) AND (CAST($4 AS TEXT) IS NULL OR client_id = $4)"
+        " AND (CAST($5 AS TIMESTAMP) IS NULL OR created_at < $5)",
         in_utc(now),
         because,
         user_id,
         client_id,
+        in_utc(before),
     )
 
 
