@@ -1,14 +1,31 @@
 // Starts Swagger UI on the contract this server serves; a file of its own, because the page allows no inline script.
-// "Authorize" registers this page as an OAuth client (RFC 7591), once per tab, so that a person only has to sign in.
+// "Authorize" needs no registration: the page is a client of its own at the public address of the service.
 "use strict";
 (async () => {
   const redirect = new URL("docs/oauth2-redirect.html", location.href).href;
   const scopes = ["read:accounts", "read:transactions", "read:cashflow"];
+  const CLIENT = "bankdata-documentation"; // auth/clients.py
+  const KEPT = "authorized";
 
-  const registeredClient = async () => {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const follow = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+  dark.addEventListener("change", follow);
+  follow();
+
+  const answered = async (address, request) => {
+    const answer = await fetch(address, request);
+    if (!answer.ok) throw new Error(`${address} answered ${answer.status}`);
+    return answer.json();
+  };
+
+  // Through a tunnel, say, the page has an address that its client does not have: it registers there (RFC 7591) and is
+  // marked as not verified, like every app that anyone could be.
+  const clientId = async () => {
+    const { resource } = await answered(".well-known/oauth-protected-resource");
+    if (new URL("../docs/oauth2-redirect.html", resource).href === redirect) return CLIENT;
     const known = sessionStorage.getItem("client_id");
     if (known) return known;
-    const answer = await fetch("oauth/register", {
+    const { client_id: registered } = await answered("oauth/register", {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify({
@@ -18,22 +35,43 @@
         token_endpoint_auth_method: "none",
       }),
     });
-    if (!answer.ok) return ""; // registration may be closed: the person can still type the id of a client
-    const { client_id: clientId } = await answer.json();
-    sessionStorage.setItem("client_id", clientId);
-    return clientId;
+    sessionStorage.setItem("client_id", registered);
+    return registered;
   };
 
+  // Tokens live as long as the tab: Swagger UI's own persistAuthorization would leave them in localStorage, on the disk
+  // of whatever machine this is.
+  const keep = (system) => sessionStorage.setItem(KEPT, JSON.stringify(system.authSelectors.authorized()));
+
   const signIn = () => ({
+    wrapComponents: {
+      // Clients are public: there is no secret to type, and no password manager shall offer one
+      InitializedInput: (Input, { React }) => (given) =>
+        given["data-name"] === "clientSecret" ? null : React.createElement(Input, given),
+    },
     statePlugins: {
       auth: {
         wrapActions: {
           showDefinitions: (show) => async (definitions) => {
             if (definitions) {
-              const clientId = await registeredClient().catch(() => "");
-              ui.initOAuth({ clientId, scopes, usePkceWithAuthorizationCodeGrant: true });
+              // registration may be closed: the person can still type the id of a client
+              ui.initOAuth({
+                clientId: await clientId().catch(() => ""),
+                scopes,
+                usePkceWithAuthorizationCodeGrant: true,
+              });
             }
             return show(definitions);
+          },
+          persistAuthorizationIfNeeded: (_persist, system) => () => keep(system),
+          logout: (forget, system) => (names) => {
+            for (const name of names) {
+              const signedIn = system.authSelectors.authorized().get(name)?.toJS();
+              const token = signedIn?.token?.refresh_token; // of the whole grant (RFC 7009)
+              const body = new URLSearchParams({ token: token ?? "", client_id: signedIn?.clientId ?? "" });
+              if (token) fetch("oauth/revoke", { method: "POST", body, keepalive: true }).catch(() => {});
+            }
+            return forget(names);
           },
         },
       },
@@ -63,6 +101,10 @@
     displayRequestDuration: true,
     oauth2RedirectUrl: redirect,
     plugins: [signIn],
+    onComplete: () => {
+      const kept = sessionStorage.getItem(KEPT);
+      if (kept) ui.authActions.restoreAuthorization({ authorized: JSON.parse(kept) });
+    },
     validatorUrl: null, // no other host is asked
   });
 })();
