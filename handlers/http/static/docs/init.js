@@ -4,7 +4,7 @@
 (async () => {
   const redirect = new URL("docs/oauth2-redirect.html", location.href).href;
   const scopes = ["read:accounts", "read:transactions", "read:cashflow"];
-  const CLIENT = "bankdata-documentation"; // auth/clients.py
+  const CLIENT = "bankdata-documentation"; // auth/apps/clients.py
   const KEPT = "authorized";
 
   const dark = matchMedia("(prefers-color-scheme: dark)");
