@@ -38,7 +38,9 @@ WRONG = [
     ("RATES_URL", "http://www.ecb.europa.eu/eurofxref-hist.zip", "an https address"),
     ("RATES_URL", "https://", "an https address"),
     ("RATES_URL", "eurofxref-hist.zip", "an https address"),
+    ("CACHE_MB", "-1", "a whole number from 0 to 1000000"),
     ("LOG_LEVEL", "INFO", "one of debug, info, warning, error"),
+    ("LOG_ADDRESSES", "yes", "expected on or off"),
 ]
 
 RIGHT = [
@@ -59,7 +61,9 @@ RIGHT = [
     ("REFRESH_REUSE_SECONDS", "60"),
     ("RATES_URL", "https://mirror.example.org:8443/rates?kind=hist"),
     ("RATES_URL", "http://127.0.0.1:8000/rates.zip"),
+    ("CACHE_MB", "0"),
     ("LOG_LEVEL", "debug"),
+    ("LOG_ADDRESSES", "on"),
     ("DATA_DIR", "/tmp/x"),
 ]
 
