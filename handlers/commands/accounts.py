@@ -8,8 +8,8 @@ from handlers.sync.detection import detect_after_import
 from storage import accounts, transactions, users
 from storage.accounts import AccountAmbiguous, AccountUnknown, StoredAccount
 from storage.database import Session
-from storage.importing import rebuilding
-from storage.importing.rebuilding import OtherCurrency, SameAccount
+from storage.retelling import rebuilding
+from storage.retelling.rebuilding import OtherCurrency, SameAccount
 from storage.transactions import Selection
 from storage.users import User
 

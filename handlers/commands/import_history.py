@@ -6,15 +6,15 @@ from handlers.commands.counts import counted
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from storage import accounts, connections, users
-from storage.importing import rebuilding
-from storage.importing.rebuilding import ImportUnknown
+from storage.retelling import imports, rebuilding
+from storage.retelling.rebuilding import ImportUnknown
 
 
 def list_imports(services: Services, report: Report, *, user: str) -> None:
     """The imports and syncs that can be taken back, oldest first."""
     owner = users.named(services.database, user)
     names = {each.id: called(each) for each in accounts.every(services.database, owner.id)}
-    for each in rebuilding.imports(services.database, owner.id):
+    for each in imports.of_user(services.database, owner.id):
         source = connections.find(services.database, owner.id, each.connection_id)
         cells = (
             each.job_id,
@@ -24,7 +24,7 @@ def list_imports(services: Services, report: Report, *, user: str) -> None:
             f"{each.new or 0} new",
         )
         report.line("\t".join(cells))
-    older = rebuilding.older_imports(services.database, owner.id)
+    older = imports.older_imports(services.database, owner.id)
     if older:
         report.note(
             f"{counted(older, 'older file')} came before imports were remembered and cannot be taken back."

@@ -25,10 +25,11 @@ from handlers.sync.concurrency import Closed
 from handlers.sync.detection import detect_after_import
 from storage import connections, jobs
 from storage.database import Transaction
-from storage.importing import ingest, runs
-from storage.importing.ingest import AccountReport, AccountStatement, InvalidRecord, ReadBatch
+from storage.importing import runs
+from storage.importing.account_merge import AccountReport
+from storage.importing.batches import AccountStatement, ReadBatch, read_batch
 from storage.importing.owners import NEW_ACCOUNT, AccountUnclear, overlap
-from storage.importing.records import Batch, Record
+from storage.importing.records import Batch, InvalidRecord, Record
 from storage.users import User
 
 CONNECTION_DEFAULT = "Statement files"
@@ -130,7 +131,7 @@ def _read(
         identity = batch_id(stream, path.name)
         records = _watched(read_records(stream, profiles), stream, size, path.name, report)
         batch = Batch(id=identity, name=path.name, records=with_bank_names(records))
-        read = ingest.read(batch, today=services.clock.today())
+        read = read_batch(batch, today=services.clock.today())
     outcome.statements = read.statements
     outcome.warnings = read.warnings
     return read

@@ -10,9 +10,8 @@ from connectors.connector import SourceError, as_sentence
 from connectors.statements import explain, format_name, read_records
 from handlers.commands.counts import counted
 from handlers.commands.imports import statement_line
-from storage.importing import ingest
-from storage.importing.ingest import InvalidRecord
-from storage.importing.records import Batch
+from storage.importing.batches import read_batch
+from storage.importing.records import Batch, InvalidRecord
 
 FORMAT_NAMES = {
     "camt": "camt (ISO 20022)",
@@ -36,7 +35,7 @@ def explained(path: Path, profiles: Sequence[Profile], *, today: date) -> Genera
         yield f"{path}: {FORMAT_NAMES.get(name or '', 'not a known format')}"
         if name == "csv":
             yield from _layout(explain(path, profiles))
-        read = ingest.read(Batch(id=str(path), records=read_records(path, profiles)), today=today)
+        read = read_batch(Batch(id=str(path), records=read_records(path, profiles)), today=today)
     except (SourceError, InvalidRecord) as error:
         yield f"  refused: {as_sentence(error)}"
         return False

@@ -24,9 +24,9 @@ from handlers.sync.concurrency import Closed, ImportLane, SourceCalls
 from storage import connections, jobs
 from storage.connections import StoredConnection
 from storage.database import Conflict, Database, Session, StoreError, Transaction
-from storage.importing import ingest, runs
-from storage.importing.ingest import InvalidRecord, ReadBatch
-from storage.importing.records import Batch, Record
+from storage.importing import runs
+from storage.importing.batches import ReadBatch, read_batch
+from storage.importing.records import Batch, InvalidRecord, Record
 from storage.jobs import Job, JobEnded, Refusal
 
 ANSWER_WITHIN = 8.0  # seconds a reader waits for a step that goes on without it
@@ -320,9 +320,7 @@ class SyncEngine:
             if batch is None:
                 return None
             try:
-                read = ingest.read(
-                    replace(batch, records=self._until_stopped(batch.records)), today=self._clock.today()
-                )
+                read = read_batch(replace(batch, records=self._until_stopped(batch.records)), today=self._clock.today())
                 with nullcontext() if is_local else self._turn(job):
                     self._store(job, connection, read, batch.cursor)
             except (*UNREADABLE, InvalidRecord) as error:

@@ -11,9 +11,8 @@ from analytics.classification.classify import classify
 from analytics.classification.rules import Rule
 from analytics.frames import CLASSIFIABLE
 from analytics.text import searchable
-from storage import rules
+from storage import journal, rules
 from storage.database import Session, Transaction
-from storage.importing import journal
 
 DERIVED = ("type", "type_rule", "category", "category_rule", "merchant_name", "merchant_rule")
 OWN_ACCOUNT_RULE = "own-account"

@@ -6,51 +6,22 @@ are alike: a hundred thousand equal bookings are as quick as a hundred thousand 
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from functools import cached_property
 from itertools import islice
 
-from storage.importing.identity import own_id, squeezed
+from storage.importing.identity import own_id
+from storage.importing.likeness import Alike, parties
 from storage.importing.records import TransactionRecord
+from storage.importing.stored_row import Item, StoredRow
 
 FILES = "files"  # the source of all files: their ids are chosen by whoever wrote them
 PART = re.compile(r"(.+)/\d+")  # a detail of a batch: the batch's reference and its number
 PENDING_DAYS_MAX = 7  # a pending row books within a week or lapses
-SHARED_WORDS_MIN = 0.5  # of the shorter text: card texts gain a place and lose a prefix when they book
-ALIKE_COMPARED_MAX = 100  # texts of one amount and day that are compared word by word; a real day has a few
 KIND_SETS_MAX = 100  # of the references under one content; the readers give three kinds, a file of ours may name any
-
-
-@dataclass(frozen=True, slots=True)
-class StoredRow:
-    """What is known of a stored booking for matching. `claims`: the ids (source:id) by which sources know it, each
-    with the fingerprint of what the source told last."""
-
-    id: str
-    identity: str
-    fingerprint: str
-    references: tuple[str, ...]
-    booking_date: date
-    amount: Decimal
-    currency: str
-    counterpart_iban: str | None
-    counterpart_name: str | None
-    purpose: str | None
-    created_at: datetime
-    claims: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """An incoming booking with its keys; `claim` is its provider's id together with its source."""
-
-    record: TransactionRecord
-    base: str
-    fingerprint: str
-    claim: str | None
 
 
 @dataclass(slots=True)
@@ -209,9 +180,9 @@ class Known:
         return _index((row, _counterparts(row)) for row in self._ordered() if not self._is_claimed(row))
 
     @cached_property
-    def _by_day(self) -> "dict[Hashable, _Alike]":
+    def _by_day(self) -> "dict[Hashable, Alike]":
         """By amount, currency and day, what rows are like."""
-        days: dict[Hashable, _Alike] = defaultdict(_Alike)
+        days: dict[Hashable, Alike] = defaultdict(Alike)
         for row in self._ordered():
             days[row.amount, row.currency, row.booking_date].add(row)
         return days
@@ -259,41 +230,9 @@ class Known:
         return row
 
 
-class _Alike:
-    """Rows of one amount and day by counterpart and by words."""
-
-    def __init__(self) -> None:
-        self._exact: dict[Hashable, list[str]] = defaultdict(list)
-        self._worded: dict[frozenset[str], list[str]] = defaultdict(list)
-
-    def add(self, row: StoredRow) -> None:
-        """One more row, before those added so far."""
-        for key in _parties(row):
-            self._exact[key].append(row.id)
-        self._worded[_words(row)].append(row.id)
-
-    def lists(self, record: TransactionRecord, head: Callable[[list[str]], StoredRow | None]) -> Iterator[list[str]]:
-        """The rows of the same counterpart, and those that share half of the words of the shorter text."""
-        yield from (self._exact[key] for key in _parties(record) if key in self._exact)
-        ours = _words(record)
-        if ours and ours in self._worded:
-            yield self._worded[ours]
-        for theirs, ids in list(islice(self._worded.items(), ALIKE_COMPARED_MAX)):
-            if head(ids) is None:
-                del self._worded[theirs]
-            elif is_alike(ours, theirs):
-                yield ids
-
-
 def claimed(claim: str, what: StoredRow | TransactionRecord, source: str) -> Hashable:
     """What an id stands for: one that a file has chosen counts only together with day, amount and currency."""
     return claim if source != FILES else (claim, what.booking_date, what.amount, what.currency)
-
-
-def is_alike(ours: Set[str], theirs: Set[str]) -> bool:
-    """Whether two texts share half of the words of the shorter one."""
-    shorter = min(len(ours), len(theirs))
-    return shorter > 0 and len(ours & theirs) / shorter >= SHARED_WORDS_MIN
 
 
 def _agree(record: TransactionRecord, row: StoredRow) -> bool:
@@ -322,16 +261,5 @@ def _dated_references(row: StoredRow) -> list[Hashable]:
     return [(reference, row.booking_date, row.amount, row.currency) for reference in row.references]
 
 
-def _parties(what: StoredRow | TransactionRecord) -> list[Hashable]:
-    """The counterpart by account number and by name, as far as they are told."""
-    given = (("iban", what.counterpart_iban), ("name", squeezed(what.counterpart_name)))
-    return [(kind, text) for kind, text in given if text]
-
-
 def _counterparts(what: StoredRow | TransactionRecord) -> list[Hashable]:
-    return [(what.booking_date, what.amount, what.currency, party) for party in _parties(what)]
-
-
-def _words(what: StoredRow | TransactionRecord) -> frozenset[str]:
-    texts = (what.counterpart_name, what.purpose)
-    return frozenset(word for text in texts if text for word in re.findall(r"[^\W\d_]{3,}", text.casefold()))
+    return [(what.booking_date, what.amount, what.currency, party) for party in parties(what)]

@@ -12,8 +12,9 @@ from datetime import date
 from decimal import Decimal
 
 from storage.importing.identity import base_keys, fingerprint
-from storage.importing.known import PART, Item, Known, StoredRow, claimed
+from storage.importing.known import PART, Known, claimed
 from storage.importing.records import TransactionRecord
+from storage.importing.stored_row import Item, StoredRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from storage import accounts
 from storage.database import Row, Session
 from storage.importing.gaps import Stated, gaps, number
 from storage.importing.identity import transaction_id
-from storage.importing.journal import Change
 from storage.importing.records import StatementRecord
+from storage.journal import Change
 
 ADJUSTMENT = "Balance adjustment"
 AHEAD_DAYS_MAX = 60  # a booking or balance of a later day is a mistake, or meant to hide all that follow

@@ -26,7 +26,8 @@ from handlers.commands.exports import FORMATS, export
 from storage import connections, schema, users
 from storage.database import Database, Transaction
 from storage.importing import ingest
-from storage.importing.ingest import ImportReport, ReadBatch
+from storage.importing.batches import ReadBatch, read_batch
+from storage.importing.ingest import ImportReport
 from storage.importing.records import Batch, TransactionRecord
 from tests.benchmarks.readers import camt
 
@@ -56,7 +57,7 @@ def measure(rows: int, folder: Path) -> None:
     user = users.add(database, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW)
 
     def read() -> ReadBatch:
-        return ingest.read(Batch(id="file", records=with_bank_names(read_records(path))), today=NOW.date())
+        return read_batch(Batch(id="file", records=with_bank_names(read_records(path))), today=NOW.date())
 
     def store(batch: ReadBatch) -> ImportReport:
         def work(session: Transaction) -> ImportReport:

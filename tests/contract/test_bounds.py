@@ -29,8 +29,8 @@ from handlers.server import application
 from handlers.services import Services, open_services
 from handlers.settings import load
 from storage import users
-from storage.importing.ingest import InvalidRecord, read
-from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
+from storage.importing.batches import read_batch
+from storage.importing.records import AccountRecord, Batch, InvalidRecord, Record, StatementRecord, TransactionRecord
 from tests.clients.calls import all_calls
 from tests.conftest import NOW
 from tests.contract.demo_server import Answer, Demo
@@ -176,8 +176,8 @@ def test_a_currency_that_is_no_code_is_refused_at_the_import(currency: str) -> N
     ]
     for records in in_none:
         with pytest.raises(InvalidRecord, match="currency"):
-            read(Batch(id="b", records=iter(records)), today=NOW.date())
-    read(Batch(id="b", records=iter(in_euros)), today=NOW.date())
+            read_batch(Batch(id="b", records=iter(records)), today=NOW.date())
+    read_batch(Batch(id="b", records=iter(in_euros)), today=NOW.date())
 
 
 @pytest.mark.requirement("contract.bounds")

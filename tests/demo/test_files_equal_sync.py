@@ -21,6 +21,7 @@ from connectors.sources.demo.households import USERS
 from storage import connections, users
 from storage.database import Database
 from storage.importing import ingest
+from storage.importing.batches import read_batch
 from storage.importing.records import Batch, Record, TransactionRecord
 from tests.statements import mt940_writer as mt940_statement
 
@@ -49,7 +50,7 @@ class Ledger:
 
     def bring(self, records: Iterable[Record], *, connector: str = "demo", bank: str = "Musterbank") -> int:
         self.jobs += 1
-        batch = ingest.read(Batch(id=f"batch-{self.jobs}", records=iter(list(records))), today=self.now.date())
+        batch = read_batch(Batch(id=f"batch-{self.jobs}", records=iter(list(records))), today=self.now.date())
 
         def work(session: object) -> int:
             connection = connections.add(

@@ -19,6 +19,7 @@ from handlers.settings import load
 from storage import connections, users
 from storage.connections import StoredConnection
 from storage.importing import ingest
+from storage.importing.batches import read_batch
 from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage.users import User
 
@@ -99,7 +100,7 @@ class Holder:
         """Import one batch of one account."""
         number = next(self._numbers)
         flat: list[Record] = [account, *records, *([statement] if statement else [])]
-        batch = ingest.read(Batch(id=f"batch{number}", records=iter(flat)), today=self.service.services.clock.today())
+        batch = read_batch(Batch(id=f"batch{number}", records=iter(flat)), today=self.service.services.clock.today())
         database = self.service.services.database
         database.atomically(
             lambda session: ingest.store(

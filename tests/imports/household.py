@@ -10,10 +10,10 @@ from handlers.commands.imports import import_files
 from handlers.services import Services, open_services
 from handlers.settings import load
 from storage import connections, jobs, users
-from storage.importing import rebuilding
 from storage.importing.identity import account_id
-from storage.importing.rebuilding import Rebuilt
 from storage.importing.records import AccountRecord
+from storage.retelling import imports, rebuilding
+from storage.retelling.rebuilding import Rebuilt
 from storage.users import User
 
 TABLES = ("accounts", "account_sources", "transactions", "pending_transactions", "statements")
@@ -52,9 +52,9 @@ class Household:
     def bring(self, path: Path, **choices: Any) -> str:
         """The id of the import of this file; every import has a second of its own."""
         self.services.clock.offset += timedelta(seconds=1)
-        before = {each.job_id for each in rebuilding.imports(self.services.database, self.user.id)}
+        before = {each.job_id for each in imports.of_user(self.services.database, self.user.id)}
         import_files(self.services, self, user=self.user, files=[str(path)], **choices)
-        after = {each.job_id for each in rebuilding.imports(self.services.database, self.user.id)}
+        after = {each.job_id for each in imports.of_user(self.services.database, self.user.id)}
         (made,) = after - before
         return made
 

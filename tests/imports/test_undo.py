@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from storage import jobs
-from storage.importing import rebuilding
-from storage.importing.rebuilding import ImportNotKept, ImportRunning, ImportUnknown
+from storage.retelling import imports
+from storage.retelling.rebuilding import ImportNotKept, ImportRunning, ImportUnknown
 from tests.imports.household import TABLES, Household
 from tests.imports.statements_in_xml import GIRO, SAVINGS, camt
 
@@ -140,8 +140,8 @@ def test_what_an_older_version_imported_stays_and_is_the_beginning_of_the_accoun
     eva.bring(paths[1])
     eva.as_from_an_older_version()
     before = eva.state()
-    assert rebuilding.imports(eva.services.database, eva.user.id) == []
-    assert rebuilding.older_imports(eva.services.database, eva.user.id) == 2
+    assert imports.of_user(eva.services.database, eva.user.id) == []
+    assert imports.older_imports(eva.services.database, eva.user.id) == 2
     made = [eva.bring(path) for path in paths[2:]]
     for job_id in reversed(made):
         eva.undo(job_id)

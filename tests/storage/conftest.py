@@ -12,6 +12,7 @@ from storage import connections, jobs, users
 from storage.connections import StoredConnection
 from storage.database import Database, Row
 from storage.importing import ingest
+from storage.importing.batches import ReadBatch, read_batch
 from storage.importing.ingest import ImportReport
 from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage.users import User
@@ -62,10 +63,10 @@ class Bank:
         for records in batches:
             self.count += 1
             flat: list[Record] = [account, *records, *([statement] if statement else [])]
-            read.append(ingest.read(Batch(id=id_ or f"batch-{self.count}", records=iter(flat)), today=self.now.date()))
+            read.append(read_batch(Batch(id=id_ or f"batch-{self.count}", records=iter(flat)), today=self.now.date()))
         return self.store(read)
 
-    def store(self, batches: list[ingest.ReadBatch]) -> ImportReport:
+    def store(self, batches: list[ReadBatch]) -> ImportReport:
         """Import batches that are read already."""
         return self.database.atomically(
             lambda session: ingest.store(

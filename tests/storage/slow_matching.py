@@ -7,8 +7,10 @@ from datetime import date
 from decimal import Decimal
 
 from storage.importing.identity import base_keys, fingerprint, own_id, squeezed
-from storage.importing.known import FILES, PENDING_DAYS_MAX, SHARED_WORDS_MIN, StoredRow
+from storage.importing.known import FILES, PENDING_DAYS_MAX
+from storage.importing.likeness import SHARED_WORDS_MIN
 from storage.importing.records import TransactionRecord
+from storage.importing.stored_row import StoredRow
 
 Rows = list[StoredRow]
 Way = Callable[[TransactionRecord, Rows], StoredRow | None]

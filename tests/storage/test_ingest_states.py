@@ -7,10 +7,10 @@ from decimal import Decimal
 
 import pytest
 
-from storage import accounts
-from storage.importing import ingest, journal
-from storage.importing.ingest import InvalidRecord
-from storage.importing.records import AccountRecord, Batch, Record, StatementRecord
+from storage import accounts, journal
+from storage.importing import ingest
+from storage.importing.batches import read_batch
+from storage.importing.records import AccountRecord, Batch, InvalidRecord, Record, StatementRecord
 from tests.conftest import NOW
 from tests.storage.conftest import GIRO, Bank, bookings
 
@@ -26,7 +26,7 @@ def bring_all(bank: Bank, records: Sequence[Record], statement: StatementRecord 
     """One batch of booked and pending rows together."""
     bank.count += 1
     flat: list[Record] = [GIRO, *records, *([statement] if statement else [])]
-    return bank.store([ingest.read(Batch(id=f"batch-{bank.count}", records=iter(flat)), today=bank.now.date())])
+    return bank.store([read_batch(Batch(id=f"batch-{bank.count}", records=iter(flat)), today=bank.now.date())])
 
 
 def stated(opening: str, first: str, closing: str, last: str, **further: object) -> StatementRecord:
@@ -250,9 +250,9 @@ def test_a_source_that_breaks_while_it_is_read_has_imported_nothing(bank: Bank) 
         raise ValueError("cut off")
 
     with pytest.raises(ValueError, match="cut off"):
-        ingest.read(Batch(id="b", records=broken()), today=NOW.date())
+        read_batch(Batch(id="b", records=broken()), today=NOW.date())
     with pytest.raises(InvalidRecord, match="before its account"):
-        ingest.read(Batch(id="b", records=iter(bookings("2026-11-02 | -5.00 | A | a"))), today=NOW.date())
+        read_batch(Batch(id="b", records=iter(bookings("2026-11-02 | -5.00 | A | a"))), today=NOW.date())
 
 
 @pytest.mark.requirement("isolation")
@@ -285,7 +285,7 @@ def test_a_balance_that_is_dated_later_is_set_aside_and_said(bank: Bank, opening
     bank.bring(bookings("2026-11-18 | -10.00 | A | a"), statement=stated("1000", "2026-11-17", "990", "2026-11-18"))
     ahead = stated("1000", opening_date, "1000000", "2199-12-31")
     flat: list[Record] = [GIRO, *bookings("2026-11-19 | -5.00 | B | b"), ahead]
-    read = ingest.read(Batch(id="ahead", records=iter(flat)), today=NOW.date())
+    read = read_batch(Batch(id="ahead", records=iter(flat)), today=NOW.date())
     bank.store([read])
     assert balance(bank) == 990
     assert entries(bank) == []
@@ -311,7 +311,7 @@ def test_a_balance_ahead_that_an_older_version_stored_counts_no_more(bank: Bank)
 @pytest.mark.requirement("import.balance")
 def test_a_balance_without_a_day_is_that_of_the_calendar_day_of_the_user(bank: Bank) -> None:
     flat: list[Record] = [GIRO, StatementRecord(closing=Decimal(100))]
-    bank.store([ingest.read(Batch(id="b", records=iter(flat)), today=date(2026, 11, 21))])
+    bank.store([read_batch(Batch(id="b", records=iter(flat)), today=date(2026, 11, 21))])
     (account,) = accounts.of_user(bank.database, bank.user.id)
     assert account.balance_date == date(2026, 11, 21)
 

@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.importing.identity import base_keys, fingerprint
-from storage.importing.known import ALIKE_COMPARED_MAX, FILES, StoredRow
+from storage.importing.known import FILES
+from storage.importing.likeness import ALIKE_COMPARED_MAX
 from storage.importing.matching import match_booked, match_pending
 from storage.importing.records import TransactionRecord
+from storage.importing.stored_row import StoredRow
 from tests.conftest import NOW
 from tests.storage import slow_matching
 

@@ -5,8 +5,6 @@ whoever changes the list of tellings has the same function as every import make 
 reversed.
 """
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,25 +13,17 @@ from typing import Any
 
 import polars as pl
 
-from storage import accounts, connections
+from storage import accounts, connections, journal
 from storage.database import Session, Transaction
-from storage.importing import ingest, journal, owners, pairing, tellings
+from storage.importing import ingest, owners, pairing, tellings
 from storage.importing.derivation import derive_again
-from storage.importing.journal import Change
-from storage.importing.records import AccountRecord, BookingStatus, StatementRecord, TransactionRecord
-from storage.importing.tellings import Telling, ToldBlock
+from storage.importing.tellings import Telling
+from storage.journal import Change
+from storage.retelling import earlier
 from storage.transactions import EVERYTHING
 from storage.users import User
 
 STATE = {**EVERYTHING, "identity": pl.String(), "batch_id": pl.String()}
-BEFORE_IMPORTS = "before imports were remembered"  # the job of what a merge tells of an older account
-OLD_ACCOUNT = ("stable_key", "iban", "name", "kind", "currency", "bank_name", "bic")
-OLD_PROVIDER_ID = re.compile(r"provider:(.*)#1")
-OLD_SAID = tuple(
-    name
-    for name in TransactionRecord.__dataclass_fields__
-    if name not in ("provider_id", "references", "status", "merchant_name", "detail")
-)
 
 
 class ImportUnknown(Exception):
@@ -67,51 +57,6 @@ class Rebuilt:
     added: int
     removed: int
     accounts_gone: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredImport:
-    """An import that can be taken back: `labels` are the names of its files, `new` its count when it was made."""
-
-    job_id: str
-    connection_id: str
-    told_at: datetime
-    labels: Sequence[str]
-    account_ids: Sequence[str]
-    new: int | None
-
-
-def imports(session: Session, user_id: str) -> list[StoredImport]:
-    """The imports of the user that can be taken back, oldest first."""
-    rows = session.rows(
-        "SELECT t.job_id, t.connection_id, t.told_at, t.label, t.account_id, j.new_transactions AS new FROM tellings t"
-        " JOIN jobs j ON j.user_id = t.user_id AND j.id = t.job_id WHERE t.user_id = $1 ORDER BY t.sequence",
-        user_id,
-    )
-    found: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        found.setdefault(row["job_id"], []).append(row)
-    return [
-        StoredImport(
-            job_id=job_id,
-            connection_id=told[0]["connection_id"],
-            told_at=told[0]["told_at"],
-            labels=list(dict.fromkeys(row["label"] for row in told if row["label"])),
-            account_ids=list(dict.fromkeys(row["account_id"] for row in told)),
-            new=told[0]["new"],
-        )
-        for job_id, told in found.items()
-    ]
-
-
-def older_imports(session: Session, user_id: str) -> int:
-    """How many imports brought something before imports were remembered: they stay."""
-    rows = session.rows(
-        "SELECT count(DISTINCT batch_id) AS n FROM (SELECT batch_id FROM earlier_transactions WHERE user_id = $1"
-        " UNION SELECT batch_id FROM earlier_statements WHERE user_id = $1) AS batches",
-        user_id,
-    )
-    return int(rows[0]["n"])
 
 
 def undo(session: Transaction, *, user: User, job_id: str, now: datetime) -> Rebuilt:
@@ -150,7 +95,7 @@ def merge(session: Transaction, *, user: User, source_id: str, target_id: str, n
         raise SameAccount(SameAccount.__doc__)
     if currencies[source_id] != currencies[target_id]:
         raise OtherCurrency(OtherCurrency.__doc__)
-    _hand_over_earlier(session, user.id, source_id, target_id)
+    earlier.hand_over(session, user.id, source_id, target_id)
     session.execute(
         "UPDATE tellings SET account_id = $3 WHERE user_id = $1 AND account_id = $2", user.id, source_id, target_id
     )
@@ -162,7 +107,7 @@ def delete(session: Transaction, *, user: User, account_id: str, now: datetime) 
     """The account with all that was told of it; a later import of the same brings it back."""
     told = tellings.of_accounts(session, user.id, [account_id])
     tellings.forget(session, user.id, [telling.sequence for telling in told])
-    _forget_earlier(session, user.id, account_id)
+    earlier.forget(session, user.id, account_id)
     session.execute("DELETE FROM account_aliases WHERE user_id = $1 AND account_id = $2", user.id, account_id)
     return rebuild(session, user=user, account_ids={account_id}, job_id="delete", now=now)
 
@@ -173,7 +118,7 @@ def rebuild(session: Transaction, *, user: User, account_ids: set[str], job_id: 
     before = _state(session, user.id)
     settings = _settings(session, user.id, ids)
     _clear(session, user.id, ids)
-    _restore_earlier(session, user.id, ids)
+    earlier.restore(session, user.id, ids)
     told = tellings.of_accounts(session, user.id, ids)
     _bring_first(session, user.id, told)
     for (job, connection_id, _), of_batch in groupby(told, key=_batch):
@@ -253,84 +198,9 @@ def _set_settings(session: Session, user_id: str, settings: Sequence[Mapping[str
 
 
 def _clear(session: Session, user_id: str, ids: Sequence[str]) -> None:
-    for table in ("transactions", "pending_transactions", "statements", "account_sources"):
+    for table in earlier.TABLES:
         session.execute(f"DELETE FROM {table} WHERE user_id = $1 AND account_id = ANY($2::TEXT[])", user_id, ids)
     session.execute("DELETE FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, ids)
-
-
-def _restore_earlier(session: Session, user_id: str, ids: Sequence[str]) -> None:
-    session.execute(
-        "INSERT INTO accounts SELECT * FROM earlier_accounts WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, ids
-    )
-    for table in ("transactions", "pending_transactions", "statements", "account_sources"):
-        session.execute(
-            f"INSERT INTO {table} SELECT * FROM earlier_{table} WHERE user_id = $1 AND account_id = ANY($2::TEXT[])",
-            user_id,
-            ids,
-        )
-
-
-def _forget_earlier(session: Session, user_id: str, account_id: str) -> None:
-    session.execute("DELETE FROM earlier_accounts WHERE user_id = $1 AND id = $2", user_id, account_id)
-    for table in ("transactions", "pending_transactions", "statements", "account_sources"):
-        session.execute(f"DELETE FROM earlier_{table} WHERE user_id = $1 AND account_id = $2", user_id, account_id)
-
-
-def _hand_over_earlier(session: Transaction, user_id: str, source_id: str, target_id: str) -> None:
-    """What an account held before imports were remembered becomes a telling of its own, so that it can be compared with
-    the bookings of the account that takes it in; the statements count there as they are."""
-    held = session.rows("SELECT * FROM earlier_accounts WHERE user_id = $1 AND id = $2", user_id, source_id)
-    for account in held:
-        tellings.remember(
-            session,
-            user_id=user_id,
-            job_id=BEFORE_IMPORTS,
-            connection_id=account["connection_id"],
-            account_id=source_id,
-            source_id=source_id,
-            batch_id=f"{BEFORE_IMPORTS}:{source_id}",
-            label=None,
-            blocks=[
-                ToldBlock(
-                    AccountRecord(**{name: account[name] for name in OLD_ACCOUNT}),
-                    [
-                        *_earlier_bookings(session, user_id, source_id, "transactions", "booked"),
-                        *_earlier_bookings(session, user_id, source_id, "pending_transactions", "pending"),
-                    ],
-                    StatementRecord(),
-                )
-            ],
-            now=account["created_at"],
-            is_first=True,
-        )
-    session.execute(
-        "UPDATE earlier_statements SET account_id = $3 WHERE user_id = $1 AND account_id = $2",
-        user_id,
-        source_id,
-        target_id,
-    )
-    _forget_earlier(session, user_id, source_id)
-
-
-def _earlier_bookings(
-    session: Session, user_id: str, account_id: str, table: str, status: BookingStatus
-) -> list[TransactionRecord]:
-    rows = session.rows(
-        f"SELECT {', '.join(OLD_SAID)}, source_merchant_name, identity, reference_keys FROM earlier_{table}"
-        " WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry ORDER BY booking_date, id",
-        user_id,
-        account_id,
-    )
-    return [
-        TransactionRecord(
-            status=status,
-            provider_id=found[1] if (found := OLD_PROVIDER_ID.fullmatch(row["identity"])) else None,
-            references=tuple(json.loads(row["reference_keys"])),
-            merchant_name=row["source_merchant_name"],
-            **{name: row[name] for name in OLD_SAID},
-        )
-        for row in rows
-    ]
 
 
 def _set_synced(session: Session, user_id: str) -> None:
@@ -353,13 +223,13 @@ def _set_positions(session: Session, user_id: str) -> None:
             "SELECT account_id, min(sequence) AS sequence FROM tellings WHERE user_id = $1 GROUP BY account_id", user_id
         )
     }
-    earlier = {
+    stood = {
         row["id"]: row["position"]
         for row in session.rows("SELECT id, position FROM earlier_accounts WHERE user_id = $1", user_id)
     }
     ids = sorted(
         _existing(session, user_id),
-        key=lambda id_: (id_ not in earlier, earlier.get(id_, 0), first.get(id_, 0), id_),
+        key=lambda id_: (id_ not in stood, stood.get(id_, 0), first.get(id_, 0), id_),
     )
     for position, id_ in enumerate(ids):
         session.execute(

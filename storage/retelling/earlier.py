@@ -1,0 +1,95 @@
+"""What accounts held before imports were remembered: where every retelling begins."""
+
+import json
+import re
+from collections.abc import Sequence
+
+from storage.database import Session, Transaction
+from storage.importing import tellings
+from storage.importing.records import AccountRecord, BookingStatus, StatementRecord, TransactionRecord
+from storage.importing.tellings import ToldBlock
+
+TABLES = ("transactions", "pending_transactions", "statements", "account_sources")
+BEFORE_IMPORTS = "before imports were remembered"  # the job of what a merge tells of an older account
+OLD_ACCOUNT = ("stable_key", "iban", "name", "kind", "currency", "bank_name", "bic")
+OLD_PROVIDER_ID = re.compile(r"provider:(.*)#1")
+OLD_SAID = tuple(
+    name
+    for name in TransactionRecord.__dataclass_fields__
+    if name not in ("provider_id", "references", "status", "merchant_name", "detail")
+)
+
+
+def restore(session: Session, user_id: str, ids: Sequence[str]) -> None:
+    session.execute(
+        "INSERT INTO accounts SELECT * FROM earlier_accounts WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, ids
+    )
+    for table in TABLES:
+        session.execute(
+            f"INSERT INTO {table} SELECT * FROM earlier_{table} WHERE user_id = $1 AND account_id = ANY($2::TEXT[])",
+            user_id,
+            ids,
+        )
+
+
+def forget(session: Session, user_id: str, account_id: str) -> None:
+    session.execute("DELETE FROM earlier_accounts WHERE user_id = $1 AND id = $2", user_id, account_id)
+    for table in TABLES:
+        session.execute(f"DELETE FROM earlier_{table} WHERE user_id = $1 AND account_id = $2", user_id, account_id)
+
+
+def hand_over(session: Transaction, user_id: str, source_id: str, target_id: str) -> None:
+    """What an account held before imports were remembered becomes a telling of its own, so that it can be compared with
+    the bookings of the account that takes it in; the statements count there as they are."""
+    held = session.rows("SELECT * FROM earlier_accounts WHERE user_id = $1 AND id = $2", user_id, source_id)
+    for account in held:
+        tellings.remember(
+            session,
+            user_id=user_id,
+            job_id=BEFORE_IMPORTS,
+            connection_id=account["connection_id"],
+            account_id=source_id,
+            source_id=source_id,
+            batch_id=f"{BEFORE_IMPORTS}:{source_id}",
+            label=None,
+            blocks=[
+                ToldBlock(
+                    AccountRecord(**{name: account[name] for name in OLD_ACCOUNT}),
+                    [
+                        *_bookings(session, user_id, source_id, "transactions", "booked"),
+                        *_bookings(session, user_id, source_id, "pending_transactions", "pending"),
+                    ],
+                    StatementRecord(),
+                )
+            ],
+            now=account["created_at"],
+            is_first=True,
+        )
+    session.execute(
+        "UPDATE earlier_statements SET account_id = $3 WHERE user_id = $1 AND account_id = $2",
+        user_id,
+        source_id,
+        target_id,
+    )
+    forget(session, user_id, source_id)
+
+
+def _bookings(
+    session: Session, user_id: str, account_id: str, table: str, status: BookingStatus
+) -> list[TransactionRecord]:
+    rows = session.rows(
+        f"SELECT {', '.join(OLD_SAID)}, source_merchant_name, identity, reference_keys FROM earlier_{table}"
+        " WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry ORDER BY booking_date, id",
+        user_id,
+        account_id,
+    )
+    return [
+        TransactionRecord(
+            status=status,
+            provider_id=found[1] if (found := OLD_PROVIDER_ID.fullmatch(row["identity"])) else None,
+            references=tuple(json.loads(row["reference_keys"])),
+            merchant_name=row["source_merchant_name"],
+            **{name: row[name] for name in OLD_SAID},
+        )
+        for row in rows
+    ]

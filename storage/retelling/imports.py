@@ -1,0 +1,53 @@
+"""The imports of a user that can be taken back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from storage.database import Session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredImport:
+    """An import that can be taken back: `labels` are the names of its files, `new` its count when it was made."""
+
+    job_id: str
+    connection_id: str
+    told_at: datetime
+    labels: Sequence[str]
+    account_ids: Sequence[str]
+    new: int | None
+
+
+def of_user(session: Session, user_id: str) -> list[StoredImport]:
+    """The imports of the user that can be taken back, oldest first."""
+    rows = session.rows(
+        "SELECT t.job_id, t.connection_id, t.told_at, t.label, t.account_id, j.new_transactions AS new FROM tellings t"
+        " JOIN jobs j ON j.user_id = t.user_id AND j.id = t.job_id WHERE t.user_id = $1 ORDER BY t.sequence",
+        user_id,
+    )
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(row["job_id"], []).append(row)
+    return [
+        StoredImport(
+            job_id=job_id,
+            connection_id=told[0]["connection_id"],
+            told_at=told[0]["told_at"],
+            labels=list(dict.fromkeys(row["label"] for row in told if row["label"])),
+            account_ids=list(dict.fromkeys(row["account_id"] for row in told)),
+            new=told[0]["new"],
+        )
+        for job_id, told in found.items()
+    ]
+
+
+def older_imports(session: Session, user_id: str) -> int:
+    """How many imports brought something before imports were remembered: they stay."""
+    rows = session.rows(
+        "SELECT count(DISTINCT batch_id) AS n FROM (SELECT batch_id FROM earlier_transactions WHERE user_id = $1"
+        " UNION SELECT batch_id FROM earlier_statements WHERE user_id = $1) AS batches",
+        user_id,
+    )
+    return int(rows[0]["n"])
