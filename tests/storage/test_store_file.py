@@ -17,7 +17,6 @@ from analytics.frames import SUBSCRIPTIONS
 from storage import accounts, detections, jobs, maintenance, rules, schema, users
 from storage.database import ConstraintViolated, Database, Session, StoreFull, StoreInUse, StoreUnreadable
 from storage.importing.records import StatementRecord
-from storage.maintenance import BackupFailed
 from storage.schema import StoreNewer
 from tests.storage.conftest import Bank, bookings, make_bank
 
@@ -180,8 +179,8 @@ def test_a_backup_holds_everything_and_an_older_one_is_never_overwritten(bank: B
     copy = Database(folder / maintenance.STORE_NAME)
     assert dump(copy) == dump(bank.database)
     copy.close()
-    with pytest.raises(BackupFailed, match="exists already"):
-        maintenance.backup(bank.database, folder)
+    assert maintenance.backup(bank.database, folder) == folder.with_name("one-2")
+    assert (folder / "key.json").read_text() == "secret"
 
 
 @pytest.mark.requirement("compact")
