@@ -25,6 +25,7 @@ from handlers.http.protocol import IDLE_SECONDS, HttpProtocol
 from handlers.http.rate_limit import CountsUnusable, Limiter, Rate
 from handlers.loopback import is_loopback
 from handlers.oauth.endpoints import BUDGET, bearer_check, oauth_api, oauth_routes, oauth_shared_paths
+from handlers.oauth.site import unknown_address
 from handlers.operations import operations
 from handlers.services import Services
 from storage import accounts
@@ -91,6 +92,7 @@ def application(
             has_accounts=lambda user_id: bool(accounts.of_user(services.database, user_id)),
         ),
         shared_paths=oauth_shared_paths(services.authorization),
+        unknown_page=unknown_address(services.authorization.policy),
         lifespan=lifespan,
         validate_responses=validate_responses,
     )

@@ -22,7 +22,7 @@ from handlers.http import call
 from handlers.http.addresses import Addresses, Network
 from handlers.http.dispatch import dispatch
 from handlers.http.documentation import documentation
-from handlers.http.edge import Edge
+from handlers.http.edge import Edge, UnknownPage
 from handlers.http.guard import Authenticate, guard
 from handlers.http.hosts import Hosts
 from handlers.http.rate_limit import Limiter, Rate, limits
@@ -66,6 +66,7 @@ def create_app(
     routes: Sequence[BaseRoute] = (),
     shared_paths: Sequence[str] = (),
     lifespan: Lifespan | None = None,
+    unknown_page: UnknownPage | None = None,
     validate_responses: bool = False,
 ) -> ASGIApp:
     """The whole HTTP loop over the bytes of openapi.json; it knows no store.
@@ -73,6 +74,7 @@ def create_app(
     `hosts` are those that requests may be meant for; None answers for any, which is for tests.
     `rate` None switches the limit off. `routes` are HTML pages and documents that are no operations. `shared_paths`
     are beginnings of paths, besides the contract's own, that scripts of other origins may read (oauth.md 2.11).
+    `unknown_page` is for people who open an address that does not exist.
     """
     main = Api(description=orjson.loads(contract), operations=operations, base_path=BASE_PATH)
     apis = [main, *extra_apis]
@@ -110,6 +112,7 @@ def create_app(
         addresses=Addresses(trusted_proxies),
         shared_paths=(*SHARED_PATHS, *shared_paths),
         hosts=hosts,
+        unknown_page=unknown_page,
     )
 
 

@@ -1,10 +1,12 @@
 """The outermost application: every failure becomes an error body, every answer its headers (oauth.md 2.11)."""
 
 import logging
+import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -15,6 +17,11 @@ from handlers.http.errors import Refusal, TooManyRequests, error_answer
 from handlers.http.hosts import Hosts
 
 logger = logging.getLogger("bankdata.errors")
+
+UnknownPage = Callable[[str], ASGIApp]
+"""The page for an address that does not exist, in the language of this Accept-Language."""
+
+_WEIGHT = re.compile(r"q=([01](?:\.[0-9]{0,3})?)")
 
 PREFLIGHT_SECONDS = 7200  # the longest that Chromium remembers
 
@@ -42,14 +49,21 @@ class Edge:
     """What stands between the server and the contract's application."""
 
     def __init__(
-        self, app: ASGIApp, *, addresses: Addresses, shared_paths: Sequence[str], hosts: Hosts | None = None
+        self,
+        app: ASGIApp,
+        *,
+        addresses: Addresses,
+        shared_paths: Sequence[str],
+        hosts: Hosts | None = None,
+        unknown_page: UnknownPage | None = None,
     ) -> None:
         """`shared_paths`: beginnings of the paths that scripts of other origins may read; `hosts` None answers for any
-        host."""
+        host; without `unknown_page` people are told of an unknown address as programs are."""
         self._app = app
         self._hosts = hosts
         self._addresses = addresses
         self._shared_paths = tuple(shared_paths)
+        self._unknown_page = unknown_page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -88,6 +102,10 @@ class Edge:
         except Exception as error:
             if has_started:
                 raise
+            if self._unknown_page is not None and not is_shared and _is_person_lost(scope, error):
+                page = self._unknown_page(Headers(scope=scope).get("accept-language", ""))
+                await page(scope, receive, send_with_headers)
+                return
             answer = error_answer(_refusal(error, asked))
             await call.send_answer(send_with_headers, answer)
 
@@ -104,6 +122,22 @@ def _refusal(error: Exception, asked: call.Call) -> Refusal:
     request_id = secrets.token_hex(8)
     logger.error("request %s failed", request_id, exc_info=error)
     return Refusal("Internal error", headers={"x-request-id": request_id})
+
+
+def _is_person_lost(scope: Scope, error: Exception) -> bool:
+    """Whether somebody opened an address in a browser that nothing stands behind."""
+    is_unknown = isinstance(error, HTTPException) and error.status_code == HTTPStatus.NOT_FOUND
+    return is_unknown and scope["method"] in ("GET", "HEAD") and prefers_html(Headers(scope=scope).get("accept", ""))
+
+
+def prefers_html(accept: str) -> bool:
+    """Whether an Accept header names text/html and wants it more than JSON (RFC 9110 12.5.1)."""
+    weights: dict[str, float] = {}
+    for part in accept.lower().replace(" ", "").split(","):
+        kind, *parameters = part.split(";")
+        weight = next((_WEIGHT.fullmatch(parameter) for parameter in parameters if parameter.startswith("q=")), None)
+        weights[kind] = float(weight[1]) if weight else 1.0
+    return weights.get("text/html", 0.0) > weights.get("application/json", 0.0)
 
 
 def _is_preflight(scope: Scope) -> bool:

@@ -19,10 +19,12 @@ from starlette.routing import Route
 from auth.errors import TemporarilyUnavailable
 from auth.people.passwords import Busy
 from auth.people.sessions import KNOWN_BROWSER_LIFETIME, LIFETIME, Browser
+from auth.policy import Policy
 from auth.server import AuthorizationServer
 from handlers.http import call
+from handlers.http.edge import UnknownPage
 from handlers.http.rate_limit import Limiter, Rate
-from handlers.oauth.page_texts import Words, words_for
+from handlers.oauth.page_texts import LANGUAGES, Words, words_for
 
 logger = logging.getLogger("bankdata.oauth")
 
@@ -163,19 +165,7 @@ class Site:
 
     def page(self, template: str, words: Words, *, status: int = 200, form_action: str = "", **values: Any) -> Response:
         """A rendered page with the headers that keep it to itself (oauth.md 3.1)."""
-        html = (
-            _templates()
-            .get_template(template)
-            .render(
-                t=words,
-                style=self.address(STYLE_PATH),
-                icon=self.address(ICON_PATH),
-                account_address=self.address("/account"),
-                login_address=self.address("/oauth/login"),
-                **values,
-            )
-        )
-        return Response(html, status_code=status, media_type="text/html", headers=_headers(form_action))
+        return rendered(self.policy, template, words, status=status, form_action=form_action, **values)
 
     def mistake_page(self, mistake: Mistake, words: Words) -> Response:
         """What went wrong, and what to do now."""
@@ -212,6 +202,35 @@ class Site:
             httponly=True,
             samesite="lax",
         )
+
+
+def rendered(
+    policy: Policy, template: str, words: Words, *, status: int, form_action: str = "", **values: Any
+) -> Response:
+    """A page of this server, which may depend on nobody's session."""
+    html = (
+        _templates()
+        .get_template(template)
+        .render(
+            t=words,
+            style=policy.auth_path + STYLE_PATH,
+            icon=policy.auth_path + ICON_PATH,
+            account_address=policy.auth_path + "/account",
+            login_address=policy.auth_path + "/oauth/login",
+            **values,
+        )
+    )
+    return Response(html, status_code=status, media_type="text/html", headers=_headers(form_action))
+
+
+def unknown_address(policy: Policy) -> UnknownPage:
+    """What a person reads who opens an address that nothing stands behind; made once in each language."""
+    mistake = Mistake("unknown_address", status=404)
+    pages = {
+        words.language: rendered(policy, "mistake.html", words, status=mistake.status, mistake=mistake)
+        for words in LANGUAGES.values()
+    }
+    return lambda accept_language: pages[words_for(accept_language).language]
 
 
 def file_routes(site: Site) -> list[Route]:

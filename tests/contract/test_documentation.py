@@ -8,6 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from handlers.http.app import CONTRACT_FILE
+from handlers.http.documentation import takes_gzip
 
 
 @pytest.mark.requirement("contract.bytes")
@@ -15,18 +16,61 @@ def test_the_contract_is_served_byte_for_byte(client: TestClient) -> None:
     answer = client.get("/api/openapi.json")
     assert answer.content == CONTRACT_FILE.read_bytes()
     assert answer.headers["content-type"] == "application/json"
-    assert answer.headers["etag"] == f'"{hashlib.sha256(answer.content).hexdigest()}"'
+    assert answer.headers["etag"] == f'"{hashlib.sha256(answer.content).hexdigest()}-gzip"'
     assert answer.headers["cache-control"] == "public, max-age=300"
 
 
 @pytest.mark.requirement("contract.etag")
+@pytest.mark.parametrize("coding", ["gzip", "identity"])
 @pytest.mark.parametrize("path", ["/api/openapi.json", "/docs", "/docs/swagger-ui-bundle.js"])
-def test_who_has_the_bytes_is_not_sent_them_again(client: TestClient, path: str) -> None:
-    etag = client.get(path).headers["etag"]
+def test_who_has_the_bytes_is_not_sent_them_again(client: TestClient, path: str, coding: str) -> None:
+    etag = client.get(path, headers={"Accept-Encoding": coding}).headers["etag"]
     for known in (etag, f"W/{etag}", f'"other", {etag}', "*"):
-        answer = client.get(path, headers={"If-None-Match": known})
+        answer = client.get(path, headers={"If-None-Match": known, "Accept-Encoding": coding})
         assert (answer.status_code, answer.content, answer.headers["etag"]) == (304, b"", etag)
-    assert client.get(path, headers={"If-None-Match": '"other"'}).status_code == 200
+    unknown = client.get(path, headers={"If-None-Match": '"other"', "Accept-Encoding": coding})
+    assert unknown.status_code == 200
+
+
+@pytest.mark.requirement("docs.compressed")
+@pytest.mark.parametrize("path", ["/api/openapi.json", "/docs/swagger-ui-bundle.js", "/docs/swagger-ui.css"])
+def test_large_files_are_compressed_for_who_reads_that_and_are_the_same_bytes(client: TestClient, path: str) -> None:
+    plain, packed = (client.get(path, headers={"Accept-Encoding": coding}) for coding in ("identity", "br, gzip"))
+    assert "content-encoding" not in plain.headers
+    assert packed.headers["content-encoding"] == "gzip"
+    assert int(packed.headers["content-length"]) < int(plain.headers["content-length"]) / 3
+    assert packed.content == plain.content
+    assert packed.headers["etag"] != plain.headers["etag"]  # "strong" is of one representation: RFC 9110 8.8.3
+    for answer in (plain, packed):
+        assert answer.headers["vary"] == "Accept-Encoding"
+    head = client.head(path, headers={"Accept-Encoding": "gzip"})
+    assert (head.content, head.headers["content-length"]) == (b"", packed.headers["content-length"])
+
+
+@pytest.mark.requirement("docs.compressed")
+def test_small_files_and_data_are_not_compressed(client: TestClient) -> None:
+    for path in ("/docs", "/docs/favicon-32x32.png", "/api/v1/transactions"):
+        answer = client.get(path, headers={"Accept-Encoding": "gzip"})
+        assert answer.status_code == 200
+        assert not {"content-encoding", "vary"} & set(answer.headers)
+
+
+@pytest.mark.requirement("docs.compressed")
+@pytest.mark.parametrize(
+    ("accept_encoding", "is_read"),
+    [
+        ("gzip", True),
+        ("br, GZIP;q=0.5", True),
+        ("gzip ; q=0.001", True),
+        ("gzip;q=0", False),
+        ("gzip; q=0.000, br", False),
+        ("identity", False),
+        ("x-gzipped", False),
+        ("", False),
+    ],
+)
+def test_who_reads_gzip_says_so(accept_encoding: str, is_read: bool) -> None:
+    assert takes_gzip(accept_encoding) is is_read
 
 
 class Page(HTMLParser):
