@@ -39,17 +39,17 @@ Fields = dict[str, str]
 
 def oauth_api(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | None = BUDGET) -> Api:
     """The second description with its operations; its endpoints follow the path of `auth_url`."""
-    operations = Operations(server, limiter, rate)
+    endpoints = Endpoints(server, limiter, rate)
     return Api(
         description=description(server.policy.served_path),
         operations={
-            "registerClient": operations.register,
-            "issueToken": operations.token,
-            "revokeToken": operations.revoke,
-            "getKeys": operations.keys,
-            "getAuthorizationServer": operations.server_metadata,
-            "getProtectedResource": operations.resource_metadata,
-            "getDataInterface": operations.resource_metadata,
+            "registerClient": endpoints.register,
+            "issueToken": endpoints.token,
+            "revokeToken": endpoints.revoke,
+            "getKeys": endpoints.keys,
+            "getAuthorizationServer": endpoints.server_metadata,
+            "getProtectedResource": endpoints.resource_metadata,
+            "getDataInterface": endpoints.resource_metadata,
         },
         refused=refused,
     )
@@ -104,7 +104,7 @@ def description(path_before: str) -> dict[str, Any]:
     return document
 
 
-class Operations:
+class Endpoints:
     """What stands behind the operationIds of oauth-api.json."""
 
     def __init__(self, server: AuthorizationServer, limiter: Limiter, rate: Rate | None) -> None:
