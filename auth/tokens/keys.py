@@ -119,7 +119,9 @@ class KeyRing:
         if stamp is None:
             raise KeysUnusable(f"{self.path} is missing: restore it, or restart to make new keys")
         if self.path.stat().st_mode & 0o077:
-            raise KeysUnusable(f"{self.path} can be read by other users: chmod 600 it, then rotate the keys")
+            raise KeysUnusable(
+                f"{self.path} can be read by other users: chmod 600 it, or delete it if somebody may have read it"
+            )
         try:
             document = json.loads(self.path.read_text("utf-8"))
             secret = base64.urlsafe_b64decode(document["secret"])

@@ -1,5 +1,6 @@
-"""Behind a real nginx with TLS, as docs/operations.md sets it up: every address that is sent can be followed."""
+"""Behind a real nginx or Caddy with TLS, as docs/operations.md sets them up: every address can be followed."""
 
+import os
 import re
 import shutil
 import socket
@@ -92,7 +93,29 @@ def nginx(folder: Path, servers: str, port: int) -> Iterator[None]:
         f"daemon off; pid {folder}/pid; error_log {folder}/errors; events {{}}"
         f" http {{ access_log off; {kept} {servers} }}"
     )
-    process = subprocess.Popen([program, "-p", folder, "-c", configuration, "-e", folder / "errors"])
+    with started([program, "-p", folder, "-c", configuration, "-e", folder / "errors"], folder / "errors", port):
+        yield
+
+
+@contextmanager
+def caddy(folder: Path, site: str, port: int) -> Iterator[None]:
+    """Caddy with this configuration, until the block ends."""
+    program = shutil.which("caddy")
+    if program is None:
+        pytest.fail("caddy is missing: apt-get install caddy (docs/testing.md)")
+    configuration = folder / "Caddyfile"
+    configuration.write_text(f"{{\n admin off\n auto_https disable_redirects\n skip_install_trust\n}}\n{site}")
+    home = {"HOME": str(folder), "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
+    command = [program, "run", "--config", configuration, "--adapter", "caddyfile"]
+    with started(command, folder / "errors", port, **home):
+        yield
+
+
+@contextmanager
+def started(command: list[str | Path], errors: Path, port: int, **environment: str) -> Iterator[None]:
+    """A proxy that listens at this port, until the block ends."""
+    with errors.open("ab") as log:
+        process = subprocess.Popen(command, stderr=log, env={**os.environ, **environment})
     try:
         deadline = time.monotonic() + SECONDS_MAX
         while True:
@@ -100,8 +123,8 @@ def nginx(folder: Path, servers: str, port: int) -> Iterator[None]:
                 socket.create_connection(("127.0.0.1", port), timeout=1).close()
                 break
             except ConnectionRefusedError:
-                assert process.poll() is None, (folder / "errors").read_text()
-                assert time.monotonic() < deadline, "nginx did not start"
+                assert process.poll() is None, errors.read_text()
+                assert time.monotonic() < deadline, "the proxy did not start"
                 time.sleep(0.02)
         yield
     finally:
@@ -110,13 +133,33 @@ def nginx(folder: Path, servers: str, port: int) -> Iterator[None]:
 
 
 def documented(folder: Path, *, port: int, behind: int) -> str:
-    """The server block of docs/operations.md, with ports and files of the test."""
-    (block,) = re.findall(r"```nginx\n(.+?)```", OPERATIONS.read_text(), re.DOTALL)
+    """The server block of docs/operations.md for nginx, with ports and files of the test."""
+    block = blocks("nginx")[0]
     return (
-        str(block)
-        .replace("listen 443 ssl", f"listen 127.0.0.1:{port} ssl")
+        block.replace("listen 443 ssl", f"listen 127.0.0.1:{port} ssl")
         .replace("/etc/ssl/", f"{folder}/")
         .replace("http://127.0.0.1:8000", f"http://127.0.0.1:{behind}")
+    )
+
+
+def blocks(language: str) -> list[str]:
+    """What docs/operations.md shows in the language of a proxy."""
+    return re.findall(rf"```{language}\n(.+?)```", OPERATIONS.read_text(), re.DOTALL)
+
+
+def compressing(block: str, *, behind: int) -> str:
+    """The same with what it takes to compress bank data."""
+    own = blocks("nginx")[1].replace("http://127.0.0.1:8000", f"http://127.0.0.1:{behind}")
+    return block.replace("location / {", f"location / {{ {own}")
+
+
+def documented_caddy(folder: Path, *, port: int, behind: int) -> str:
+    """The site of docs/operations.md for Caddy, compressing, with ports and files of the test."""
+    (block,) = blocks("caddy")
+    (line,) = re.findall(r"`(encode .+?)` in Caddy", OPERATIONS.read_text())
+    pem, key = folder / "bank.example.org.pem", folder / "bank.example.org.key"
+    return block.replace("bank.example.org {", f"https://127.0.0.1:{port} {{\n    tls {pem} {key}\n    {line}").replace(
+        "reverse_proxy 127.0.0.1:8000", f"reverse_proxy 127.0.0.1:{behind}"
     )
 
 
@@ -136,14 +179,18 @@ def behind(copied: Callable[[], Path], tmp_path: Path) -> Iterator[Behind]:
     """Starts a demo server behind nginx, under this path of the public address."""
     with ExitStack() as stack:
 
-        def begin(path: str = "", **settings: str) -> Proxied:
+        def begin(path: str = "", *, proxy: str = "nginx", **settings: str) -> Proxied:
             port = free_port()
             public = f"https://127.0.0.1:{port}{path}"
             told = {"PUBLIC_URL": public, "TRUSTED_PROXIES": "127.0.0.1", **settings}
             served = stack.enter_context(running(copied(), settings=told))
             believed = certificate(tmp_path)
-            block = documented(tmp_path, port=port, behind=served.port)
-            stack.enter_context(nginx(tmp_path, under(path, block) if path else block, port))
+            if proxy == "caddy":
+                stack.enter_context(caddy(tmp_path, documented_caddy(tmp_path, port=port, behind=served.port), port))
+            else:
+                block = documented(tmp_path, port=port, behind=served.port)
+                block = under(path, block) if path else compressing(block, behind=served.port)
+                stack.enter_context(nginx(tmp_path, block, port))
             client = stack.enter_context(httpx.Client(verify=believed, trust_env=False, timeout=30))
             return Proxied(served, client, public)
 
@@ -182,9 +229,32 @@ def test_every_address_that_is_sent_leads_somewhere_behind_the_proxy(path: str, 
     assert (account.status_code, str(account.url)) == (200, f"{proxied.public}/oauth/login")
 
 
+@pytest.mark.requirement("proxy.compression")
+@pytest.mark.parametrize("proxy", ["nginx", "caddy"])
+def test_proxies_compress_bank_data_and_no_page_with_a_form_and_say_that_tls_stays(proxy: str, behind: Behind) -> None:
+    proxied = behind(proxy=proxy)
+    page = proxied.get("api/v1/transactions?perPage=50", **{"Accept-Encoding": "gzip"})
+    assert (page.status_code, page.headers["content-encoding"], page.headers["vary"]) == (
+        200,
+        "gzip",
+        "Accept-Encoding",
+    )
+    assert page.headers["strict-transport-security"] == "max-age=31536000"
+    form = proxied.client.get(f"{proxied.public}/oauth/login", headers={"Accept-Encoding": "gzip"})
+    assert (form.status_code, len(form.content) > 1024) == (200, True)
+    assert "content-encoding" not in form.headers
+    contract = proxied.client.get(f"{proxied.public}/api/openapi.json", headers={"Accept-Encoding": "gzip"})
+    assert contract.headers["etag"].endswith('-gzip"')
+    too_large = proxied.client.post(f"{proxied.public}/oauth/register", content=b"x" * 100_000)
+    assert too_large.status_code == 413
+
+
 @pytest.mark.requirement("proxy.client-address")
-def test_the_rate_limit_counts_the_client_that_the_proxy_names_whatever_it_says_itself(behind: Behind) -> None:
-    proxied = behind(RATE_LIMIT="3/60s")
+@pytest.mark.parametrize("proxy", ["nginx", "caddy"])
+def test_the_rate_limit_counts_the_client_that_the_proxy_names_whatever_it_says_itself(
+    proxy: str, behind: Behind
+) -> None:
+    proxied = behind(proxy=proxy, RATE_LIMIT="3/60s")
     said = [proxied.get("api/v1/accounts", **{"X-Forwarded-For": f"203.0.113.{number}"}) for number in range(4)]
     assert [answer.status_code for answer in said] == [200, 200, 200, 429]
 

@@ -1,0 +1,41 @@
+"""Packages whose insides we use are held at the minor version whose insides we have read."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from connexion import ConnexionMiddleware
+from packaging.requirements import Requirement
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from handlers.http.protocol import HttpProtocol
+
+ROOT = Path(__file__).parents[2]
+DEPENDENCIES = [
+    Requirement(text) for text in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+]
+
+
+def is_held(name: str) -> bool:
+    """Whether a package may move within one minor version only."""
+    (wanted,) = [each.specifier for each in DEPENDENCIES if each.name == name]
+    bounds = {part.operator: part.version.split(".") for part in wanted}
+    (major, minor), below = bounds[">="][:2], bounds["<"]
+    return below == [major, str(int(minor) + 1)]
+
+
+@pytest.mark.requirement("package.pinned")
+def test_connexion_is_held_since_the_application_is_built_by_a_private_function_of_it() -> None:
+    """Connexion builds it at the first request otherwise, and a contract that does not fit must stop the start."""
+    assert "application._build_middleware_stack()" in (ROOT / "handlers" / "http" / "app.py").read_text()
+    assert callable(ConnexionMiddleware._build_middleware_stack)
+    assert is_held("connexion")
+
+
+@pytest.mark.requirement("package.pinned")
+def test_uvicorn_is_held_since_the_protocol_is_a_subclass_of_its_insides() -> None:
+    """Its bounds live in methods that uvicorn calls itself and promises to nobody."""
+    assert issubclass(HttpProtocol, HttpToolsProtocol)
+    overridden = set(vars(HttpProtocol)) & set(vars(HttpToolsProtocol)) - {"__init__", "__module__", "__doc__"}
+    assert {"data_received", "connection_made", "connection_lost"} <= overridden
+    assert is_held("uvicorn")
