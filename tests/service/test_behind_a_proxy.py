@@ -8,7 +8,7 @@ import ssl
 import subprocess
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -93,7 +93,7 @@ def nginx(folder: Path, servers: str, port: int) -> Iterator[None]:
         f"daemon off; pid {folder}/pid; error_log {folder}/errors; events {{}}"
         f" http {{ access_log off; {kept} {servers} }}"
     )
-    with started([program, "-p", folder, "-c", configuration, "-e", folder / "errors"], folder / "errors", port):
+    with started([program, "-p", str(folder), "-c", configuration, "-e", folder / "errors"], folder / "errors", port):
         yield
 
 
@@ -106,13 +106,13 @@ def caddy(folder: Path, site: str, port: int) -> Iterator[None]:
     configuration = folder / "Caddyfile"
     configuration.write_text(f"{{\n admin off\n auto_https disable_redirects\n skip_install_trust\n}}\n{site}")
     home = {"HOME": str(folder), "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
-    command = [program, "run", "--config", configuration, "--adapter", "caddyfile"]
+    command = [program, "run", "--config", str(configuration), "--adapter", "caddyfile"]
     with started(command, folder / "errors", port, **home):
         yield
 
 
 @contextmanager
-def started(command: list[str | Path], errors: Path, port: int, **environment: str) -> Iterator[None]:
+def started(command: Sequence[str | Path], errors: Path, port: int, **environment: str) -> Iterator[None]:
     """A proxy that listens at this port, until the block ends."""
     with errors.open("ab") as log:
         process = subprocess.Popen(command, stderr=log, env={**os.environ, **environment})
