@@ -45,7 +45,7 @@ class AuthorizationServer:
         has_other_processes: bool = False,
         passwords: Passwords | None = None,
     ) -> None:
-        """Make the keys at the first start; raises KeysUnusable. `has_other_processes`: several servers, one store."""
+        """Make the keys on the first start; raises KeysUnusable. `has_other_processes`: several servers, one store."""
         now = with_zone(now)
         self.policy = policy
         leeway = timedelta(seconds=LEEWAY_SECONDS)

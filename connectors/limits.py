@@ -1,4 +1,4 @@
-"""The limits on what a source may hand us, named once; one beyond each is refused with `LimitExceeded`.
+"""The limits on what a source may hand us, named once; one more than each is refused with `LimitExceeded`.
 
 They are far above what a bank issues and far below what would stop a worker (docs/decisions/readers.md).
 """

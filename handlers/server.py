@@ -149,7 +149,7 @@ def run(services: Services, *, listener: socket.socket, ready: Callable[[], None
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, which says when it answers, and which takes a signal to stop as a wish and not as its death."""
+    """uvicorn, which says when it answers, and which treats a signal as a request to stop instead of dying of it."""
 
     def __init__(
         self, config: uvicorn.Config, ready: Callable[[], None], peers: Peers, *, stopping: Callable[[], None]

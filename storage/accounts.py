@@ -15,7 +15,7 @@ COLUMNS = (
 
 
 class AccountUnknown(Exception):
-    """The user has no account of this id or name. `bankdata accounts list` shows them."""
+    """The user has no account with this id or name. `bankdata accounts list` shows them."""
 
     def __init__(self) -> None:
         super().__init__(self.__class__.__doc__)

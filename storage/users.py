@@ -15,11 +15,11 @@ _ADDING = threading.Lock()  # two rows of one name conflict with nothing; one pr
 
 
 class UserExists(StoreError):
-    """A user of this name exists already."""
+    """A user with this name already exists."""
 
 
 class UserUnknown(StoreError):
-    """There is no user of this name."""
+    """There is no user with this name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ GRANT_TYPES = ("authorization_code", "refresh_token")
 RESPONSE_TYPES = ("code",)
 URI_MEMBERS = ("client_uri", "logo_uri", "policy_uri", "tos_uri")
 TEXT_MEMBERS = ("software_id", "software_version")
-_JOINERS = "\u200c\u200d"  # belong into emoji and several scripts
+_JOINERS = "\u200c\u200d"  # belong in emoji and several scripts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,7 @@ def fault(uri: str) -> str | None:
         # "The endpoint URI MUST NOT include a fragment component." RFC 6749 section 3.1.2
         return "A redirect URI has a fragment."
     if not _CHARACTERS.fullmatch(uri) or _BAD_ESCAPE.search(uri):
-        return "A redirect URI has characters that do not belong into a URI."
+        return "A redirect URI has characters that do not belong in a URI."
     match = _SCHEME.fullmatch(uri)
     if not match:
         # "The redirection endpoint URI MUST be an absolute URI." RFC 6749 section 3.1.2

@@ -1,4 +1,4 @@
-"""The signing keys: RSA-2048, made at the first start, kept in one private file, rotated without a break."""
+"""The signing keys: RSA-2048, made when the server first starts, kept in one private file, rotated without a break."""
 
 import base64
 import hashlib
@@ -45,7 +45,7 @@ class KeyRing:
     """The keys of one server, read from `folder`. Safe from any thread; sees rotations made by other processes."""
 
     def __init__(self, folder: Path, *, now: datetime, retired_for: timedelta = RETIRED_FOR) -> None:
-        """Open the ring, or make it at the first start; raises KeysUnusable."""
+        """Open the ring, or make it on the first start; raises KeysUnusable."""
         self.path = folder / FILE_NAME
         self._retired_for = retired_for
         self._lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""OFX and QFX statements, 1.x (SGML, unclosed tags) and 2.x (XML), read by an own tokenizer as a stream of records.
+"""OFX and QFX statements, 1.x (SGML, unclosed tags) and 2.x (XML), read by our own tokenizer as a stream of records.
 
 Only what a booking needs is looked at. Left out, because the records have no place for it: securities trades and
 positions, available balances, check and server ids, exchange rates.

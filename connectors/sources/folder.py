@@ -166,7 +166,7 @@ def _check_place(folder: int, name: str) -> None:
     """Where read files go is a folder of its own: a link would move them anywhere, into somebody else's folder too."""
     with suppress(FileNotFoundError):
         if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-            raise Misconfigured(f"{name} in the folder of this connection is no folder. Move it away.")
+            raise Misconfigured(f"{name} in the folder of this connection is not a folder. Move it away.")
 
 
 def _new_files(folder: int, now: datetime) -> list[str]:

@@ -15,7 +15,7 @@ def print_token(services: Services, report: Report, *, user: str, scope: str, se
     """An access token, alone on standard output."""
     scopes = frozenset(scope.split())
     if not scopes or not scopes <= frozenset(SCOPES):
-        raise CommandError(f"--scope takes one or more of {', '.join(SCOPES)}, separated by spaces.")
+        raise CommandError(f"--scope accepts one or more of {', '.join(SCOPES)}, separated by spaces.")
     owner = users.named(services.database, user)
     try:
         issued = services.authorization.issue_token(owner.id, scopes, timedelta(seconds=seconds))

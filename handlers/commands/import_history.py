@@ -50,4 +50,4 @@ def undo_import(services: Services, report: Report, *, user: str, import_id: str
         + "."
     )
     if rebuilt.added:
-        report.note(f"{counted(rebuilt.added, 'booking')} of other imports stood behind them and came to the fore.")
+        report.note(f"{counted(rebuilt.added, 'booking')} of other imports had been hidden behind them and show again.")

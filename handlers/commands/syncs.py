@@ -33,7 +33,7 @@ def sync(services: Services, report: Report, *, user: str | None) -> None:
                 failed += 1
                 report.line(f"{each.name}\t{connection.bank_name}\tfailed: {error}")
     if failed:
-        raise CommandError(f"{failed} of the syncs failed.")
+        raise CommandError(f"{counted(failed, 'sync')} failed.")
     if refused:
         raise CommandError(f"{counted(refused, 'file')} refused.")
 

@@ -1,4 +1,4 @@
-"""Who is connected: how many clients at once, in all and from one address, and who gives way to the next one."""
+"""Who is connected: how many clients at once, in all and from one address, and who makes room for the next one."""
 
 import resource
 from collections.abc import Iterable

@@ -30,11 +30,11 @@ CATEGORY = {
     "type": "Every booking of the type {} has this category.",
     "purpose-code": _PURPOSE_CODE,
     "mcc": _MCC,
-    "brand": "It is what people buy at this company, which is in the table of known ones ({}).",
+    "brand": "It is what people buy from this company, which is in the table of known ones ({}).",
     "keyword": "A word in the names or in the purpose stands for it (“{}”).",
-    "intermediary": "It is what payments by way of this service are for mostly ({}).",
+    "intermediary": "It is what payments through this service are mostly for ({}).",
     "correction": "You have corrected a booking with the same {} before.",
-    "default": "Nothing in the booking tells more than its type ({}).",
+    "default": "Nothing in the booking says more than its type ({}).",
     "nothing": "The booking says nothing but its amount and its day.",
     "adjusting-entry": _ADJUSTING,
 }
@@ -43,9 +43,9 @@ MERCHANT = {
     "counterpart": "It is the name of the other side, without branch numbers and places.",
     "behind-intermediary": "The payment service that carried the money names it in the purpose.",
     "intermediary": "Only the payment service that carried the money is named.",
-    "purpose": "The bank gives no name; the purpose begins with it.",
-    "person": "The other side is a person and no merchant.",
-    "own-account": "The other side is an account of yours and no merchant.",
+    "purpose": "The bank gives no name in a field of its own; the purpose begins with it.",
+    "person": "The other side is a person, not a merchant.",
+    "own-account": "The other side is an account of yours, not a merchant.",
     "none": "Nothing in the booking names a merchant.",
 }
 TRANSFER = {

@@ -1,4 +1,4 @@
-"""Between which statements of an account money moved without a statement that tells how."""
+"""Between which statements of an account money moved without a statement that says how."""
 
 import re
 from bisect import bisect_right

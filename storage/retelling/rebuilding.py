@@ -27,7 +27,7 @@ STATE = {**EVERYTHING, "identity": pl.String(), "batch_id": pl.String()}
 
 
 class ImportUnknown(Exception):
-    """The user has no import of this id. `bankdata imports list` shows them."""
+    """The user has no import with this id. `bankdata imports list` shows them."""
 
     def __init__(self) -> None:
         super().__init__(self.__class__.__doc__)
@@ -43,7 +43,7 @@ class ImportRunning(ImportUnknown):
 
 
 class SameAccount(Exception):
-    """These are one account already."""
+    """These are already one account."""
 
 
 class OtherCurrency(Exception):

@@ -94,8 +94,8 @@ def test_a_token_stands_alone_on_standard_output(run: Run) -> None:
     assert (done.code, done.err) == (0, "")
     assert len(done.lines) == 1
     assert done.lines[0].count(".") == 2
-    assert run("token", "--user", "solo", "--scope", "read:everything").failed_with("--scope takes one or more of")
-    assert run("token", "--user", "solo", "--scope", "").failed_with("--scope takes one or more of")
+    assert run("token", "--user", "solo", "--scope", "read:everything").failed_with("--scope accepts one or more of")
+    assert run("token", "--user", "solo", "--scope", "").failed_with("--scope accepts one or more of")
     assert run("token", "--user", "nobody").failed_with("There is no user named 'nobody'")
     for ttl in ("0s", "1w", "-1h", "h", "1.5h"):
         assert run("token", "--user", "solo", "--ttl", ttl).code == 2

@@ -47,7 +47,7 @@ def test_a_fault_shows_in_the_next_sync(run: Run, new_user: NewUser) -> None:
     assert connected.code == 0
     done = run("sync", "--user", name)
     assert done.lines == [f"{name}\tMusterbank\tfailed: Musterbank: The bank could not be reached."]
-    assert done.failed_with("1 of the syncs failed.")
+    assert done.failed_with("1 sync failed.")
 
 
 @pytest.mark.requirement("cli.connect")

@@ -37,7 +37,7 @@ def test_accounts_are_listed_renamed_hidden_merged_and_deleted(shell: Shell, wri
     deleted = shell("accounts", "delete", iban, "--user", "eva", "--yes")
     assert f"Deleted {iban} with 3 bookings." in deleted.stderr
     assert shell("accounts", "list", "--user", "eva").stdout == ""
-    assert "no account of this id or name" in shell("accounts", "show", iban, "--user", "eva", code=1).stderr
+    assert "no account with this id or name" in shell("accounts", "show", iban, "--user", "eva", code=1).stderr
 
 
 @pytest.mark.requirement("cli.imports")
@@ -51,7 +51,7 @@ def test_imports_are_listed_and_taken_back(shell: Shell, write: Write) -> None:
     assert shell("imports", "undo", first, "--user", "eva").stdout == "Taken back: 3 bookings.\n"
     assert shell("imports", "undo", second, "--user", "eva").stdout == "Taken back: 1 booking and 1 account.\n"
     again = shell("imports", "undo", second, "--user", "eva", code=1)
-    assert again.stderr == "Error: The user has no import of this id. `bankdata imports list` shows them.\n"
+    assert again.stderr == "Error: The user has no import with this id. `bankdata imports list` shows them.\n"
     assert shell("imports", "list", "--user", "eva").stdout == ""
 
 
