@@ -55,9 +55,9 @@ def rules_apply(user: str, data_dir: Path | None) -> None:
 
 @click.command()
 @click.argument("transaction_id")
-@click.argument("category", type=click.Choice(CATEGORIES))
+@click.argument("category", metavar="CATEGORY", type=click.Choice(CATEGORIES))
 @click.option("--user", required=True, help="Whose booking.")
 @data_option
 def correct(transaction_id: str, category: str, user: str, data_dir: Path | None) -> None:
-    """Correct a booking's category, for its counterpart's other bookings too, past and to come."""
+    """Correct a booking's category, and that of all other bookings with its counterpart, past and future."""
     run("correct", data_dir, user=user, transaction_id=transaction_id, category=category)
