@@ -1,4 +1,4 @@
-"""An import as its job goes on, for a sync and a command alike: batches are stored, and in the end the job is completed."""
+"""An import as its job goes on, for a sync and a command alike: batches are stored, then the job is completed."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
