@@ -119,6 +119,15 @@ def test_a_reversal_takes_back_a_card_payment_and_a_returned_debit_comes_back_wh
 
 
 @pytest.mark.requirement("demo.content")
+def test_the_family_fund_that_pays_child_benefit_says_its_number_as_debtor(all_rows: Rows) -> None:
+    rows = all_rows()
+    numbers = {row.debitor_id for row in rows if row.counterpart_name == "Familienkasse der Bundesagentur für Arbeit"}
+    assert len(numbers) == 1
+    assert None not in numbers
+    assert all(row.amount > 0 and row.creditor_id is None for row in rows if row.debitor_id is not None)
+
+
+@pytest.mark.requirement("demo.content")
 def test_identical_purchases_of_one_day_are_two_rows_without_an_id(all_rows: Rows) -> None:
     twins = [row for row, count in Counter(row for row in all_rows() if not row.provider_id).items() if count == 2]
     assert len(twins) >= 20

@@ -96,6 +96,7 @@ def _tagged(row: TransactionRecord) -> list[str]:
         ("EREF+", row.end_to_end_id),
         ("MREF+", row.mandate_reference),
         ("CRED+", row.creditor_id),
+        ("DEBT+", row.debitor_id),
         ("PURP+", row.purpose_code),
         ("SVWZ+", row.purpose),
     )

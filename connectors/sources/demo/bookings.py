@@ -49,11 +49,17 @@ class Party:
     bank_name: str | None = None
     creditor_id: str | None = None
     mandate: str | None = None
+    debitor_id: str | None = None
 
 
 def person(name: str, *, bank_name: str | None = None) -> Party:
     """Somebody who is paid by transfer."""
     return Party(name=name, iban=german_iban(PAYEE_BANK_CODE, name), bank_name=bank_name)
+
+
+def authority(name: str) -> Party:
+    """An office that pays by transfer and says by its number, as debtor, which of its cash offices it is."""
+    return Party(name=name, iban=german_iban(PAYEE_BANK_CODE, name), debitor_id=digits(11, "debtor", name))
 
 
 def collector(name: str) -> Party:
@@ -153,6 +159,7 @@ def transfer_in(
                     purpose=worded(purpose, day, dice),
                     purpose_code=code,
                     end_to_end_id=worded(reference, day, dice) or None,
+                    debitor_id=party.debitor_id,
                     gvc="153" if salary else "166",
                     bank_transaction_code="PMNT-RCDT-SALA" if salary else "PMNT-RCDT-ESCT",
                     bank_text="LOHN/GEHALT" if salary else "GUTSCHRIFT ÜBERWEISUNG",

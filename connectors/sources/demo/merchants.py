@@ -1,6 +1,6 @@
 """Who the demo households pay: shops as their card texts read, companies that collect, people who are paid."""
 
-from connectors.sources.demo.bookings import collector, person
+from connectors.sources.demo.bookings import authority, collector, person
 from connectors.sources.demo.cards import Shop
 
 SUPERMARKETS = (
@@ -44,7 +44,7 @@ LANDLORD = person("Hausverwaltung Grünberg & Söhne")
 FRIEND = person("Jana Lindström")
 ROOFER = person("O'Neill & Söhne Dachbau")
 DOCTOR = person("Dr. med. Köhler, Arztpraxis")
-FAMILY_FUND = person("Familienkasse der Bundesagentur für Arbeit")
+FAMILY_FUND = authority("Familienkasse der Bundesagentur für Arbeit")
 
 UTILITY = collector("Stadtwerke Köln GmbH")
 TELEPHONE = collector("Telekom Deutschland GmbH")
