@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Both descriptions under the linters of others: openapi-spec-validator, Spectral (the data interface with OWASP's rules
-# too), Redocly. Silent when nothing is found.
+# Both descriptions under the linters of others: openapi-spec-validator, Spectral (with OWASP's rules too), Redocly. Silent
+# when nothing is found.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 python=python
@@ -34,7 +34,9 @@ done
 # OWASP's rules are a package that Spectral looks for above the ruleset, whose exceptions name the file beside it
 beside=$(mktemp -d "$packages/lint.XXXXXX")
 trap 'rm -rf "$beside"' EXIT
-cp openapi.json tests/contract/spectral-owasp.yaml "$beside/"
-quietly "spectral owasp openapi.json" \
-    "$tools/spectral" lint --fail-severity=hint --ruleset "$beside/spectral-owasp.yaml" "$beside/openapi.json"
+cp openapi.json handlers/oauth/oauth-api.json tests/contract/spectral-owasp.yaml "$beside/"
+for description in openapi.json oauth-api.json; do
+    quietly "spectral owasp $description" \
+        "$tools/spectral" lint --fail-severity=hint --ruleset "$beside/spectral-owasp.yaml" "$beside/$description"
+done
 exit "$failed"

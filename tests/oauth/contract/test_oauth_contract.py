@@ -17,6 +17,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from handlers.http.bodies import BODY_BYTES_MAX
 from handlers.oauth.endpoints import description
 
 PAGES = ("/oauth/authorize", "/oauth/login", "/oauth/consent", "/account")
@@ -37,6 +38,13 @@ def test_the_description_is_valid_and_holds_no_python_names() -> None:
     text = orjson.dumps(document).decode()
     for name in ("handlers", "x-openapi-router", "connexion"):
         assert name not in text
+
+
+@pytest.mark.requirement("oauth.contract")
+@pytest.mark.parametrize("schema", ["TokenRequest", "RevocationRequest"])
+def test_the_contract_refuses_no_value_that_fits_into_a_body(schema: str) -> None:
+    fields = description("")["components"]["schemas"][schema]["properties"]
+    assert {name: field["maxLength"] for name, field in fields.items()} == dict.fromkeys(fields, BODY_BYTES_MAX)
 
 
 @pytest.mark.requirement("oauth.contract")
