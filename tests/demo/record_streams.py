@@ -36,7 +36,7 @@ def transaction_records(draw: st.DrawFn) -> TransactionRecord:
         booking_date=day,
         value_date=day + timedelta(days=draw(st.integers(-20, 20))),
         provider_id=draw(st.sampled_from([None, f"P{number:010d}"])),
-        counterpart_name=f"X{draw(_sentences(53))}" if has_party else None,
+        counterpart_name=f"Jo{draw(_sentences(52))}" if has_party else None,
         counterpart_iban=german_iban("99920000", str(number)) if has_party else None,
         counterpart_bic="BEISDEDAXXX" if has_party else None,
         creditor_id=creditor_id(f"{number:011d}") if is_debit and has_party and gvc else None,
