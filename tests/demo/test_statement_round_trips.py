@@ -99,9 +99,9 @@ def test_camt_gives_the_demo_histories_back_and_is_valid(user: str, fetched: Fet
 
 OFX_LOST = (
     "name", "bank_name", "provider_id", "references", "bank_transaction_code", "gvc", "swift_code", "bank_text",
-    "counterpart_bank_name", "creditor_id", "debitor_id", "mandate_reference", "end_to_end_id", "purpose_code", "is_return",
-    "is_reversal", "original_amount", "original_currency", "opening", "opening_date", "is_pending_complete",
-    "is_authoritative",
+    "counterpart_bank_name", "creditor_id", "debitor_id", "mandate_reference", "end_to_end_id", "purpose_code",
+    "is_return", "is_reversal", "original_amount", "original_currency", "opening", "opening_date",
+    "is_pending_complete", "is_authoritative",
 )  # fmt: skip
 
 
