@@ -111,7 +111,7 @@ def test_a_connected_folder_cannot_ask_and_refuses_the_file(shell: Shell, write:
         path = folder / name
         path.write_text(content)
         os.utime(path, (0, 0))
-    shell("connect", "folder", folder, "--user", "eva")
+    shell("connect", "folder", folder, "--user", "eva", code=1)
     reason = (folder / "failed" / "2.csv.reason").read_text()
     assert "The file does not say which account it is about" in reason
     assert [amount for (amount,) in shell.rows_of("eva", "amount")] == [10, 20, 30]
