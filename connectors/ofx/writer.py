@@ -45,8 +45,11 @@ KINDS = {"savings": "SAVINGS", "loan": "CREDITLINE"}
 OK = "<STATUS><CODE>0</CODE><SEVERITY>INFO</SEVERITY></STATUS>"
 
 
-def write(records: Iterable[Record], stream: BinaryIO, *, created: datetime) -> None:
-    """The records as one OFX document; rows wait on disk until their period is known, so memory stays bounded."""
+def write(records: Iterable[Record], stream: BinaryIO, *, created: datetime, today: date) -> None:
+    """The records as one OFX document; rows wait on disk until their period is known, so memory stays bounded.
+
+    `created` is a moment in UTC, `today` the day of an account that states no other.
+    """
     stream.write(
         '<?xml version="1.0" encoding="UTF-8" standalone="no"?>\n'
         '<?OFX OFXHEADER="200" VERSION="220" SECURITY="NONE" OLDFILEUID="NONE" NEWFILEUID="NONE"?>\n'
@@ -57,12 +60,12 @@ def write(records: Iterable[Record], stream: BinaryIO, *, created: datetime) -> 
         has_banks = False
         for block in blocks(records, _transaction):
             if block.account.kind == "credit_card":
-                _statement(block, cards, created)
+                _statement(block, cards, today)
                 continue
             if not has_banks:
                 stream.write(b"<BANKMSGSRSV1>\n")
             has_banks = True
-            _statement(block, stream, created)
+            _statement(block, stream, today)
         if has_banks:
             stream.write(b"</BANKMSGSRSV1>\n")
         if cards.tell():
@@ -74,7 +77,7 @@ def write(records: Iterable[Record], stream: BinaryIO, *, created: datetime) -> 
     stream.write(b"</OFX>\n")
 
 
-def _statement(block: Block, stream: IO[bytes], created: datetime) -> None:
+def _statement(block: Block, stream: IO[bytes], today: date) -> None:
     account, card = block.account, "CC" if block.account.kind == "credit_card" else ""
     number = _in("ACCTID", account.iban or account.stable_key.rpartition("/")[2])
     if card:
@@ -83,7 +86,7 @@ def _statement(block: Block, stream: IO[bytes], created: datetime) -> None:
         bank = account.bic if account.iban else account.stable_key.rpartition("/")[0]
         kind = KINDS.get(account.kind or "", "CHECKING")
         source = f"<BANKACCTFROM>{_in('BANKID', bank)}{number}<ACCTTYPE>{kind}</ACCTTYPE></BANKACCTFROM>"
-    closing_date = block.statement.closing_date or block.last or created.date()
+    closing_date = block.statement.closing_date or block.last or today
     stream.write(
         f"<{card}STMTTRNRS><TRNUID>{block.number}</TRNUID>{OK}<{card}STMTRS>{_in('CURDEF', account.currency)}{source}\n"
         f"<BANKTRANLIST>{_in('DTSTART', _day(block.first or closing_date))}{_in('DTEND', _day(closing_date))}"

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from tempfile import mkstemp
@@ -34,7 +34,7 @@ SAID = tuple(
 )
 
 
-def export(database: Database, user_id: str, format_: str, path: Path, *, now: datetime) -> int:
+def export(database: Database, user_id: str, format_: str, path: Path, *, now: datetime, today: date) -> int:
     """Write all booked transactions of a user into a file, streaming; how many. Balance adjustments are not in the
     statement formats, and marked in the others: they are made anew where a gap is.
 
@@ -42,7 +42,7 @@ def export(database: Database, user_id: str, format_: str, path: Path, *, now: d
     """
     with database.transaction() as session, _replacing(path) as stream:
         owned = _told_apart(accounts.of_user(session, user_id))
-        return FORMATS[format_](session, user_id, owned, stream, now)
+        return FORMATS[format_](session, user_id, owned, stream, now, today)
 
 
 @contextmanager
@@ -81,7 +81,9 @@ def _told_apart(owned: Sequence[StoredAccount]) -> list[StoredAccount]:
     ]
 
 
-def _jsonl(session: Session, user_id: str, owned: Sequence[StoredAccount], stream: BinaryIO, now: datetime) -> int:  # noqa: ARG001 - one shape for all formats
+def _jsonl(
+    session: Session, user_id: str, owned: Sequence[StoredAccount], stream: BinaryIO, _now: datetime, _today: date
+) -> int:
     count = 0
     by_id = wire.by_id(owned)
     for account in owned:
@@ -92,7 +94,9 @@ def _jsonl(session: Session, user_id: str, owned: Sequence[StoredAccount], strea
     return count
 
 
-def _parquet(session: Session, user_id: str, owned: Sequence[StoredAccount], stream: BinaryIO, now: datetime) -> int:  # noqa: ARG001 - as above
+def _parquet(
+    session: Session, user_id: str, owned: Sequence[StoredAccount], stream: BinaryIO, _now: datetime, _today: date
+) -> int:
     count = 0
 
     def pieces(account: StoredAccount) -> Iterator[pl.DataFrame]:
@@ -106,10 +110,12 @@ def _parquet(session: Session, user_id: str, owned: Sequence[StoredAccount], str
     return count
 
 
-def _statements(write: Callable[[Iterator[Pair], BinaryIO, datetime], None]) -> "Write":
-    def written(session: Session, user_id: str, owned: Sequence[StoredAccount], stream: BinaryIO, now: datetime) -> int:
+def _statements(write: Callable[[Iterator[Pair], BinaryIO, datetime, date], None]) -> "Write":
+    def written(
+        session: Session, user_id: str, owned: Sequence[StoredAccount], stream: BinaryIO, now: datetime, today: date
+    ) -> int:
         counted = _Counted()
-        write(counted.of(_pairs(session, user_id, owned)), stream, now)
+        write(counted.of(_pairs(session, user_id, owned)), stream, now, today)
         return counted.rows
 
     return written
@@ -181,13 +187,13 @@ def _trimmed(amount: Decimal, currency: str) -> Decimal:
     return short if short == amount else amount.normalize()
 
 
-Write = Callable[[Session, str, Sequence[StoredAccount], BinaryIO, datetime], int]
+Write = Callable[[Session, str, Sequence[StoredAccount], BinaryIO, datetime, date], int]
 
 FORMATS: Mapping[str, Write] = {
-    "csv": _statements(lambda pairs, stream, _now: csv_statement.write(pairs, stream)),
+    "csv": _statements(lambda pairs, stream, _now, _today: csv_statement.write(pairs, stream)),
     "jsonl": _jsonl,
     "parquet": _parquet,
-    "camt053": _statements(lambda pairs, stream, now: camt053.write(_records(pairs), stream, created=now)),
-    "ofx": _statements(lambda pairs, stream, now: ofx.write(_records(pairs), stream, created=now)),
-    "beancount": _statements(lambda pairs, stream, _now: beancount.write(pairs, stream)),
+    "camt053": _statements(lambda pairs, stream, now, _today: camt053.write(_records(pairs), stream, created=now)),
+    "ofx": _statements(lambda pairs, stream, now, today: ofx.write(_records(pairs), stream, created=now, today=today)),
+    "beancount": _statements(lambda pairs, stream, _now, _today: beancount.write(pairs, stream)),
 }

@@ -38,5 +38,7 @@ def import_statements(
 def export_bookings(services: Services, report: Report, *, user: str, format_: str, path: str) -> None:
     """All booked transactions of a user, into a file."""
     owner = users.named(services.database, user)
-    count = export(services.database, owner.id, format_, Path(path), now=services.clock.now())
+    count = export(
+        services.database, owner.id, format_, Path(path), now=services.clock.now(), today=services.clock.today()
+    )
     report.note(f"Exported {counted(count, 'transaction')}.")

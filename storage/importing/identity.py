@@ -72,6 +72,8 @@ def squeezed(text: str | None) -> str:
     """Text for comparison: compatibility forms, case and all white space gone."""
     if not text:
         return ""
+    if text.isascii():  # is its own compatibility form, and most texts of banks are
+        return "".join(text.lower().split())
     return "".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 

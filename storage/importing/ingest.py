@@ -71,8 +71,8 @@ def tell_again(
             ]
             for statement in told:
                 run.bring(statement.account, telling.account_id)
-            run.derivation = Derivation.of_user(session, user.id)
-            run.merge(telling.batch_id, telling.account_id, telling.source_id, told)
+            derivation = Derivation.of_user(session, user.id)
+            run.merge(telling.batch_id, telling.account_id, telling.source_id, told, derivation)
     duplicate_flags.flag_new(session, user.id, [id_ for id_, change in run.changes if change != "removed"])
 
 
@@ -94,7 +94,6 @@ class _Import:
         self.session = session
         self.user = user
         self.connection = connection
-        self.derivation = Derivation.of_user(session, user.id)
         self.now = now
         self.file_connections = connections.of_files(session, user.id)
         self.changes: list[tuple[str, journal.Change]] = []
@@ -117,7 +116,7 @@ class _Import:
             self.bring(whose.account, whose.account_id)
             owners.setdefault(whose.account_id, whose)
             parts[account.part, whose.account_id] += [replace(each, account=whose.account) for each in told]
-        self.derivation = Derivation.of_user(self.session, self.user.id)
+        derivation = Derivation.of_user(self.session, self.user.id)
         reports = []
         for (part, id_), told in parts.items():
             batch_id = _part_of(batch, part)
@@ -133,7 +132,7 @@ class _Import:
                 blocks=[ToldBlock(each.account, each.transactions, each.statement) for each in told],
                 now=self.now,
             )
-            reports.append(self.merge(batch_id, id_, owners[id_].source_id, told))
+            reports.append(self.merge(batch_id, id_, owners[id_].source_id, told, derivation))
         return reports
 
     def _owner(self, batch: ReadBatch, account: AccountRecord, told: Sequence[AccountStatement]) -> Owner:
@@ -169,7 +168,9 @@ class _Import:
             now=self.now,
         )
 
-    def merge(self, batch_id: str, account: str, source: str, told: Sequence[AccountStatement]) -> AccountReport:
+    def merge(
+        self, batch_id: str, account: str, source: str, told: Sequence[AccountStatement], derivation: Derivation
+    ) -> AccountReport:
         """The account after what this source told of it in this batch."""
         merge = AccountMerge(
             self.session,
@@ -177,7 +178,7 @@ class _Import:
             account_id=account,
             connection=self.connection,
             batch_id=batch_id,
-            derivation=self.derivation,
+            derivation=derivation,
             file_connections=self.file_connections,
             now=self.now,
         )

@@ -188,8 +188,8 @@ class Known:
         return days
 
     def _nearest(self, record: TransactionRecord, direction: int) -> StoredRow | None:
-        days = [record.booking_date + direction * timedelta(days=number) for number in range(PENDING_DAYS_MAX + 1)]
-        for day in days if self._free else ():
+        for number in range(PENDING_DAYS_MAX + 1) if self._free else ():
+            day = record.booking_date + direction * timedelta(days=number)
             alike = self._by_day.get((record.amount, record.currency, day))
             rows = [self._head(ids) for ids in alike.lists(record, self._head)] if alike is not None else ()
             if (found := self._foremost(rows)) is not None:

@@ -10,6 +10,7 @@ from storage.importing.records import TransactionRecord
 from storage.importing.stored_row import StoredRow
 
 SHARED_WORDS_MIN = 0.5  # of the shorter text: card texts gain a place and lose a prefix when they book
+WORD = re.compile(r"[^\W\d_]{3,}")
 ALIKE_COMPARED_MAX = 100  # texts of one amount and day that are compared word by word; a real day has a few
 
 
@@ -53,4 +54,4 @@ def parties(what: StoredRow | TransactionRecord) -> list[Hashable]:
 
 def _words(what: StoredRow | TransactionRecord) -> frozenset[str]:
     texts = (what.counterpart_name, what.purpose)
-    return frozenset(word for text in texts if text for word in re.findall(r"[^\W\d_]{3,}", text.casefold()))
+    return frozenset(word for text in texts if text for word in WORD.findall(text.casefold()))

@@ -44,14 +44,20 @@ def match_booked(
     day and amount are enough."""
     keyed = _keyed(records, source)
     known, waiting = Known(stored, source), Known(pending, source)
-    found = _explain(keyed, (known.by_own_id, known.by_key))
+    found = _explain(keyed, (known.by_own_id, known.by_key), any_stored=bool(stored))
     if stored:
         _explain_parts(keyed, found, known)
-    found = _explain(keyed, (known.by_reference, known.by_content, known.by_counterpart), found)
+    found = _explain(
+        keyed, (known.by_reference, known.by_content, known.by_counterpart), found, any_stored=bool(stored)
+    )
     if elsewhere:
-        found = _explain(keyed, (known.among(elsewhere),), found)
+        found = _explain(keyed, (known.among(elsewhere),), found, any_stored=bool(stored))
     left = [None if row else item for row, item in zip(found, keyed, strict=True)]
-    booked_now = _explain(left, (waiting.by_own_id, waiting.by_key, waiting.by_content, waiting.by_likeness_before))
+    booked_now = _explain(
+        left,
+        (waiting.by_own_id, waiting.by_key, waiting.by_content, waiting.by_likeness_before),
+        any_stored=bool(pending),
+    )
     matches = []
     for item, row, was_pending in zip(keyed, found, booked_now, strict=True):
         if row is not None:
@@ -70,9 +76,11 @@ def match_pending(
     """One match per record that is still pending; one whose booked row is stored already is left out."""
     keyed = _keyed(records, source)
     known, done = Known(pending, source), Known(booked, source)
-    found = _explain(keyed, (known.by_own_id, known.by_key, known.by_content))
+    found = _explain(keyed, (known.by_own_id, known.by_key, known.by_content), any_stored=bool(pending))
     left = [None if row else item for row, item in zip(found, keyed, strict=True)]
-    booked_since = _explain(left, (done.by_own_id, done.by_key, done.by_content, done.by_likeness_after))
+    booked_since = _explain(
+        left, (done.by_own_id, done.by_key, done.by_content, done.by_likeness_after), any_stored=bool(booked)
+    )
     matches = []
     for item, row, has_booked in zip(keyed, found, booked_since, strict=True):
         if row is not None:
@@ -108,10 +116,13 @@ def _explain(
     items: Sequence[Item | None],
     ways: Sequence[Callable[[Item], StoredRow | None]],
     found: Sequence[StoredRow | None] = (),
+    *,
+    any_stored: bool,
 ) -> list[StoredRow | None]:
-    """For each item the stored row it is: every item is tried by the surest way before any by the next."""
+    """For each item the stored row it is: every item is tried by the surest way before any by the next. Where nothing
+    is stored, nothing is tried: the first import of a long history would ask six questions of each booking."""
     rows = list(found) or [None] * len(items)
-    for way in ways:
+    for way in ways if any_stored else ():
         for index, item in enumerate(items):
             if item is not None and rows[index] is None:
                 rows[index] = way(item)

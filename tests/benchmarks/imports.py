@@ -87,7 +87,7 @@ def measure_export(rows: int, name: str, folder: Path) -> None:
     written = folder / "export"
     database = timed("open the store", lambda: Database(folder / "bankdata.duckdb"))
     user = users.named(database, "eva")
-    assert timed(f"export {name}", partial(export, database, user.id, name, written, now=NOW)) == rows
+    assert timed(f"export {name}", partial(export, database, user.id, name, written, now=NOW, today=NOW.date())) == rows
     found = timed(
         f"read {name}", lambda: sum(isinstance(record, TransactionRecord) for record in read_records(written))
     )

@@ -33,7 +33,7 @@ Read = Callable[[BinaryIO], Iterable[Record]]
 FORMATS: dict[str, tuple[Write, Read]] = {
     "camt053": (lambda records, stream: camt053.write(records, stream, created=MADE), camt.read),
     "mt940": (mt940_statement.write, mt940.read),
-    "ofx": (lambda records, stream: ofx_statement.write(records, stream, created=MADE), ofx.read),
+    "ofx": (lambda records, stream: ofx_statement.write(records, stream, created=MADE, today=MADE.date()), ofx.read),
     "csv": (lambda records, stream: csv_statement.write(underived(records), stream), csv_statement.read),
 }
 SAID = "booking_date, value_date, amount, currency, counterpart_name, counterpart_iban, counterpart_bic, purpose"

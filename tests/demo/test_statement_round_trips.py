@@ -34,7 +34,7 @@ def as_camt(records: Sequence[Record]) -> io.BytesIO:
 
 def as_ofx(records: Sequence[Record]) -> io.BytesIO:
     """An OFX file."""
-    return rendered(lambda found, stream: ofx_statement.write(found, stream, created=MADE), records)
+    return rendered(lambda found, stream: ofx_statement.write(found, stream, created=MADE, today=MADE.date()), records)
 
 
 @cache

@@ -63,7 +63,7 @@ def written(writer: str, *records: Record) -> str:
         case "camt053":
             camt053.write(records, stream, created=MADE)
         case "ofx":
-            ofx.write(records, stream, created=MADE)
+            ofx.write(records, stream, created=MADE, today=MADE.date())
         case "csv":
             csv_statement.write(underived(records), stream)
         case "mt940":
@@ -357,3 +357,11 @@ def test_rows_are_taken_from_the_source_one_by_one() -> None:
     for block in blocks(records(), render):
         assert block.total == 3 * RENT.amount
     assert taken == [1, 2, 3]
+
+
+@pytest.mark.requirement("export.ofx")
+def test_an_ofx_account_that_states_no_day_is_of_the_persons_day_and_not_of_utc() -> None:
+    stream = io.BytesIO()
+    ofx.write([GIRO, StatementRecord()], stream, created=datetime(2026, 11, 21, 23, 30), today=date(2026, 11, 22))  # noqa: DTZ001 - UTC
+    assert b"<DTSERVER>20261121233000</DTSERVER>" in stream.getvalue()
+    assert b"<DTSTART>20261122</DTSTART><DTEND>20261122</DTEND>" in stream.getvalue()

@@ -79,7 +79,7 @@ class Household:
         found = {}
         for name in ("jsonl", "csv", "beancount", "ofx", "camt053"):
             path = folder / f"export.{name}"
-            export(self.services.database, self.user.id, name, path, now=self.user_time)
+            export(self.services.database, self.user.id, name, path, now=self.user_time, today=self.user_time.date())
             found[name] = path.read_bytes()
         return found
 

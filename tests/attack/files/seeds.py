@@ -75,7 +75,7 @@ def seeds() -> Mapping[str, bytes]:
     }
     writers: Mapping[str, Callable[[BinaryIO], None]] = {
         "camt": lambda stream: camt.write(RECORDS, stream, created=MADE),
-        "ofx": lambda stream: ofx.write(RECORDS, stream, created=MADE),
+        "ofx": lambda stream: ofx.write(RECORDS, stream, created=MADE, today=MADE.date()),
         "csv-own": lambda stream: own_csv.write(underived(RECORDS), stream),
         "beancount": lambda stream: beancount_writer.write(underived(RECORDS), stream),
     }
