@@ -16,6 +16,7 @@ import polars as pl
 from storage.database import Row, Session, Transaction
 from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 
+WORDINGS_AT_ONCE = 20_000  # kept in one go: bounds memory, changes no result
 COLUMNS = "sequence, job_id, connection_id, account_id, source_id, batch_id, label, blocks, told_at"
 DECIMALS = frozenset({"amount", "original_amount", "opening", "closing"})
 DAYS = frozenset({"booking_date", "value_date", "opening_date", "closing_date"})
@@ -83,8 +84,19 @@ def remember(
         json.dumps(heads, ensure_ascii=False),
         now,
     )[0]["sequence"]
-    wordings = [json.dumps(_said(record), ensure_ascii=False) for block in blocks for record in block.transactions]
-    told = pl.DataFrame({"wording": wordings}, schema={"wording": pl.String}).with_row_index("position")
+    records = [record for block in blocks for record in block.transactions]
+    for start in range(0, len(records), WORDINGS_AT_ONCE):
+        _keep(session, user_id, sequence, records[start : start + WORDINGS_AT_ONCE], start)
+
+
+def _keep(
+    session: Transaction, user_id: str, sequence: int, records: Sequence[TransactionRecord], first_position: int
+) -> None:
+    """The wordings that are new, and which booking of the telling has which."""
+    told = pl.DataFrame(
+        {"wording": [json.dumps(_said(record), ensure_ascii=False) for record in records]},
+        schema={"wording": pl.String},
+    ).with_row_index("position", offset=first_position)
     with session.staged("told", told):
         session.execute(
             "INSERT INTO told_bookings SELECT $1::TEXT, (SELECT coalesce(max(number), 0) FROM told_bookings"

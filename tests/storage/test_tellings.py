@@ -1,0 +1,33 @@
+"""What an import told is kept word by word, however many bookings are written in one go."""
+
+import pytest
+
+from storage.importing import tellings
+from tests.storage.conftest import Bank, bookings
+
+TOLD = bookings("""
+    2026-11-02 | -2.80 | Cafe | Kaffee
+    2026-11-02 | -5.00 | Kiosk | Zeitung
+    2026-11-02 | -2.80 | Cafe | Kaffee
+    2026-11-03 | -7.00 | Kiosk | Buch
+    2026-11-02 | -2.80 | Cafe | Kaffee
+""")
+
+
+@pytest.mark.requirement("imports.undo.words")
+@pytest.mark.parametrize("at_once", [1, 2, 5, 6])
+def test_a_telling_is_read_as_it_was_told_whatever_the_pieces(
+    bank: Bank, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tellings, "WORDINGS_AT_ONCE", at_once)
+    bank.bring(TOLD)
+    [telling] = tellings.of_job(
+        bank.database, bank.user.id, bank.database.rows("SELECT job_id FROM tellings")[0]["job_id"]
+    )
+    [block] = tellings.blocks_of(bank.database, bank.user.id, telling)
+    assert list(block.transactions) == list(TOLD)
+    assert bank.database.rows("SELECT number FROM told_bookings ORDER BY number") == [
+        {"number": 1},
+        {"number": 2},
+        {"number": 3},
+    ]
