@@ -36,6 +36,7 @@ def demo(host: str, port: int, data_dir: Path | None, fresh: bool) -> None:
     from handlers.commands.demo import prepare, welcome  # the server's libraries take a second to load
 
     with _listener(host, port) as listener:
+        _warn(settings)
         if fresh:
             _forget_demo(settings)
         terminal = Terminal()
@@ -61,6 +62,7 @@ def serve(host: str, port: int, data_dir: Path | None) -> None:
     from storage import memory, users
 
     with _listener(host, port) as listener:
+        _warn(settings)
         services = opened(settings, for_server=True)
         if memory.recall(services.database, IS_DEMO) is not None:
             services.close()
@@ -76,16 +78,19 @@ def serve(host: str, port: int, data_dir: Path | None) -> None:
 
 
 def _settings(host: str, port: int, data_dir: Path | None) -> Settings:
-    """The settings of a server that listens there; it says what is unsafe, and stops where it would be unusable."""
+    """The settings of a server that listens there; stops where it would be unusable."""
     settings = settings_of(data_dir, address=_address(host, port))
     if host in EVERYWHERE and not os.environ.get("BANKDATA_PUBLIC_URL"):
         stop(
             f"On {host} others are to connect, and they have to be told where: set BANKDATA_PUBLIC_URL to the address"
             f" under which they reach this server, such as http://192.168.1.20:{port}."
         )
+    return settings
+
+
+def _warn(settings: Settings) -> None:
     if settings.is_in_clear:
         click.echo(f"Warning: {IN_CLEAR}", err=True)
-    return settings
 
 
 def _address(host: str, port: int) -> str:

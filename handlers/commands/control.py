@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 FILE_NAME = "control.sock"
+CUT_OFF = "The server stopped before the command had ended; what was not stored by then is undone."
 REQUEST_BYTES_MAX = 1 << 20
 UNIX_PATH_BYTES_MAX = 100  # the kernel's limit is 108 on Linux and 104 on macOS
 
@@ -69,13 +70,14 @@ class ControlServer:
         self._path.unlink(missing_ok=True)
 
         self._busy: set[threading.Thread] = set()
-        busy = self._busy
+        self._is_cut_off = threading.Event()
+        busy, is_cut_off = self._busy, self._is_cut_off
 
         class Handler(socketserver.StreamRequestHandler):
             def handle(self) -> None:
                 busy.add(threading.current_thread())
                 try:
-                    _answer(self, perform)
+                    _answer(self, perform, is_cut_off)
                 finally:
                     busy.discard(threading.current_thread())
 
@@ -97,7 +99,10 @@ class ControlServer:
         until = time.monotonic() + within
         for thread in list(self._busy):
             thread.join(max(0.0, until - time.monotonic()))
-        return not any(thread.is_alive() for thread in list(self._busy))
+        has_ended = not any(thread.is_alive() for thread in list(self._busy))
+        if not has_ended:
+            self._is_cut_off.set()
+        return has_ended
 
 
 OnInterrupt = Callable[[Callable[[], None]], AbstractContextManager[None]]
@@ -199,13 +204,15 @@ class _Sender:
             return True
 
 
-def _answer(handler: socketserver.StreamRequestHandler, perform: Perform) -> None:
+def _answer(handler: socketserver.StreamRequestHandler, perform: Perform, is_cut_off: threading.Event) -> None:
     sender = _Sender(handler)
     with suppress(Interrupted):  # nobody is there to be told
-        _carry_out(handler, sender, perform)
+        _carry_out(handler, sender, perform, is_cut_off)
 
 
-def _carry_out(handler: socketserver.StreamRequestHandler, sender: _Sender, perform: Perform) -> None:
+def _carry_out(
+    handler: socketserver.StreamRequestHandler, sender: _Sender, perform: Perform, is_cut_off: threading.Event
+) -> None:
     try:
         request = json.loads(handler.rfile.readline(REQUEST_BYTES_MAX))
         perform(request["command"], request["arguments"], sender)
@@ -216,6 +223,10 @@ def _carry_out(handler: socketserver.StreamRequestHandler, sender: _Sender, perf
         log.info("a command was interrupted")
         sender.send(kind="stopped", text=str(interrupted))
     except Exception:
+        if is_cut_off.is_set():  # the store was closed under it
+            log.warning("a command was cut off by the end of the server")
+            sender.send(kind="error", text=CUT_OFF)
+            return
         log.exception("a command failed")
         sender.send(kind="error", text="The command failed because of an internal error; the server's log has more.")
 

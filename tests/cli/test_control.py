@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from handlers.commands.control import FILE_NAME, ControlServer, Interrupted, Report, ask
+from handlers.commands.control import FILE_NAME, CommandError, ControlServer, Interrupted, Report, ask
 
 
 class Told:
@@ -125,3 +125,32 @@ def test_a_client_that_is_gone_stops_the_command_without_a_traceback(
         gone.set()
     assert ended == ["interrupted"]
     assert "Traceback" not in caplog.text
+
+
+@pytest.mark.requirement("serve.stop")
+def test_a_command_that_the_end_of_the_server_cuts_off_is_told_so_and_no_failure_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun, closed = threading.Event(), threading.Event()
+
+    def perform(_name: str, _arguments: Mapping[str, Any], _report: Report) -> None:
+        begun.set()
+        assert closed.wait(10)
+        raise RuntimeError("the store is closed")
+
+    listening = ControlServer(tmp_path, perform)
+    failures: list[str] = []
+
+    def command() -> None:
+        with pytest.raises(CommandError) as caught:
+            ask(tmp_path, "x", {}, Told())
+        failures.append(str(caught.value))
+
+    client = threading.Thread(target=command)
+    client.start()
+    assert begun.wait(10)
+    assert not listening.close(within=0)
+    closed.set()
+    client.join(10)
+    assert failures == ["The server stopped before the command had ended; what was not stored by then is undone."]
+    assert [record.exc_info for record in caplog.records] == [None]
