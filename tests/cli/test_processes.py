@@ -60,7 +60,7 @@ def test_a_server_asked_to_stop_lets_a_running_command_end(copied: Callable[[], 
         assert (len(rows), err) == (4_000, "")
         assert out.startswith(f"{file} (ofx): 4000 new, 0 known")
     else:
-        assert (rows, out) == ([], "")
+        assert len(rows) in (0, 4_000)  # a file goes in whole or not at all; what follows the import may be cut off
         assert len(err.splitlines()) == 1
 
 
