@@ -75,8 +75,9 @@ def in_process(folder: Path, prepare: Callable[[Services], None]) -> Iterator[In
     services = open_services(load({**environment, "BANKDATA_DATA_DIR": str(folder)}))
     prepare(services)
     app = application(services, validate_responses=True)
-    with TestClient(app, raise_server_exceptions=False) as client:
-        yield InProcess("http://testserver", folder, services, client)
+    origin = services.settings.public_url
+    with TestClient(app, base_url=origin, raise_server_exceptions=False) as client:
+        yield InProcess(origin, folder, services, client)
 
 
 @pytest.mark.requirement("contract.bounds")

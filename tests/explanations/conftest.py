@@ -51,7 +51,7 @@ class Service:
         token = self.services.authorization.issue_token(user_id, scopes, timedelta(hours=1))
         return TestClient(
             self.app,
-            base_url="http://testserver/api/v1",
+            base_url="http://127.0.0.1:8000/api/v1",
             headers={"Authorization": f"Bearer {token}"},
             raise_server_exceptions=False,
         )

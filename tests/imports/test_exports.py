@@ -231,7 +231,14 @@ def test_what_an_import_brings_during_an_export_is_in_none_of_its_balances(
         exported = threads.submit(perform, services, "export", arguments, Silent())
         with pipe.open("rb") as stream:
             begin = stream.read(1)
-            arrived = {"user": "eva", "files": [str(both)], "connection": None, "is_dry_run": False, "is_json": True}
+            arrived = {
+                "user": "eva",
+                "files": [str(both)],
+                "connection": None,
+                "account": None,
+                "is_dry_run": False,
+                "is_json": True,
+            }
             perform(services, "import", arrived, Silent())
             text = (begin + stream.read()).decode()
         exported.result()
