@@ -63,6 +63,7 @@ def line(detail: Json, account: AccountRecord, closing: StatementRecord, row: Tr
     told = {
         **detail,
         "amount": _exact(row.amount),
+        "bankAccount": {**_object(detail["bankAccount"]), "accountName": account.name},  # as said, not as shown
         "account": {
             "key": account.stable_key,
             "accountType": account.kind,

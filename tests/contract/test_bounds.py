@@ -139,7 +139,7 @@ WRITERS: Mapping[str, Any] = {
     "camt.xml": partial(camt053.write, created=MADE),
     "statement.csv": lambda records, stream: csv_statement.write(underived(records), stream),
     "statement.sta": mt940.write,
-    "statement.ofx": partial(ofx.write, created=MADE),
+    "statement.ofx": partial(ofx.write, created=MADE, today=MADE.date()),
     "ledger.beancount": lambda records, stream: beancount.write(underived(records), stream),
 }
 
@@ -190,7 +190,7 @@ def test_the_name_of_a_bank_is_as_short_as_those_that_readers_let_through(tmp_pa
         arguments: dict[str, dict[str, Any]] = {
             "connect": {"connector": "demo", "bank": name, "settings": {}, "fault": None},
             "connect folder": {"folder": str(tmp_path), "bank": name},
-            "import": {"files": [], "connection": name, "is_dry_run": False, "is_json": False},
+            "import": {"files": [], "connection": name, "account": None, "is_dry_run": False, "is_json": False},
         }
         with pytest.raises(CommandError, match="at most 140 characters"):
             perform(services, command, {"user": "ann", **arguments[command]}, Silent())
