@@ -63,7 +63,7 @@ def test_what_another_import_words_differently_comes_to_the_fore_and_older_impor
     shell("import", "--user", "eva", "--account", "N26", write("a.sta", THE_SAME))
     first = shell("imports", "list", "--user", "eva").stdout.split("\t")[0]
     undone = shell("imports", "undo", first, "--user", "eva")
-    assert "3 bookings of other imports stood behind them" in undone.stderr
+    assert "3 bookings of other imports had been hidden behind them" in undone.stderr
     services = shell.opened()
     for table in ("transactions", "statements"):
         services.database.execute(f"INSERT INTO earlier_{table} SELECT * FROM {table}")
