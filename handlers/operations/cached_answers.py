@@ -27,10 +27,11 @@ class CachedOperation:
 
     def __call__(self, request: Request, **arguments: Any) -> Answer:
         """The answer, read from memory or from the store; takes its time."""
+        key = self._key(request)  # before the work: an answer of yesterday is never kept as one of today
         with self.services.reader.open(request.principal.user_id, self.needs) as reading:
             answer = _finished(self.function(self.services, request, reading, **arguments))
             if isinstance(reading, UserData):
-                reading.keep_answer(self._key(request), answer)
+                reading.keep_answer(key, answer)
             return answer
 
     def at_once(self, request: Request, **arguments: Any) -> Answer | None:

@@ -12,13 +12,14 @@ import pytest
 
 from handlers.cache import reader
 from handlers.cache.cache import Cache
-from handlers.cache.reader import Reader
+from handlers.cache.reader import Reader, Reading
 from handlers.cache.user_data import ANSWERS_MAX, BASE_BYTES, UserData
-from handlers.http.request import Answer
+from handlers.http.request import Answer, Request
+from handlers.operations.cached_answers import CachedOperation
 from handlers.services import Services, open_services
 from handlers.settings import load
 from storage.importing.records import AccountRecord, TransactionRecord
-from tests.cache.conftest import Operations
+from tests.cache.conftest import Operations, asking
 from tests.storage.conftest import make_bank
 
 ROOM_FOR_TWO = 2 * BASE_BYTES
@@ -164,3 +165,18 @@ def test_nobody_has_no_data(services: Services) -> None:
     with services.reader.open("u_nobody", "accounts") as reading:
         assert list(reading.accounts) == []
     assert services.reader.at_hand("u_nobody") is None
+
+
+@pytest.mark.requirement("cache.never_stale")
+def test_an_answer_that_was_begun_before_midnight_is_none_of_the_new_day(services: Services) -> None:
+    bank = make_bank(services.database, services.clock.now())
+
+    def slow(services: Services, _request: Request, _reading: Reading) -> Answer:
+        services.clock.offset += timedelta(days=1)
+        return Answer(body={})
+
+    operation = CachedOperation(
+        name="x", services=services, function=slow, needs="accounts", is_light=lambda _data, _arguments: False
+    )
+    operation(asking(bank.user.id, "x", ""))
+    assert operation.at_once(asking(bank.user.id, "x", "")) is None
