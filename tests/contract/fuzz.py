@@ -114,7 +114,7 @@ def all_runs(demo: Demo, folder: Path) -> Iterator[Run]:
 
     yield Run(
         "oauth: the second description",
-        str(ROOT / "handlers" / "oauth-api.json"),
+        str(ROOT / "handlers" / "oauth" / "oauth-api.json"),
         f"{demo.origin}/",
         OAUTH,
         must_succeed=False,  # codes and refresh tokens cannot be invented
