@@ -106,10 +106,6 @@ class Phrases(Generic[T]):
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """The folded words of a text; an apostrophe parts no word ("McDonald's" is one)."""
-    return tuple(split_words(fold(text)))
-
-
-def split_words(folded_text: str) -> list[str]:
-    """Letters and digits stay together, everything else parts."""
-    return _WORD.findall(_APOSTROPHE.sub("", folded_text))
+    """The folded words of a text: letters and digits stay together, everything else parts, except an apostrophe
+    ("McDonald's" is one)."""
+    return tuple(_WORD.findall(_APOSTROPHE.sub("", fold(text))))

@@ -2,8 +2,7 @@
 
 import re
 
-from analytics.classification.phrases import split_words
-from analytics.letters import fold
+from analytics.classification.phrases import words_of
 
 NAME_LENGTH_MAX = 60
 SLIP_NOISE = re.compile(  # what surrounds the shop's name on card slips
@@ -109,8 +108,6 @@ def before_number(text: str) -> str:
 
 
 def without_words(label: str, count: int) -> str:
-    """The label after its first `count` folded words."""
-    for cut in range(1, len(label) + 1):
-        if len(split_words(fold(label[:cut]))) >= count and (cut == len(label) or not label[cut].isalnum()):
-            return label[cut:].lstrip(" *_.-:/")
-    return label
+    """The label after its first `count` folded words; nothing is left of one that has no more."""
+    ends = (cut for cut, after in enumerate(label) if not after.isalnum() and len(words_of(label[:cut])) >= count)
+    return label[next(ends, len(label)) :].lstrip(" *_.-:/")

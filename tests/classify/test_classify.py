@@ -193,6 +193,11 @@ def test_a_rule_of_the_user_gives_a_booking_that_says_nothing_what_it_lacks(book
         ("BUCHLADEN AM ECK 65705220764", "", "Buchladen am Eck"),
         ("Beispiel Moden GmbH & Co. KG", "", "Beispiel Moden"),
         ("", "CHECKCARD 0105 SHELL OIL 57442 CHARLOTTE NC", "Shell"),
+        ("", "POS 0105 SUMUP *CAFE BLAU", "Cafe Blau"),
+        ("", "PAYPAL *WOLLKISTE", "Wollkiste"),
+        ("", "PAYPAL *SPOTIFY", "Spotify"),
+        ("", "PAYPAL Ihr Einkauf bei Wollkiste GmbH", "Wollkiste"),
+        ("", "PAYPAL 4029357733", "PayPal"),
     ],
 )
 def test_a_card_payment_shows_the_shop_a_person_would_recognise(

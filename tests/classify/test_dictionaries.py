@@ -85,6 +85,19 @@ def test_phrases_match_whole_words_and_parts_only_where_a_star_says_so() -> None
 
 
 @pytest.mark.requirement("issue 4 dictionary")
+def test_words_beyond_those_remembered_are_looked_up_again_and_found_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("analytics.classification.phrases.REMEMBERED_WORDS_MAX", 2)
+    known = Phrases([("*apotheke", "health")])
+    text = words_of("Rosenapotheke Loewenapotheke Adlerapotheke Markt Platz Hof Rosenapotheke Markt")
+    for _ in range(2):
+        assert [hit.position for hit in known.all(text)] == [0, 1, 2, 6]
+    assert len(known._remembered) <= 2
+    assert len(known._dull) <= 2
+
+
+@pytest.mark.requirement("issue 4 dictionary")
 def test_a_first_name_alone_is_never_a_brand_without_doubt() -> None:
     certain = {
         words_of(alias) for *_, aliases in table("brands.tsv") for alias in aliases.split(", ") if alias[0] != "?"
