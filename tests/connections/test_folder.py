@@ -119,8 +119,9 @@ def test_a_second_file_of_the_same_name_does_not_replace_the_first(folder: Path)
 def test_a_folder_that_is_gone_or_moved_is_said_so(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(Misconfigured):
         Folder(read_file).start_refresh(connection(folder / "gone"), now=NOW)
-    with pytest.raises(Misconfigured):
+    with pytest.raises(Misconfigured) as refusal:
         checked_folder(str(tmp_path / "gone"))
+    assert str(refusal.value) == f"There is no folder {tmp_path / 'gone'}."
     (tmp_path / "link").symlink_to(folder)
     with pytest.raises(Misconfigured):
         Folder(read_file).start_refresh(connection(tmp_path / "link"), now=NOW)

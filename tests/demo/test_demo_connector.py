@@ -18,6 +18,7 @@ from connectors.connector import (
     Waiting,
 )
 from connectors.sources.demo.connector import ACCOUNTS_MAX, DemoBank
+from connectors.sources.demo.households import HOUSEHOLDS
 from storage.importing.records import AccountRecord
 
 NOW = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
@@ -87,24 +88,36 @@ def test_a_slow_bank_is_ready_after_a_minute_and_not_before() -> None:
     assert bank.poll_refresh(found, answer.handle or {}, now=NOW + timedelta(seconds=60)) == Ready()
 
 
+HOUSEHOLDS_ARE = f"The demo bank's households are {', '.join(HOUSEHOLDS)}."
+FAULTS_ARE = "The demo bank's faults are none, fails, needs_user, slow, rate_limited, consent_expired."
+
+
 @pytest.mark.requirement("demo.settings")
 @pytest.mark.parametrize(
-    "settings",
+    ("settings", "reason"),
     [
-        {"household": "castle"},
-        {"fault": "sleeps"},
-        {"accounts": 0},
-        {"accounts": ACCOUNTS_MAX + 1},
-        {"accounts": "three"},
-        {"accounts": True},
-        {"polls": 0},
-        {"seed": 7},
-        {"colour": "blue"},
+        ({"household": "castle"}, HOUSEHOLDS_ARE),
+        ({"fault": "sleeps"}, FAULTS_ARE),
+        ({"accounts": 0}, "The demo bank has 1 to 100 accounts."),
+        ({"accounts": ACCOUNTS_MAX + 1}, "The demo bank has 1 to 100 accounts."),
+        ({"accounts": "three"}, "The demo bank has 1 to 100 accounts."),
+        ({"accounts": True}, "The demo bank has 1 to 100 accounts."),
+        ({"polls": 0}, "The demo bank is ready after 1 to 1000 polls."),
+        ({"polls": 1001}, "The demo bank is ready after 1 to 1000 polls."),
+        ({"seed": 7}, "The demo bank's seed is a text."),
+        ({"colour": "blue", "size": 1}, "The demo bank has no setting named colour, size."),
     ],
 )
-def test_settings_that_make_no_sense_are_refused_in_one_sentence(settings: Mapping[str, object]) -> None:
-    with pytest.raises(Misconfigured, match="The demo bank"):
+def test_settings_that_make_no_sense_are_refused_in_one_sentence(settings: Mapping[str, object], reason: str) -> None:
+    with pytest.raises(Misconfigured) as refusal:
         DemoBank().start_refresh(replace(connection(), settings=settings), now=NOW)
+    assert str(refusal.value) == reason
+
+
+@pytest.mark.requirement("demo.settings")
+def test_the_patience_that_the_demo_bank_may_ask_for_ends_at_a_thousand_polls() -> None:
+    most = replace(connection(), settings={"polls": 1000})
+    assert DemoBank().start_refresh(most, now=NOW)["polls"] == 0
 
 
 @pytest.mark.requirement("demo.settings")

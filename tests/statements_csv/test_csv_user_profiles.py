@@ -7,17 +7,35 @@ from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from connectors.bank_csv import reader as csv_statements
-from connectors.bank_csv.profiles import FIELDS, PROFILE_BYTES_MAX, ProfileError, load_profiles, parse_profile
+from connectors.bank_csv.profiles import (
+    FIELDS,
+    PROFILE_BYTES_MAX,
+    PROFILES_MAX,
+    SHAPES,
+    ProfileError,
+    load_profiles,
+    parse_profile,
+)
 from connectors.derived import underived
 from connectors.own_formats import csv as csv_statement
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
+from storage.importing.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 
 Read = Callable[..., tuple[list[AccountRecord], list[TransactionRecord], list[StatementRecord]]]
 PAGE = (Path(__file__).parents[2] / "docs" / "csv-profiles.md").read_text("utf-8")
+ENTRIES = (
+    "about, account_per_currency, bank, columns, credit_words, currency, date, debit_words, decimal, delimiter, "
+    "encoding, group, header, ignored, inverted, kind, labels, minor_units, pending, shape, skip"
+)
+ENCODINGS = (
+    "'utf-8', 'cp1250', 'cp1251', 'cp1252', 'cp1253', 'cp1254', 'cp1257', 'cp850', 'cp852', 'iso8859-15', "
+    "'iso8859-2', 'mac-roman'"
+)
+KINDS = ", ".join(map(repr, get_args(AccountKind)))
 SMALL = {"header": ["Tag", "Menge"], "columns": {"date": "Tag", "amount": "Menge"}, "date": "DD.MM.YYYY"}
 
 
@@ -59,39 +77,56 @@ def test_every_field_is_documented() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"colour": "red"}, "unknown entry 'colour'; known are"),
-        ({"columns": {"date": "Tag", "betrag": "Menge"}}, "columns: unknown field 'betrag'; known are"),
+        ({"colour": "red"}, f"unknown entry 'colour'; known are {ENTRIES}"),
+        (
+            {"columns": {"date": "Tag", "betrag": "Menge"}},
+            f"columns: unknown field 'betrag'; known are {', '.join(sorted(FIELDS))}",
+        ),
         ({"columns": {"amount": "Menge"}}, "columns: date is missing"),
         ({"columns": {"date": "Tag"}}, "columns: amount, or debit and credit, is missing"),
-        ({"columns": {"date": "Tag", "amount": []}}, "columns.amount: a column name"),
-        ({"columns": {"date": "Tag", "amount": True}}, "columns.amount: a column name"),
+        (
+            {"columns": {"date": "Tag", "amount": []}},
+            "columns.amount: a column name, a column number or a list of them is needed",
+        ),
+        (
+            {"columns": {"date": "Tag", "amount": True}},
+            "columns.amount: a column name, a column number or a list of them is needed",
+        ),
         ({"columns": "x"}, "columns: an object is needed"),
-        ({"date": []}, "date is missing"),
-        ({"decimal": ";"}, "decimal: none of"),
-        ({"encoding": "ascii"}, "encoding: none of"),
-        ({"kind": "piggy bank"}, "kind: none of"),
-        ({"header": []}, "either header .* or shape"),
-        ({"shape": ["date"]}, "either header .* or shape"),
-        ({"header": [], "shape": ["colour"]}, "shape: 'colour' is none of"),
+        ({"date": []}, 'date is missing; for example "DD.MM.YYYY"'),
+        ({"decimal": ";"}, "decimal: none of ',', '.'"),
+        ({"encoding": "ascii"}, f"encoding: none of {ENCODINGS}"),
+        ({"kind": "piggy bank"}, f"kind: none of {KINDS}"),
+        ({"header": []}, "either header (names that the header row holds) or shape (of a row) is needed"),
+        ({"shape": ["date"]}, "either header (names that the header row holds) or shape (of a row) is needed"),
+        ({"header": [], "shape": ["colour"]}, f"shape: 'colour' is none of {', '.join(sorted(SHAPES))}"),
         ({"header": "Tag"}, "header: a list is needed"),
         ({"header": [1]}, "header: texts are needed"),
-        ({"columns": {"date": "Tag", "amount": "Menge", "indicator": "S"}}, "debit_words or credit_words"),
-        ({"pending": ["x"]}, "pending: an object"),
-        ({"labels": {"An": "nobody"}}, "labels: an object"),
-        ({"inverted": "yes"}, "inverted: true or false"),
-        ({"bank": ""}, "bank: a short text"),
+        (
+            {"columns": {"date": "Tag", "amount": "Menge", "indicator": "S"}},
+            "debit_words or credit_words are needed with an indicator column",
+        ),
+        ({"pending": ["x"]}, "pending: an object of column and texts is needed"),
+        ({"labels": {"An": "nobody"}}, "labels: an object of label and field is needed"),
+        ({"inverted": "yes"}, "inverted: true or false is needed"),
+        ({"bank": ""}, "bank: a short text is needed"),
     ],
 )
 def test_a_wrong_entry_is_named(change: dict[str, object], reason: str) -> None:
-    with pytest.raises(ProfileError, match=reason):
+    with pytest.raises(ProfileError) as refusal:
         parse_profile(json.dumps(SMALL | change), name="mine")
+    assert str(refusal.value) == reason
 
 
 @pytest.mark.requirement("readers.csv.profiles")
-@pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000])
-def test_what_is_no_json_object_is_no_profile(text: str) -> None:
-    with pytest.raises(ProfileError, match="not"):
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("", "not valid JSON"), ("[]", "not a JSON object"), ("{", "not valid JSON"), ("[" * 100_000, "not valid JSON")],
+)
+def test_what_is_no_json_object_is_no_profile(text: str, reason: str) -> None:
+    with pytest.raises(ProfileError) as refusal:
         parse_profile(text, name="mine")
+    assert str(refusal.value) == reason
 
 
 @pytest.mark.requirement("readers.csv.profiles")
@@ -103,9 +138,23 @@ def test_a_folder_of_profiles_is_loaded_in_the_order_of_names_and_errors_name_th
     (tmp_path / "c.json").write_text("{}", "utf-8")
     with pytest.raises(ProfileError, match=r"^c\.json: "):
         load_profiles(tmp_path)
-    (tmp_path / "c.json").write_text(" " * (PROFILE_BYTES_MAX + 1), "utf-8")
-    with pytest.raises(ProfileError, match=r"^c\.json: larger than"):
+    (tmp_path / "c.json").write_text(json.dumps(SMALL).ljust(PROFILE_BYTES_MAX), "utf-8")
+    assert [profile.name for profile in load_profiles(tmp_path)] == ["a", "b", "c"]
+    (tmp_path / "c.json").write_text(json.dumps(SMALL).ljust(PROFILE_BYTES_MAX + 1), "utf-8")
+    with pytest.raises(ProfileError) as refusal:
         load_profiles(tmp_path)
+    assert str(refusal.value) == f"c.json: larger than {PROFILE_BYTES_MAX} bytes"
+
+
+@pytest.mark.requirement("security.limits")
+def test_the_profiles_of_a_folder_are_limited(tmp_path: Path) -> None:
+    for number in range(PROFILES_MAX):
+        (tmp_path / f"{number}.json").write_text(json.dumps(SMALL), "utf-8")
+    assert len(load_profiles(tmp_path)) == PROFILES_MAX
+    (tmp_path / "more.json").write_text(json.dumps(SMALL), "utf-8")
+    with pytest.raises(ProfileError) as refusal:
+        load_profiles(tmp_path)
+    assert str(refusal.value) == f"more than {PROFILES_MAX} profiles"
 
 
 @pytest.mark.requirement("readers.csv.profiles")

@@ -120,8 +120,9 @@ def test_a_waiting_process_that_dies_is_replaced(large: Path) -> None:
 def test_without_a_process_the_source_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     client._process.end()
     monkeypatch.setattr(client, "_BEGIN", "raise SystemExit(1)")
-    with pytest.raises(ProviderUnavailable, match="cannot be started"):
+    with pytest.raises(ProviderUnavailable) as refusal:
         list(read_records(BytesIO(MT940.encode())))
+    assert str(refusal.value) == "The process that reads statement files cannot be started."
     client._process.end()
 
 

@@ -68,8 +68,9 @@ def test_a_link_in_place_of_done_or_failed_moves_nothing_and_is_said(
             (mine / name).symlink_to(theirs / "gone")
         case "file":
             (mine / name).write_text("1.00")
-    with pytest.raises(Misconfigured, match=f"{name} in the folder"):
+    with pytest.raises(Misconfigured) as refusal:
         Folder(read_file).start_refresh(connection(mine), now=NOW)
+    assert str(refusal.value) == f"{name} in the folder of this connection is not a folder. Move it away."
     assert sorted(path.name for path in theirs.iterdir()) == ["a.xml"]
     assert (mine / "b.xml").exists()
 
