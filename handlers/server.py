@@ -19,10 +19,11 @@ from handlers import commands
 from handlers.commands import control
 from handlers.http.app import CONTRACT_FILE, create_app
 from handlers.http.hosts import Hosts
-from handlers.http.listener import CannotListen
-from handlers.http.peers import Peers
-from handlers.http.protocol import IDLE_SECONDS, HttpProtocol
 from handlers.http.rate_limit import CountsUnusable, Limiter, Rate
+from handlers.http.sockets.connection_limits import IDLE_SECONDS
+from handlers.http.sockets.http_protocol import HttpProtocol
+from handlers.http.sockets.listening_socket import CannotListen
+from handlers.http.sockets.peers import Peers
 from handlers.loopback import is_loopback
 from handlers.oauth.endpoints import BUDGET, bearer_check, oauth_api, oauth_routes, oauth_shared_paths
 from handlers.oauth.site import unknown_address

@@ -11,7 +11,7 @@ import click
 from handlers.cli.place import data_option, opened, settings_of
 from handlers.cli.terminal import Terminal, stop
 from handlers.commands.control import CommandError
-from handlers.http.listener import CannotListen, listening_socket
+from handlers.http.sockets.listening_socket import CannotListen, listening_socket
 from handlers.settings import IN_CLEAR, Settings
 
 if TYPE_CHECKING:

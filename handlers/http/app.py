@@ -22,9 +22,9 @@ from handlers.http import call
 from handlers.http.addresses import Addresses, Network
 from handlers.http.dispatch import dispatch
 from handlers.http.documentation import documentation
-from handlers.http.edge import Edge, UnknownPage
 from handlers.http.guard import Authenticate, guard
 from handlers.http.hosts import Hosts
+from handlers.http.outermost import Outermost, UnknownPage
 from handlers.http.rate_limit import Limiter, Rate, limits
 from handlers.http.request import Answer, Operation
 from handlers.http.routing import Make, Operations, Routing
@@ -107,7 +107,7 @@ def create_app(
         application.add_api(dict(api.description), base_path=api.base_path)
     # What Connexion does at the first request: a contract that does not fit must stop the start
     application.app, application.middleware_stack = application._build_middleware_stack()
-    return Edge(
+    return Outermost(
         application,
         addresses=Addresses(trusted_proxies),
         shared_paths=(*SHARED_PATHS, *shared_paths),

@@ -38,7 +38,7 @@ def begin(scope: Scope, client_address: str) -> Call:
 
 
 def current(scope: Scope) -> Call:
-    """The call that the edge has begun."""
+    """The call that the outermost application has begun."""
     call: Call = scope[_KEY]
     return call
 

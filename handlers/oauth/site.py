@@ -22,7 +22,7 @@ from auth.people.sessions import KNOWN_BROWSER_LIFETIME, LIFETIME, Browser
 from auth.policy import Policy
 from auth.server import AuthorizationServer
 from handlers.http import call
-from handlers.http.edge import UnknownPage
+from handlers.http.outermost import UnknownPage
 from handlers.http.rate_limit import Limiter, Rate
 from handlers.oauth.page_texts import LANGUAGES, Words, words_for
 
@@ -113,7 +113,7 @@ class Site:
             except Busy:
                 response = self.mistake_page(Mistake("busy", status=503, retry_after=5), words)
             except ClientDisconnect:
-                raise  # nobody is there to read a page; the edge ends the request without a word
+                raise  # nobody is there to read a page; outermost.py ends the request without a word
             except Exception:
                 logger.exception("page failed")
                 response = self.mistake_page(Mistake("server_error", status=500), words)

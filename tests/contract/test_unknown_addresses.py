@@ -6,7 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
-from handlers.http.edge import prefers_html
+from handlers.http.outermost import prefers_html
 from handlers.oauth.site import unknown_address
 from tests.oauth.conftest import policy
 

@@ -8,7 +8,7 @@ from connexion import ConnexionMiddleware
 from packaging.requirements import Requirement
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from handlers.http.protocol import HttpProtocol
+from handlers.http.sockets.http_protocol import HttpProtocol
 
 ROOT = Path(__file__).parents[2]
 DEPENDENCIES = [

@@ -1,4 +1,4 @@
-"""The outermost application: every failure becomes an error body, every answer its headers (oauth.md 2.11)."""
+"""The outermost application: every failure becomes an error body, every answer gets its headers (oauth.md 2.11)."""
 
 import logging
 import re
@@ -15,6 +15,7 @@ from handlers.http import call
 from handlers.http.addresses import Addresses
 from handlers.http.errors import Refusal, TooManyRequests, error_answer
 from handlers.http.hosts import Hosts
+from handlers.http.response_headers import PREFLIGHT, response_headers
 
 logger = logging.getLogger("bankdata.errors")
 
@@ -23,29 +24,8 @@ UnknownPage = Callable[[str], ASGIApp]
 
 _WEIGHT = re.compile(r"q=([01](?:\.[0-9]{0,3})?)")
 
-PREFLIGHT_SECONDS = 7200  # the longest that Chromium remembers
 
-_NOSNIFF = (b"x-content-type-options", b"nosniff")
-_SHARED = (
-    _NOSNIFF,
-    (b"access-control-allow-origin", b"*"),  # never with credentials: there are no cookies on these paths
-    (
-        b"access-control-expose-headers",
-        b"WWW-Authenticate, Retry-After, RateLimit, RateLimit-Policy, Link, Location, ETag, X-Request-Id,"
-        b" Unconverted-Currencies",
-    ),
-)
-_PREFLIGHT = (
-    (b"access-control-allow-methods", b"GET, HEAD, POST"),
-    (
-        b"access-control-allow-headers",
-        b"Authorization, Content-Type, If-None-Match, MCP-Protocol-Version, *",
-    ),  # * leaves Authorization out
-    (b"access-control-max-age", b"%d" % PREFLIGHT_SECONDS),
-)
-
-
-class Edge:
+class Outermost:
     """What stands between the server and the contract's application."""
 
     def __init__(
@@ -73,12 +53,13 @@ class Edge:
         is_shared = scope["path"].removeprefix(scope.get("root_path", "")).startswith(self._shared_paths)
         is_head = scope["method"] == "HEAD"
         has_started = False
+        added = response_headers(is_shared=is_shared)
 
         async def send_with_headers(message: Message) -> None:
             nonlocal has_started
             if message["type"] == "http.response.start":
                 has_started = True
-                message["headers"] = [*message["headers"], *asked.headers, *(_SHARED if is_shared else (_NOSNIFF,))]
+                message["headers"] = [*message["headers"], *asked.headers, *added]
             elif is_head:
                 # "The server MUST NOT send content in the response" RFC 9110 9.3.2; its headers are those of the GET
                 message["body"] = b""
@@ -91,7 +72,7 @@ class Edge:
             await call.send_answer(send_with_headers, error_answer(refusal))
             return
         if is_shared and _is_preflight(scope):
-            asked.headers.extend(_PREFLIGHT)
+            asked.headers.extend(PREFLIGHT)
             await send_with_headers({"type": "http.response.start", "status": 204, "headers": []})
             await send_with_headers({"type": "http.response.body", "body": b""})
             return

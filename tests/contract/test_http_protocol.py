@@ -11,8 +11,7 @@ import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from handlers.http.peers import Peers
-from handlers.http.protocol import (
+from handlers.http.sockets.connection_limits import (
     BODY_SECONDS,
     CONTENT_BYTES_MAX,
     HEAD_BYTES_MAX,
@@ -23,8 +22,9 @@ from handlers.http.protocol import (
     PIPELINE_MAX,
     PROXY_IDLE_SECONDS,
     SEND_SECONDS,
-    HttpProtocol,
 )
+from handlers.http.sockets.http_protocol import HttpProtocol
+from handlers.http.sockets.peers import Peers
 
 HEAD = b"GET /path HTTP/1.1\r\nHost: x\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"

@@ -1,4 +1,4 @@
-"""What the edge adds: the last-resort error, and what scripts of other origins may do (oauth.md 2.11)."""
+"""The outermost application: the last-resort error, and what scripts of other origins may do (oauth.md 2.11)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

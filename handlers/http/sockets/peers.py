@@ -5,10 +5,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from handlers.http.addresses import Addresses, Network, address_key
-
-CONNECTIONS_MAX = 1_000
-CONNECTIONS_MAX_PER_ADDRESS = 250
-OPEN_FILES_SHARE = 2  # connections may take one in so many of the files that this process may open
+from handlers.http.sockets.connection_limits import CONNECTIONS_MAX, CONNECTIONS_MAX_PER_ADDRESS, OPEN_FILES_SHARE
 
 
 class Peer(Protocol):

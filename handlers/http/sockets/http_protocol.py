@@ -11,21 +11,19 @@ from typing import Any
 import orjson
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from handlers.http.peers import Peers
-
-HEAD_BYTES_MAX = 32_768  # request line, headers, chunk sizes and trailers of one request: all that is not its content
-HEADERS_MAX = 100
-CONTENT_BYTES_MAX = 2_097_152  # whoever sent too much still reads the refusal; twice what forms drop
-PIPELINE_MAX = 10  # requests that wait behind another one on the same connection; browsers send none
-
-HEAD_SECONDS = 10
-BODY_SECONDS = 30
-SEND_SECONDS = 30  # in which a client that is sent an answer has to take at least a part of it
-LINGER_SECONDS = 5  # a connection that is shut while its client still sends is reset, and the refusal never read
-IDLE_SECONDS = 15
-# A proxy that writes into a connection just closed answers its client with 502, so it must be the one to close first:
-# nginx keeps idle connections for 60 seconds (if told to keep any), Caddy for 120.
-PROXY_IDLE_SECONDS = 150
+from handlers.http.sockets.connection_limits import (
+    BODY_SECONDS,
+    CONTENT_BYTES_MAX,
+    HEAD_BYTES_MAX,
+    HEAD_SECONDS,
+    HEADERS_MAX,
+    IDLE_SECONDS,
+    LINGER_SECONDS,
+    PIPELINE_MAX,
+    PROXY_IDLE_SECONDS,
+    SEND_SECONDS,
+)
+from handlers.http.sockets.peers import Peers
 
 _ANSWER = (
     b"HTTP/1.1 %d %s\r\n"

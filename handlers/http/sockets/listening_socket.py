@@ -4,10 +4,7 @@ import errno
 import os
 import socket
 
-BACKLOG = 2048
-SEND_BUFFER_BYTES = (
-    262_144  # what the kernel keeps of an answer that a client does not read; by itself it takes megabytes
-)
+from handlers.http.sockets.connection_limits import BACKLOG, SEND_BUFFER_BYTES
 
 
 class CannotListen(Exception):

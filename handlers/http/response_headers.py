@@ -1,0 +1,30 @@
+"""The headers of every answer, and what tells scripts of other origins that they may read it (CORS)."""
+
+from collections.abc import Sequence
+
+Header = tuple[bytes, bytes]
+
+PREFLIGHT_SECONDS = 7200  # the longest that Chromium remembers
+
+_ALWAYS = ((b"x-content-type-options", b"nosniff"),)
+_SHARED = (
+    (b"access-control-allow-origin", b"*"),  # never with credentials: there are no cookies on these paths
+    (
+        b"access-control-expose-headers",
+        b"WWW-Authenticate, Retry-After, RateLimit, RateLimit-Policy, Link, Location, ETag, X-Request-Id,"
+        b" Unconverted-Currencies",
+    ),
+)
+PREFLIGHT: Sequence[Header] = (
+    (b"access-control-allow-methods", b"GET, HEAD, POST"),
+    (
+        b"access-control-allow-headers",
+        b"Authorization, Content-Type, If-None-Match, MCP-Protocol-Version, *",
+    ),  # * leaves Authorization out
+    (b"access-control-max-age", b"%d" % PREFLIGHT_SECONDS),
+)
+
+
+def response_headers(*, is_shared: bool) -> Sequence[Header]:
+    """What every answer carries; `is_shared` where scripts of other origins may read it."""
+    return (*_ALWAYS, *_SHARED) if is_shared else _ALWAYS

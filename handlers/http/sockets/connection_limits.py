@@ -1,0 +1,23 @@
+"""How many clients may be connected, how much one may send at once, and how long the server waits for it."""
+
+BACKLOG = 2048  # clients that wait in the kernel until they are accepted
+CONNECTIONS_MAX = 1_000
+CONNECTIONS_MAX_PER_ADDRESS = 250
+OPEN_FILES_SHARE = 2  # connections may take one in so many of the files that this process may open
+
+HEAD_BYTES_MAX = 32_768  # request line, headers, chunk sizes and trailers of one request: all that is not its content
+HEADERS_MAX = 100
+CONTENT_BYTES_MAX = 2_097_152  # whoever sent too much still reads the refusal; twice what forms drop
+PIPELINE_MAX = 10  # requests that wait behind another one on the same connection; browsers send none
+
+HEAD_SECONDS = 10
+BODY_SECONDS = 30
+SEND_SECONDS = 30  # in which a client that is sent an answer has to take at least a part of it
+LINGER_SECONDS = 5  # a connection that is shut while its client still sends is reset, and the refusal never read
+IDLE_SECONDS = 15
+# A proxy that writes into a connection just closed answers its client with 502, so it must be the one to close first:
+# nginx keeps idle connections for 60 seconds (if told to keep any), Caddy for 120.
+PROXY_IDLE_SECONDS = 150
+
+# What the kernel keeps of an answer that its client does not read; by itself it takes megabytes.
+SEND_BUFFER_BYTES = 262_144
