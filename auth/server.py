@@ -8,7 +8,7 @@ from auth.apps.clients import Clients
 from auth.consent import Consent
 from auth.errors import InvalidRequest
 from auth.events import Events
-from auth.expiry import Expiry
+from auth.cleanup import Cleanup
 from auth.instants import Now, with_zone
 from auth.people.passwords import Passwords
 from auth.people.sessions import Sessions
@@ -68,7 +68,7 @@ class AuthorizationServer:
         self.sessions = Sessions(database, self.keys.secret("sessions"), now)
         throttles = Throttles(database, self.keys.secret("throttles"))
         self.sign_in = SignIn(database, self.sessions, throttles, self.passwords, events, now)
-        self.expiry = Expiry(database, now)
+        self.expiry = Cleanup(database, now)
         self._database = database
         self._events = events
         self._now = now

@@ -22,7 +22,9 @@ from handlers.clock import Clock
 from handlers.settings import Settings
 from handlers.sync.detection import detect_after_import
 from handlers.sync.engine import SyncEngine
-from storage import jobs, memory, schema
+from storage import jobs
+from storage import store_facts
+from storage.migrations import runner
 from storage.database import Database
 
 CLOCK_OFFSET = "clock offset, seconds"
@@ -85,8 +87,8 @@ def open_services(settings: Settings, *, more_connectors: Mapping[str, Connector
     database = Database(settings.store_path, export_folder=settings.data_dir / BACKUPS_FOLDER)
     clock = Clock(settings.time_zone)
     try:
-        schema.migrate(database, now=clock.now())
-        clock.offset = timedelta(seconds=float(memory.recall(database, CLOCK_OFFSET) or 0))
+        runner.migrate(database, now=clock.now())
+        clock.offset = timedelta(seconds=float(store_facts.recall(database, CLOCK_OFFSET) or 0))
         jobs.release_all(database)
     except BaseException:
         database.close()

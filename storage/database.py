@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 import duckdb
 import polars as pl
 
-from storage.states import States
+from storage.user_states import States
 
 Row = dict[str, Any]
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from storage import schema
+from storage.migrations import runner
 from storage.database import Database
 
 settings.register_profile(
@@ -28,6 +28,6 @@ def now() -> datetime:
 def database(tmp_path: Path) -> Iterator[Database]:
     """An empty, migrated store: a real DuckDB file."""
     opened = Database(tmp_path / "bankdata.duckdb")
-    schema.migrate(opened, now=NOW)
+    runner.migrate(opened, now=NOW)
     yield opened
     opened.close()

@@ -59,12 +59,13 @@ def serve(host: str, port: int, data_dir: Path | None) -> None:
     """Serve the accounts of the users in the store."""
     settings = _settings(host, port, data_dir)
     from handlers.services import IS_DEMO
-    from storage import memory, users
+    from storage import users
+    from storage import store_facts
 
     with _listener(host, port) as listener:
         _warn(settings)
         services = opened(settings, for_server=True)
-        if memory.recall(services.database, IS_DEMO) is not None:
+        if store_facts.recall(services.database, IS_DEMO) is not None:
             services.close()
             stop(f"{settings.data_dir} holds the demo. Serve it with `bankdata demo`, or choose another --data DIR.")
         has_users = bool(users.everyone(services.database))
@@ -111,10 +112,10 @@ def _forget_demo(settings: Settings) -> None:
     if not settings.store_path.exists():
         return
     from handlers.services import IS_DEMO
-    from storage import memory
+    from storage import store_facts
 
     services = opened(settings, for_server=True)
-    is_demo = memory.recall(services.database, IS_DEMO) is not None
+    is_demo = store_facts.recall(services.database, IS_DEMO) is not None
     services.close()
     if not is_demo:
         stop(f"{settings.data_dir} holds real users. Give the demo a folder of its own with --data DIR.")

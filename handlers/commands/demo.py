@@ -9,7 +9,8 @@ from connectors.sources.demo.households import USERS, DemoUser
 from handlers.commands.control import CommandError, Report
 from handlers.commands.syncs import first_sync
 from handlers.services import IS_DEMO, Services
-from storage import connections, memory, users
+from storage import connections, users
+from storage import store_facts
 from storage.connections import StoredConnection
 from storage.importing.identity import NAMESPACE
 from storage.users import User
@@ -30,12 +31,12 @@ ABOUT = {
 def prepare(services: Services, report: Report) -> None:
     """Make the five users if they are not there, and bring their banks up to today; raises CommandError in a store
     that real users live in."""
-    if memory.recall(services.database, IS_DEMO) is None:
+    if store_facts.recall(services.database, IS_DEMO) is None:
         if users.everyone(services.database):
             raise CommandError(
                 f"{services.settings.data_dir} holds real users. Give the demo a folder of its own with --data DIR."
             )
-        memory.remember(services.database, IS_DEMO, "yes")
+        store_facts.remember(services.database, IS_DEMO, "yes")
     todo = [(user, settings) for user in USERS for settings in user.connections]
     for user in USERS:
         _user(services, user)

@@ -8,7 +8,9 @@ from handlers.commands.control import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.services import BACKUPS_FOLDER, CLOCK_OFFSET, IS_DEMO, Services
 from handlers.settings import IN_CLEAR
-from storage import maintenance, memory, schema, users
+from storage import maintenance, users
+from storage import store_facts
+from storage.migrations import runner
 
 
 def check(services: Services, report: Report) -> None:
@@ -24,7 +26,7 @@ def check(services: Services, report: Report) -> None:
         faults.append(f"The store cannot be written: {settings.store_path}")
     found = len(users.everyone(services.database))
     report.line(f"settings   ok, public address {settings.public_url}, today is {services.clock.today()}")
-    report.line(f"store      schema version {schema.current_version(services.database)}, {settings.store_path}")
+    report.line(f"store      schema version {runner.current_version(services.database)}, {settings.store_path}")
     report.line(f"keys       signing key {services.authorization.keys.active().kid}")
     report.line(f"users      {found}" + ("" if found else ": add one with `bankdata users add NAME`"))
     if settings.is_in_clear:
@@ -49,9 +51,9 @@ def compact(services: Services, report: Report) -> None:
 
 def advance_clock(services: Services, report: Report, *, seconds: int) -> None:
     """Move the clock of a demo server: tokens expire, cool-downs end, the bank grows new days."""
-    if memory.recall(services.database, IS_DEMO) is None:
+    if store_facts.recall(services.database, IS_DEMO) is None:
         raise CommandError("The clock moves in a store made by `bankdata demo` only; this one is real.")
     offset = services.clock.offset + timedelta(seconds=seconds)
-    memory.remember(services.database, CLOCK_OFFSET, str(int(offset.total_seconds())))
+    store_facts.remember(services.database, CLOCK_OFFSET, str(int(offset.total_seconds())))
     services.clock.offset = offset
     report.line(f"It is now {services.clock.now().isoformat(sep=' ', timespec='seconds')} UTC in the demo.")

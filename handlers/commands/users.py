@@ -8,7 +8,8 @@ from auth.people.passwords import LENGTH_MIN, Weakness, weakness
 from handlers.commands.control import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.services import IS_DEMO, Services
-from storage import connections, memory, users
+from storage import connections, users
+from storage import store_facts
 
 NAME_CHARACTERS_MAX = 64
 NAME_PUNCTUATION = "._-+@"  # an email address is a name; nothing that a shell, an address or a list would take apart
@@ -102,7 +103,7 @@ def _is_good_name(name: str) -> bool:
 
 
 def _next_step(services: Services, name: str) -> str:
-    if memory.recall(services.database, IS_DEMO) is None:
+    if store_facts.recall(services.database, IS_DEMO) is None:
         return f"Bring in bank statements with `bankdata import FILE --user {name}`."
     return f"Connect a bank with `bankdata connect demo --user {name}`."
 

@@ -23,7 +23,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # runs from a chec
 from connectors.reference.bank_names import with_bank_names
 from connectors.statements import read_records
 from handlers.commands.exports import FORMATS, export
-from storage import connections, schema, users
+from storage import connections, users
+from storage.migrations import runner
 from storage.database import Database, Transaction
 from storage.importing import ingest
 from storage.importing.batches import ReadBatch, read_batch
@@ -53,7 +54,7 @@ def measure(rows: int, folder: Path) -> None:
         stream.writelines(camt(rows))
     print(f"{rows} entries, {path.stat().st_size / 1e6:.0f} MB", flush=True)
     database = Database(folder / "bankdata.duckdb")
-    schema.migrate(database, now=NOW)
+    runner.migrate(database, now=NOW)
     user = users.add(database, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW)
 
     def read() -> ReadBatch:

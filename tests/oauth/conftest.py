@@ -28,7 +28,7 @@ from handlers.http.request import Answer, Request
 from handlers.oauth.endpoints import bearer_check, oauth_api, oauth_routes, oauth_shared_paths
 from storage import users
 from storage.database import Database
-from storage.schema import migrate
+from storage.migrations.runner import migrate
 from storage.users import User
 
 PASSWORD = "umbrella-kettle-violin"

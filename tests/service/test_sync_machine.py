@@ -26,7 +26,8 @@ from connectors.connector import (
 )
 from handlers.clock import Clock
 from handlers.sync.engine import NOT_SYNCABLE, TOO_SLOW, SyncEngine
-from storage import connections, jobs, schema, users
+from storage import connections, jobs, users
+from storage.migrations import runner
 from storage.connections import StoredConnection
 from storage.database import Database
 from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
@@ -132,7 +133,7 @@ class Syncs(RuleBasedStateMachine):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         self.database = Database(Path(self.folder.name) / "store.duckdb")
-        schema.migrate(self.database, now=NOW)
+        runner.migrate(self.database, now=NOW)
         self.clock = Hand(ZoneInfo("Europe/Berlin"))
         self.bank = ScriptedBank()
         self.sync_engine = SyncEngine(

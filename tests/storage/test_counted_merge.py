@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage import schema
+from storage.migrations import runner
 from storage.database import Database
 from storage.importing.records import AccountRecord
 from tests.conftest import NOW
@@ -176,7 +176,7 @@ def test_any_split_into_overlapping_whole_days_gives_the_same_bookings(
         )
     order.shuffle(files)
     database = Database(tmp_path_factory.mktemp("split") / "store.duckdb")
-    schema.migrate(database, now=NOW)
+    runner.migrate(database, now=NOW)
     whole, pieces = make_bank(database, NOW, "Eva"), make_bank(database, NOW, "eva2")
     whole.bring(HISTORY)
     for file in files:

@@ -14,10 +14,11 @@ import polars as pl
 import pytest
 
 from analytics.frames import SUBSCRIPTIONS
-from storage import accounts, detections, jobs, maintenance, rules, schema, users
+from storage import accounts, detections, jobs, maintenance, rules, users
+from storage.migrations import runner
 from storage.database import ConstraintViolated, Database, Session, StoreFull, StoreInUse, StoreUnreadable
 from storage.importing.records import StatementRecord
-from storage.schema import StoreNewer
+from storage.migrations.runner import StoreNewer
 from tests.storage.conftest import Bank, bookings, make_bank
 
 NewBank = Callable[..., Bank]
@@ -41,25 +42,25 @@ def test_a_store_of_a_newer_version_is_refused_and_left_as_it_is(database: Datab
     database.execute("INSERT INTO schema_version VALUES (999, '999_future.sql', $1)", now)
     before = dump(database)
     with pytest.raises(StoreNewer, match=r"schema version 999.*Update the program or restore a backup"):
-        schema.migrate(database, now=now)
+        runner.migrate(database, now=now)
     assert dump(database) == before
 
 
 @pytest.mark.requirement("store.migrations")
 def test_migrations_run_once_in_order_and_from_every_older_version(tmp_path: Path, now: datetime) -> None:
-    known = schema.migrations()
+    known = runner.migrations()
     assert [each.number for each in known] == list(range(1, len(known) + 1))
     whole = Database(tmp_path / "whole.duckdb")
-    assert schema.migrate(whole, now=now) == [each.name for each in known]
-    assert schema.migrate(whole, now=now) == []
+    assert runner.migrate(whole, now=now) == [each.name for each in known]
+    assert runner.migrate(whole, now=now) == []
     columns = "SELECT table_name, column_name, data_type FROM duckdb_columns() ORDER BY ALL"
     expected = whole.rows(columns)
     for done in range(len(known)):
         older = Database(tmp_path / f"older{done}.duckdb")
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(schema, "migrations", lambda done=done: known[: done or 1])
-            schema.migrate(older, now=now)
-        schema.migrate(older, now=now)
+            patched.setattr(runner, "migrations", lambda done=done: known[: done or 1])
+            runner.migrate(older, now=now)
+        runner.migrate(older, now=now)
         assert older.rows(columns) == expected
         older.close()
     whole.close()
@@ -159,7 +160,7 @@ def test_a_backup_made_while_imports_run_is_whole_and_can_be_opened(bank: Bank, 
         writer.join()
     for least, folder in copies:
         copy = Database(folder / maintenance.STORE_NAME)
-        assert schema.migrate(copy, now=now) == []
+        assert runner.migrate(copy, now=now) == []
         rows = copy.rows("SELECT count(*) AS n FROM transactions")[0]["n"]
         assert rows >= least
         assert rows % 2 == 0, "half an import"
@@ -229,7 +230,7 @@ def test_compacting_an_empty_store_sorts_nothing(database: Database) -> None:
 def test_a_full_disk_is_one_sentence_and_loses_nothing_that_was_stored(tmp_path: Path, now: datetime) -> None:
     """A limit on the size of files stands for the full disk: writing fails in the same place in the same way."""
     database = Database(tmp_path / "bankdata.duckdb")
-    schema.migrate(database, now=now)
+    runner.migrate(database, now=now)
     bank = make_bank(database, now)
     bank.bring(bookings("2026-11-02 | -5.00 | A | a"))
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -25,7 +25,7 @@ from auth.policy import Policy
 from auth.server import AuthorizationServer
 from storage import users
 from storage.database import Database
-from storage.schema import migrate
+from storage.migrations.runner import migrate
 
 REDIRECT = "https://app.example/cb"
 HOUR, MONTH, YEAR = timedelta(hours=1), timedelta(days=30), timedelta(days=365)

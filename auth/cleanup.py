@@ -7,12 +7,12 @@ from auth.apps.clients import BUILTIN
 from auth.instants import Now
 from auth.people.sessions import IDLE, LIFETIME
 from storage.database import Conflict, Database
-from storage.oauth import expiry
+from storage.oauth import cleanup
 
 SWEEP_EVERY = timedelta(minutes=10)
 
 
-class Expiry:
+class Cleanup:
     """Deletes what can never matter again."""
 
     def __init__(self, database: Database, now: Now) -> None:
@@ -28,7 +28,7 @@ class Expiry:
         self._swept_at = now
         with suppress(Conflict):  # another process sweeps, or somebody changes a row: the next sweep finds it
             self._database.atomically(
-                lambda session: expiry.sweep(
+                lambda session: cleanup.sweep(
                     session,
                     now=now,
                     hour_ago=now - timedelta(hours=1),

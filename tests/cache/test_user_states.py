@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.states import States
+from storage.user_states import States
 
 
 class Counted:
