@@ -68,7 +68,7 @@ class AuthorizationServer:
         self.sessions = Sessions(database, self.keys.secret("sessions"), now)
         throttles = Throttles(database, self.keys.secret("throttles"))
         self.sign_in = SignIn(database, self.sessions, throttles, self.passwords, events, now)
-        self.expiry = Cleanup(database, now)
+        self.cleanup = Cleanup(database, now)
         self._database = database
         self._events = events
         self._now = now

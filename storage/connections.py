@@ -9,7 +9,7 @@ from uuid import uuid5
 
 from storage import jobs
 from storage.database import Row, Session, as_json
-from storage.importing.identity import NAMESPACE
+from storage.importing.matching.booking_keys import NAMESPACE
 
 Status = Literal["ACTIVE", "REAUTH_REQUIRED", "EXPIRED", "REVOKED", "ERROR", "DISCONNECTED"]
 

@@ -42,7 +42,7 @@ def find(session: Session, user_id: str) -> User | None:
 
 def compared_name(name: str) -> str:
     """How names of users are compared: case does not matter, nor how a letter is encoded, and ß is ss. Ids of
-    connections and accounts are made of `casefold` alone (`storage.importing.identity`); names that are equal there
+    connections and accounts are made of `casefold` alone (`storage.importing.matching.booking_keys`); names that are equal there
     are equal here."""
     return unicodedata.normalize("NFKC", name.casefold())
 

@@ -12,7 +12,7 @@ from handlers.services import IS_DEMO, Services
 from storage import connections, users
 from storage import store_facts
 from storage.connections import StoredConnection
-from storage.importing.identity import NAMESPACE
+from storage.importing.matching.booking_keys import NAMESPACE
 from storage.users import User
 
 PASSWORDS = {each.name: f"demo-{each.name}-2024" for each in USERS}

@@ -26,9 +26,9 @@ from handlers.sync.detection import detect_after_import
 from storage import connections, jobs
 from storage.database import Transaction
 from storage.importing import runs
-from storage.importing.account_merge import AccountReport
+from storage.importing.account_batch import AccountReport
 from storage.importing.batches import AccountStatement, ReadBatch, read_batch
-from storage.importing.owners import NEW_ACCOUNT, AccountUnclear, overlap
+from storage.importing.account_identity import NEW_ACCOUNT, AccountUnclear, overlap
 from storage.importing.records import Batch, InvalidRecord, Record
 from storage.users import User
 

@@ -160,11 +160,11 @@ class Endpoints:
                 raise TemporarilyUnavailable(quota.reset_seconds)
 
     def _register(self, document: object, address: str, bearer: str | None) -> Client:
-        self._server.expiry.sweep()
+        self._server.cleanup.sweep()
         return self._server.clients.register(document, address=address, bearer=bearer)
 
     def _tokens(self, request: Request, body: Fields) -> TokenAnswer:
-        self._server.expiry.sweep()
+        self._server.cleanup.sweep()
         fields = checked(self._sent(request, body), TOKEN_CHECKS)
         if fields["grant_type"] == "refresh_token":
             return self._server.refresh_tokens.refresh(

@@ -102,7 +102,7 @@ def sign_in(site: Site, visit: Visit) -> Response:
     ):
         return site.redirect(_after_sign_in(site, secret))  # signed in meanwhile in another tab: nothing to check
     browser = site.checked_browser(visit, "login")
-    site.server.expiry.sweep()
+    site.server.cleanup.sweep()
     name = visit.form.get("username", "").strip()
     outcome = site.server.sign_in.attempt(
         name,

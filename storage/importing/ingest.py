@@ -9,12 +9,13 @@ from datetime import datetime
 from storage import accounts, connections, journal
 from storage.connections import StoredConnection
 from storage.database import Transaction
-from storage.importing import duplicate_flags, pairing, tellings
-from storage.importing.account_merge import AccountMerge, AccountReport
+from storage.importing import duplicate_flags, tellings
+from storage.importing import transfer_pairs
+from storage.importing.account_batch import AccountBatch, AccountReport
 from storage.importing.batches import AccountStatement, ReadBatch, without_collection
 from storage.importing.derivation import Derivation
 from storage.importing.own_exports import OWN_IDS_LOOKED_AT, exported_from
-from storage.importing.owners import Owner, anonymous_owner, chosen_owner, owner
+from storage.importing.account_identity import Owner, anonymous_owner, chosen_owner, owner
 from storage.importing.records import AccountRecord, InvalidRecord
 from storage.importing.tellings import Telling, ToldBlock, blocks_of
 from storage.users import User
@@ -52,7 +53,7 @@ def store(
         reports = {batch.id: run.add(batch) for batch in batches}
     duplicate_flags.flag_new(session, user.id, [id_ for id_, change in run.changes if change != "removed"])
     if run.changes:
-        run.changes += [(id_, "modified") for id_ in pairing.pair_again(session, user.id)]
+        run.changes += [(id_, "modified") for id_ in transfer_pairs.pair_again(session, user.id)]
     changes = _each_once(run.changes)
     version = journal.record(session, user_id=user.id, job_id=job_id, changes=changes, now=now)
     return ImportReport(batches=reports, changes=changes, data_version=version)
@@ -172,7 +173,7 @@ class _Import:
         self, batch_id: str, account: str, source: str, told: Sequence[AccountStatement], derivation: Derivation
     ) -> AccountReport:
         """The account after what this source told of it in this batch."""
-        merge = AccountMerge(
+        merge = AccountBatch(
             self.session,
             user_id=self.user.id,
             account_id=account,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from storage.database import Session
-from storage.importing.identity import own_id
+from storage.importing.matching.booking_keys import own_id
 from storage.importing.records import AccountRecord, TransactionRecord
 
 OWN_IDS_LOOKED_AT = 100  # of a statement; one is enough to know it again

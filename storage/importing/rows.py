@@ -7,7 +7,7 @@ import polars as pl
 
 from analytics.frames import MONEY
 from storage.database import as_json
-from storage.importing.matching import Match
+from storage.importing.matching.counted_merge import Match
 
 DIGITS_BEFORE_POINT_MAX = 15
 DECIMALS_MAX = 5  # some banks state five

@@ -8,7 +8,7 @@ from storage import accounts, connections, jobs, users
 from storage.connections import StoredConnection
 from storage.database import Transaction
 from storage.importing import ingest
-from storage.importing.account_merge import AccountReport
+from storage.importing.account_batch import AccountReport
 from storage.importing.batches import ReadBatch
 from storage.jobs import Job, JobEnded
 

@@ -14,7 +14,7 @@ from analytics.frames import MONEY
 from storage import accounts
 from storage.database import Row, Session
 from storage.importing.gaps import Stated, gaps, number
-from storage.importing.identity import transaction_id
+from storage.importing.matching.booking_keys import transaction_id
 from storage.importing.records import StatementRecord
 from storage.journal import Change
 

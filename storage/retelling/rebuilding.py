@@ -15,7 +15,9 @@ import polars as pl
 
 from storage import accounts, connections, journal
 from storage.database import Session, Transaction
-from storage.importing import ingest, owners, pairing, tellings
+from storage.importing import ingest, tellings
+from storage.importing import account_identity
+from storage.importing import transfer_pairs
 from storage.importing.derivation import derive_again
 from storage.importing.tellings import Telling
 from storage.journal import Change
@@ -99,7 +101,7 @@ def merge(session: Transaction, *, user: User, source_id: str, target_id: str, n
     session.execute(
         "UPDATE tellings SET account_id = $3 WHERE user_id = $1 AND account_id = $2", user.id, source_id, target_id
     )
-    owners.add_alias(session, user_id=user.id, source_id=source_id, account_id=target_id)
+    account_identity.add_alias(session, user_id=user.id, source_id=source_id, account_id=target_id)
     return rebuild(session, user=user, account_ids={source_id, target_id}, job_id="merge", now=now)
 
 
@@ -129,7 +131,7 @@ def rebuild(session: Transaction, *, user: User, account_ids: set[str], job_id: 
     _set_settings(session, user.id, settings)
     _set_synced(session, user.id)
     _set_positions(session, user.id)
-    pairing.pair_again(session, user.id)
+    transfer_pairs.pair_again(session, user.id)
     existing = _existing(session, user.id)
     gone = [row for row in settings if row["id"] not in existing]
     _derive_again_without(session, user.id, gone)

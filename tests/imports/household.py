@@ -10,7 +10,7 @@ from handlers.commands.imports import import_files
 from handlers.services import Services, open_services
 from handlers.settings import load
 from storage import connections, jobs, users
-from storage.importing.identity import account_id
+from storage.importing.matching.booking_keys import account_id
 from storage.importing.records import AccountRecord
 from storage.retelling import imports, rebuilding
 from storage.retelling.rebuilding import Rebuilt

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.importing.identity import base_keys, fingerprint
-from storage.importing.known import FILES
-from storage.importing.likeness import ALIKE_COMPARED_MAX
-from storage.importing.matching import match_booked, match_pending
+from storage.importing.matching.booking_keys import base_keys, fingerprint
+from storage.importing.matching.stored_index import FILES
+from storage.importing.matching.similar_texts import ALIKE_COMPARED_MAX
+from storage.importing.matching.counted_merge import match_booked, match_pending
 from storage.importing.records import TransactionRecord
-from storage.importing.stored_row import StoredRow
+from storage.importing.matching.compared_rows import StoredRow
 from tests.conftest import NOW
-from tests.storage import slow_matching
+from tests.storage import slow_counted_merge
 
 DAY = date(2026, 11, 2)
 BANK = "con_bank"
@@ -76,7 +76,7 @@ def test_booked_records_are_explained_by_the_rows_of_the_obvious_way(
 ) -> None:
     stored, pending = rows(told, named), rows(waiting, named[::-1], "pending")
     matches = match_booked(records, stored, pending, source=source)
-    assert [match.stored and match.stored.id for match in matches] == slow_matching.explained(
+    assert [match.stored and match.stored.id for match in matches] == slow_counted_merge.explained(
         records, stored, pending, source
     )
     assert [match.record for match in matches] == records
@@ -96,7 +96,7 @@ def test_pending_records_are_explained_by_the_rows_of_the_obvious_way(
 ) -> None:
     booked, pending = rows(told, named), rows(waiting, named[::-1], "pending")
     matches = match_pending(records, pending, booked, source=source)
-    assert [match.stored and match.stored.id for match in matches] == slow_matching.still_pending(
+    assert [match.stored and match.stored.id for match in matches] == slow_counted_merge.still_pending(
         records, pending, booked, source
     )
 

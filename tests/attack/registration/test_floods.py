@@ -55,7 +55,7 @@ def test_a_client_goes_with_its_last_grant(fresh: Any) -> None:
     fresh.clock.forward(days=20)
     other = {**other, **fresh.refresh(other["refresh_token"], other["client_id"]).json()}
     fresh.clock.forward(days=11)  # the refresh token of the first app has run out
-    fresh.server.expiry.sweep()
+    fresh.server.cleanup.sweep()
     assert fresh.server.clients.find(tokens["client_id"]) is None
     assert fresh.server.clients.find(other["client_id"]) is not None
     assert fresh.server.clients.find(operator) is not None
@@ -68,5 +68,5 @@ def test_a_revoked_app_can_be_connected_again_while_its_grant_is_remembered(fres
     tokens = fresh.tokens()
     fresh.server.grants.revoke_all(because="revoked by the user", user_id=fresh.user.id)
     fresh.clock.forward(days=29)
-    fresh.server.expiry.sweep()
+    fresh.server.cleanup.sweep()
     assert fresh.tokens(tokens["client_id"])["access_token"]

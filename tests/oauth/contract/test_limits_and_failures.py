@@ -160,8 +160,8 @@ def test_a_revocation_is_tried_until_it_has_come_through(fresh: Any, monkeypatch
             because="revoked by the user", user_id=fresh.user.id, client_id=tokens["client_id"]
         )
     assert fresh.refresh(tokens["refresh_token"], tokens["client_id"]).json()["error"] == "invalid_grant"
-    fresh.server.expiry._swept_at = None
-    fresh.server.expiry.sweep()
+    fresh.server.cleanup._swept_at = None
+    fresh.server.cleanup.sweep()
 
 
 PLAIN: dict[str, Any] = {

@@ -151,7 +151,7 @@ def test_the_operator_adds_lists_and_removes_clients(fresh: Any) -> None:
     tokens = fresh.redeem(code, verifier, client.id, redirect_uri="https://ours.example/cb").json()
     assert fresh.api(tokens["access_token"]).status_code == 200
     fresh.clock.forward(days=2)
-    fresh.server.expiry.sweep()
+    fresh.server.cleanup.sweep()
     assert fresh.server.clients.find(client.id) is not None
     assert fresh.server.clients.remove(client.id) == 1
     assert fresh.refresh(tokens["refresh_token"], client.id).json()["error"] == "invalid_client"

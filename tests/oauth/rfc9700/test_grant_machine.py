@@ -176,8 +176,8 @@ class Grants(RuleBasedStateMachine):
 
     @rule()
     def sweep(self) -> None:
-        self.server.expiry._swept_at = None
-        self.server.expiry.sweep()
+        self.server.cleanup._swept_at = None
+        self.server.cleanup.sweep()
 
     def is_swept(self, family: Family) -> bool:
         return self.now > family.born + timedelta(days=1)

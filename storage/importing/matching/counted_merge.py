@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
-from storage.importing.identity import base_keys, fingerprint
-from storage.importing.known import PART, Known, claimed
+from storage.importing.matching.booking_keys import base_keys, fingerprint
+from storage.importing.matching.stored_index import PART, Known, claimed
 from storage.importing.records import TransactionRecord
-from storage.importing.stored_row import Item, StoredRow
+from storage.importing.matching.compared_rows import Item, StoredRow
 
 
 @dataclass(frozen=True, slots=True)

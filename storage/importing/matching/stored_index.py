@@ -13,10 +13,10 @@ from decimal import Decimal
 from functools import cached_property
 from itertools import islice
 
-from storage.importing.identity import own_id
-from storage.importing.likeness import Alike, parties
+from storage.importing.matching.booking_keys import own_id
+from storage.importing.matching.similar_texts import Alike, parties
 from storage.importing.records import TransactionRecord
-from storage.importing.stored_row import Item, StoredRow
+from storage.importing.matching.compared_rows import Item, StoredRow
 
 FILES = "files"  # the source of all files: their ids are chosen by whoever wrote them
 PART = re.compile(r"(.+)/\d+")  # a detail of a batch: the batch's reference and its number

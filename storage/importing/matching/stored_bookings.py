@@ -8,10 +8,10 @@ import polars as pl
 
 from storage.database import Row, Transaction
 from storage.importing import tellings
-from storage.importing.identity import PROVIDER
-from storage.importing.known import FILES
+from storage.importing.matching.booking_keys import PROVIDER
+from storage.importing.matching.stored_index import FILES
 from storage.importing.records import TransactionRecord
-from storage.importing.stored_row import StoredRow
+from storage.importing.matching.compared_rows import StoredRow
 
 NEIGHBOUR_DAYS = 60  # how far around a batch stored rows can be the same bookings (dates move, pending rows book)
 NO_CLAIMS: Mapping[str, str] = {}

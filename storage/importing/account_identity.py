@@ -10,7 +10,7 @@ from storage.accounts import StoredAccount, every
 from storage.connections import StoredConnection
 from storage.database import Session
 from storage.importing import tellings
-from storage.importing.identity import account_id, fingerprint
+from storage.importing.matching.booking_keys import account_id, fingerprint
 from storage.importing.records import AccountRecord, InvalidRecord, TransactionRecord
 from storage.users import User
 

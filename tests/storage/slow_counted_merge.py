@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from decimal import Decimal
 
-from storage.importing.identity import base_keys, fingerprint, own_id, squeezed
-from storage.importing.known import FILES, PENDING_DAYS_MAX
-from storage.importing.likeness import SHARED_WORDS_MIN
+from storage.importing.matching.booking_keys import base_keys, fingerprint, own_id, squeezed
+from storage.importing.matching.stored_index import FILES, PENDING_DAYS_MAX
+from storage.importing.matching.similar_texts import SHARED_WORDS_MIN
 from storage.importing.records import TransactionRecord
-from storage.importing.stored_row import StoredRow
+from storage.importing.matching.compared_rows import StoredRow
 
 Rows = list[StoredRow]
 Way = Callable[[TransactionRecord, Rows], StoredRow | None]
