@@ -33,7 +33,7 @@ OTHER_PROCESSES_SEEN_WITHIN = timedelta(seconds=5)
 
 class AuthorizationServer:
     """`clients` register, `sign_in` and `sessions` know people, `consent` asks them, `codes` and `refresh_tokens` are
-    exchanged, `grants` end, `access` says of each request whom it speaks for, `expiry` forgets."""
+    exchanged, `grants` end, `access` says of each request whom it speaks for, `cleanup` forgets."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """The formats of statement files: which one a file has is told by its content, never by a name.
 
-It parses where it is called: in the process that `connectors.apart` keeps for it, and in tests.
+It parses where it is called: in the process that `connectors.parser_process` keeps for it, and in tests.
 """
 
 import hashlib

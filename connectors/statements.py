@@ -1,11 +1,11 @@
-"""The one entrance for statement files: they are parsed in a process of its own (`connectors.apart`)."""
+"""The one entrance for statement files: they are parsed in a process of its own (`connectors.parser_process`)."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from connectors.apart.client import asked, interrupted
-from connectors.apart.pieces import FormatName, Request
+from connectors.parser_process.client import asked, interrupted
+from connectors.parser_process.messages import FormatName, Request
 from connectors.bank_csv.profiles import Profile
 from connectors.bank_csv.reader import Explanation
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord

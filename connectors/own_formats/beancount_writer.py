@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from typing import BinaryIO
 
 from connectors.blocks import Block, blocks_of_pairs
-from connectors.derived import Derived, Pair
+from connectors.classified_records import Classification, Pair
 from connectors.own_formats.cells import ACCOUNT_COLUMNS, Cells, account_cells, booking_cells
 from storage.importing.records import AccountRecord, TransactionRecord
 
@@ -82,7 +82,7 @@ class _LedgerNames:
         self._open.add(name)
         return f"{OPENED} open {name}\n"
 
-    def transaction(self, account: AccountRecord, row: TransactionRecord, derived: Derived) -> str:
+    def transaction(self, account: AccountRecord, row: TransactionRecord, classification: Classification) -> str:
         """One booking with its two postings."""
         if row.status == "pending":
             return ""

@@ -35,7 +35,7 @@ def texts(
 
     `columns` says their SQL types. Raises UnknownColumns, Damaged and TooLarge, possibly after some rows.
     """
-    import duckdb  # starts threads, which the process that waits to be forked must not have (connectors.apart)
+    import duckdb  # starts threads, which the process that waits to be forked must not have (connectors.parser_process)
 
     try:
         with closing(_opened(path)) as database:

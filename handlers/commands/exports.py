@@ -15,7 +15,7 @@ import polars as pl
 
 from analytics.currencies import minor_digits
 from connectors.camt import writer as camt053
-from connectors.derived import NOTHING, Derived, Pair
+from connectors.classified_records import UNCLASSIFIED, Classification, Pair
 from connectors.ofx import writer as ofx
 from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import csv as csv_statement
@@ -135,17 +135,17 @@ class _Counted:
 
 def _pairs(session: Session, user_id: str, owned: Sequence[StoredAccount]) -> Iterator[Pair]:
     for account in owned:
-        yield _account(account), NOTHING
+        yield _account(account), UNCLASSIFIED
         total, first = Decimal(0), None  # adjusting entries included: then a statement over a gap does not add up
         for row in transactions.each(session, user_id, account.id):
             total += row["amount"]
             if row["is_adjusting_entry"]:
                 continue
             first = first or row["booking_date"]
-            yield _record(row), Derived(row["type"], row["category"])
+            yield _record(row), Classification(row["type"], row["category"])
         said = _closing(account)
         opening = None if said.closing is None else _trimmed(said.closing - total, account.currency)
-        yield replace(said, opening=opening, opening_date=first), NOTHING
+        yield replace(said, opening=opening, opening_date=first), UNCLASSIFIED
 
 
 def _records(pairs: Iterator[Pair]) -> Iterator[Record]:

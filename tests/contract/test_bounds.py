@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from auth.scopes import SCOPES
 from connectors import limits
 from connectors.camt import writer as camt053
-from connectors.derived import underived
+from connectors.classified_records import unclassified
 from connectors.ofx import writer as ofx
 from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import csv as csv_statement
@@ -137,10 +137,10 @@ FIXED: Mapping[str, Any] = {
 }
 WRITERS: Mapping[str, Any] = {
     "camt.xml": partial(camt053.write, created=MADE),
-    "statement.csv": lambda records, stream: csv_statement.write(underived(records), stream),
+    "statement.csv": lambda records, stream: csv_statement.write(unclassified(records), stream),
     "statement.sta": mt940.write,
     "statement.ofx": partial(ofx.write, created=MADE, today=MADE.date()),
-    "ledger.beancount": lambda records, stream: beancount.write(underived(records), stream),
+    "ledger.beancount": lambda records, stream: beancount.write(unclassified(records), stream),
 }
 
 

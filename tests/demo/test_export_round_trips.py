@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 
-from connectors.derived import underived
+from connectors.classified_records import unclassified
 from connectors.own_formats import beancount_reader as beancount_reading
 from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import jsonl, parquet_reader, parquet_writer
@@ -97,7 +97,7 @@ def as_parquet(records: Sequence[Record]) -> io.BytesIO:
 
 def as_beancount(records: Sequence[Record]) -> io.BytesIO:
     """A ledger."""
-    return rendered(lambda some, file: beancount.write(underived(some), file), records)
+    return rendered(lambda some, file: beancount.write(unclassified(some), file), records)
 
 
 def told_by_rows(records: Sequence[Record]) -> list[Record]:

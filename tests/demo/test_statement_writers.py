@@ -17,7 +17,7 @@ from connectors.blocks import blocks
 from connectors.camt import reader as camt
 from connectors.camt import writer as camt053
 from connectors.connector import LimitExceeded, MalformedFile, SourceError
-from connectors.derived import NOTHING, Derived, underived
+from connectors.classified_records import UNCLASSIFIED, Classification, unclassified
 from connectors.ofx import writer as ofx
 from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import csv as csv_statement
@@ -65,11 +65,11 @@ def written(writer: str, *records: Record) -> str:
         case "ofx":
             ofx.write(records, stream, created=MADE, today=MADE.date())
         case "csv":
-            csv_statement.write(underived(records), stream)
+            csv_statement.write(unclassified(records), stream)
         case "mt940":
             mt940.write(records, stream)
         case "beancount":
-            beancount.write(((record, Derived(category="RENT")) for record in records), stream)
+            beancount.write(((record, Classification(category="RENT")) for record in records), stream)
     return stream.getvalue().decode()
 
 
@@ -204,7 +204,7 @@ def test_csv_keeps_accounts_of_which_nothing_is_said() -> None:
 @pytest.mark.requirement("export.csv")
 def test_csv_names_type_and_category_for_the_eye_and_reading_leaves_them_alone() -> None:
     stream = io.BytesIO()
-    csv_statement.write([(GIRO, NOTHING), (RENT, Derived("standing_order", "RENT")), (STATED, NOTHING)], stream)
+    csv_statement.write([(GIRO, UNCLASSIFIED), (RENT, Classification("standing_order", "RENT")), (STATED, UNCLASSIFIED)], stream)
     line = cells(stream.getvalue().decode())[0]
     assert (line["type"], line["category"]) == ("standing_order", "RENT")
     stream.seek(0)

@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from connectors.derived import underived
+from connectors.classified_records import unclassified
 from connectors.own_formats import csv as csv_statement
 from handlers.commands import perform
 from handlers.commands.control import CommandError
@@ -86,7 +86,7 @@ def test_accounts_that_only_our_ids_tell_apart_stay_apart(
     with (tmp_path / "empty.csv").open("wb") as stream:
         depot = AccountRecord(stable_key="99911000/4711", currency="EUR", name="Depot", bank_name="Beispielbank")
         stated = StatementRecord(closing=Decimal(5), closing_date=date(2026, 1, 1))
-        csv_statement.write(underived([depot, stated]), stream)
+        csv_statement.write(unclassified([depot, stated]), stream)
     shell("import", "--user", "eva", tmp_path / "empty.csv")
     before = shell.rows(IDS), shell.rows("id, balance", "accounts")
     path = shell.export(format_, tmp_path / "export")
@@ -112,7 +112,7 @@ def test_an_adjusting_entry_never_comes_back_as_a_booking(format_: str, shell: S
                 is_authoritative=True,
             )
             stream.seek(0)
-            csv_statement.write(underived([giro, booked, stated]), stream)
+            csv_statement.write(unclassified([giro, booked, stated]), stream)
             stream.truncate()
             stream.flush()
             shell.import_(tmp_path / "gap.csv")
@@ -213,7 +213,7 @@ def of_account(iban: str, *amounts: int) -> bytes:
         for number, amount in enumerate(amounts)
     ]
     stated = StatementRecord(closing=Decimal(sum(amounts)), closing_date=day)
-    csv_statement.write(underived([account, *rows, stated]), stream)
+    csv_statement.write(unclassified([account, *rows, stated]), stream)
     return stream.getvalue()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from connectors import limits
 from connectors.connector import LimitExceeded, MalformedFile, SourceError, UnsupportedFile
-from connectors.derived import underived
+from connectors.classified_records import unclassified
 from connectors.formats import format_name, read_records
 from connectors.own_formats import beancount_reader as beancount_reading
 from connectors.own_formats import beancount_writer as beancount
@@ -196,7 +196,7 @@ STATED = StatementRecord(closing=Decimal("110.00"), closing_date=date(2026, 1, 3
 
 def ledger(*records: Record) -> bytes:
     stream = io.BytesIO()
-    beancount.write(underived(records or (GIRO, RENT, RENT, STATED)), stream)
+    beancount.write(unclassified(records or (GIRO, RENT, RENT, STATED)), stream)
     return stream.getvalue()
 
 

@@ -21,7 +21,7 @@ from connectors.bank_csv.profiles import (
     load_profiles,
     parse_profile,
 )
-from connectors.derived import underived
+from connectors.classified_records import unclassified
 from connectors.own_formats import csv as csv_statement
 from storage.importing.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 
@@ -211,7 +211,7 @@ def test_our_own_export_is_read_back_exactly() -> None:
         StatementRecord(),
     ]
     file = io.BytesIO()
-    csv_statement.write(underived(records), file)
+    csv_statement.write(unclassified(records), file)
     assert csv_statements.detect(file.getvalue())
     assert list(csv_statements.read(io.BytesIO(file.getvalue()))) == records
     assert csv_statements.explain(io.BytesIO(file.getvalue())).profile == "bankdata"

@@ -4,7 +4,7 @@ import io
 import time
 from collections.abc import Callable, Iterator
 
-from connectors.apart.client import interrupted
+from connectors.parser_process.client import interrupted
 from connectors.connector import SourceError
 from connectors.limits import READ_SECONDS_BASE, READ_WAIT_FACTOR
 from storage.importing.records import Record

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import BinaryIO
 
 from connectors.camt import writer as camt
-from connectors.derived import underived
+from connectors.classified_records import unclassified
 from connectors.ofx import writer as ofx
 from connectors.own_formats import beancount_writer
 from connectors.own_formats import csv as own_csv
@@ -76,8 +76,8 @@ def seeds() -> Mapping[str, bytes]:
     writers: Mapping[str, Callable[[BinaryIO], None]] = {
         "camt": lambda stream: camt.write(RECORDS, stream, created=MADE),
         "ofx": lambda stream: ofx.write(RECORDS, stream, created=MADE, today=MADE.date()),
-        "csv-own": lambda stream: own_csv.write(underived(RECORDS), stream),
-        "beancount": lambda stream: beancount_writer.write(underived(RECORDS), stream),
+        "csv-own": lambda stream: own_csv.write(unclassified(RECORDS), stream),
+        "beancount": lambda stream: beancount_writer.write(unclassified(RECORDS), stream),
     }
     for name, write in writers.items():
         stream = io.BytesIO()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from connectors import formats
-from connectors.apart.pieces import FormatName, Packer, Refusal, Request, decoded_request
+from connectors.parser_process.messages import FormatName, Packer, Refusal, Request, decoded_request
 from connectors.bank_csv.profiles import built_in_profiles
 from connectors.connector import LimitExceeded, SourceError, UnsupportedFile
 from connectors.limits import (

@@ -11,9 +11,10 @@ import psutil
 import pytest
 
 from connectors import formats
-from connectors.apart import client, pieces
-from connectors.apart.pieces import FormatName, Packer, Request, answers, decoded_request, encoded_request
-from connectors.apart.process import answer
+from connectors.parser_process import client
+from connectors.parser_process import messages
+from connectors.parser_process.messages import FormatName, Packer, Request, answers, decoded_request, encoded_request
+from connectors.parser_process.process import answer
 from connectors.bank_csv.profiles import parse_profile
 from connectors.bank_csv.reader import Explanation
 from connectors.connector import LimitExceeded, MalformedFile, ProviderUnavailable, SourceError, UnsupportedFile
@@ -183,7 +184,7 @@ class Failing(RawIOBase):
         raise self._error
 
 
-def told(request: Request, stream: BytesIO | Failing) -> list[pieces.Answer]:
+def told(request: Request, stream: BytesIO | Failing) -> list[messages.Answer]:
     """What the process would answer, in this one."""
     collected: list[bytes] = []
     packer = Packer(collected.append)
@@ -194,13 +195,13 @@ def told(request: Request, stream: BytesIO | Failing) -> list[pieces.Answer]:
 
 def test_whatever_goes_wrong_inside_is_a_refusal() -> None:
     (out_of_memory,) = told(Request(wanted="records"), Failing(MemoryError()))
-    assert isinstance(out_of_memory, pieces.Refusal)
+    assert isinstance(out_of_memory, messages.Refusal)
     assert (out_of_memory.kind, out_of_memory.reason) == (
         "LimitExceeded",
         "the file takes more memory to read than allowed.",
     )
     (defect,) = told(Request(wanted="records"), Failing(ZeroDivisionError("secret")))
-    assert isinstance(defect, pieces.Refusal)
+    assert isinstance(defect, messages.Refusal)
     assert (defect.kind, defect.reason, defect.detail) == (
         "MalformedFile",
         "the file cannot be read.",
@@ -208,7 +209,7 @@ def test_whatever_goes_wrong_inside_is_a_refusal() -> None:
     )
     for error in (UnsupportedFile("a."), LimitExceeded("b."), MalformedFile("c.", detail="d")):
         (refusal,) = told(Request(wanted="records"), Failing(error))
-        assert isinstance(refusal, pieces.Refusal)
+        assert isinstance(refusal, messages.Refusal)
         assert (type(refusal.error()), str(refusal.error()), refusal.error().detail) == (
             type(error),
             str(error),
@@ -226,7 +227,7 @@ def test_each_wish_has_its_answer() -> None:
 
 
 def test_records_come_in_bounded_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 1000)
+    monkeypatch.setattr(messages, "PIECE_BYTES", 1000)
     collected: list[bytes] = []
     packer = Packer(collected.append)
     for record in RECORDS * 20:
@@ -253,7 +254,7 @@ def test_what_no_reader_says_is_refused(piece: bytes) -> None:
         list(answers(piece))
 
 
-def saying(*said: pieces.Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+def saying(*said: messages.Answer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("connectors.statements.asked", lambda *_: iter(said))
 
 

@@ -15,12 +15,12 @@ from tempfile import TemporaryFile
 from threading import Lock
 from typing import BinaryIO
 
-from connectors.apart.pieces import Answer, Refusal, Request, answers, encoded_request
-from connectors.apart.process import CRASHED, END, LENGTH_BYTES, TOO_LONG
+from connectors.parser_process.messages import Answer, Refusal, Request, answers, encoded_request
+from connectors.parser_process.process import CRASHED, END, LENGTH_BYTES, TOO_LONG
 from connectors.connector import LimitExceeded, MalformedFile, ProviderUnavailable
 from connectors.limits import END_SECONDS, FILE_BYTES_MAX, PIECE_BYTES_MAX
 
-_BEGIN = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from connectors.apart.process import main; main()"
+_BEGIN = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from connectors.parser_process.process import main; main()"
 _ATTEMPTS = 2  # the waiting process may end just when it is asked
 
 
