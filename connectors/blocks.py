@@ -45,11 +45,11 @@ class Block:
 
 def blocks(records: Iterable[Record], render: Render, *, encoding: str = "utf-8") -> Iterator[Block]:
     """The accounts in order; each block's rows are gone when the next one is asked for."""
-    return blocks_of_pairs(unclassified(records), lambda account, row, _derived: render(account, row), encoding=encoding)
+    return blocks_of_pairs(unclassified(records), lambda account, row, _classification: render(account, row), encoding=encoding)
 
 
 def blocks_of_pairs(pairs: Iterable[Pair], render: RenderPair, *, encoding: str = "utf-8") -> Iterator[Block]:
-    """The same for a format that shows what was derived."""
+    """The same for a format that shows type and category."""
     waiting = iter(pairs)
     number = 0
     upcoming = next(waiting, None)
@@ -61,13 +61,13 @@ def blocks_of_pairs(pairs: Iterable[Pair], render: RenderPair, *, encoding: str 
         total = Decimal(0)
         with SpooledTemporaryFile(MEMORY_BYTES) as rows:
             while (upcoming := next(waiting, None)) is not None:
-                record, derived = upcoming
+                record, classification = upcoming
                 if isinstance(record, AccountRecord):
                     break
                 if isinstance(record, StatementRecord):
                     statement = record
                     continue
-                rows.write(render(account, record, derived).encode(encoding))
+                rows.write(render(account, record, classification).encode(encoding))
                 if record.status == "booked":
                     day = record.booking_date
                     first, last = min(first or day, day), max(last or day, day)

@@ -16,7 +16,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from handlers import commands
-from handlers.commands import control
+from handlers.commands import control_socket
 from handlers.http.app import CONTRACT_FILE, create_app
 from handlers.http.hosts import Hosts
 from handlers.http.rate_limit import CountsUnusable, Limiter, Rate
@@ -40,7 +40,7 @@ log = logging.getLogger("bankdata")
 
 def application(
     services: Services,
-    listener: control.ControlServer | None = None,
+    listener: control_socket.ControlServer | None = None,
     *,
     is_cut_off: threading.Event | None = None,
     listens_at: str = "127.0.0.1",
@@ -106,12 +106,12 @@ def run(services: Services, *, listener: socket.socket, ready: Callable[[], None
     when the control socket cannot be made, and CountsUnusable.
     """
     try:
-        commands_from = control.ControlServer(
+        commands_from = control_socket.ControlServer(
             services.settings.data_dir, lambda *command: commands.perform(services, *command)
         )
     except OSError as error:
         raise CannotListen(
-            f"{services.settings.data_dir / control.FILE_NAME} cannot be made, through which commands reach the server:"
+            f"{services.settings.data_dir / control_socket.FILE_NAME} cannot be made, through which commands reach the server:"
             f" {error.strerror or error}."
         ) from error
     is_cut_off = threading.Event()

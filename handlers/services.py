@@ -16,7 +16,7 @@ from connectors.sources.demo.connector import DemoBank
 from connectors.sources.folder import Folder
 from connectors.sources.uploads import Uploads
 from connectors.statements import read_records
-from handlers import wire
+from handlers import json_shapes
 from handlers.cache.reader import Reader
 from handlers.clock import Clock
 from handlers.settings import Settings
@@ -106,7 +106,7 @@ def open_services(settings: Settings, *, more_connectors: Mapping[str, Connector
         clock=clock,
         sync_engine=sync_engine,
         authorization=_authorization(settings, database, clock),
-        reader=Reader(database, bytes_max=settings.cache_mb * 2**20, render=wire.transaction),
+        reader=Reader(database, bytes_max=settings.cache_mb * 2**20, render=json_shapes.transaction),
     )
 
 

@@ -87,7 +87,7 @@ class _LedgerNames:
         if row.status == "pending":
             return ""
         side = "Expenses" if row.amount < 0 else "Income"
-        other = f"{side}:{_component((derived.category or 'OTHER').title())}"
+        other = f"{side}:{_component((classification.category or 'OTHER').title())}"
         payee = row.merchant_name or row.counterpart_name
         return (
             self.opened(other)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from handlers.cli.place import data_option, run
+from handlers.cli.server_or_here import data_option, run
 
 TTL_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from handlers.cli.place import data_option, run, settings_of
+from handlers.cli.server_or_here import data_option, run, settings_of
 from handlers.cli.terminal import stop
 from handlers.settings import Settings
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from handlers.cli.place import data_option, run
+from handlers.cli.server_or_here import data_option, run
 
 user_option = click.option("--user", required=True, help="Whose imports.")
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from handlers.cli.place import check_store, data_option, run, settings_of
+from handlers.cli.server_or_here import check_store, data_option, run, settings_of
 from handlers.cli.terminal import Terminal, stop
 from handlers.settings import Settings
 

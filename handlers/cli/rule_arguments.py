@@ -6,7 +6,7 @@ from typing import TextIO
 import click
 
 from analytics.classification.facts import CATEGORIES
-from handlers.cli.place import data_option, run
+from handlers.cli.server_or_here import data_option, run
 from handlers.cli.terminal import stop
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from handlers.cli.place import data_option, opened, settings_of
+from handlers.cli.server_or_here import data_option, opened, settings_of
 from handlers.cli.terminal import Terminal, stop
-from handlers.commands.control import CommandError
+from handlers.commands.control_socket import CommandError
 from handlers.http.sockets.listening_socket import CannotListen, listening_socket
 from handlers.settings import IN_CLEAR, Settings
 

@@ -8,7 +8,7 @@ from secrets import token_urlsafe
 
 import click
 
-from handlers.cli.place import data_option, run
+from handlers.cli.server_or_here import data_option, run
 from handlers.cli.terminal import stop
 
 stdin_option = click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")

@@ -6,7 +6,7 @@ from typing import Any
 
 from connectors.bank_csv.profiles import ProfileError
 from handlers.commands import access, accounts, connections, files, import_history, rates, rules, syncs, upkeep, users
-from handlers.commands.control import CommandError, Report
+from handlers.commands.control_socket import CommandError, Report
 from handlers.services import Services
 from storage import users as stored_users
 from storage.database import Conflict, StoreError

@@ -5,7 +5,7 @@ from datetime import timedelta
 from auth.apps.clients import ClientUnknown
 from auth.errors import OAuthError
 from auth.scopes import SCOPES
-from handlers.commands.control import CommandError, Report
+from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.services import Services
 from storage import users

@@ -1,7 +1,7 @@
 """The accounts of a user: listed, renamed, hidden, merged, deleted."""
 
 from connectors import limits
-from handlers.commands.control import CommandError, Report
+from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import

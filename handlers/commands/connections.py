@@ -8,7 +8,7 @@ from connectors import limits
 from connectors.connector import SourceError
 from connectors.sources.folder import Folder, checked_folder, is_waiting
 from connectors.statements import format_name
-from handlers.commands.control import CommandError, Report
+from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.commands.syncs import first_sync, new_transactions
 from handlers.services import Services

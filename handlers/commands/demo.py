@@ -6,7 +6,7 @@ from uuid import uuid5
 
 from auth.scopes import SCOPES
 from connectors.sources.demo.households import USERS, DemoUser
-from handlers.commands.control import CommandError, Report
+from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.syncs import first_sync
 from handlers.services import IS_DEMO, Services
 from storage import connections, users

@@ -20,7 +20,7 @@ from connectors.ofx import writer as ofx
 from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import csv as csv_statement
 from connectors.own_formats import jsonl, parquet_writer
-from handlers import wire
+from handlers import json_shapes
 from storage import accounts, transactions
 from storage.accounts import StoredAccount
 from storage.database import Database, Session
@@ -85,11 +85,11 @@ def _jsonl(
     session: Session, user_id: str, owned: Sequence[StoredAccount], stream: BinaryIO, _now: datetime, _today: date
 ) -> int:
     count = 0
-    by_id = wire.by_id(owned)
+    by_id = json_shapes.by_id(owned)
     for account in owned:
         about, closing = _account(account), _closing(account)
         for row in transactions.each(session, user_id, account.id):
-            stream.write(jsonl.line(wire.transaction_detail(row, by_id), about, closing, _record(row)))
+            stream.write(jsonl.line(json_shapes.transaction_detail(row, by_id), about, closing, _record(row)))
             count += 1
     return count
 

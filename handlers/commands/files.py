@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from handlers.commands.connections import bank_name
-from handlers.commands.control import Report
+from handlers.commands.control_socket import Report
 from handlers.commands.counts import counted
 from handlers.commands.exports import export
 from handlers.commands.imports import import_files

@@ -18,7 +18,7 @@ from connectors.sources import uploads
 from connectors.sources.folder import batch_id
 from connectors.statements import format_name, read_records
 from handlers.commands.accounts import called, chosen_account
-from handlers.commands.control import CommandError, Report
+from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.services import Services, own_profiles
 from handlers.sync.concurrency import Closed

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from connectors.connector import SourceError
 from connectors.reference.exchange_rates import update_rates
-from handlers.commands.control import CommandError, Report
+from handlers.commands.control_socket import CommandError, Report
 from handlers.services import Services
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from analytics.classification.intermediaries import is_intermediary
 from analytics.classification.rules import InvalidRule, correction_key, parse_rules, render_rules
-from handlers.commands.control import CommandError, Report
+from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import

@@ -3,7 +3,7 @@
 import time
 from datetime import timedelta
 
-from handlers.commands.control import CommandError, Interrupted, Report
+from handlers.commands.control_socket import CommandError, Interrupted, Report
 from handlers.commands.counts import counted
 from handlers.services import Services
 from handlers.sync.engine import Started

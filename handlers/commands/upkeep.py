@@ -4,7 +4,7 @@ import os
 import shutil
 from datetime import timedelta
 
-from handlers.commands.control import CommandError, Report
+from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.services import BACKUPS_FOLDER, CLOCK_OFFSET, IS_DEMO, Services
 from handlers.settings import IN_CLEAR

@@ -1,6 +1,6 @@
 """GET /accounts (interface 4.2)."""
 
-from handlers import wire
+from handlers import json_shapes
 from handlers.cache.reader import Reading
 from handlers.http.request import Answer, Request
 from handlers.services import Services
@@ -9,4 +9,4 @@ from handlers.services import Services
 def list_accounts(_services: Services, _request: Request, reading: Reading) -> Answer:
     """All accounts of the user with their current balances."""
     statuses = reading.statuses
-    return Answer(body={"accounts": [wire.account(each, statuses[each.connection_id]) for each in reading.accounts]})
+    return Answer(body={"accounts": [json_shapes.account(each, statuses[each.connection_id]) for each in reading.accounts]})

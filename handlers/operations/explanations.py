@@ -13,7 +13,7 @@ from analytics.cashflow import NO_RATE, MonthOutsideHistory, month_transactions,
 from analytics.periods import HISTORY_MONTHS_MIN, InvalidMonth, last_30_days, last_day, month_of, six_months_before
 from analytics.recurring.history import Charge, history
 from analytics.snapshot import category_transactions, percentage, snapshot
-from handlers import wire
+from handlers import json_shapes
 from handlers.cache.from_store import FromStore
 from handlers.http.errors import NotFound
 from handlers.http.request import Answer, Request
@@ -34,7 +34,7 @@ def list_cashflow_transactions(services: Services, request: Request, *, month: s
     """What adds up to the income and expenses of a month, and what of it is left out and why (decisions 14, 15)."""
     user_id, today = request.principal.user_id, services.clock.today()
     with services.database.transaction() as session:
-        reading = FromStore(session, user_id, wire.transaction)
+        reading = FromStore(session, user_id, json_shapes.transaction)
         selected = selected_accounts(reading.accounts, account_ids)
         first = _shown_month(month, today)
         # A month of the last ten years is in the history anyway; for an older one the rows before it decide
@@ -55,7 +55,7 @@ def list_cashflow_transactions(services: Services, request: Request, *, month: s
             raise NotFound(MONTH_NOT_FOUND) from None
         rows = _counted(session, user_id, selected, judged, currency)
     income, expenses = _total(judged, "income"), -_total(judged, "expenses")
-    figures = wire.month({"month": first, "income": income, "expenses": expenses, "net": income - expenses}, currency)
+    figures = json_shapes.month({"month": first, "income": income, "expenses": expenses, "net": income - expenses}, currency)
     return Answer(
         body={**figures, "currency": currency, "transactions": rows}, headers=unconverted(_without_rate(judged))
     )
@@ -68,7 +68,7 @@ def list_category_transactions(
     user_id, today = request.principal.user_id, services.clock.today()
     since, until = last_30_days(today)
     with services.database.transaction() as session:
-        reading = FromStore(session, user_id, wire.transaction)
+        reading = FromStore(session, user_id, json_shapes.transaction)
         selected = selected_accounts(reading.accounts, account_ids)
         bookings = transactions.bookings(session, user_id, selected.filter, since=None)
         currency, rates = money_of(services, reading, selected.accounts, bookings)
@@ -88,11 +88,11 @@ def list_category_transactions(
         body={
             "category": category,
             "currency": currency,
-            "since": wire.day(since),
-            "until": wire.day(until),
-            "amount": wire.money(amount, currency),
+            "since": json_shapes.day(since),
+            "until": json_shapes.day(until),
+            "amount": json_shapes.money(amount, currency),
             "percentage": percentage(amount, whole.total_expenses),
-            "totalExpenses": wire.money(whole.total_expenses, currency),
+            "totalExpenses": json_shapes.money(whole.total_expenses, currency),
             "transactions": rows,
         },
         headers=unconverted([*whole.unconverted, *_without_rate(judged)]),
@@ -124,7 +124,7 @@ def explain_transaction(services: Services, request: Request, *, id: str) -> Ans
             raise NotFound("Transaction not found")
         own_rules = rules.of_user(session, user_id)
     derived = {
-        key: wire.derivation(row[column], row[rule], rules_in_words.reason(sentences, row[rule], own_rules))
+        key: json_shapes.derivation(row[column], row[rule], rules_in_words.reason(sentences, row[rule], own_rules))
         for key, column, rule, sentences in (
             ("type", "type", "type_rule", rules_in_words.TYPE),
             ("category", "category", "category_rule", rules_in_words.CATEGORY),
@@ -152,16 +152,16 @@ def _shown_month(text: str, today: date) -> date:
 
 def _counted(
     session: Session, user_id: str, selected: Selected, judged: pl.DataFrame, currency: str
-) -> list[wire.Json]:
+) -> list[json_shapes.Json]:
     """The judged rows in full; a pending row may carry the id of one that has been booked since."""
     is_pending = judged["left_out"].eq_missing("pending")
     full = {
         waiting: transactions.listed(session, user_id, judged["id"].filter(is_pending == waiting), pending=waiting)
         for waiting in (False, True)
     }
-    by_id = wire.by_id(selected.accounts)
+    by_id = json_shapes.by_id(selected.accounts)
     return [
-        wire.counted(row, full[row["left_out"] == "pending"][row["id"]], by_id, currency)
+        json_shapes.counted(row, full[row["left_out"] == "pending"][row["id"]], by_id, currency)
         for row in judged.iter_rows(named=True)
     ]
 
@@ -188,7 +188,7 @@ def _streams(
         return wanted, transactions.listed(session, user_id, wanted["charge_ids"].explode().drop_nulls())
 
 
-def _told(row: Mapping[str, object], by_id: Mapping[str, Row], today: date) -> wire.Json:
+def _told(row: Mapping[str, object], by_id: Mapping[str, Row], today: date) -> json_shapes.Json:
     ids = row["charge_ids"]
     assert isinstance(ids, Sequence)
     charges = [by_id[charge_id] for charge_id in ids]
@@ -199,5 +199,5 @@ def _told(row: Mapping[str, object], by_id: Mapping[str, Row], today: date) -> w
         today=today,
     )
     window = six_months_before(today)
-    shown = [wire.charge(charge, is_counted=charge["booking_date"] >= window) for charge in charges]
-    return wire.subscription_detail(row, told, shown)
+    shown = [json_shapes.charge(charge, is_counted=charge["booking_date"] >= window) for charge in charges]
+    return json_shapes.subscription_detail(row, told, shown)

@@ -9,7 +9,7 @@ from analytics.cashflow import monthly_cashflow, needed_since
 from analytics.currencies import NO_RATES, reporting_currency
 from analytics.frames import BALANCES
 from analytics.snapshot import snapshot
-from handlers import wire
+from handlers import json_shapes
 from handlers.cache.reader import Reading
 from handlers.http.request import Answer, Request
 from handlers.operations.selection import selected_accounts
@@ -30,7 +30,7 @@ def get_cashflow(
         bookings, selection=selected.ids, months=months, today=today, currency=currency, rates=rates
     )
     return Answer(
-        body={"cashflow": [wire.month(row, currency) for row in rows.iter_rows(named=True)]},
+        body={"cashflow": [json_shapes.month(row, currency) for row in rows.iter_rows(named=True)]},
         headers=unconverted(rows["unconverted"].explode().drop_nulls()),
     )
 
@@ -42,7 +42,7 @@ def get_snapshot(services: Services, _request: Request, reading: Reading, *, acc
     bookings = reading.bookings(selected.filter, since=None)
     currency, rates = money_of(services, reading, selected.accounts, bookings)
     found = snapshot(balances(selected.accounts), bookings, today=today, currency=currency, rates=rates)
-    return Answer(body=wire.snapshot(found), headers=unconverted(found.unconverted))
+    return Answer(body=json_shapes.snapshot(found), headers=unconverted(found.unconverted))
 
 
 def list_subscriptions(services: Services, request: Request, reading: Reading, *, account_ids: str | None) -> Answer:
@@ -50,7 +50,7 @@ def list_subscriptions(services: Services, request: Request, reading: Reading, *
     selected = selected_accounts(reading.accounts, account_ids)
     found = subscriptions_of(services.database, request.principal.user_id, selected, today=services.clock.today())
     return Answer(
-        body={"subscriptions": [wire.subscription(row) for row in found.iter_rows(named=True)]},
+        body={"subscriptions": [json_shapes.subscription(row) for row in found.iter_rows(named=True)]},
         headers={"link": _details_link(request, account_ids)},
     )
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from math import ceil
 from typing import Any
 
-from handlers import wire
+from handlers import json_shapes
 from handlers.http.errors import BadRequest, NotFound, TooManyRequests
 from handlers.http.request import Answer, Request
 from handlers.operations.selection import listed_ids
@@ -26,7 +26,7 @@ def start_sync(
         raise NotFound("No bank connections found")
     started = [services.sync_engine.start(connection) for connection in meant]
     summaries = [
-        wire.job_summary(
+        json_shapes.job_summary(
             sync_id=each.job.id if each.job else None,
             status=each.job.status if each.job else "failed",
             error=each.error,
@@ -53,7 +53,7 @@ async def get_sync_job(services: Services, request: Request, *, sync_id: str) ->
     if job is None:
         raise NotFound("Sync job not found")
     wait = services.sync_engine.seconds_until_due(job)
-    return Answer(body=wire.job(job), headers={"retry-after": f"{ceil(wait)}"} if wait else {})
+    return Answer(body=json_shapes.job(job), headers={"retry-after": f"{ceil(wait)}"} if wait else {})
 
 
 def _meant(services: Services, user_id: str, account_ids: set[str]) -> list[StoredConnection]:

@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import orjson
 
-from handlers import wire
+from handlers import json_shapes
 from handlers.cache.reader import Reading
 from handlers.http.errors import BadRequest, NotFound
 from handlers.http.request import Answer, Request
@@ -41,9 +41,9 @@ def list_transactions(
     return Answer(
         body={
             "transactions": [orjson.Fragment(row) for row in rows],
-            "pagination": wire.pagination(page=page, per_page=per_page, total=total),
+            "pagination": json_shapes.pagination(page=page, per_page=per_page, total=total),
         },
-        headers={"link": _links(request, page=page, last=max(1, wire.page_count(per_page=per_page, total=total)))},
+        headers={"link": _links(request, page=page, last=max(1, json_shapes.page_count(per_page=per_page, total=total)))},
     )
 
 
@@ -52,7 +52,7 @@ def get_transaction(services: Services, request: Request, reading: Reading, *, i
     row = transactions.find(services.database, request.principal.user_id, id)
     if row is None:
         raise NotFound("Transaction not found")
-    return Answer(body=wire.transaction_detail(row, wire.by_id(reading.accounts)))
+    return Answer(body=json_shapes.transaction_detail(row, json_shapes.by_id(reading.accounts)))
 
 
 def _links(request: Request, *, page: int, last: int) -> str:

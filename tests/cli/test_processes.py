@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from handlers.commands.control import FILE_NAME
+from handlers.commands.control_socket import FILE_NAME
 from tests.cli.conftest import bankdata, bankdata_process
 from tests.service.conftest import Served, free_port, get, running, start
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from handlers.cli.terminal import Terminal
-from handlers.commands import control
-from handlers.commands.control import ControlServer, Interrupted, Report
+from handlers.commands import control_socket
+from handlers.commands.control_socket import ControlServer, Interrupted, Report
 
 
 class Person:
@@ -53,7 +53,7 @@ def ask_which(_command: str, _arguments: Mapping[str, Any], report: Report) -> N
 def test_the_answer_goes_back_to_the_server(tmp_path: Path, answer: int | None, heard: str) -> None:
     person = Person(answer)
     with serving(tmp_path, ask_which):
-        control.ask(tmp_path, "any", {}, person)
+        control_socket.ask(tmp_path, "any", {}, person)
     assert person.heard == [("Which one?", ["red", "blue"]), heard]
 
 
@@ -70,7 +70,7 @@ def test_a_person_who_goes_away_instead_of_answering_ends_the_command(tmp_path: 
 
     with serving(tmp_path, perform):
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.connect(str(tmp_path / control.FILE_NAME))
+            connection.connect(str(tmp_path / control_socket.FILE_NAME))
             connection.sendall(json.dumps({"command": "any", "arguments": {}}).encode() + b"\n")
             assert b"choose" in connection.recv(1000)
         assert ended.wait(5.0)

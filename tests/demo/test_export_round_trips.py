@@ -17,7 +17,7 @@ from connectors.classified_records import unclassified
 from connectors.own_formats import beancount_reader as beancount_reading
 from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import jsonl, parquet_reader, parquet_writer
-from handlers import wire
+from handlers import json_shapes
 from storage.accounts import StoredAccount
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage.transactions import EVERYTHING
@@ -75,7 +75,7 @@ def as_jsonl(records: Sequence[Record]) -> io.BytesIO:
             last_synced_at=None,
         )
         lines += [
-            jsonl.line(wire.transaction_detail(stored(row), {"acc_1": owner}), account, said, row) for row in rows
+            jsonl.line(json_shapes.transaction_detail(stored(row), {"acc_1": owner}), account, said, row) for row in rows
         ]
     return io.BytesIO(b"".join(lines))
 

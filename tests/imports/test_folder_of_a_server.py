@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from handlers.commands.control import CommandError
+from handlers.commands.control_socket import CommandError
 from tests.imports.command_line import Shell
 from tests.imports.statement_chain import IBAN, SHOPS, chain
 from tests.imports.test_refused_files import ATTACKS

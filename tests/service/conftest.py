@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
-from handlers.commands import control
+from handlers.commands import control_socket
 
 ALL_SCOPES = "read:accounts read:transactions read:cashflow"
 START_SECONDS_MAX = 120.0  # four seconds on an idle machine
@@ -77,7 +77,7 @@ class Served:
     def command(self, name: str, /, **arguments: Any) -> list[str]:
         """A command of `bankdata` through the control socket, as the command line does it; the lines it prints."""
         said = Said()
-        control.ask(self.folder, name, arguments, said)
+        control_socket.ask(self.folder, name, arguments, said)
         return said.lines
 
     def token(self, user: str, scope: str = ALL_SCOPES, seconds: int = 30 * 86_400) -> str:

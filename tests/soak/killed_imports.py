@@ -16,7 +16,7 @@ from pathlib import Path
 
 import httpx
 
-from handlers.commands.control import CommandError
+from handlers.commands.control_socket import CommandError
 from storage.database import Database
 from tests.service.conftest import Said, Served, get, start
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from handlers.commands.control import FILE_NAME, CommandError, ControlServer, Interrupted, Report, ask
+from handlers.commands.control_socket import FILE_NAME, CommandError, ControlServer, Interrupted, Report, ask
 
 
 class Told:

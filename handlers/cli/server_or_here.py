@@ -10,8 +10,8 @@ import click
 
 from handlers.cli.interrupts import first_interrupt
 from handlers.cli.terminal import Terminal, stop
-from handlers.commands import control
-from handlers.commands.control import CommandError, Interrupted, NoServer
+from handlers.commands import control_socket
+from handlers.commands.control_socket import CommandError, Interrupted, NoServer
 from handlers.settings import SettingError, Settings, load
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def run(command: str, data_dir: Path | None, **arguments: Any) -> None:
             stop(f"{name.replace('_', ' ').capitalize()} {value!r} is not a text in UTF-8.")
     try:
         try:
-            control.ask(settings.data_dir, command, arguments, terminal, on_interrupt=first_interrupt)
+            control_socket.ask(settings.data_dir, command, arguments, terminal, on_interrupt=first_interrupt)
         except NoServer:
             _run_here(settings, command, arguments, terminal)
     except CommandError as error:
