@@ -5,10 +5,10 @@ from pathlib import Path
 
 from auth import metadata
 from auth.apps.clients import Clients
+from auth.cleanup import Cleanup
 from auth.consent import Consent
 from auth.errors import InvalidRequest
 from auth.events import Events
-from auth.cleanup import Cleanup
 from auth.instants import Now, with_zone
 from auth.people.passwords import Passwords
 from auth.people.sessions import Sessions

@@ -45,7 +45,7 @@ class Block:
 
 def blocks(records: Iterable[Record], render: Render, *, encoding: str = "utf-8") -> Iterator[Block]:
     """The accounts in order; each block's rows are gone when the next one is asked for."""
-    return blocks_of_pairs(unclassified(records), lambda account, row, _classification: render(account, row), encoding=encoding)
+    return blocks_of_pairs(unclassified(records), lambda account, row, _: render(account, row), encoding=encoding)
 
 
 def blocks_of_pairs(pairs: Iterable[Pair], render: RenderPair, *, encoding: str = "utf-8") -> Iterator[Block]:

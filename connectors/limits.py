@@ -15,8 +15,8 @@ KEY_CHARACTERS_MAX = 140  # references, mandates, ids
 CODE_CHARACTERS_MAX = 35  # ISO 20022 Max35Text; domain, family and subfamily have fourteen
 AMOUNT_DIGITS_MAX = 15
 
-# What the process that parses may take for one file (connectors.parser_process). The slowest real files met, CSV of a million
-# rows, take about 1.5 s a megabyte; a mutated file of a few kilobytes has the base alone.
+# What the process that parses may take for one file (connectors.parser_process). The slowest real files met, CSV of a
+# million rows, take about 1.5 s a megabyte; a mutated file of a few kilobytes has the base alone.
 READ_SECONDS_BASE = 20  # of the processor
 READ_SECONDS_PER_MEGABYTE = 4
 READ_WAIT_FACTOR = 5  # by the clock, on a machine that does other things as well

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from connectors.parser_process.client import asked, interrupted
-from connectors.parser_process.messages import FormatName, Request
 from connectors.bank_csv.profiles import Profile
 from connectors.bank_csv.reader import Explanation
+from connectors.parser_process.client import asked, interrupted
+from connectors.parser_process.messages import FormatName, Request
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 

@@ -111,8 +111,8 @@ def run(services: Services, *, listener: socket.socket, ready: Callable[[], None
         )
     except OSError as error:
         raise CannotListen(
-            f"{services.settings.data_dir / control_socket.FILE_NAME} cannot be made, through which commands reach the server:"
-            f" {error.strerror or error}."
+            f"{services.settings.data_dir / control_socket.FILE_NAME} cannot be made, through which commands reach the"
+            f" server: {error.strerror or error}."
         ) from error
     is_cut_off = threading.Event()
     try:

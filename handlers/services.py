@@ -22,10 +22,9 @@ from handlers.clock import Clock
 from handlers.settings import Settings
 from handlers.sync.detection import detect_after_import
 from handlers.sync.engine import SyncEngine
-from storage import jobs
-from storage import store_facts
-from storage.migrations import runner
+from storage import jobs, store_facts
 from storage.database import Database
+from storage.migrations import runner
 
 CLOCK_OFFSET = "clock offset, seconds"
 PROFILES_FOLDER = "csv-profiles"

@@ -42,8 +42,8 @@ def find(session: Session, user_id: str) -> User | None:
 
 def compared_name(name: str) -> str:
     """How names of users are compared: case does not matter, nor how a letter is encoded, and ß is ss. Ids of
-    connections and accounts are made of `casefold` alone (`storage.importing.matching.booking_keys`); names that are equal there
-    are equal here."""
+    connections and accounts are made of `casefold` alone (`storage.importing.matching.booking_keys`); names that are
+    equal there are equal here."""
     return unicodedata.normalize("NFKC", name.casefold())
 
 
@@ -139,9 +139,9 @@ def remove(session: Session, user_id: str) -> None:
         "pending_transactions",
         "transactions",
         "statements",
-        "sightings",
-        "told_bookings",
-        "tellings",
+        "contribution_bookings",
+        "booking_wordings",
+        "contributions",
         "account_aliases",
         "earlier_accounts",
         "earlier_account_sources",

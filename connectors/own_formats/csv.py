@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
-from connectors.connector import LimitExceeded, MalformedFile
 from connectors.classified_records import Pair
+from connectors.connector import LimitExceeded, MalformedFile
 from connectors.limits import ENTRIES_MAX
 from connectors.lines import Lines
 from connectors.own_formats.cells import (

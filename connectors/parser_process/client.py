@@ -15,12 +15,15 @@ from tempfile import TemporaryFile
 from threading import Lock
 from typing import BinaryIO
 
-from connectors.parser_process.messages import Answer, Refusal, Request, answers, encoded_request
-from connectors.parser_process.process import CRASHED, END, LENGTH_BYTES, TOO_LONG
 from connectors.connector import LimitExceeded, MalformedFile, ProviderUnavailable
 from connectors.limits import END_SECONDS, FILE_BYTES_MAX, PIECE_BYTES_MAX
+from connectors.parser_process.messages import Answer, Refusal, Request, answers, encoded_request
+from connectors.parser_process.process import CRASHED, END, LENGTH_BYTES, TOO_LONG
 
-_BEGIN = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from connectors.parser_process.process import main; main()"
+_BEGIN = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
+    " from connectors.parser_process.process import main; main()"
+)
 _ATTEMPTS = 2  # the waiting process may end just when it is asked
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from connectors import formats
-from connectors.parser_process.messages import FormatName, Packer, Refusal, Request, decoded_request
 from connectors.bank_csv.profiles import built_in_profiles
 from connectors.connector import LimitExceeded, SourceError, UnsupportedFile
 from connectors.limits import (
@@ -26,6 +25,7 @@ from connectors.limits import (
     READ_WAIT_FACTOR,
     read_seconds_max,
 )
+from connectors.parser_process.messages import FormatName, Packer, Refusal, Request, decoded_request
 from connectors.text import parse_iban
 
 PIECE, END, TOO_LONG, CRASHED = b".", b"!", b"t", b"x"  # what is said on the channel of a request

@@ -59,8 +59,7 @@ def serve(host: str, port: int, data_dir: Path | None) -> None:
     """Serve the accounts of the users in the store."""
     settings = _settings(host, port, data_dir)
     from handlers.services import IS_DEMO
-    from storage import users
-    from storage import store_facts
+    from storage import store_facts, users
 
     with _listener(host, port) as listener:
         _warn(settings)

@@ -8,9 +8,9 @@ from handlers.sync.detection import detect_after_import
 from storage import accounts, transactions, users
 from storage.accounts import AccountAmbiguous, AccountUnknown, StoredAccount
 from storage.database import Session
-from storage.retelling import rebuilding
-from storage.retelling.rebuilding import OtherCurrency, SameAccount
 from storage.transactions import Selection
+from storage.undo_and_merge import rebuild
+from storage.undo_and_merge.rebuild import OtherCurrency, SameAccount
 from storage.users import User
 
 
@@ -72,7 +72,7 @@ def merge_accounts(services: Services, report: Report, *, user: str, account: st
     now = services.clock.now()
     try:
         rebuilt = services.database.atomically(
-            lambda session: rebuilding.merge(session, user=owner, source_id=source.id, target_id=target.id, now=now)
+            lambda session: rebuild.merge(session, user=owner, source_id=source.id, target_id=target.id, now=now)
         )
     except (SameAccount, OtherCurrency) as error:
         raise CommandError(str(error)) from error
@@ -88,7 +88,7 @@ def delete_account(services: Services, report: Report, *, user: str, account: st
     owner = users.named(services.database, user)
     chosen, now = chosen_account(services.database, owner, account), services.clock.now()
     rebuilt = services.database.atomically(
-        lambda session: rebuilding.delete(session, user=owner, account_id=chosen.id, now=now)
+        lambda session: rebuild.delete(session, user=owner, account_id=chosen.id, now=now)
     )
     detect_after_import(services.database, [owner.id], today=services.clock.today())
     report.note(

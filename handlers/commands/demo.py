@@ -9,8 +9,7 @@ from connectors.sources.demo.households import USERS, DemoUser
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.syncs import first_sync
 from handlers.services import IS_DEMO, Services
-from storage import connections, users
-from storage import store_facts
+from storage import connections, store_facts, users
 from storage.connections import StoredConnection
 from storage.importing.matching.booking_keys import NAMESPACE
 from storage.users import User

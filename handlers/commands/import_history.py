@@ -6,25 +6,25 @@ from handlers.commands.counts import counted
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from storage import accounts, connections, users
-from storage.retelling import imports, rebuilding
-from storage.retelling.rebuilding import ImportUnknown
+from storage.undo_and_merge import rebuild, undoable_imports
+from storage.undo_and_merge.rebuild import ImportUnknown
 
 
 def list_imports(services: Services, report: Report, *, user: str) -> None:
     """The imports and syncs that can be taken back, oldest first."""
     owner = users.named(services.database, user)
     names = {each.id: called(each) for each in accounts.every(services.database, owner.id)}
-    for each in imports.of_user(services.database, owner.id):
+    for each in undoable_imports.of_user(services.database, owner.id):
         source = connections.find(services.database, owner.id, each.connection_id)
         cells = (
             each.job_id,
-            f"{each.told_at:%Y-%m-%d %H:%M}",
+            f"{each.imported_at:%Y-%m-%d %H:%M}",
             ", ".join(each.labels) or (source.bank_name if source else ""),
             ", ".join(names[id_] for id_ in each.account_ids),
             f"{each.new or 0} new",
         )
         report.line("\t".join(cells))
-    older = imports.older_imports(services.database, owner.id)
+    older = undoable_imports.older_imports(services.database, owner.id)
     if older:
         report.note(
             f"{counted(older, 'older file')} came before imports were remembered and cannot be taken back."
@@ -38,7 +38,7 @@ def undo_import(services: Services, report: Report, *, user: str, import_id: str
     now = services.clock.now()
     try:
         rebuilt = services.database.atomically(
-            lambda session: rebuilding.undo(session, user=owner, job_id=import_id, now=now)
+            lambda session: rebuild.undo(session, user=owner, job_id=import_id, now=now)
         )
     except ImportUnknown as error:
         raise CommandError(str(error)) from error

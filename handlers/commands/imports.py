@@ -27,8 +27,8 @@ from storage import connections, jobs
 from storage.database import Transaction
 from storage.importing import runs
 from storage.importing.account_batch import AccountReport
-from storage.importing.batches import AccountStatement, ReadBatch, read_batch
 from storage.importing.account_identity import NEW_ACCOUNT, AccountUnclear, overlap
+from storage.importing.batches import AccountStatement, ReadBatch, read_batch
 from storage.importing.records import Batch, InvalidRecord, Record
 from storage.users import User
 

@@ -8,8 +8,7 @@ from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.services import BACKUPS_FOLDER, CLOCK_OFFSET, IS_DEMO, Services
 from handlers.settings import IN_CLEAR
-from storage import maintenance, users
-from storage import store_facts
+from storage import maintenance, store_facts, users
 from storage.migrations import runner
 
 

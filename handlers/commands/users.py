@@ -8,8 +8,7 @@ from auth.people.passwords import LENGTH_MIN, Weakness, weakness
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.services import IS_DEMO, Services
-from storage import connections, users
-from storage import store_facts
+from storage import connections, store_facts, users
 
 NAME_CHARACTERS_MAX = 64
 NAME_PUNCTUATION = "._-+@"  # an email address is a name; nothing that a shell, an address or a list would take apart

@@ -9,4 +9,6 @@ from handlers.services import Services
 def list_accounts(_services: Services, _request: Request, reading: Reading) -> Answer:
     """All accounts of the user with their current balances."""
     statuses = reading.statuses
-    return Answer(body={"accounts": [json_shapes.account(each, statuses[each.connection_id]) for each in reading.accounts]})
+    return Answer(
+        body={"accounts": [json_shapes.account(each, statuses[each.connection_id]) for each in reading.accounts]}
+    )

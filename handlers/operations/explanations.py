@@ -55,7 +55,9 @@ def list_cashflow_transactions(services: Services, request: Request, *, month: s
             raise NotFound(MONTH_NOT_FOUND) from None
         rows = _counted(session, user_id, selected, judged, currency)
     income, expenses = _total(judged, "income"), -_total(judged, "expenses")
-    figures = json_shapes.month({"month": first, "income": income, "expenses": expenses, "net": income - expenses}, currency)
+    figures = json_shapes.month(
+        {"month": first, "income": income, "expenses": expenses, "net": income - expenses}, currency
+    )
     return Answer(
         body={**figures, "currency": currency, "transactions": rows}, headers=unconverted(_without_rate(judged))
     )

@@ -38,12 +38,13 @@ def list_transactions(
         search=search,
     )
     total, rows = reading.page(selection, limit=per_page, offset=(page - 1) * per_page)
+    last = max(1, json_shapes.page_count(per_page=per_page, total=total))
     return Answer(
         body={
             "transactions": [orjson.Fragment(row) for row in rows],
             "pagination": json_shapes.pagination(page=page, per_page=per_page, total=total),
         },
-        headers={"link": _links(request, page=page, last=max(1, json_shapes.page_count(per_page=per_page, total=total)))},
+        headers={"link": _links(request, page=page, last=last)},
     )
 
 

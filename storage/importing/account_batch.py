@@ -13,11 +13,11 @@ from storage.importing import statements
 from storage.importing.batches import AccountStatement
 from storage.importing.derivation import Derivation, write
 from storage.importing.matching.booking_keys import own_id, transaction_id
-from storage.importing.matching.stored_index import FILES
 from storage.importing.matching.counted_merge import Match, claim_of, each_id_once, match_booked, match_pending
+from storage.importing.matching.stored_bookings import StoredBookings
+from storage.importing.matching.stored_index import FILES
 from storage.importing.records import TransactionRecord
 from storage.importing.rows import incoming
-from storage.importing.matching.stored_bookings import StoredBookings
 
 ROWS_AT_ONCE = 20_000  # derived and written in one go: bounds memory, changes no result
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from storage.accounts import StoredAccount, every
 from storage.connections import StoredConnection
 from storage.database import Session
-from storage.importing import tellings
+from storage.importing import contributions
 from storage.importing.matching.booking_keys import account_id, fingerprint
 from storage.importing.records import AccountRecord, InvalidRecord, TransactionRecord
 from storage.users import User
@@ -84,7 +84,7 @@ def anonymous_owner(
     bookings already; raises AccountUnclear where neither says so."""
     natural = owner(session, user=user, connection=connection, account=account)
     told = session.rows(
-        "SELECT DISTINCT account_id, batch_id = $3 AS is_same FROM tellings WHERE user_id = $1 AND source_id = $2",
+        "SELECT DISTINCT account_id, batch_id = $3 AS is_same FROM contributions WHERE user_id = $1 AND source_id = $2",
         user.id,
         natural.source_id,
         batch_id,
@@ -177,9 +177,9 @@ def _holds(
     )
     earlier = [
         record
-        for telling in tellings.of_accounts(session, user_id, [account_id])
-        if telling.source_id == source_id
-        for block in tellings.blocks_of(session, user_id, telling)
+        for contribution in contributions.of_accounts(session, user_id, [account_id])
+        if contribution.source_id == source_id
+        for block in contributions.blocks_of(session, user_id, contribution)
         for record in block.transactions
     ]
     days = [row["booking_date"] for row in stored] + [record.booking_date for record in earlier]

@@ -9,15 +9,14 @@ from datetime import datetime
 from storage import accounts, connections, journal
 from storage.connections import StoredConnection
 from storage.database import Transaction
-from storage.importing import duplicate_flags, tellings
-from storage.importing import transfer_pairs
+from storage.importing import contributions, duplicate_flags, transfer_pairs
 from storage.importing.account_batch import AccountBatch, AccountReport
+from storage.importing.account_identity import Owner, anonymous_owner, chosen_owner, owner
 from storage.importing.batches import AccountStatement, ReadBatch, without_collection
+from storage.importing.contributions import ContributedBlock, Contribution, blocks_of
 from storage.importing.derivation import Derivation
 from storage.importing.own_exports import OWN_IDS_LOOKED_AT, exported_from
-from storage.importing.account_identity import Owner, anonymous_owner, chosen_owner, owner
 from storage.importing.records import AccountRecord, InvalidRecord
-from storage.importing.tellings import Telling, ToldBlock, blocks_of
 from storage.users import User
 
 
@@ -59,21 +58,21 @@ def store(
     return ImportReport(batches=reports, changes=changes, data_version=version)
 
 
-def tell_again(
-    session: Transaction, *, user: User, connection: StoredConnection, tellings: Sequence[Telling], now: datetime
+def replay(
+    session: Transaction, *, user: User, connection: StoredConnection, given: Sequence[Contribution], now: datetime
 ) -> None:
     """Import once more what one batch told `now`, as it did then; nothing is remembered or journalled again."""
     run = _Import(session, user, connection, now)
     with without_collection():
-        for telling in tellings:
+        for contribution in given:
             told = [
                 AccountStatement(block.account, list(block.transactions), block.statement)
-                for block in blocks_of(session, user.id, telling)
+                for block in blocks_of(session, user.id, contribution)
             ]
             for statement in told:
-                run.bring(statement.account, telling.account_id)
+                run.bring(statement.account, contribution.account_id)
             derivation = Derivation.of_user(session, user.id)
-            run.merge(telling.batch_id, telling.account_id, telling.source_id, told, derivation)
+            run.merge(contribution.batch_id, contribution.account_id, contribution.source_id, told, derivation)
     duplicate_flags.flag_new(session, user.id, [id_ for id_, change in run.changes if change != "removed"])
 
 
@@ -121,7 +120,7 @@ class _Import:
         reports = []
         for (part, id_), told in parts.items():
             batch_id = _part_of(batch, part)
-            tellings.remember(
+            contributions.remember(
                 self.session,
                 user_id=self.user.id,
                 job_id=self.job_id,
@@ -130,7 +129,7 @@ class _Import:
                 source_id=owners[id_].source_id,
                 batch_id=batch_id,
                 label=batch.name,
-                blocks=[ToldBlock(each.account, each.transactions, each.statement) for each in told],
+                blocks=[ContributedBlock(each.account, each.transactions, each.statement) for each in told],
                 now=self.now,
             )
             reports.append(self.merge(batch_id, id_, owners[id_].source_id, told, derivation))

@@ -24,12 +24,12 @@ from connectors.reference.bank_names import with_bank_names
 from connectors.statements import read_records
 from handlers.commands.exports import FORMATS, export
 from storage import connections, users
-from storage.migrations import runner
 from storage.database import Database, Transaction
 from storage.importing import ingest
 from storage.importing.batches import ReadBatch, read_batch
 from storage.importing.ingest import ImportReport
 from storage.importing.records import Batch, TransactionRecord
+from storage.migrations import runner
 from tests.benchmarks.readers import camt
 
 NOW = datetime(2026, 11, 20, 12)  # noqa: DTZ001 - the store keeps UTC without zone

@@ -75,7 +75,8 @@ def as_jsonl(records: Sequence[Record]) -> io.BytesIO:
             last_synced_at=None,
         )
         lines += [
-            jsonl.line(json_shapes.transaction_detail(stored(row), {"acc_1": owner}), account, said, row) for row in rows
+            jsonl.line(json_shapes.transaction_detail(stored(row), {"acc_1": owner}), account, said, row)
+            for row in rows
         ]
     return io.BytesIO(b"".join(lines))
 

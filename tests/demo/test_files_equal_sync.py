@@ -10,8 +10,8 @@ import pytest
 
 from connectors.camt import reader as camt
 from connectors.camt import writer as camt053
-from connectors.connector import Connection, Json
 from connectors.classified_records import unclassified
+from connectors.connector import Connection, Json
 from connectors.mt940 import reader as mt940
 from connectors.ofx import reader as ofx
 from connectors.ofx import writer as ofx_statement

@@ -16,8 +16,8 @@ import connectors.mt940.reader
 from connectors.blocks import blocks
 from connectors.camt import reader as camt
 from connectors.camt import writer as camt053
-from connectors.connector import LimitExceeded, MalformedFile, SourceError
 from connectors.classified_records import UNCLASSIFIED, Classification, unclassified
+from connectors.connector import LimitExceeded, MalformedFile, SourceError
 from connectors.ofx import writer as ofx
 from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import csv as csv_statement
@@ -204,7 +204,9 @@ def test_csv_keeps_accounts_of_which_nothing_is_said() -> None:
 @pytest.mark.requirement("export.csv")
 def test_csv_names_type_and_category_for_the_eye_and_reading_leaves_them_alone() -> None:
     stream = io.BytesIO()
-    csv_statement.write([(GIRO, UNCLASSIFIED), (RENT, Classification("standing_order", "RENT")), (STATED, UNCLASSIFIED)], stream)
+    csv_statement.write(
+        [(GIRO, UNCLASSIFIED), (RENT, Classification("standing_order", "RENT")), (STATED, UNCLASSIFIED)], stream
+    )
     line = cells(stream.getvalue().decode())[0]
     assert (line["type"], line["category"]) == ("standing_order", "RENT")
     stream.seek(0)

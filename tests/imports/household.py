@@ -12,8 +12,8 @@ from handlers.settings import load
 from storage import connections, jobs, users
 from storage.importing.matching.booking_keys import account_id
 from storage.importing.records import AccountRecord
-from storage.retelling import imports, rebuilding
-from storage.retelling.rebuilding import Rebuilt
+from storage.undo_and_merge import rebuild, undoable_imports
+from storage.undo_and_merge.rebuild import Rebuilt
 from storage.users import User
 
 TABLES = ("accounts", "account_sources", "transactions", "pending_transactions", "statements")
@@ -52,9 +52,9 @@ class Household:
     def bring(self, path: Path, **choices: Any) -> str:
         """The id of the import of this file; every import has a second of its own."""
         self.services.clock.offset += timedelta(seconds=1)
-        before = {each.job_id for each in imports.of_user(self.services.database, self.user.id)}
+        before = {each.job_id for each in undoable_imports.of_user(self.services.database, self.user.id)}
         import_files(self.services, self, user=self.user, files=[str(path)], **choices)
-        after = {each.job_id for each in imports.of_user(self.services.database, self.user.id)}
+        after = {each.job_id for each in undoable_imports.of_user(self.services.database, self.user.id)}
         (made,) = after - before
         return made
 
@@ -62,7 +62,7 @@ class Household:
         """Take an import back."""
         now = self.services.clock.now()
         return self.services.database.atomically(
-            lambda session: rebuilding.undo(session, user=self.user, job_id=job_id, now=now)
+            lambda session: rebuild.undo(session, user=self.user, job_id=job_id, now=now)
         )
 
     def rows(self, table: str, *, with_times: bool = True) -> list[dict[str, Any]]:
@@ -106,8 +106,8 @@ class Household:
         return started
 
     def as_from_an_older_version(self) -> None:
-        """The store as an upgrade leaves one that knew nothing of tellings."""
-        for table in ("tellings", "sightings", "told_bookings"):
+        """The store as an upgrade leaves one that knew nothing of contributions."""
+        for table in ("contributions", "contribution_bookings", "booking_wordings"):
             self.services.database.execute(f"DELETE FROM {table}")
         for table in TABLES:
             self.services.database.execute(f"DELETE FROM earlier_{table}")

@@ -126,7 +126,7 @@ def test_an_account_that_gains_an_iban_stays_the_account_and_meets_other_files_o
     old = eva.id_by_key("28020050/1426292700")
     eva.services.database.execute("UPDATE accounts SET id = $1", old)
     eva.services.database.execute("UPDATE transactions SET account_id = $1", old)
-    eva.services.database.execute("UPDATE tellings SET account_id = $1, source_id = $1", old)
+    eva.services.database.execute("UPDATE contributions SET account_id = $1, source_id = $1", old)
     eva.bring(write("b.sta", mt940("28020050/1426292700", ("0103", "C", "11,00", "y"))))
     assert (only(eva).id, only(eva).iban) == (old, before.iban)
     eva.bring(write("c.xml", camt("DE43280200501426292700", "2026-01-04 | 12.00 | Someone | z |")))

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from storage import jobs
-from storage.retelling import imports
-from storage.retelling.rebuilding import ImportNotKept, ImportRunning, ImportUnknown
+from storage.undo_and_merge import undoable_imports
+from storage.undo_and_merge.rebuild import ImportNotKept, ImportRunning, ImportUnknown
 from tests.imports.household import TABLES, Household
 from tests.imports.statements_in_xml import GIRO, SAVINGS, camt
 
@@ -108,8 +108,8 @@ def test_nine_imports_undone_in_another_order_leave_the_store_as_it_was_and_on_t
 
     assert eva.state() == before
     assert eva.exported(tmp_path) == exported
-    for table in ("tellings", "sightings", "told_bookings"):
-        assert len(eva.rows(table)) == {"tellings": 1, "sightings": 2, "told_bookings": 2}[table]
+    for table in ("contributions", "contribution_bookings", "booking_wordings"):
+        assert len(eva.rows(table)) == {"contributions": 1, "contribution_bookings": 2, "booking_wordings": 2}[table]
 
 
 @pytest.mark.requirement("imports.undo.refused")
@@ -140,8 +140,8 @@ def test_what_an_older_version_imported_stays_and_is_the_beginning_of_the_accoun
     eva.bring(paths[1])
     eva.as_from_an_older_version()
     before = eva.state()
-    assert imports.of_user(eva.services.database, eva.user.id) == []
-    assert imports.older_imports(eva.services.database, eva.user.id) == 2
+    assert undoable_imports.of_user(eva.services.database, eva.user.id) == []
+    assert undoable_imports.older_imports(eva.services.database, eva.user.id) == 2
     made = [eva.bring(path) for path in paths[2:]]
     for job_id in reversed(made):
         eva.undo(job_id)

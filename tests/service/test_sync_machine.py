@@ -27,11 +27,11 @@ from connectors.connector import (
 from handlers.clock import Clock
 from handlers.sync.engine import NOT_SYNCABLE, TOO_SLOW, SyncEngine
 from storage import connections, jobs, users
-from storage.migrations import runner
 from storage.connections import StoredConnection
 from storage.database import Database
 from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage.jobs import Job
+from storage.migrations import runner
 from tests.conftest import NOW
 
 COOLDOWN = timedelta(minutes=30)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from connectors import limits
-from connectors.connector import LimitExceeded, MalformedFile, SourceError, UnsupportedFile
 from connectors.classified_records import unclassified
+from connectors.connector import LimitExceeded, MalformedFile, SourceError, UnsupportedFile
 from connectors.formats import format_name, read_records
 from connectors.own_formats import beancount_reader as beancount_reading
 from connectors.own_formats import beancount_writer as beancount

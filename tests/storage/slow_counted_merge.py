@@ -7,10 +7,10 @@ from datetime import date
 from decimal import Decimal
 
 from storage.importing.matching.booking_keys import base_keys, fingerprint, own_id, squeezed
-from storage.importing.matching.stored_index import FILES, PENDING_DAYS_MAX
-from storage.importing.matching.similar_texts import SHARED_WORDS_MIN
-from storage.importing.records import TransactionRecord
 from storage.importing.matching.compared_rows import StoredRow
+from storage.importing.matching.similar_texts import SHARED_WORDS_MIN
+from storage.importing.matching.stored_index import FILES, PENDING_DAYS_MAX
+from storage.importing.records import TransactionRecord
 
 Rows = list[StoredRow]
 Way = Callable[[TransactionRecord, Rows], StoredRow | None]

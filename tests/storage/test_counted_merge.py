@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.migrations import runner
 from storage.database import Database
 from storage.importing.records import AccountRecord
+from storage.migrations import runner
 from tests.conftest import NOW
 from tests.storage.conftest import GIRO, Bank, bookings, make_bank
 

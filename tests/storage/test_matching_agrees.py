@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.importing.matching.booking_keys import base_keys, fingerprint
-from storage.importing.matching.stored_index import FILES
-from storage.importing.matching.similar_texts import ALIKE_COMPARED_MAX
-from storage.importing.matching.counted_merge import match_booked, match_pending
-from storage.importing.records import TransactionRecord
 from storage.importing.matching.compared_rows import StoredRow
+from storage.importing.matching.counted_merge import match_booked, match_pending
+from storage.importing.matching.similar_texts import ALIKE_COMPARED_MAX
+from storage.importing.matching.stored_index import FILES
+from storage.importing.records import TransactionRecord
 from tests.conftest import NOW
 from tests.storage import slow_counted_merge
 

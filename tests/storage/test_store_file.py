@@ -15,9 +15,9 @@ import pytest
 
 from analytics.frames import SUBSCRIPTIONS
 from storage import accounts, detections, jobs, maintenance, rules, users
-from storage.migrations import runner
 from storage.database import ConstraintViolated, Database, Session, StoreFull, StoreInUse, StoreUnreadable
 from storage.importing.records import StatementRecord
+from storage.migrations import runner
 from storage.migrations.runner import StoreNewer
 from tests.storage.conftest import Bank, bookings, make_bank
 

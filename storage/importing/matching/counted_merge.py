@@ -12,9 +12,9 @@ from datetime import date
 from decimal import Decimal
 
 from storage.importing.matching.booking_keys import base_keys, fingerprint
+from storage.importing.matching.compared_rows import Item, StoredRow
 from storage.importing.matching.stored_index import PART, Known, claimed
 from storage.importing.records import TransactionRecord
-from storage.importing.matching.compared_rows import Item, StoredRow
 
 
 @dataclass(frozen=True, slots=True)

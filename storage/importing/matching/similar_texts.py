@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Iterator, Set
 from itertools import islice
 
 from storage.importing.matching.booking_keys import squeezed
-from storage.importing.records import TransactionRecord
 from storage.importing.matching.compared_rows import StoredRow
+from storage.importing.records import TransactionRecord
 
 SHARED_WORDS_MIN = 0.5  # of the shorter text: card texts gain a place and lose a prefix when they book
 WORD = re.compile(r"[^\W\d_]{3,}")

@@ -7,11 +7,11 @@ from datetime import timedelta
 import polars as pl
 
 from storage.database import Row, Transaction
-from storage.importing import tellings
+from storage.importing import contributions
 from storage.importing.matching.booking_keys import PROVIDER
+from storage.importing.matching.compared_rows import StoredRow
 from storage.importing.matching.stored_index import FILES
 from storage.importing.records import TransactionRecord
-from storage.importing.matching.compared_rows import StoredRow
 
 NEIGHBOUR_DAYS = 60  # how far around a batch stored rows can be the same bookings (dates move, pending rows book)
 NO_CLAIMS: Mapping[str, str] = {}
@@ -34,7 +34,7 @@ class StoredBookings:
 
     def told_elsewhere(self, source: str, around: Sequence[TransactionRecord]) -> set[str]:
         """Ids of the account's bookings that another source of it told first."""
-        told_by = tellings.sources_of_batches(self._session, self._user_id, self._account_id)
+        told_by = contributions.sources_of_batches(self._session, self._user_id, self._account_id)
         if not around or {self._account_id, *told_by.values()} == {source}:
             return set()
         days = [record.booking_date for record in around]

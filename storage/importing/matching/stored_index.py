@@ -14,9 +14,9 @@ from functools import cached_property
 from itertools import islice
 
 from storage.importing.matching.booking_keys import own_id
+from storage.importing.matching.compared_rows import Item, StoredRow
 from storage.importing.matching.similar_texts import Alike, parties
 from storage.importing.records import TransactionRecord
-from storage.importing.matching.compared_rows import Item, StoredRow
 
 FILES = "files"  # the source of all files: their ids are chosen by whoever wrote them
 PART = re.compile(r"(.+)/\d+")  # a detail of a batch: the batch's reference and its number

@@ -4,9 +4,9 @@ import io
 import time
 from collections.abc import Callable, Iterator
 
-from connectors.parser_process.client import interrupted
 from connectors.connector import SourceError
 from connectors.limits import READ_SECONDS_BASE, READ_WAIT_FACTOR
+from connectors.parser_process.client import interrupted
 from storage.importing.records import Record
 
 Read = Callable[[io.BytesIO], Iterator[Record]]

@@ -12,9 +12,9 @@ import pytest
 
 from storage.importing import statements
 from storage.importing.gaps import Stated, gaps
+from storage.importing.matching.compared_rows import StoredRow
 from storage.importing.matching.counted_merge import Match, match_booked
 from storage.importing.records import TransactionRecord
-from storage.importing.matching.compared_rows import StoredRow
 from tests.storage.test_matching_agrees import BANK, rows
 
 DAY = date(2026, 11, 2)

@@ -1,13 +1,13 @@
-"""What accounts held before imports were remembered: where every retelling begins."""
+"""What accounts held before imports were remembered: where every rebuilding begins."""
 
 import json
 import re
 from collections.abc import Sequence
 
 from storage.database import Session, Transaction
-from storage.importing import tellings
+from storage.importing import contributions
+from storage.importing.contributions import ContributedBlock
 from storage.importing.records import AccountRecord, BookingStatus, StatementRecord, TransactionRecord
-from storage.importing.tellings import ToldBlock
 
 TABLES = ("transactions", "pending_transactions", "statements", "account_sources")
 BEFORE_IMPORTS = "before imports were remembered"  # the job of what a merge tells of an older account
@@ -39,11 +39,11 @@ def forget(session: Session, user_id: str, account_id: str) -> None:
 
 
 def hand_over(session: Transaction, user_id: str, source_id: str, target_id: str) -> None:
-    """What an account held before imports were remembered becomes a telling of its own, so that it can be compared with
-    the bookings of the account that takes it in; the statements count there as they are."""
+    """What an account held before imports were remembered becomes a contribution of its own, so that it can be compared
+    with the bookings of the account that takes it in; the statements count there as they are."""
     held = session.rows("SELECT * FROM earlier_accounts WHERE user_id = $1 AND id = $2", user_id, source_id)
     for account in held:
-        tellings.remember(
+        contributions.remember(
             session,
             user_id=user_id,
             job_id=BEFORE_IMPORTS,
@@ -53,7 +53,7 @@ def hand_over(session: Transaction, user_id: str, source_id: str, target_id: str
             batch_id=f"{BEFORE_IMPORTS}:{source_id}",
             label=None,
             blocks=[
-                ToldBlock(
+                ContributedBlock(
                     AccountRecord(**{name: account[name] for name in OLD_ACCOUNT}),
                     [
                         *_bookings(session, user_id, source_id, "transactions", "booked"),

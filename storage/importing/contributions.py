@@ -1,6 +1,6 @@
-"""What every import told, kept word by word, so that an import can be taken back and accounts be told anew.
+"""What every import said, kept word for word, so that it can be undone and accounts can be rebuilt.
 
-One telling is what one batch of one import said of one account. Each wording of a booking is kept once, however many
+A contribution is what one batch of one import said of one account. Each wording of a booking is kept once, however many
 overlapping answers of a bank repeat it.
 """
 
@@ -17,7 +17,7 @@ from storage.database import Row, Session, Transaction
 from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 
 WORDINGS_AT_ONCE = 20_000  # kept in one go: bounds memory, changes no result
-COLUMNS = "sequence, job_id, connection_id, account_id, source_id, batch_id, label, blocks, told_at"
+COLUMNS = "sequence, job_id, connection_id, account_id, source_id, batch_id, label, blocks, imported_at"
 DECIMALS = frozenset({"amount", "original_amount", "opening", "closing"})
 DAYS = frozenset({"booking_date", "value_date", "opening_date", "closing_date"})
 DEFAULTS: Mapping[type, Mapping[str, object]] = {
@@ -26,7 +26,7 @@ DEFAULTS: Mapping[type, Mapping[str, object]] = {
 }
 
 
-class ToldBlock(NamedTuple):
+class ContributedBlock(NamedTuple):
     """One statement of a batch: account, bookings, what it says of the account as a whole."""
 
     account: AccountRecord
@@ -35,7 +35,7 @@ class ToldBlock(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Telling:
+class Contribution:
     """What one batch of one import said of one account, without its bookings (`blocks_of` reads them)."""
 
     sequence: int
@@ -46,7 +46,7 @@ class Telling:
     batch_id: str
     label: str | None
     blocks: Sequence[tuple[AccountRecord, StatementRecord, int]]
-    told_at: datetime
+    imported_at: datetime
 
 
 def remember(
@@ -59,7 +59,7 @@ def remember(
     source_id: str,
     batch_id: str,
     label: str | None,
-    blocks: Sequence[ToldBlock],
+    blocks: Sequence[ContributedBlock],
     now: datetime,
     is_first: bool = False,
 ) -> None:
@@ -71,8 +71,8 @@ def remember(
     ]
     place = "coalesce(min(sequence), 1) - 1" if is_first else "coalesce(max(sequence), 0) + 1"
     sequence = session.rows(
-        f"INSERT INTO tellings (user_id, {COLUMNS})"
-        f" SELECT $1, {place}, $2, $3, $4, $5, $6, $7, $8, $9 FROM tellings WHERE user_id = $1"
+        f"INSERT INTO contributions (user_id, {COLUMNS})"
+        f" SELECT $1, {place}, $2, $3, $4, $5, $6, $7, $8, $9 FROM contributions WHERE user_id = $1"
         " RETURNING sequence",
         user_id,
         job_id,
@@ -92,56 +92,57 @@ def remember(
 def _keep(
     session: Transaction, user_id: str, sequence: int, records: Sequence[TransactionRecord], first_position: int
 ) -> None:
-    """The wordings that are new, and which booking of the telling has which."""
+    """The wordings that are new, and which booking of the contribution has which."""
     told = pl.DataFrame(
         {"wording": [json.dumps(_said(record), ensure_ascii=False) for record in records]},
         schema={"wording": pl.String},
     ).with_row_index("position", offset=first_position)
     with session.staged("told", told):
         session.execute(
-            "INSERT INTO told_bookings SELECT $1::TEXT, (SELECT coalesce(max(number), 0) FROM told_bookings"
+            "INSERT INTO booking_wordings SELECT $1::TEXT, (SELECT coalesce(max(number), 0) FROM booking_wordings"
             " WHERE user_id = $1) + row_number() OVER (ORDER BY first), wording FROM"
             " (SELECT wording, min(position) AS first FROM told GROUP BY wording) AS once WHERE NOT EXISTS"
-            " (SELECT 1 FROM told_bookings AS known WHERE known.user_id = $1 AND known.wording = once.wording)",
+            " (SELECT 1 FROM booking_wordings AS known WHERE known.user_id = $1 AND known.wording = once.wording)",
             user_id,
         )
         session.execute(
-            "INSERT INTO sightings SELECT $1::TEXT, $2::BIGINT, told.position, known.number FROM told"
-            " JOIN told_bookings AS known ON known.user_id = $1 AND known.wording = told.wording",
+            "INSERT INTO contribution_bookings SELECT $1::TEXT, $2::BIGINT, told.position, known.number FROM told"
+            " JOIN booking_wordings AS known ON known.user_id = $1 AND known.wording = told.wording",
             user_id,
             sequence,
         )
 
 
-def of_accounts(session: Session, user_id: str, account_ids: Sequence[str]) -> list[Telling]:
+def of_accounts(session: Session, user_id: str, account_ids: Sequence[str]) -> list[Contribution]:
     """What was told of these accounts, in the order in which it was told."""
     rows = session.rows(
-        f"SELECT {COLUMNS} FROM tellings WHERE user_id = $1 AND account_id = ANY($2::TEXT[]) ORDER BY sequence",
+        f"SELECT {COLUMNS} FROM contributions WHERE user_id = $1 AND account_id = ANY($2::TEXT[]) ORDER BY sequence",
         user_id,
         list(account_ids),
     )
-    return [_telling(row) for row in rows]
+    return [_contribution(row) for row in rows]
 
 
-def of_job(session: Session, user_id: str, job_id: str) -> list[Telling]:
+def of_job(session: Session, user_id: str, job_id: str) -> list[Contribution]:
     """What one import told."""
     rows = session.rows(
-        f"SELECT {COLUMNS} FROM tellings WHERE user_id = $1 AND job_id = $2 ORDER BY sequence", user_id, job_id
+        f"SELECT {COLUMNS} FROM contributions WHERE user_id = $1 AND job_id = $2 ORDER BY sequence", user_id, job_id
     )
-    return [_telling(row) for row in rows]
+    return [_contribution(row) for row in rows]
 
 
-def blocks_of(session: Session, user_id: str, telling: Telling) -> Iterator[ToldBlock]:
-    """The telling with its bookings, as its source told them."""
+def blocks_of(session: Session, user_id: str, contribution: Contribution) -> Iterator[ContributedBlock]:
+    """The contribution with its bookings, as its source told them."""
     rows = session.rows(
-        "SELECT known.wording FROM sightings AS seen JOIN told_bookings AS known ON known.user_id = seen.user_id"
-        " AND known.number = seen.booking WHERE seen.user_id = $1 AND seen.telling = $2 ORDER BY seen.position",
+        "SELECT known.wording FROM contribution_bookings AS seen JOIN booking_wordings AS known"
+        " ON known.user_id = seen.user_id AND known.number = seen.booking"
+        " WHERE seen.user_id = $1 AND seen.contribution = $2 ORDER BY seen.position",
         user_id,
-        telling.sequence,
+        contribution.sequence,
     )
     bookings = iter(rows)
-    for account, statement, count in telling.blocks:
-        yield ToldBlock(
+    for account, statement, count in contribution.blocks:
+        yield ContributedBlock(
             account, [TransactionRecord(**_read(next(bookings)["wording"])) for _ in range(count)], statement
         )
 
@@ -149,13 +150,13 @@ def blocks_of(session: Session, user_id: str, telling: Telling) -> Iterator[Told
 def forget(session: Session, user_id: str, sequences: Sequence[int]) -> None:
     """These have never been told."""
     for sql in (
-        "DELETE FROM sightings WHERE user_id = $1 AND telling = ANY($2::BIGINT[])",
-        "DELETE FROM tellings WHERE user_id = $1 AND sequence = ANY($2::BIGINT[])",
+        "DELETE FROM contribution_bookings WHERE user_id = $1 AND contribution = ANY($2::BIGINT[])",
+        "DELETE FROM contributions WHERE user_id = $1 AND sequence = ANY($2::BIGINT[])",
     ):
         session.execute(sql, user_id, list(sequences))
     session.execute(
-        "DELETE FROM told_bookings WHERE user_id = $1 AND number NOT IN"
-        " (SELECT booking FROM sightings WHERE user_id = $1)",
+        "DELETE FROM booking_wordings WHERE user_id = $1 AND number NOT IN"
+        " (SELECT booking FROM contribution_bookings WHERE user_id = $1)",
         user_id,
     )
 
@@ -163,8 +164,8 @@ def forget(session: Session, user_id: str, sequences: Sequence[int]) -> None:
 def sources_of_batches(session: Session, user_id: str, account_id: str) -> dict[str, str]:
     """Under which source's name for the account each batch told of it; empty where all used one."""
     rows = session.rows(
-        "SELECT DISTINCT batch_id, source_id FROM tellings WHERE user_id = $1 AND account_id = $2"
-        " AND EXISTS (SELECT 1 FROM tellings AS other WHERE other.user_id = $1 AND other.account_id = $2"
+        "SELECT DISTINCT batch_id, source_id FROM contributions WHERE user_id = $1 AND account_id = $2"
+        " AND EXISTS (SELECT 1 FROM contributions AS other WHERE other.user_id = $1 AND other.account_id = $2"
         " AND other.source_id <> $2)",
         user_id,
         account_id,
@@ -194,10 +195,10 @@ def _read(wording: str | Mapping[str, Any]) -> dict[str, Any]:
     return said
 
 
-def _telling(row: Row) -> Telling:
+def _contribution(row: Row) -> Contribution:
     heads = json.loads(row.pop("blocks"))
     blocks = [
         (AccountRecord(**_read(head["account"])), StatementRecord(**_read(head["statement"])), head["bookings"])
         for head in heads
     ]
-    return Telling(blocks=blocks, **row)
+    return Contribution(blocks=blocks, **row)

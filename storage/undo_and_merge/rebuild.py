@@ -1,8 +1,8 @@
-"""Accounts told anew from what their imports said: to take an import back, to merge two accounts, to delete one.
+"""Accounts rebuilt from what their imports said: to take an import back, to merge two accounts, to delete one.
 
-The state of an account is what was stored before imports were remembered, and after it every telling in its order. So
-whoever changes the list of tellings has the same function as every import make the account of it, and nothing has to be
-reversed.
+The state of an account is what was stored before imports were remembered, and after it every contribution in its order.
+So whoever changes the list of contributions has the same function as every import make the account of it, and nothing
+has to be reversed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,14 +15,12 @@ import polars as pl
 
 from storage import accounts, connections, journal
 from storage.database import Session, Transaction
-from storage.importing import ingest, tellings
-from storage.importing import account_identity
-from storage.importing import transfer_pairs
+from storage.importing import account_identity, contributions, ingest, transfer_pairs
+from storage.importing.contributions import Contribution
 from storage.importing.derivation import derive_again
-from storage.importing.tellings import Telling
 from storage.journal import Change
-from storage.retelling import earlier
 from storage.transactions import EVERYTHING
+from storage.undo_and_merge import baseline
 from storage.users import User
 
 STATE = {**EVERYTHING, "identity": pl.String(), "batch_id": pl.String()}
@@ -67,7 +65,7 @@ def undo(session: Transaction, *, user: User, job_id: str, now: datetime) -> Reb
     jobs = session.rows(
         "SELECT connection_id, status FROM jobs WHERE user_id = $1 AND id = $2 AND undone_at IS NULL", user.id, job_id
     )
-    told = tellings.of_job(session, user.id, job_id)
+    told = contributions.of_job(session, user.id, job_id)
     if not jobs:
         raise ImportUnknown
     if jobs[0]["status"] not in ("completed", "failed"):
@@ -78,8 +76,10 @@ def undo(session: Transaction, *, user: User, job_id: str, now: datetime) -> Reb
     session.execute(
         "UPDATE connections SET cursor = NULL WHERE user_id = $1 AND id = $2", user.id, jobs[0]["connection_id"]
     )
-    tellings.forget(session, user.id, [telling.sequence for telling in told])
-    return rebuild(session, user=user, account_ids={telling.account_id for telling in told}, job_id=job_id, now=now)
+    contributions.forget(session, user.id, [contribution.sequence for contribution in told])
+    return rebuild(
+        session, user=user, account_ids={contribution.account_id for contribution in told}, job_id=job_id, now=now
+    )
 
 
 def merge(session: Transaction, *, user: User, source_id: str, target_id: str, now: datetime) -> Rebuilt:
@@ -97,9 +97,9 @@ def merge(session: Transaction, *, user: User, source_id: str, target_id: str, n
         raise SameAccount(SameAccount.__doc__)
     if currencies[source_id] != currencies[target_id]:
         raise OtherCurrency(OtherCurrency.__doc__)
-    earlier.hand_over(session, user.id, source_id, target_id)
+    baseline.hand_over(session, user.id, source_id, target_id)
     session.execute(
-        "UPDATE tellings SET account_id = $3 WHERE user_id = $1 AND account_id = $2", user.id, source_id, target_id
+        "UPDATE contributions SET account_id = $3 WHERE user_id = $1 AND account_id = $2", user.id, source_id, target_id
     )
     account_identity.add_alias(session, user_id=user.id, source_id=source_id, account_id=target_id)
     return rebuild(session, user=user, account_ids={source_id, target_id}, job_id="merge", now=now)
@@ -107,9 +107,9 @@ def merge(session: Transaction, *, user: User, source_id: str, target_id: str, n
 
 def delete(session: Transaction, *, user: User, account_id: str, now: datetime) -> Rebuilt:
     """The account with all that was told of it; a later import of the same brings it back."""
-    told = tellings.of_accounts(session, user.id, [account_id])
-    tellings.forget(session, user.id, [telling.sequence for telling in told])
-    earlier.forget(session, user.id, account_id)
+    told = contributions.of_accounts(session, user.id, [account_id])
+    contributions.forget(session, user.id, [contribution.sequence for contribution in told])
+    baseline.forget(session, user.id, account_id)
     session.execute("DELETE FROM account_aliases WHERE user_id = $1 AND account_id = $2", user.id, account_id)
     return rebuild(session, user=user, account_ids={account_id}, job_id="delete", now=now)
 
@@ -120,14 +120,14 @@ def rebuild(session: Transaction, *, user: User, account_ids: set[str], job_id: 
     before = _state(session, user.id)
     settings = _settings(session, user.id, ids)
     _clear(session, user.id, ids)
-    earlier.restore(session, user.id, ids)
-    told = tellings.of_accounts(session, user.id, ids)
+    baseline.restore(session, user.id, ids)
+    told = contributions.of_accounts(session, user.id, ids)
     _bring_first(session, user.id, told)
     for (job, connection_id, _), of_batch in groupby(told, key=_batch):
         each = list(of_batch)
         connection = connections.find(session, user.id, connection_id)
         assert connection is not None, f"the connection of import {job} has vanished"
-        ingest.tell_again(session, user=user, connection=connection, tellings=each, now=each[0].told_at)
+        ingest.replay(session, user=user, connection=connection, given=each, now=each[0].imported_at)
     _set_settings(session, user.id, settings)
     _set_synced(session, user.id)
     _set_positions(session, user.id)
@@ -143,26 +143,26 @@ def rebuild(session: Transaction, *, user: User, account_ids: set[str], job_id: 
     )
 
 
-def _bring_first(session: Session, user_id: str, told: Sequence[Telling]) -> None:
+def _bring_first(session: Session, user_id: str, told: Sequence[Contribution]) -> None:
     """An account that others were merged into is the one of its own source, whatever was told first."""
     own = {each.account_id: each for each in reversed(told) if each.source_id == each.account_id}
-    for id_, telling in own.items():
-        connection = connections.find(session, user_id, telling.connection_id)
-        assert connection is not None, f"the connection of import {telling.job_id} has vanished"
+    for id_, contribution in own.items():
+        connection = connections.find(session, user_id, contribution.connection_id)
+        assert connection is not None, f"the connection of import {contribution.job_id} has vanished"
         accounts.bring(
             session,
             user_id=user_id,
             account_id=id_,
             connection_id=connection.id,
             bank_name=connection.bank_name,
-            account=telling.blocks[0][0],
-            now=telling.told_at,
+            account=contribution.blocks[0][0],
+            now=contribution.imported_at,
         )
 
 
-def _batch(telling: Telling) -> tuple[str, str, str]:
+def _batch(contribution: Contribution) -> tuple[str, str, str]:
     """What was stored in one go: the parts of a container together."""
-    return telling.job_id, telling.connection_id, telling.batch_id.partition("/")[0]
+    return contribution.job_id, contribution.connection_id, contribution.batch_id.partition("/")[0]
 
 
 def _state(session: Session, user_id: str) -> pl.DataFrame:
@@ -200,7 +200,7 @@ def _set_settings(session: Session, user_id: str, settings: Sequence[Mapping[str
 
 
 def _clear(session: Session, user_id: str, ids: Sequence[str]) -> None:
-    for table in earlier.TABLES:
+    for table in baseline.TABLES:
         session.execute(f"DELETE FROM {table} WHERE user_id = $1 AND account_id = ANY($2::TEXT[])", user_id, ids)
     session.execute("DELETE FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, ids)
 
@@ -222,7 +222,8 @@ def _set_positions(session: Session, user_id: str) -> None:
     first = {
         row["account_id"]: row["sequence"]
         for row in session.rows(
-            "SELECT account_id, min(sequence) AS sequence FROM tellings WHERE user_id = $1 GROUP BY account_id", user_id
+            "SELECT account_id, min(sequence) AS sequence FROM contributions WHERE user_id = $1 GROUP BY account_id",
+            user_id,
         )
     }
     stood = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.importing import tellings
+from storage.importing import contributions
 from tests.storage.conftest import Bank, bookings
 
 TOLD = bookings("""
@@ -19,14 +19,14 @@ TOLD = bookings("""
 def test_a_telling_is_read_as_it_was_told_whatever_the_pieces(
     bank: Bank, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tellings, "WORDINGS_AT_ONCE", at_once)
+    monkeypatch.setattr(contributions, "WORDINGS_AT_ONCE", at_once)
     bank.bring(TOLD)
-    [telling] = tellings.of_job(
-        bank.database, bank.user.id, bank.database.rows("SELECT job_id FROM tellings")[0]["job_id"]
+    [contribution] = contributions.of_job(
+        bank.database, bank.user.id, bank.database.rows("SELECT job_id FROM contributions")[0]["job_id"]
     )
-    [block] = tellings.blocks_of(bank.database, bank.user.id, telling)
+    [block] = contributions.blocks_of(bank.database, bank.user.id, contribution)
     assert list(block.transactions) == list(TOLD)
-    assert bank.database.rows("SELECT number FROM told_bookings ORDER BY number") == [
+    assert bank.database.rows("SELECT number FROM booking_wordings ORDER BY number") == [
         {"number": 1},
         {"number": 2},
         {"number": 3},

@@ -14,7 +14,7 @@ class StoredImport:
 
     job_id: str
     connection_id: str
-    told_at: datetime
+    imported_at: datetime
     labels: Sequence[str]
     account_ids: Sequence[str]
     new: int | None
@@ -23,8 +23,9 @@ class StoredImport:
 def of_user(session: Session, user_id: str) -> list[StoredImport]:
     """The imports of the user that can be taken back, oldest first."""
     rows = session.rows(
-        "SELECT t.job_id, t.connection_id, t.told_at, t.label, t.account_id, j.new_transactions AS new FROM tellings t"
-        " JOIN jobs j ON j.user_id = t.user_id AND j.id = t.job_id WHERE t.user_id = $1 ORDER BY t.sequence",
+        "SELECT c.job_id, c.connection_id, c.imported_at, c.label, c.account_id, j.new_transactions AS new"
+        " FROM contributions AS c JOIN jobs AS j ON j.user_id = c.user_id AND j.id = c.job_id"
+        " WHERE c.user_id = $1 ORDER BY c.sequence",
         user_id,
     )
     found: dict[str, list[dict[str, Any]]] = {}
@@ -34,7 +35,7 @@ def of_user(session: Session, user_id: str) -> list[StoredImport]:
         StoredImport(
             job_id=job_id,
             connection_id=told[0]["connection_id"],
-            told_at=told[0]["told_at"],
+            imported_at=told[0]["imported_at"],
             labels=list(dict.fromkeys(row["label"] for row in told if row["label"])),
             account_ids=list(dict.fromkeys(row["account_id"] for row in told)),
             new=told[0]["new"],

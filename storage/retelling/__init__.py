@@ -1,1 +1,0 @@
-"""Accounts told anew from what their imports said: to take an import back, to merge two accounts, to delete one."""
