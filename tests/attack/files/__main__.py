@@ -2,6 +2,7 @@
 
 import sys
 import time
+from pathlib import Path
 
 import click
 
@@ -16,10 +17,11 @@ from tests.attack.files.seeds import seeds
 @click.option("--count", default=1000, show_default=True, help="How many files.")
 @click.option("--first", default=0, show_default=True, help="Number of the first; it makes the file.")
 @click.option("--within", is_flag=True, help="Parse in this process: faster, and a traceback says where a defect is.")
-def main(count: int, first: int, within: bool) -> None:
+@click.option("--samples", type=click.Path(exists=True, path_type=Path), help="A folder of statements to mutate, too.")
+def main(count: int, first: int, within: bool, samples: Path | None) -> None:
     """Read mutated statements; ends with 1 when one of them did what none may."""
     read = formats.read_records if within else read_records
-    known = seeds()
+    known = seeds(samples)
     faults = 0
     slowest = 0.0
     with click.progressbar(range(first, first + count), label="files", show_pos=True, file=sys.stderr) as numbers:
