@@ -109,8 +109,11 @@ class _Reader:
         return ()
 
     def _entered(self, name: str) -> tuple[Record, ...]:
-        # a second one inside the first means that the closing tag is missing, as SGML writers forget it
-        records = self._left(name) if name in self.path else ()
+        # A second one inside the first, of its kind at least, means that the closing tag is missing, as SGML writers
+        # forget it
+        same = _BOOKINGS if name in _BOOKINGS else _STATEMENTS if name in _STATEMENTS else (name,)
+        first = next((each for each in self.path if each in same), None)
+        records = self._left(first) if first else ()
         self.path.append(name)
         if name in _STATEMENTS:
             self.statement, self.account, self.seen = {"KIND": name.encode()}, None, Counter()

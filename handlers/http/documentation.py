@@ -73,7 +73,7 @@ def _file(path: str, content: bytes, media_type: str) -> Route:
         own = {**headers, "etag": f'"{digest}-gzip"', "content-encoding": "gzip"}
         return Response(gzip.compress(content, mtime=0), headers=own, media_type=media_type)
 
-    def answer(request: Request) -> Response:
+    async def answer(request: Request) -> Response:
         is_compressed = is_large and takes_gzip(request.headers.get("accept-encoding", ""))
         response = compressed() if is_compressed else plain
         if _FILES.is_not_modified(response.headers, request.headers):

@@ -270,3 +270,26 @@ def test_a_forgotten_closing_tag_of_a_booking_loses_nothing() -> None:
 @pytest.mark.parametrize("head", [b"", b"Date,Amount\n", b"<?xml version='1.0'?><Document>", b":20:X\n", b"x <OFX>"])
 def test_other_files_are_not_taken_for_ofx(head: bytes) -> None:
     assert not ofx.detect(head)
+
+
+@pytest.mark.requirement("readers.ofx")
+def test_a_card_statement_ends_the_bank_statement_before_it_whose_end_is_missing() -> None:
+    card = booking(amount="-3.00", id="C1").join(
+        ("<CCSTMTRS><CURDEF>USD<CCACCTFROM><ACCTID>4000001234567899</CCACCTFROM><BANKTRANLIST>", "</CCSTMTRS>")
+    )
+    file = statement(booking(amount="-1.00")).replace(b"</STMTRS></STMTTRNRS></BANKMSGSRSV1>", card.encode())
+    accounts = [record.stable_key for record in records(file) if isinstance(record, AccountRecord)]
+    balances = [record.closing for record in records(file) if isinstance(record, StatementRecord)]
+    assert len(accounts) == 2
+    assert [found.amount for found in bookings_of(file)] == [Decimal("-1.00"), Decimal("-3.00")]
+    assert balances == [Decimal("10.00"), None]
+
+
+@pytest.mark.requirement("readers.ofx")
+def test_a_booking_ends_the_pending_one_before_it_whose_end_is_missing() -> None:
+    pending = booking(amount="-2.00", id="P1").replace("STMTTRN>", "STMTTRNP>").removesuffix("</STMTTRNP>")
+    found = bookings_of(statement(pending + booking(amount="-1.00", id="A1")))
+    assert [(each.amount, each.status) for each in found] == [
+        (Decimal("-2.00"), "pending"),
+        (Decimal("-1.00"), "booked"),
+    ]
