@@ -1,12 +1,13 @@
 """The contract as it is, the page that shows it, and whether the service is up: routes without a token."""
 
+import asyncio
 import gzip
 import hashlib
 import re
-from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -67,15 +68,21 @@ def _file(path: str, content: bytes, media_type: str) -> Route:
         headers["vary"] = "Accept-Encoding"
     plain = Response(content, headers={**headers, "etag": f'"{digest}"'}, media_type=media_type)
 
-    @cache
-    def compressed() -> Response:
-        # At the first request and not at the start: Swagger UI takes a tenth of a second
+    compressed: list[Response] = []  # one, from the first request for it on: Swagger UI takes a tenth of a second
+    compressing = asyncio.Lock()
+
+    def compress() -> Response:
         own = {**headers, "etag": f'"{digest}-gzip"', "content-encoding": "gzip"}
         return Response(gzip.compress(content, mtime=0), headers=own, media_type=media_type)
 
+    # Not in a worker thread: hundreds of requests at once kept everybody waiting for seconds while threads took turns
     async def answer(request: Request) -> Response:
-        is_compressed = is_large and takes_gzip(request.headers.get("accept-encoding", ""))
-        response = compressed() if is_compressed else plain
+        response = plain
+        if is_large and takes_gzip(request.headers.get("accept-encoding", "")):
+            async with compressing:
+                if not compressed:
+                    compressed.append(await run_in_threadpool(compress))
+            response = compressed[0]
         if _FILES.is_not_modified(response.headers, request.headers):
             return NotModifiedResponse(response.headers)
         return response

@@ -1,14 +1,20 @@
 """The contract on the wire is the file, and the page that shows it asks nobody else."""
 
+import asyncio
+import gzip
 import hashlib
 import re
+from collections.abc import Awaitable, Callable
 from html.parser import HTMLParser
+from typing import cast
 
 import pytest
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.testclient import TestClient
 
 from handlers.http.app import CONTRACT_FILE
-from handlers.http.documentation import takes_gzip
+from handlers.http.documentation import documentation, takes_gzip
 
 
 @pytest.mark.requirement("contract.bytes")
@@ -45,6 +51,35 @@ def test_large_files_are_compressed_for_who_reads_that_and_are_the_same_bytes(cl
         assert answer.headers["vary"] == "Accept-Encoding"
     head = client.head(path, headers={"Accept-Encoding": "gzip"})
     assert (head.content, head.headers["content-length"]) == (b"", packed.headers["content-length"])
+
+
+@pytest.mark.requirement("docs.compressed")
+def test_a_file_is_compressed_once_however_many_ask_at_once_and_waits_for_no_thread_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[bytes] = []
+    pack = gzip.compress
+
+    def packed(content: bytes, *, mtime: float) -> bytes:
+        made.append(content)
+        return pack(content, mtime=mtime)
+
+    monkeypatch.setattr(gzip, "compress", packed)
+    (contract,) = (route for route in documentation(b"{}" * 1000) if route.path == "/api/openapi.json")
+    answer = cast(Callable[[Request], Awaitable[Response]], contract.endpoint)
+
+    def asked(coding: bytes) -> Request:
+        return Request({"type": "http", "headers": [(b"accept-encoding", coding)]})
+
+    async def all_at_once() -> list[Response]:
+        return await asyncio.gather(*(answer(asked(coding)) for coding in (b"gzip", b"gzip", b"identity")))
+
+    first, second, plain = asyncio.run(all_at_once())
+    assert first is second
+    assert (pack(b"{}" * 1000, mtime=0), b"{}" * 1000) == (first.body, plain.body)
+    assert made == [b"{}" * 1000]
+    monkeypatch.setattr("handlers.http.documentation.run_in_threadpool", None)
+    assert asyncio.run(all_at_once()) == [first, second, plain]
 
 
 @pytest.mark.requirement("docs.compressed")
