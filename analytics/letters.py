@@ -1,7 +1,7 @@
 """Letters as people type them: one spelling for ü, u and ue, so that search and classification agree (decision 9).
 
 Plain Python on purpose: statement files are parsed in forked processes, which must not have the threads that come with
-Polars. The same on columns is `analytics.text`.
+Polars. The same on columns is `analytics.search_text`.
 """
 
 import re

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from analytics.text import folded
+from analytics.search_text import folded
 
 DAYS_APART_MAX = 3  # a booking that comes by file and by API differs by a weekend at most
 NEAR_EQUAL_CHARACTERS_MIN = 12  # a shorter text inside another proves nothing ("Miete" is in many purposes)

@@ -7,7 +7,7 @@ from auth.events import Events
 from auth.instants import Now
 from auth.people.sessions import Browser
 from auth.secret_text import new_secret, stored_hash
-from auth.tokens.codes import Codes
+from auth.tokens.codes import AuthorizationCodes
 from storage.database import Conflict, Database, Session
 from storage.oauth import clients, pending
 from storage.oauth.clients import Client
@@ -21,7 +21,7 @@ KEPT_MAX = 10_000  # in all: of more the oldest end
 class Consent:
     """Keeps the requests that wait, and turns an answer into a code or a refusal."""
 
-    def __init__(self, database: Database, codes: Codes, events: Events, now: Now) -> None:
+    def __init__(self, database: Database, codes: AuthorizationCodes, events: Events, now: Now) -> None:
         self._database = database
         self._codes = codes
         self._events = events

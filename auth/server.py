@@ -18,7 +18,7 @@ from auth.policy import Policy
 from auth.scopes import SCOPES
 from auth.tokens.access_check import AccessCheck
 from auth.tokens.access_tokens import LEEWAY_SECONDS, AccessTokens
-from auth.tokens.codes import Codes
+from auth.tokens.codes import AuthorizationCodes
 from auth.tokens.grants import Grants
 from auth.tokens.keys import KeyRing
 from auth.tokens.one_time import OneTime
@@ -61,7 +61,7 @@ class AuthorizationServer:
         self.refresh_tokens = RefreshTokens(
             tokens, self.grants, one_time, policy, self.keys.secret("refresh successors"), now
         )
-        self.codes = Codes(self.grants, self.refresh_tokens, one_time, now)
+        self.codes = AuthorizationCodes(self.grants, self.refresh_tokens, one_time, now)
         self.consent = Consent(database, self.codes, events, now)
         self.clients = Clients(database, self.grants, policy, events, self.keys.secret, now)
         self.passwords = passwords or Passwords()

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from connectors import archive
 from connectors.bank_csv import reader as csv_statements
-from connectors.bank_csv.profiles import Profile
+from connectors.bank_csv.profile import Profile
 from connectors.camt import reader as camt
 from connectors.connector import LimitExceeded, SourceError, UnsupportedFile
 from connectors.limits import FILE_BYTES_MAX, HEAD_BYTES
@@ -48,7 +48,7 @@ FORMATS = (
 def read_statements(source: Path | BinaryIO, profiles: Sequence[Profile] | None = None) -> Iterator[Batch]:
     """A file as batches: one, or one for each statement file in a ZIP container, each named by its content's hash.
 
-    `profiles` are CSV layouts of the user's own. Reading a batch's records raises what is wrong with the file.
+    `profiles` are the user's own. Reading a batch's records raises what is wrong with the file.
     """
     if isinstance(source, Path):
         with source.open("rb") as stream:

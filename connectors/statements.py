@@ -4,20 +4,20 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from connectors.bank_csv.profiles import Profile
+from connectors.bank_csv.profile import Profile
 from connectors.bank_csv.reader import Explanation
 from connectors.parser_process.client import asked, interrupted
-from connectors.parser_process.messages import FormatName, Request
+from connectors.parser_process.messages import FormatName, ParseRequest
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 
 def read_records(source: Path | BinaryIO, profiles: Sequence[Profile] | None = None) -> Iterator[Record]:
     """All records of a file in one stream; the files of a ZIP container one after the other, told by their part.
 
-    `profiles` are CSV layouts of the user's own. Raises SourceError, possibly after some records: what is wrong with
+    `profiles` are the user's own. Raises SourceError, possibly after some records: what is wrong with
     the file, or that reading it took more time or memory than allowed.
     """
-    for answer in asked(source, Request(wanted="records", profiles=tuple(profiles or ()))):
+    for answer in asked(source, ParseRequest(wanted="records", profiles=tuple(profiles or ()))):
         if not isinstance(answer, AccountRecord | TransactionRecord | StatementRecord):
             raise interrupted()
         yield answer
@@ -25,7 +25,7 @@ def read_records(source: Path | BinaryIO, profiles: Sequence[Profile] | None = N
 
 def format_name(source: Path | BinaryIO) -> str | None:
     """What a file is called in reports: the name of its format or zip; None when it is neither."""
-    answer = next(asked(source, Request(wanted="format")), None)
+    answer = next(asked(source, ParseRequest(wanted="format")), None)
     if not isinstance(answer, FormatName):
         raise interrupted()
     return answer.name
@@ -33,7 +33,7 @@ def format_name(source: Path | BinaryIO) -> str | None:
 
 def explain(source: Path | BinaryIO, profiles: Sequence[Profile] | None = None) -> Explanation:
     """How a CSV file would be read, or why it would be refused."""
-    answer = next(asked(source, Request(wanted="explanation", profiles=tuple(profiles or ()))), None)
+    answer = next(asked(source, ParseRequest(wanted="explanation", profiles=tuple(profiles or ()))), None)
     if not isinstance(answer, Explanation):
         raise interrupted()
     return answer

@@ -8,7 +8,7 @@ import polars as pl
 
 from auth.policy import Policy
 from auth.server import AuthorizationServer
-from connectors.bank_csv.profiles import Profile, load_profiles
+from connectors.bank_csv.profile import Profile, load_profiles
 from connectors.connector import Connector
 from connectors.reference.bank_names import with_bank_names
 from connectors.reference.exchange_rates import current_rates
@@ -65,13 +65,13 @@ class Services:
 
 
 def connectors(profiles: Callable[[], Sequence[Profile]]) -> Mapping[str, Connector]:
-    """Every kind of bank connection by name; `profiles` are the user's own CSV layouts."""
+    """Every kind of bank connection by name; `profiles` are the user's own for CSV."""
     folder = Folder(lambda file: with_bank_names(read_records(file, profiles())))
     return {each.name: each for each in (DemoBank(), folder, Uploads())}
 
 
 def own_profiles(settings: Settings) -> Sequence[Profile]:
-    """The CSV layouts in the folder csv-profiles of the data folder; raises ProfileError for a wrong one."""
+    """The profiles in the folder csv-profiles of the data folder; raises ProfileError for a wrong one."""
     folder = settings.data_dir / PROFILES_FOLDER
     return load_profiles(folder) if folder.is_dir() else ()
 

@@ -124,7 +124,7 @@ class _Cursor:
             self._cursor.unregister(name)
 
 
-class _Transaction(_Cursor):
+class _OpenTransaction(_Cursor):
     """A session on a cursor that has begun a transaction."""
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection, states: States) -> None:
@@ -203,7 +203,7 @@ class Database:
     def transaction(self) -> Iterator[Transaction]:
         """All or nothing; raises Conflict when another transaction was first."""
         cursor = self._root.cursor()
-        session = _Transaction(cursor, self._states)
+        session = _OpenTransaction(cursor, self._states)
         try:
             with _translated():
                 cursor.execute("BEGIN")

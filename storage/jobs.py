@@ -27,7 +27,7 @@ class JobEnded(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class RefusedBatch:
     """A file, or another batch, that a sync could not import: its name for the user, and the reason in a sentence."""
 
     name: str
@@ -47,7 +47,7 @@ class Job:
     handle: dict[str, Any] | None
     new_transactions: int | None
     error: str | None
-    refusals: Sequence[Refusal]
+    refusals: Sequence[RefusedBatch]
     next_attempt_at: datetime | None
     asked_at: datetime | None
     created_at: datetime
@@ -179,7 +179,7 @@ def put_off(session: Session, job_id: str, *, until: datetime) -> None:
     _unfinished(session, job_id, "next_attempt_at = $2, leased_until = NULL", until)
 
 
-def refuse(session: Session, job_id: str, refusal: Refusal) -> None:
+def refuse(session: Session, job_id: str, refusal: RefusedBatch) -> None:
     """Keep what the job could not import. Raises JobEnded."""
     kept = session.rows("SELECT refusals FROM jobs WHERE id = $1", job_id)
     refusals = json.loads(kept[0]["refusals"] or "[]") if kept else []
@@ -247,6 +247,6 @@ def _job(row: Row) -> Job:
     handle, refusals = row.pop("handle"), row.pop("refusals")
     return Job(
         handle=json.loads(handle) if handle else None,
-        refusals=tuple(Refusal(**each) for each in json.loads(refusals or "[]")),
+        refusals=tuple(RefusedBatch(**each) for each in json.loads(refusals or "[]")),
         **row,
     )

@@ -16,7 +16,7 @@ class Verdict(NamedTuple):
     rule: str
 
 
-class Codes(NamedTuple):
+class BookingCodes(NamedTuple):
     """What the source says of the kind of a booking, besides free text."""
 
     is_credit: bool
@@ -58,7 +58,7 @@ US_SHOP = re.compile(  # DUNKIN #3311 PROVIDENCE RI: American cards print town a
 
 
 def booking_type(
-    codes: Codes,
+    codes: BookingCodes,
     *,
     name: str | None,
     purpose_words: Sequence[str],
@@ -86,14 +86,14 @@ def booking_type(
     return verdict
 
 
-def _speaks(codes: Codes, name: str | None, purpose_words: Sequence[str]) -> bool:
+def _speaks(codes: BookingCodes, name: str | None, purpose_words: Sequence[str]) -> bool:
     """Whether there is anything to judge by; numbers alone are none."""
     said = [code for code in codes[1:] if isinstance(code, str) and code.strip().upper() not in SILENT]
     return bool(said) or name is not None or any(not word.isdecimal() for word in purpose_words)
 
 
 @lru_cache(maxsize=65_536)
-def _from_codes(codes: Codes) -> Verdict | None:
+def _from_codes(codes: BookingCodes) -> Verdict | None:
     """Rules 1 to 5 and the text of the bank for codes that leave a choice."""
     sign = "+" if codes.is_credit else "-"
     iso = (codes.bank_transaction_code or "").upper()
@@ -136,7 +136,7 @@ def _swift_key(code: str | None) -> str | None:
 
 
 def _from_words(
-    codes: Codes, name: str | None, purpose_words: Sequence[str], *, has_iban: bool, has_mandate: bool
+    codes: BookingCodes, name: str | None, purpose_words: Sequence[str], *, has_iban: bool, has_mandate: bool
 ) -> Verdict | None:
     """Rule 6: the bank's text; else the head of the purpose or of the name, where many banks print it."""
     head = purpose_words[:HEAD_WORDS_MAX]

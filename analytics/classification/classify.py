@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 import polars as pl
 
-from analytics.classification.booking_types import Codes, Verdict, booking_type
+from analytics.classification.booking_types import BookingCodes, Verdict, booking_type
 from analytics.classification.categories import Evidence, category
 from analytics.classification.facts import CATEGORIES
 from analytics.classification.intermediaries import is_intermediary
 from analytics.classification.merchants import Merchant, merchant
 from analytics.classification.rules import Rule, comparable, correction_key, first_rule
 from analytics.frames import CLASSIFIABLE
-from analytics.text import folded
+from analytics.search_text import folded
 
 DERIVED: dict[str, pl.DataType] = {
     "type": pl.String(),
@@ -69,7 +69,7 @@ def classify(
 def _derive(
     row: _Row, own: Mapping[str, str | None], rules: Sequence[Rule], corrections: Mapping[str, str]
 ) -> tuple[str | None, ...]:
-    codes = Codes(
+    codes = BookingCodes(
         row.is_credit, row.bank_transaction_code, row.gvc, row.swift_code, row.purpose_code, row.mcc, row.bank_text
     )
     kind = booking_type(

@@ -9,7 +9,7 @@ import polars as pl
 from analytics.classification.facts import table
 from analytics.classification.phrases import words_of
 from analytics.letters import fold
-from analytics.text import folded
+from analytics.search_text import folded
 
 
 class Intermediary(NamedTuple):

@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from analytics.recurring.wording import DEPOT, LEFT_OUT, RETURN, SHOP_DEPOT
-from analytics.text import folded
+from analytics.recurring.left_out_words import DEPOT, LEFT_OUT, RETURN, SHOP_DEPOT
+from analytics.search_text import folded
 from analytics.transfers import is_between_own
 
 EVIDENCE_MONTHS = 25  # two yearly charges and a month of delay; shorter evidence can never see a yearly rhythm

@@ -3,7 +3,7 @@
 import polars as pl
 
 from analytics.classification.intermediaries import are_intermediaries
-from analytics.recurring.words import BEHIND_INTERMEDIARY, DROPPED_WORDS
+from analytics.recurring.noise_words import BEHIND_INTERMEDIARY, DROPPED_WORDS
 
 WRITTEN_WORDS = r"^(\S+(?:\s+\S+){0,5})"  # six words say who it is; a purpose may go on for lines
 KEY_LETTERS = 24  # of a text that has no such words

@@ -3,8 +3,8 @@
 import polars as pl
 
 from analytics.frames import SUBSCRIPTIONS
+from analytics.recurring.contract_ids import with_id
 from analytics.recurring.frequencies import CHARGES_A_YEAR, OVER_AFTER
-from analytics.recurring.identity import with_id
 from analytics.recurring.payees import behind_intermediary_as_written
 
 WINDOW_MONTHS = 6  # interface 4.7

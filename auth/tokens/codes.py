@@ -88,7 +88,7 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-class Codes:
+class AuthorizationCodes:
     """Issues codes and redeems each of them once."""
 
     def __init__(self, grants: Grants, refresh_tokens: RefreshTokens, one_time: OneTime, now: Now) -> None:

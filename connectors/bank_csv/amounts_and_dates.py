@@ -6,7 +6,7 @@ from datetime import date
 from decimal import Decimal
 
 from analytics.letters import plain
-from connectors.bank_csv.profiles import Mark
+from connectors.bank_csv.profile import Mark
 from connectors.text import day_or_month_end, parse_amount
 
 _PLAIN = re.compile(r"[+-]?[0-9]{1,13}(?:[.,][0-9]{1,2})?")

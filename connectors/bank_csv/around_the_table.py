@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from connectors.bank_csv.amounts_and_dates import FORMATS, currency_in, date_reader, read_amount
 from connectors.bank_csv.cell_kinds import kinds
-from connectors.bank_csv.profiles import Mark, compared
+from connectors.bank_csv.profile import Mark, compared
 from connectors.bank_csv.vocabulary import CLOSING_WORDS, OPENING_WORDS, label_kind
 from connectors.card_numbers import hidden_card_number
 from connectors.text import clean, compact_iban

@@ -12,7 +12,7 @@ from connectors.bank_csv.amounts_and_dates import (
     read_amount,
 )
 from connectors.bank_csv.cell_kinds import is_booking, kinds
-from connectors.bank_csv.profiles import JOINED, Mark, Profile, compared
+from connectors.bank_csv.profile import JOINED, Mark, Profile, compared
 from connectors.bank_csv.vocabulary import (
     CREDIT_WORDS,
     DEBIT_WORDS,
@@ -29,7 +29,7 @@ _SAMPLE_ROWS = 400
 _HINT = "A profile of your own can say it: docs/csv-profiles.md."
 
 
-def generic_layout(header: Row, rows: Sequence[Row], preamble: Sequence[Row], delimiter: str) -> tuple[Profile, str]:
+def generic_profile(header: Row, rows: Sequence[Row], preamble: Sequence[Row], delimiter: str) -> tuple[Profile, str]:
     """A profile made from the words of a header row, and what was recognised; UnsupportedFile with the reason."""
     fields = _fields(header)
     if "date" not in fields and "value_date" in fields:

@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import BinaryIO
 
 from connectors.bank_csv.cell_kinds import is_booking
-from connectors.bank_csv.profiles import Profile, built_in_profiles
-from connectors.bank_csv.recognition import Layout, recognised
+from connectors.bank_csv.profile import Profile, built_in_profiles
+from connectors.bank_csv.recognition import RecognisedFile, recognised
 from connectors.bank_csv.rows import Booking, RowReader
 from connectors.bank_csv.tables import Reading
 from connectors.connector import MalformedFile, SourceError, UnsupportedFile
@@ -38,8 +38,8 @@ def read(stream: BinaryIO, profiles: Sequence[Profile] | None = None) -> Iterato
     if csv_statement.detect(head):
         yield from csv_statement.read(BufferedReader(_Joined(head, stream)))
         return
-    layout = recognised(head, all_profiles(profiles), _is_suitable)
-    yield from Reading(layout, all_profiles(profiles)).records(Lines(stream, head=head, encoding=layout.encoding))
+    file = recognised(head, all_profiles(profiles), _is_suitable)
+    yield from Reading(file, all_profiles(profiles)).records(Lines(stream, head=head, encoding=file.encoding))
 
 
 def explain(stream: BinaryIO, profiles: Sequence[Profile] | None = None) -> "Explanation":
@@ -49,28 +49,28 @@ def explain(stream: BinaryIO, profiles: Sequence[Profile] | None = None) -> "Exp
         columns = tuple((name, name) for name in csv_statement.COLUMNS)
         return Explanation(profile="bankdata", bank=None, why="the header of our own export", columns=columns)
     try:
-        layout = recognised(head, all_profiles(profiles), _is_suitable)
-        reader = RowReader(layout, currency=None)
+        file = recognised(head, all_profiles(profiles), _is_suitable)
+        reader = RowReader(file, currency=None)
     except SourceError as refusal:
         return Explanation(profile=None, bank=None, why=str(refusal))
     fields = {place: name for name, places in reader.places.items() for place in places}
-    width = len(layout.names) or len(layout.profile.shape)
+    width = len(file.names) or len(file.profile.shape)
     return Explanation(
-        profile=layout.profile.name,
-        bank=layout.profile.bank,
-        why=layout.why,
-        encoding="utf-8" if not is_utf16(head) and _is_utf8(head) else "utf-16" if is_utf16(head) else layout.encoding,
-        delimiter=layout.delimiter,
-        header_row=layout.header_row + 1,
+        profile=file.profile.name,
+        bank=file.profile.bank,
+        why=file.why,
+        encoding="utf-8" if not is_utf16(head) and _is_utf8(head) else "utf-16" if is_utf16(head) else file.encoding,
+        delimiter=file.delimiter,
+        header_row=file.header_row + 1,
         decimal=reader.mark,
-        dates=layout.profile.date,
+        dates=file.profile.date,
         columns=tuple(
             (
-                layout.names[index].strip() if layout.names else f"column {index + 1}",
+                file.names[index].strip() if file.names else f"column {index + 1}",
                 fields.get(index, fields.get(index - width)),
             )
             for index in range(width)
-            if not layout.names or layout.names[index].strip()
+            if not file.names or file.names[index].strip()
         ),
     )
 
@@ -111,19 +111,19 @@ class _Joined(RawIOBase):
         return len(piece)
 
 
-def _is_suitable(layout: Layout) -> bool:
-    """Whether the first rows of a file can be read by this layout; names alone may be those of another bank."""
-    if layout.profile.is_ignored or layout.profile.group:
+def _is_suitable(file: RecognisedFile) -> bool:
+    """Whether the first rows of a file can be read as this; names alone may be those of another bank."""
+    if file.profile.is_ignored or file.profile.group:
         return True  # the rows of other tables follow
     try:
-        reader = RowReader(layout, currency=None)
+        reader = RowReader(file, currency=None)
     except UnsupportedFile:
         return False
     if not {"amount", "debit", "credit"} & set(reader.places) or "date" not in reader.places:
         return False
     bad = 0
     read = []
-    for row in layout.sample:
+    for row in file.sample:
         if any(row) and is_booking(row):
             try:
                 booking = reader.read(row, 0)
@@ -132,7 +132,7 @@ def _is_suitable(layout: Layout) -> bool:
                 continue
             if isinstance(booking, Booking):
                 read.append(booking)
-    return len(read) >= bad and not (layout.profile.shape and _is_upside_down(read))
+    return len(read) >= bad and not (file.profile.shape and _is_upside_down(read))
 
 
 def _is_upside_down(bookings: Sequence[Booking]) -> bool:

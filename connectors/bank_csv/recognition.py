@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from io import BytesIO
 
 from connectors.bank_csv.cell_kinds import fits, is_booking
-from connectors.bank_csv.guessing import generic_layout, generic_shape
-from connectors.bank_csv.profiles import Profile, compared
+from connectors.bank_csv.guessing import generic_profile, generic_shape
+from connectors.bank_csv.profile import Profile, compared
 from connectors.bank_csv.vocabulary import column_field
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.limits import COLUMNS_MAX
@@ -20,7 +20,7 @@ _SHAPE_ROWS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class RecognisedFile:
     """How one file is to be read."""
 
     profile: Profile
@@ -33,8 +33,10 @@ class Layout:
     why: str = ""
 
 
-def recognised(head: bytes, profiles: Sequence[Profile], is_suitable: Callable[[Layout], bool]) -> Layout:
-    """The layout of the file that begins with `head`. Raises UnsupportedFile saying what is missing.
+def recognised(
+    head: bytes, profiles: Sequence[Profile], is_suitable: Callable[[RecognisedFile], bool]
+) -> RecognisedFile:
+    """What the file is that begins with `head`. Raises UnsupportedFile saying what is missing.
 
     Of several profiles with the same names the longest header counts whose first rows `is_suitable` can read.
     """
@@ -46,11 +48,11 @@ def recognised(head: bytes, profiles: Sequence[Profile], is_suitable: Callable[[
                 tried.append((encoding, delimiter, rows))
     if not tried:
         raise UnsupportedFile("Not a CSV file: no line has two columns.")
-    found = [layout for entry in tried for layout in _by_header(*entry, profiles)]
-    found.sort(key=lambda layout: (-len(layout.profile.header), layout.header_row))
-    if best := next((layout for layout in found if is_suitable(layout)), None):
+    found = [file for entry in tried for file in _by_header(*entry, profiles)]
+    found.sort(key=lambda file: (-len(file.profile.header), file.header_row))
+    if best := next((file for file in found if is_suitable(file)), None):
         return best
-    shaped = [layout for entry in tried for layout in _by_shape(*entry, profiles) if is_suitable(layout)]
+    shaped = [file for entry in tried for file in _by_shape(*entry, profiles) if is_suitable(file)]
     if shaped and shaped[0].header_row < 0:
         return shaped[0]
     try:
@@ -95,12 +97,12 @@ def _rows(head: bytes, encoding: str, delimiter: str) -> list[tuple[str, ...]]:
 
 def _by_header(
     encoding: str, delimiter: str, rows: list[tuple[str, ...]], profiles: Sequence[Profile]
-) -> Iterator[Layout]:
+) -> Iterator[RecognisedFile]:
     for index, row in enumerate(rows[:HEADER_ROWS_MAX]):
         fitting = header_profiles(row, profiles) if len(row) > 1 else []
         for profile in fitting:
             if (profile.delimiter or delimiter) == delimiter:
-                yield Layout(
+                yield RecognisedFile(
                     profile=profile,
                     delimiter=delimiter,
                     encoding=profile.encoding if profile.encoding != "cp1252" else encoding,
@@ -116,7 +118,7 @@ def _by_header(
 
 def _by_shape(
     encoding: str, delimiter: str, rows: list[tuple[str, ...]], profiles: Sequence[Profile]
-) -> Iterator[Layout]:
+) -> Iterator[RecognisedFile]:
     for profile in profiles:
         if not profile.shape or (profile.delimiter or delimiter) != delimiter:
             continue
@@ -127,7 +129,7 @@ def _by_shape(
         start = next((index for index, row in enumerate(rows[:start]) if is_booking(row)), start)
         filled = [row for row in rows[start : start + _SHAPE_ROWS] if any(cell.strip() for cell in row)]
         if sum(fits(row, profile.shape) for row in filled) * 2 >= len(filled):
-            yield Layout(
+            yield RecognisedFile(
                 profile=profile,
                 delimiter=delimiter,
                 encoding=profile.encoding if profile.encoding != "cp1252" else encoding,
@@ -139,7 +141,7 @@ def _by_shape(
             )
 
 
-def _generic(tried: Sequence[tuple[str, str, list[tuple[str, ...]]]]) -> Layout:
+def _generic(tried: Sequence[tuple[str, str, list[tuple[str, ...]]]]) -> RecognisedFile:
     """The last resort: known words in a header row, or rows whose columns can only be read in one way."""
     best: tuple[int, str, str, list[tuple[str, ...]], int] | None = None
     for encoding, delimiter, rows in tried:
@@ -154,8 +156,8 @@ def _generic(tried: Sequence[tuple[str, str, list[tuple[str, ...]]]]) -> Layout:
     _, encoding, delimiter, rows, index = best
     reason = ""
     try:
-        profile, why = generic_layout(rows[index], rows[index + 1 :], rows[:index], delimiter)
-        return Layout(
+        profile, why = generic_profile(rows[index], rows[index + 1 :], rows[:index], delimiter)
+        return RecognisedFile(
             profile=profile, delimiter=delimiter, encoding=encoding, names=rows[index], header_row=index,
             preamble=tuple(rows[:index]), sample=tuple(rows[index + 1 :]), why=f"row {index + 1}: {why}",
         )  # fmt: skip
@@ -164,7 +166,7 @@ def _generic(tried: Sequence[tuple[str, str, list[tuple[str, ...]]]]) -> Layout:
     for encoding, delimiter, rows in tried:
         if shape := generic_shape(rows):
             profile, start, why = shape
-            return Layout(
+            return RecognisedFile(
                 profile=profile, delimiter=delimiter, encoding=encoding, names=(), header_row=start - 1,
                 preamble=tuple(rows[:start]), sample=tuple(rows[start:]), why=why,
             )  # fmt: skip

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from connectors.bank_csv.amounts_and_dates import date_reader, decimal_mark, fitting_formats, read_amount
 from connectors.bank_csv.cell_kinds import kinds
 from connectors.bank_csv.column_places import conditions, from_the_right, label_pattern, labelled, place_of
-from connectors.bank_csv.profiles import JOINED, Mark, compared
-from connectors.bank_csv.recognition import Layout
+from connectors.bank_csv.profile import JOINED, Mark, compared
+from connectors.bank_csv.recognition import RecognisedFile
 from connectors.bank_csv.vocabulary import CLOSING_WORDS, OPENING_WORDS, PENDING_WORDS, TOTAL_WORDS, column_currency
 from connectors.connector import MalformedFile, UnsupportedFile
 from connectors.text import (
@@ -80,12 +80,12 @@ class Note:
 
 
 class RowReader:
-    """Reads the rows of one table by its layout. `currency` is what the file says above the table."""
+    """Reads the rows of one table. `currency` is what the file says above the table."""
 
-    def __init__(self, layout: Layout, *, currency: str | None) -> None:
-        profile = layout.profile
+    def __init__(self, file: RecognisedFile, *, currency: str | None) -> None:
+        profile = file.profile
         self._profile = profile
-        names = [compared(name) for name in layout.names]
+        names = [compared(name) for name in file.names]
         self.width = len(names) if names else len(profile.shape)
         while self.width and names and not names[self.width - 1]:
             self.width -= 1
@@ -96,19 +96,19 @@ class RowReader:
         self.places = {field: places for field, places in self.places.items() if places}
         self._pending = conditions(profile.pending, names)
         self._skip = conditions(profile.skip, names)
-        self._day = date_reader(self._formats_of(layout))
-        self.mark: Mark = profile.decimal or self._mark_of(layout)
+        self._day = date_reader(self._formats_of(file))
+        self.mark: Mark = profile.decimal or self._mark_of(file)
         unit = next(
             (
                 code
                 for field in ("amount", "debit", "credit", "balance")
                 for place in self.places.get(field, ())
-                if names and 0 <= place < len(names) and (code := column_currency(layout.names[place]))
+                if names and 0 <= place < len(names) and (code := column_currency(file.names[place]))
             ),
             None,
         )
         self.currency = unit or currency or profile.currency
-        self._is_credit_negative = "amount" not in self.places and self._are_negative(layout, "credit")
+        self._is_credit_negative = "amount" not in self.places and self._are_negative(file, "credit")
         self._labels = label_pattern(profile.labels) if profile.labels else None
         self._seen: Counter[tuple[str, str]] = Counter()
         present = {*self.places, *profile.labels.values()}
@@ -280,26 +280,26 @@ class RowReader:
         cells = (row[place] for place in self.places[field] if -len(row) <= place < len(row))
         return ("|" if field == "id" else " ").join(cell for cell in cells if cell.strip())
 
-    def _formats_of(self, layout: Layout) -> Sequence[str]:
+    def _formats_of(self, file: RecognisedFile) -> Sequence[str]:
         """The profile's date formats; where day and month could be swapped, the one that this file uses."""
-        formats = layout.profile.date
+        formats = file.profile.date
         if len(formats) < 2 or not any(text.startswith("MM") for text in formats):
             return formats
-        samples = [cell for row in layout.sample if "date" in kinds(cell := self._cell(row, "date"))]
+        samples = [cell for row in file.sample if "date" in kinds(cell := self._cell(row, "date"))]
         try:
             return fitting_formats(formats, samples) or formats[:1]
         except ValueError:
             raise UnsupportedFile("Day and month of the dates cannot be told apart.") from None
 
-    def _are_negative(self, layout: Layout, field: str) -> bool:
+    def _are_negative(self, file: RecognisedFile, field: str) -> bool:
         """Whether every amount of a column is written with a minus (Citi: the credits of a card)."""
-        amounts = [found for row in layout.sample if (found := self._optional_amount(self._cell(row, field)))]
+        amounts = [found for row in file.sample if (found := self._optional_amount(self._cell(row, field)))]
         return bool(amounts) and max(amounts) < 0
 
-    def _mark_of(self, layout: Layout) -> Mark:
-        """The decimal mark of a layout that leaves it open, from its first rows."""
-        cells = [self._cell(row, field) for row in layout.sample for field in ("amount", "debit", "credit")]
+    def _mark_of(self, file: RecognisedFile) -> Mark:
+        """The decimal mark of a profile that leaves it open, from its first rows."""
+        cells = [self._cell(row, field) for row in file.sample for field in ("amount", "debit", "credit")]
         try:
-            return decimal_mark(cells) or ("," if layout.delimiter == ";" else ".")
+            return decimal_mark(cells) or ("," if file.delimiter == ";" else ".")
         except ValueError:
-            return "," if layout.delimiter == ";" else "."
+            return "," if file.delimiter == ";" else "."

@@ -10,8 +10,8 @@ from itertools import chain
 from connectors.bank_csv.accounts import AccountBlock
 from connectors.bank_csv.amounts_and_dates import FORMATS, date_reader
 from connectors.bank_csv.around_the_table import Metadata
-from connectors.bank_csv.profiles import Mark, Profile, compared
-from connectors.bank_csv.recognition import Layout, header_profiles
+from connectors.bank_csv.profile import Mark, Profile, compared
+from connectors.bank_csv.recognition import RecognisedFile, header_profiles
 from connectors.bank_csv.rows import Booking, Note, RowReader
 from connectors.card_numbers import hidden_card_number
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
@@ -27,24 +27,24 @@ _END = "\0"  # no line of a file holds it: `Lines` refuses those that do
 
 
 class Reading:
-    """Turns the lines of a file into records by its layout; `profiles` are those its further tables may follow."""
+    """Turns the lines of a file into records; `profiles` are those its further tables may follow."""
 
-    def __init__(self, layout: Layout, profiles: Sequence[Profile]) -> None:
-        self.layout = layout
-        self.siblings = [profile for profile in profiles if profile.group and profile.group == layout.profile.group]
-        self.metadata = Metadata(read_day=date_reader((*layout.profile.date, *FORMATS)))
+    def __init__(self, file: RecognisedFile, profiles: Sequence[Profile]) -> None:
+        self.file = file
+        self.siblings = [profile for profile in profiles if profile.group and profile.group == file.profile.group]
+        self.metadata = Metadata(read_day=date_reader((*file.profile.date, *FORMATS)))
         self.accounts: dict[str, AccountBlock] = {}
         self.active: AccountBlock | None = None
         self.undated: list[Booking] = []
         self.held = self.count = self.tables = 0
         self.width = self.last_width = sys.maxsize  # of the shortest booking before the last one, and of that one
-        for row in layout.preamble:
+        for row in file.preamble:
             self._note(row)
-        rows = (*layout.preamble, ())
+        rows = (*file.preamble, ())
         for labels, values, following in zip(rows, rows[1:], rows[2:], strict=False):
             if len(values) == len(labels) != len(following):  # a table of one row: what the columns below it are not
                 self.metadata.take_table(labels, values, self._mark())
-        self.rows = RowReader(layout, currency=self._currency())
+        self.rows = RowReader(file, currency=self._currency())
         self.is_interleaved = self._is_interleaved()
 
     def records(self, lines: Lines) -> Iterator[Record]:
@@ -55,7 +55,7 @@ class Reading:
                 raise LimitExceeded(f"Line {lines.number}: far more lines than bookings.")
             if len(row) > COLUMNS_MAX:
                 raise LimitExceeded(f"Line {lines.number}: more than {COLUMNS_MAX} columns.")
-            if index > self.layout.header_row and any(row):
+            if index > self.file.header_row and any(row):
                 yield from self._row(row, lines.number)
             last = row
         if last and not lines.last.endswith("\n"):
@@ -64,7 +64,7 @@ class Reading:
 
     def _cells(self, lines: Lines) -> Iterator[list[str]]:
         """The rows of the file. The mark behind its last line is a row of its own unless a quote was left open."""
-        table = csv.reader(chain(lines, (_END,)), delimiter=self.layout.delimiter)
+        table = csv.reader(chain(lines, (_END,)), delimiter=self.file.delimiter)
         try:
             for row in table:
                 if row[-1:] == [_END]:
@@ -79,7 +79,7 @@ class Reading:
             ) from None
 
     def _row(self, row: list[str], line: int) -> Iterator[Record]:
-        if self.layout.profile.is_ignored:
+        if self.file.profile.is_ignored:
             yield from self._between(row)
             return
         result = self.rows.read(row, line)
@@ -138,8 +138,8 @@ class Reading:
         if self.siblings and (found := header_profiles(row, self.siblings)):
             if self.accounts:
                 yield from self._end_of_table()
-            self.layout = replace(self.layout, profile=found[0], names=tuple(row), sample=())
-            self.rows = RowReader(self.layout, currency=self._currency())
+            self.file = replace(self.file, profile=found[0], names=tuple(row), sample=())
+            self.rows = RowReader(self.file, currency=self._currency())
             return
         if (
             note
@@ -150,8 +150,8 @@ class Reading:
         if self.siblings and compared(row[0]).startswith("umsatze "):
             yield from self._end_of_table()
             table = next(profile for profile in self.siblings if not profile.is_ignored)
-            self.layout = replace(self.layout, profile=table, names=(), sample=())  # until its header comes, if any
-            self.rows = RowReader(self.layout, currency=None)
+            self.file = replace(self.file, profile=table, names=(), sample=())  # until its header comes, if any
+            self.rows = RowReader(self.file, currency=None)
         self._note(row)
 
     def _note(self, row: Sequence[str]) -> None:
@@ -160,7 +160,7 @@ class Reading:
             self.metadata.take(row, self._mark())
 
     def _mark(self) -> Mark:
-        return self.layout.profile.decimal or ("," if self.layout.delimiter == ";" else ".")
+        return self.file.profile.decimal or ("," if self.file.delimiter == ";" else ".")
 
     def _end_of_table(self) -> Iterator[Record]:
         if self.undated:
@@ -171,9 +171,9 @@ class Reading:
                 record = replace(booking.record, booking_date=newest)
                 yield from self._booked(booking._replace(record=record, is_dated=True))
             self.undated = []
-        is_ignored, self_closing = self.layout.profile.is_ignored, self.metadata.closing is not None
+        is_ignored, self_closing = self.file.profile.is_ignored, self.metadata.closing is not None
         if not self.accounts and not is_ignored and (self.tables == 0 or self_closing):
-            if self.layout.profile.name == "generic":
+            if self.file.profile.name == "generic":
                 raise UnsupportedFile("The CSV file holds no bookings and no known layout.")
             self.accounts[""] = self.active = AccountBlock(self._account_record("", "", ""))
             yield self.active.record
@@ -203,7 +203,7 @@ class Reading:
         """What tells the accounts of one table apart; empty where a row names none."""
         number, name = booking.account.strip(), booking.account_name.strip()
         key = number or (f"name {name}" if name else "")
-        return f"{key} {booking.record.currency}" if self.layout.profile.is_account_per_currency else key
+        return f"{key} {booking.record.currency}" if self.file.profile.is_account_per_currency else key
 
     def _account(self, booking: Booking) -> AccountBlock:
         key = self._key(booking)
@@ -216,7 +216,7 @@ class Reading:
         return account
 
     def _account_record(self, number: str, name: str, currency: str) -> AccountRecord:
-        profile, metadata = self.layout.profile, self.metadata
+        profile, metadata = self.file.profile, self.metadata
         iban = compact_iban(number) or (metadata.iban if not number.strip() else None)
         code = currency or metadata.currency or self.rows.currency or currency_of(iban)
         title = clean(name) or metadata.name
@@ -239,10 +239,10 @@ class Reading:
         """Whether the accounts of the first rows come back after another one stood between."""
         closed: set[str] = set()
         current = ""
-        reader = RowReader(self.layout, currency=None)
-        for row in self.layout.sample:
+        reader = RowReader(self.file, currency=None)
+        for row in self.file.sample:
             try:
-                booking = reader.read(row, 0) if any(row) and not self.layout.profile.is_ignored else None
+                booking = reader.read(row, 0) if any(row) and not self.file.profile.is_ignored else None
             except MalformedFile:
                 continue
             if not isinstance(booking, Booking):

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from importlib import resources
 
-from connectors.bank_csv.profiles import compared
+from connectors.bank_csv.profile import compared
 
 _WORDS = json.loads((resources.files("connectors.bank_csv") / "vocabulary.json").read_text("utf-8"))
 

@@ -49,7 +49,7 @@ class Own:
     last_day: date | None
 
 
-class _Party(NamedTuple):
+class _Counterpart(NamedTuple):
     name: str | None = None
     iban: str | None = None
     bic: str | None = None
@@ -194,7 +194,7 @@ def _references(entry: Texts, detail: Texts, index: int | None) -> tuple[str, ..
     return tuple(dict.fromkeys(filter(None, candidates)))
 
 
-def _counterpart(detail: Texts, own: Own, amount: Decimal, is_return: bool) -> _Party:
+def _counterpart(detail: Texts, own: Own, amount: Decimal, is_return: bool) -> _Counterpart:
     """The party that is not us: by our own IBAN, else by the sign, the roles swapped in a returned payment."""
     creditor_iban, debtor_iban = _iban(detail, _CREDITOR), _iban(detail, _DEBTOR)
     side = _CREDITOR if (amount < 0) != is_return else _DEBTOR
@@ -204,7 +204,7 @@ def _counterpart(detail: Texts, own: Own, amount: Decimal, is_return: bool) -> _
         side = _DEBTOR if side is _CREDITOR else _CREDITOR  # Swiss returns name one party only, under its new role
     is_creditor = side is _CREDITOR
     has_agents = "RltdAgts" in detail
-    return _Party(
+    return _Counterpart(
         name=_name(detail, side.names) or _name(detail, side.ultimate_names),
         iban=creditor_iban if is_creditor else debtor_iban,
         bic=parse_bic(_first(detail, side.bics)) if has_agents else None,
@@ -214,10 +214,10 @@ def _counterpart(detail: Texts, own: Own, amount: Decimal, is_return: bool) -> _
     )
 
 
-def _shared_counterpart(details: list[Texts], own: Own, amount: Decimal) -> _Party:
+def _shared_counterpart(details: list[Texts], own: Own, amount: Decimal) -> _Counterpart:
     """The counterpart of a batch that stays whole, if all its details have the same one."""
     parties = [_counterpart(detail, own, amount, "RtrInf" in detail) for detail in details]
-    return parties[0] if all(party == parties[0] for party in parties) else _Party()
+    return parties[0] if all(party == parties[0] for party in parties) else _Counterpart()
 
 
 def _first(texts: Texts, paths: tuple[str, ...]) -> str | None:

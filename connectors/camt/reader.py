@@ -49,7 +49,7 @@ def detect(head: bytes) -> bool:
 
 
 @dataclass(slots=True)
-class _Statement:
+class _OpenStatement:
     """What has been read of the statement that is open."""
 
     message: str
@@ -64,7 +64,7 @@ class _Statement:
 def read(stream: BinaryIO) -> Iterator[Record]:
     """The statements of the message, streaming; `MalformedFile`, `UnsupportedFile` or `LimitExceeded` otherwise."""
     source = _Window(stream)
-    statement: _Statement | None = None
+    statement: _OpenStatement | None = None
     statements = entries = bookings = 0
     events = etree.iterparse(
         source, events=("end",), tag=[f"{{*}}{name}" for name in (*_STATEMENTS, "Ntry")],
@@ -111,14 +111,16 @@ def read(stream: BinaryIO) -> Iterator[Record]:
         raise MalformedFile("the message holds no statement.")
 
 
-def _begun(element: etree._Element | None, entries: int) -> _Statement:
+def _begun(element: etree._Element | None, entries: int) -> _OpenStatement:
     message = _STATEMENTS.get(local_name(element.tag)) if element is not None else None
     if element is None or message is None:
         raise MalformedFile(f"entry {entries + 1}: stands outside a statement.")
-    return _Statement(message, element)
+    return _OpenStatement(message, element)
 
 
-def _transactions(entry: Texts, details: list[Texts], statement: _Statement, number: int) -> list[TransactionRecord]:
+def _transactions(
+    entry: Texts, details: list[Texts], statement: _OpenStatement, number: int
+) -> list[TransactionRecord]:
     assert statement.own is not None
     try:
         transactions = read_entry(entry, details, statement.own)
@@ -132,7 +134,7 @@ def _transactions(entry: Texts, details: list[Texts], statement: _Statement, num
     return transactions
 
 
-def _own(statement: _Statement, entry: Texts) -> Own:
+def _own(statement: _OpenStatement, entry: Texts) -> Own:
     """The account the statement is about; its currency from the account, a balance, or the first entry."""
     header = statement.header
     written = text(header, "Acct/Id/IBAN", "Acct/Id/Othr/Id", *(f"Acct/Id/{kind}" for kind in _ACCOUNT_IDS))
@@ -153,7 +155,7 @@ def _own(statement: _Statement, entry: Texts) -> Own:
     )
 
 
-def _account(statement: _Statement) -> AccountRecord:
+def _account(statement: _OpenStatement) -> AccountRecord:
     own = statement.own
     assert own is not None
     header = statement.header
@@ -170,7 +172,7 @@ def _account(statement: _Statement) -> AccountRecord:
     )
 
 
-def _closed(statement: _Statement) -> StatementRecord:
+def _closed(statement: _OpenStatement) -> StatementRecord:
     opening, opening_date = _opening(statement)
     closing, closing_date = _closing(statement)
     header = statement.header
@@ -196,7 +198,7 @@ def _closed(statement: _Statement) -> StatementRecord:
 Balance = tuple[Decimal | None, date | None]
 
 
-def _opening(statement: _Statement) -> Balance:
+def _opening(statement: _OpenStatement) -> Balance:
     """OPBD, else the previous statement's PRCD; ITBD on the later pages of a statement (sources 1.2)."""
     found = _of_kind(statement, "OPBD") or _of_kind(statement, "PRCD")
     if not found and _of_kind(statement, "CLBD"):
@@ -204,7 +206,7 @@ def _opening(statement: _Statement) -> Balance:
     return min(found, key=lambda balance: balance[1] or date.max) if found else (None, None)
 
 
-def _closing(statement: _Statement) -> Balance:
+def _closing(statement: _OpenStatement) -> Balance:
     """CLBD, else ITBD in an intraday report or after an OPBD on a first page; never CLAV, which holds the overdraft."""
     found = _of_kind(statement, "CLBD")
     if not found and (statement.message == "052" or _of_kind(statement, "OPBD")):
@@ -212,7 +214,7 @@ def _closing(statement: _Statement) -> Balance:
     return max(found, key=lambda balance: balance[1] or date.min) if found else (None, None)
 
 
-def _of_kind(statement: _Statement, kind: str) -> list[Balance]:
+def _of_kind(statement: _OpenStatement, kind: str) -> list[Balance]:
     currency = statement.own.currency if statement.own else text(statement.header, "Acct/Ccy")
     balances = [balance for balance in statement.balances if text(balance, "Tp/CdOrPrtry/Cd", "Tp/Cd") == kind]
     in_currency = [balance for balance in balances if currency and text(balance, "Amt/@Ccy") == currency]
@@ -228,7 +230,7 @@ def _balance(balance: Texts) -> Balance:
         raise MalformedFile(f"a balance: {error}.") from None
 
 
-def _absorb(statement: _Statement, before: etree._Element) -> None:
+def _absorb(statement: _OpenStatement, before: etree._Element) -> None:
     """Keep what the statement says about itself, and drop everything that stands before the entry from memory."""
     parent = statement.element
     count = len(parent) if before is parent else parent.index(before)

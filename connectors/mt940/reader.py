@@ -59,7 +59,7 @@ def detect(head: bytes) -> bool:
 def read(stream: BinaryIO) -> Iterator[Record]:
     """The statements of the file, streaming; `MalformedFile` or `LimitExceeded` when it cannot be read whole."""
     source = NumberedLines(stream)
-    statement: _Statement | None = None
+    statement: _OpenBlock | None = None
     statements = transactions = 0
     for found in fields(source):
         if found.tag == "20" or statement is None:
@@ -69,7 +69,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
             if statement is not None:
                 transactions += len(statement.held) + (statement.entry is not None)
                 yield from _closed(statement)
-            statement = _Statement()
+            statement = _OpenBlock()
         if found.tag in ("61", "62") and statement.currency and statement.record is None:
             yield _opened(statement)
         for record in _take(found, statement):
@@ -84,7 +84,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
 
 
 @dataclass(slots=True)
-class _Statement:
+class _OpenBlock:
     """What has been read of the block that is open."""
 
     account: str = ""
@@ -102,7 +102,7 @@ class _Statement:
     held: list[tuple[Field, list[Field]]] = field(default_factory=list)  # until the currency is known
 
 
-def _take(found: Field, statement: _Statement) -> Iterator[Record]:
+def _take(found: Field, statement: _OpenBlock) -> Iterator[Record]:
     if found.tag in ("86", "NS"):
         if statement.entry is not None:
             statement.details.append(found)
@@ -132,7 +132,7 @@ def _take(found: Field, statement: _Statement) -> Iterator[Record]:
             statement.currency = statement.currency or currency_found[1]
 
 
-def _flushed(statement: _Statement) -> Iterator[TransactionRecord]:
+def _flushed(statement: _OpenBlock) -> Iterator[TransactionRecord]:
     """The entry that has just ended, or nothing while no currency is known."""
     if statement.entry is None:
         return
@@ -144,7 +144,7 @@ def _flushed(statement: _Statement) -> Iterator[TransactionRecord]:
         raise LimitExceeded(f"more than {HELD_ENTRIES_MAX} bookings before the statement's currency.")
 
 
-def _unheld(statement: _Statement, account: AccountRecord) -> Iterator[TransactionRecord]:
+def _unheld(statement: _OpenBlock, account: AccountRecord) -> Iterator[TransactionRecord]:
     held, statement.held = statement.held, []
     for entry, details in held:
         transaction = _transaction(entry, details, statement, account)
@@ -153,12 +153,12 @@ def _unheld(statement: _Statement, account: AccountRecord) -> Iterator[Transacti
         yield transaction
 
 
-def _opened(statement: _Statement) -> AccountRecord:
+def _opened(statement: _OpenBlock) -> AccountRecord:
     statement.record = _account(statement)
     return statement.record
 
 
-def _account(statement: _Statement) -> AccountRecord:
+def _account(statement: _OpenBlock) -> AccountRecord:
     """The account of :25:, which may be an IBAN, one with its currency behind it, bank code/number, or free text."""
     written = statement.account
     compact = "".join(written.split())
@@ -179,7 +179,7 @@ def _account(statement: _Statement) -> AccountRecord:
     return AccountRecord(stable_key=key or "unnamed", currency=currency, iban=iban, bic=bic, is_anonymous=key is None)
 
 
-def _closed(statement: _Statement) -> Iterator[Record]:
+def _closed(statement: _OpenBlock) -> Iterator[Record]:
     account = statement.record
     if account is None:
         account = _opened(statement)
@@ -197,7 +197,7 @@ def _closed(statement: _Statement) -> Iterator[Record]:
     )
 
 
-def _transaction(entry: Field, extra: list[Field], statement: _Statement, account: AccountRecord) -> TransactionRecord:
+def _transaction(entry: Field, extra: list[Field], statement: _OpenBlock, account: AccountRecord) -> TransactionRecord:
     line = _LONG_DATE.sub(r"\1", entry.lines[0].strip(), count=1)
     parts = _LINE.fullmatch(line)
     if parts is None:

@@ -70,7 +70,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
     be read whole, LimitExceeded for an endless value or too many bookings.
     """
     head = stream.read(_HEAD_BYTES)
-    reader = _Reader(charset=declared_charset(head))
+    reader = _TagReader(charset=declared_charset(head))
     line = 1
     for count, token in enumerate(tokens(stream, head)):
         line = token.line
@@ -84,7 +84,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _TagReader:
     """The path of open aggregates and the values collected for the statement and the booking that are open."""
 
     charset: str

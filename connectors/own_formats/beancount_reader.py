@@ -75,7 +75,7 @@ def detect(head: bytes) -> bool:
 
 def read(stream: BinaryIO) -> Iterator[Record]:
     """The records of a ledger that bankdata wrote; raises UnsupportedFile for others, else naming the line."""
-    ledger = _Ledger()
+    ledger = _OpenLedger()
     for directive in _directives(Lines(stream)):
         try:
             yield from ledger.records(directive)
@@ -84,7 +84,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
     yield from ledger.end()
 
 
-class _Ledger:
+class _OpenLedger:
     """The account whose bookings follow, and what was said of it."""
 
     def __init__(self) -> None:

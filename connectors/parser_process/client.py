@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from connectors.connector import LimitExceeded, MalformedFile, ProviderUnavailable
 from connectors.limits import END_SECONDS, FILE_BYTES_MAX, PIECE_BYTES_MAX
-from connectors.parser_process.messages import Answer, Refusal, Request, answers, encoded_request
+from connectors.parser_process.messages import Answer, FileRefusal, ParseRequest, answers, encoded_request
 from connectors.parser_process.process import CRASHED, END, LENGTH_BYTES, TOO_LONG
 
 _BEGIN = (
@@ -27,7 +27,7 @@ _BEGIN = (
 _ATTEMPTS = 2  # the waiting process may end just when it is asked
 
 
-def asked(source: Path | BinaryIO, request: Request) -> Iterator[Answer]:
+def asked(source: Path | BinaryIO, request: ParseRequest) -> Iterator[Answer]:
     """What the process answers, lazily. Raises the refusal of the file, MalformedFile when it could not be read to
     its end, LimitExceeded when that took too long, ProviderUnavailable when there is no process."""
     with ExitStack() as stack:
@@ -58,7 +58,7 @@ def _answers(said: bytes, channel: io.RawIOBase | io.FileIO, spool: int, place: 
         if size > PIECE_BYTES_MAX:
             break
         for answer in answers(os.pread(spool, size, place + LENGTH_BYTES)):
-            if isinstance(answer, Refusal):
+            if isinstance(answer, FileRefusal):
                 raise answer.error()
             yield answer
         place += LENGTH_BYTES + size

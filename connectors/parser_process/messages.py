@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from connectors.bank_csv.profiles import Profile
+from connectors.bank_csv.profile import Profile
 from connectors.bank_csv.reader import Explanation
 from connectors.connector import LimitExceeded, MalformedFile, SourceError, UnsupportedFile
 from connectors.limits import PIECE_BYTES
@@ -22,15 +22,15 @@ _REASON_CHARACTERS_MAX = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What is wanted of a file; `profiles` are CSV layouts of the user's own."""
+class ParseRequest:
+    """What is wanted of a file; `profiles` are the user's own."""
 
     wanted: Literal["records", "format", "explanation"]
     profiles: tuple[Profile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class FileRefusal:
     """Why a file is not read, in one sentence."""
 
     kind: Literal["UnsupportedFile", "MalformedFile", "LimitExceeded"]
@@ -50,20 +50,20 @@ class FormatName:
     name: str | None
 
 
-Answer = Record | Refusal | FormatName | Explanation
+Answer = Record | FileRefusal | FormatName | Explanation
 _KINDS: Mapping[bytes, type[Answer]] = {
     b"t": TransactionRecord,
     b"a": AccountRecord,
     b"s": StatementRecord,
-    b"r": Refusal,
+    b"r": FileRefusal,
     b"f": FormatName,
     b"e": Explanation,
 }
 _MARKS = {kind: mark for mark, kind in _KINDS.items()}
 _DECODERS = {mark: msgspec.msgpack.Decoder(kind).decode for mark, kind in _KINDS.items()}
 _encode = msgspec.msgpack.Encoder().encode
-encoded_request: Callable[[Request], bytes] = _encode
-decoded_request = msgspec.msgpack.Decoder(Request).decode
+encoded_request: Callable[[ParseRequest], bytes] = _encode
+decoded_request = msgspec.msgpack.Decoder(ParseRequest).decode
 
 
 class Packer:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from connectors import formats
-from connectors.bank_csv.profiles import built_in_profiles
+from connectors.bank_csv.profile import built_in_profiles
 from connectors.connector import LimitExceeded, SourceError, UnsupportedFile
 from connectors.limits import (
     IDLE_SECONDS_MAX,
@@ -25,14 +25,14 @@ from connectors.limits import (
     READ_WAIT_FACTOR,
     read_seconds_max,
 )
-from connectors.parser_process.messages import FormatName, Packer, Refusal, Request, decoded_request
+from connectors.parser_process.messages import FileRefusal, FormatName, Packer, ParseRequest, decoded_request
 from connectors.text import parse_iban
 
 PIECE, END, TOO_LONG, CRASHED = b".", b"!", b"t", b"x"  # what is said on the channel of a request
 LENGTH_BYTES = 4  # before a piece
 
 
-def answer(request: Request, stream: BinaryIO, packer: Packer) -> None:
+def answer(request: ParseRequest, stream: BinaryIO, packer: Packer) -> None:
     """Everything wanted of the file, or its refusal; whatever goes wrong is a refusal."""
     try:
         match request.wanted:
@@ -46,18 +46,18 @@ def answer(request: Request, stream: BinaryIO, packer: Packer) -> None:
     except SourceError as error:
         packer.add(_refusal(error))
     except MemoryError:
-        packer.add(Refusal(kind="LimitExceeded", reason="the file takes more memory to read than allowed."))
+        packer.add(FileRefusal(kind="LimitExceeded", reason="the file takes more memory to read than allowed."))
     except Exception as error:
-        packer.add(Refusal(kind="MalformedFile", reason="the file cannot be read.", detail=type(error).__name__))
+        packer.add(FileRefusal(kind="MalformedFile", reason="the file cannot be read.", detail=type(error).__name__))
 
 
-def _refusal(error: SourceError) -> Refusal:
+def _refusal(error: SourceError) -> FileRefusal:
     reason, detail = str(error), error.detail
     if isinstance(error, LimitExceeded):
-        return Refusal(kind="LimitExceeded", reason=reason, detail=detail)
+        return FileRefusal(kind="LimitExceeded", reason=reason, detail=detail)
     if isinstance(error, UnsupportedFile):
-        return Refusal(kind="UnsupportedFile", reason=reason, detail=detail)
-    return Refusal(kind="MalformedFile", reason=reason, detail=detail)
+        return FileRefusal(kind="UnsupportedFile", reason=reason, detail=detail)
+    return FileRefusal(kind="MalformedFile", reason=reason, detail=detail)
 
 
 # From here on everything runs in processes that coverage does not see; tests/attack/files holds what they do.

@@ -76,7 +76,7 @@ def export(user: str, format_: str, output: Path | None, data_dir: Path | None) 
 
 
 def _explain(files: Sequence[Path], settings: Settings) -> None:
-    from connectors.bank_csv.profiles import ProfileError
+    from connectors.bank_csv.profile import ProfileError
     from handlers.clock import Clock
     from handlers.commands.counts import counted
     from handlers.commands.recognition import explained

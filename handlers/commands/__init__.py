@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from connectors.bank_csv.profiles import ProfileError
+from connectors.bank_csv.profile import ProfileError
 from handlers.commands import access, accounts, connections, files, import_history, rates, rules, syncs, upkeep, users
 from handlers.commands.control_socket import CommandError, Report
 from handlers.services import Services

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from connectors.bank_csv.profiles import Profile, ProfileError
+from connectors.bank_csv.profile import Profile, ProfileError
 from connectors.connector import SourceError, as_sentence
 from connectors.reference.bank_names import with_bank_names
 from connectors.sources import uploads

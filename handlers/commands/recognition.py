@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterator, Sequence
 from datetime import date
 from pathlib import Path
 
-from connectors.bank_csv.profiles import Profile
+from connectors.bank_csv.profile import Profile
 from connectors.bank_csv.reader import Explanation
 from connectors.connector import SourceError, as_sentence
 from connectors.statements import explain, format_name, read_records

@@ -24,7 +24,7 @@ from auth.server import AuthorizationServer
 from handlers.http import call
 from handlers.http.outermost import UnknownPage
 from handlers.http.rate_limit import Limiter, Rate
-from handlers.oauth.page_texts import LANGUAGES, Words, words_for
+from handlers.oauth.languages import LANGUAGES, Words, words_for
 
 logger = logging.getLogger("bankdata.oauth")
 
@@ -310,7 +310,7 @@ def _headers(form_action: str) -> dict[str, str]:
 @lru_cache(maxsize=1)
 def _templates() -> Environment:
     environment = Environment(
-        loader=PackageLoader("handlers.oauth", "pages"),
+        loader=PackageLoader("handlers.oauth", "templates"),
         autoescape=select_autoescape(default=True, default_for_string=True),
         undefined=StrictUndefined,
         trim_blocks=True,

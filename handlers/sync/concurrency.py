@@ -21,7 +21,7 @@ class Closed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class _QueuedCall:
     provider: str
     user_id: str
     work: Callable[[], None]
@@ -39,7 +39,7 @@ class SourceCalls:
     ) -> None:
         self._at_once, self._per_provider, self._per_user = at_once, per_provider, per_user
         self._lock = threading.Lock()
-        self._waiting: deque[_Call] = deque()
+        self._waiting: deque[_QueuedCall] = deque()
         self._running: set[threading.Thread] = set()
         self._busy: Counter[tuple[str, str]] = Counter()
         self._is_closed = False
@@ -47,7 +47,7 @@ class SourceCalls:
     def submit(self, work: Callable[[], None], *, provider: str, user_id: str) -> None:
         """Run `work`, which raises nothing, as soon as the bounds allow; after `close` never."""
         with self._lock:
-            self._waiting.append(_Call(provider, user_id, work))
+            self._waiting.append(_QueuedCall(provider, user_id, work))
             self._begin()
 
     def close(self, *, within: float) -> bool:
@@ -73,11 +73,11 @@ class SourceCalls:
                 self._running.add(thread)
                 thread.start()
 
-    def _is_within_bounds(self, call: _Call) -> bool:
+    def _is_within_bounds(self, call: _QueuedCall) -> bool:
         provider, user = _keys(call)
         return self._busy[provider] < self._per_provider and self._busy[user] < self._per_user
 
-    def _run(self, call: _Call) -> None:
+    def _run(self, call: _QueuedCall) -> None:
         try:
             call.work()
         finally:
@@ -88,7 +88,7 @@ class SourceCalls:
                 self._begin()
 
 
-def _keys(call: _Call) -> tuple[tuple[str, str], tuple[str, str]]:
+def _keys(call: _QueuedCall) -> tuple[tuple[str, str], tuple[str, str]]:
     return ("provider", call.provider), ("user", call.user_id)
 
 

@@ -6,8 +6,8 @@ from datetime import date, timedelta
 
 import polars as pl
 
+from analytics.recurring.contract_ids import named_as_in
 from analytics.recurring.detection import detect
-from analytics.recurring.identity import named_as_in
 from storage import accounts, detections, transactions
 from storage.accounts import Selected
 from storage.database import Conflict, Database, Session

@@ -27,7 +27,7 @@ from storage.database import Conflict, Database, Session, StoreError, Transactio
 from storage.importing import runs
 from storage.importing.batches import ReadBatch, read_batch
 from storage.importing.records import Batch, InvalidRecord, Record
-from storage.jobs import Job, JobEnded, Refusal
+from storage.jobs import Job, JobEnded, RefusedBatch
 
 ANSWER_WITHIN = 8.0  # seconds a reader waits for a step that goes on without it
 SOON = 1.0  # seconds; who reads a job that is due so soon waits for it, and does not come again at once
@@ -325,7 +325,7 @@ class SyncEngine:
                     self._store(job, connection, read, batch.cursor)
             except (*UNREADABLE, InvalidRecord) as error:
                 log.warning("job %s refused a batch: %s", job.id, type(error).__name__)
-                refusal = Refusal(name=batch.name or batch.id, reason=as_sentence(error))
+                refusal = RefusedBatch(name=batch.name or batch.id, reason=as_sentence(error))
                 self._database.atomically(lambda session: jobs.refuse(session, job.id, refusal))
                 return batch, refusal.reason
             return batch, None

@@ -10,7 +10,7 @@ from analytics.classification.categories import SAVINGS_KINDS
 from analytics.classification.classify import classify
 from analytics.classification.rules import Rule
 from analytics.frames import CLASSIFIABLE
-from analytics.text import searchable
+from analytics.search_text import searchable
 from storage import journal, rules
 from storage.database import Session, Transaction
 

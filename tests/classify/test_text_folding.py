@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.letters import fold, plain
-from analytics.text import folded, plain_text, searchable
+from analytics.search_text import folded, plain_text, searchable
 
 LETTERS = st.text(
     st.characters(min_codepoint=0x20, max_codepoint=0x24F) | st.sampled_from("ΣσςİıẞﬁßüÜ™́aoue"), max_size=20

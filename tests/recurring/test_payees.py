@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 from analytics.letters import fold
-from analytics.recurring import wording
+from analytics.recurring import left_out_words
+from analytics.recurring.noise_words import DROPPED_WORDS
 from analytics.recurring.payees import behind_intermediary, key_of
-from analytics.recurring.words import DROPPED_WORDS
-from analytics.text import folded
+from analytics.search_text import folded
 
 Row = dict[str, object]
 
@@ -196,7 +196,7 @@ def test_a_user_alone_hears_what_the_user_hears_in_company(
 
 @pytest.mark.requirement("subscriptions.payee")
 def test_words_are_looked_for_in_the_letters_that_texts_are_folded_to() -> None:
-    patterns = [getattr(wording, name) for name in vars(wording) if name.isupper()]
+    patterns = [getattr(left_out_words, name) for name in vars(left_out_words) if name.isupper()]
     assert len(patterns) >= 9
     assert [pattern for pattern in patterns if fold(pattern) != pattern] == []
     assert [word for word in DROPPED_WORDS if fold(word) != word] == []

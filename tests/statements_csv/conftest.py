@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from connectors.bank_csv import reader as csv_statements
-from connectors.bank_csv.profiles import Profile
+from connectors.bank_csv.profile import Profile
 from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 
 Parsed = tuple[list[AccountRecord], list[TransactionRecord], list[StatementRecord]]

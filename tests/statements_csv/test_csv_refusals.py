@@ -7,7 +7,7 @@ import random
 import pytest
 
 from connectors.bank_csv import reader as csv_statements
-from connectors.bank_csv.profiles import parse_profile
+from connectors.bank_csv.profile import parse_profile
 from connectors.bank_csv.tables import IDLE_MAX
 from connectors.connector import LimitExceeded, MalformedFile, SourceError, UnsupportedFile
 from connectors.limits import COLUMNS_MAX, LINE_CHARACTERS_MAX

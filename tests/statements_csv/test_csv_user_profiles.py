@@ -12,7 +12,7 @@ from typing import get_args
 import pytest
 
 from connectors.bank_csv import reader as csv_statements
-from connectors.bank_csv.profiles import (
+from connectors.bank_csv.profile import (
     FIELDS,
     PROFILE_BYTES_MAX,
     PROFILES_MAX,

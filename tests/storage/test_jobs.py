@@ -11,7 +11,7 @@ import pytest
 
 from storage import jobs
 from storage.database import Conflict
-from storage.jobs import Job, JobEnded, Refusal
+from storage.jobs import Job, JobEnded, RefusedBatch
 from tests.storage.conftest import Bank
 
 MILLISECOND = timedelta(milliseconds=1)
@@ -113,7 +113,7 @@ def test_a_forced_sync_goes_past_our_own_30_minutes_and_not_past_a_running_job(b
 
 @pytest.mark.requirement("folder.refusals")
 def test_a_job_keeps_the_name_and_reason_of_everything_it_left_out(bank: Bank, job: Job) -> None:
-    refusals = [Refusal(name="a.xml", reason="Damaged."), Refusal(name="b.xml", reason="Too large.")]
+    refusals = [RefusedBatch(name="a.xml", reason="Damaged."), RefusedBatch(name="b.xml", reason="Too large.")]
     for refusal in refusals:
         jobs.refuse(bank.database, job.id, refusal)
     jobs.complete(bank.database, job, now=bank.now)
@@ -183,7 +183,7 @@ def test_a_final_state_is_written_once(bank: Bank, job: Job, first: str) -> None
     late: list[Callable[[], None]] = [
         lambda: jobs.progress(bank.database, job.id, status="syncing", handle={}, now=bank.now),
         lambda: jobs.put_off(bank.database, job.id, until=bank.now),
-        lambda: jobs.refuse(bank.database, job.id, Refusal(name="a", reason="b")),
+        lambda: jobs.refuse(bank.database, job.id, RefusedBatch(name="a", reason="b")),
         lambda: jobs.add_stored(bank.database, job.id, new_transactions=1, now=bank.now),
         lambda: jobs.check_running(bank.database, job.id),
     ]

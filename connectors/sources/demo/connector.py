@@ -34,7 +34,7 @@ RATE_LIMIT_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class DemoSettings:
     """What `bankdata connect demo` stored for a connection."""
 
     household: str = "standard"
@@ -45,7 +45,7 @@ class Settings:
     polls: int = POLLS_DEFAULT
 
     @classmethod
-    def of(cls, connection: Connection) -> "Settings":
+    def of(cls, connection: Connection) -> "DemoSettings":
         """The settings, checked; a connection without a seed is a household of its own."""
         given = {name: value for name, value in connection.settings.items() if value is not None}
         given.setdefault("seed", connection.id)
@@ -78,7 +78,7 @@ class DemoBank:
 
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:
         """The handle counts the polls; a bank that needs its customer or is asked too often says so here."""
-        settings = Settings.of(connection)
+        settings = DemoSettings.of(connection)
         match settings.fault:
             case "needs_user":
                 raise UserActionRequired
@@ -90,7 +90,7 @@ class DemoBank:
 
     def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:
         """Ready at the poll whose number the settings name; a slow bank not before a minute has passed."""
-        settings = Settings.of(connection)
+        settings = DemoSettings.of(connection)
         polls = int(handle["polls"]) + 1
         if settings.fault == "slow":
             waited = (now - datetime.fromisoformat(handle["started"])).total_seconds()
@@ -116,7 +116,7 @@ class DemoBank:
         if cursor is not None:
             seen = min(date.fromisoformat(cursor["day"]), today)  # a demo server's clock may have been ahead
             first = max(first, seen - timedelta(days=OVERLAP_DAYS))
-        accounts = Settings.of(connection).account_list()
+        accounts = DemoSettings.of(connection).account_list()
         yield Batch(
             id=f"demo:{connection.id}:{today.isoformat()}",
             records=_records(accounts, first, today),

@@ -11,12 +11,19 @@ import psutil
 import pytest
 
 from connectors import formats
-from connectors.bank_csv.profiles import parse_profile
+from connectors.bank_csv.profile import parse_profile
 from connectors.bank_csv.reader import Explanation
 from connectors.connector import LimitExceeded, MalformedFile, ProviderUnavailable, SourceError, UnsupportedFile
 from connectors.limits import FILE_BYTES_MAX, READ_MEMORY_BYTES_MAX, READ_OPEN_FILES_MAX, read_seconds_max
 from connectors.parser_process import client, messages
-from connectors.parser_process.messages import FormatName, Packer, Request, answers, decoded_request, encoded_request
+from connectors.parser_process.messages import (
+    FormatName,
+    Packer,
+    ParseRequest,
+    answers,
+    decoded_request,
+    encoded_request,
+)
 from connectors.parser_process.process import answer
 from connectors.statements import explain, format_name, read_records
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
@@ -183,7 +190,7 @@ class Failing(RawIOBase):
         raise self._error
 
 
-def told(request: Request, stream: BytesIO | Failing) -> list[messages.Answer]:
+def told(request: ParseRequest, stream: BytesIO | Failing) -> list[messages.Answer]:
     """What the process would answer, in this one."""
     collected: list[bytes] = []
     packer = Packer(collected.append)
@@ -193,22 +200,22 @@ def told(request: Request, stream: BytesIO | Failing) -> list[messages.Answer]:
 
 
 def test_whatever_goes_wrong_inside_is_a_refusal() -> None:
-    (out_of_memory,) = told(Request(wanted="records"), Failing(MemoryError()))
-    assert isinstance(out_of_memory, messages.Refusal)
+    (out_of_memory,) = told(ParseRequest(wanted="records"), Failing(MemoryError()))
+    assert isinstance(out_of_memory, messages.FileRefusal)
     assert (out_of_memory.kind, out_of_memory.reason) == (
         "LimitExceeded",
         "the file takes more memory to read than allowed.",
     )
-    (defect,) = told(Request(wanted="records"), Failing(ZeroDivisionError("secret")))
-    assert isinstance(defect, messages.Refusal)
+    (defect,) = told(ParseRequest(wanted="records"), Failing(ZeroDivisionError("secret")))
+    assert isinstance(defect, messages.FileRefusal)
     assert (defect.kind, defect.reason, defect.detail) == (
         "MalformedFile",
         "the file cannot be read.",
         "ZeroDivisionError",
     )
     for error in (UnsupportedFile("a."), LimitExceeded("b."), MalformedFile("c.", detail="d")):
-        (refusal,) = told(Request(wanted="records"), Failing(error))
-        assert isinstance(refusal, messages.Refusal)
+        (refusal,) = told(ParseRequest(wanted="records"), Failing(error))
+        assert isinstance(refusal, messages.FileRefusal)
         assert (type(refusal.error()), str(refusal.error()), refusal.error().detail) == (
             type(error),
             str(error),
@@ -218,11 +225,11 @@ def test_whatever_goes_wrong_inside_is_a_refusal() -> None:
 
 def test_each_wish_has_its_answer() -> None:
     content = seeds()["csv-words"]
-    assert told(Request(wanted="format"), BytesIO(content)) == [FormatName(name="csv")]
-    (explanation,) = told(Request(wanted="explanation"), BytesIO(content))
+    assert told(ParseRequest(wanted="format"), BytesIO(content)) == [FormatName(name="csv")]
+    (explanation,) = told(ParseRequest(wanted="explanation"), BytesIO(content))
     assert isinstance(explanation, Explanation)
     assert explanation.header_row == 4
-    assert told(Request(wanted="records"), BytesIO(content)) == list(formats.read_records(BytesIO(content)))
+    assert told(ParseRequest(wanted="records"), BytesIO(content)) == list(formats.read_records(BytesIO(content)))
 
 
 def test_records_come_in_bounded_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,7 +285,7 @@ def test_a_piece_that_claims_too_much_is_refused(tmp_path: Path) -> None:
 
 
 def test_amounts_and_days_survive_the_way() -> None:
-    found = told(Request(wanted="records"), BytesIO(seeds()["camt"]))
+    found = told(ParseRequest(wanted="records"), BytesIO(seeds()["camt"]))
     row = next(each for each in found if isinstance(each, TransactionRecord))
     assert (str(row.amount), row.booking_date.isoformat()) == ("-12.34", "2026-01-02")
 

@@ -16,7 +16,7 @@ import pytest
 import connectors
 from connectors.bank_csv import amounts_and_dates
 from connectors.bank_csv.column_places import label_pattern
-from connectors.bank_csv.profiles import built_in_profiles
+from connectors.bank_csv.profile import built_in_profiles
 from tests.attack.files.growing import attacks
 from tests.attack.files.step_counting import Steps
 

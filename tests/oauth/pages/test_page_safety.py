@@ -307,14 +307,15 @@ def test_pages_speak_the_browser_s_language(world: Any, header: str, language: s
 def test_both_languages_say_the_same_things() -> None:
     import string
 
-    from handlers.oauth.page_texts import ENGLISH, GERMAN
+    from handlers.oauth.languages import LANGUAGES
 
     def places(text: str) -> set[str | None]:
         return {place for _, place, _, _ in string.Formatter().parse(text) if place}
 
-    assert ENGLISH.text.keys() == GERMAN.text.keys()
-    for name, text in ENGLISH.text.items():
-        assert places(text) == places(GERMAN.text[name]), name
+    english, german = LANGUAGES["en"].text, LANGUAGES["de"].text
+    assert english.keys() == german.keys()
+    for name, text in english.items():
+        assert places(text) == places(german[name]), name
 
 
 @pytest.mark.requirement("oauth.pages")

@@ -65,14 +65,14 @@ def compared(text: str) -> str:
 
 @cache
 def built_in_profiles() -> tuple[Profile, ...]:
-    """The layouts that ship with the service, in the order of their names."""
-    folder = resources.files("connectors.bank_csv") / "layouts"
+    """The profiles that ship with the service, in the order of their names."""
+    folder = resources.files("connectors.bank_csv") / "profiles"
     entries = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".json")), key=lambda e: e.name)
     return tuple(parse_profile(entry.read_text("utf-8"), name=entry.name[: -len(".json")]) for entry in entries)
 
 
 def load_profiles(folder: Path) -> tuple[Profile, ...]:
-    """The user's own layouts: every *.json of `folder`. Raises ProfileError naming the file."""
+    """The user's own profiles: every *.json of `folder`. Raises ProfileError naming the file."""
     paths = sorted(path for path in folder.glob("*.json") if path.is_file() and not path.is_symlink())
     if len(paths) > PROFILES_MAX:
         raise ProfileError(f"more than {PROFILES_MAX} profiles")

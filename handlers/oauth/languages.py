@@ -1,0 +1,53 @@
+"""The languages of the pages: each is a file of `translations`, which holds every word that they say."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from importlib import resources
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """One language; templates read `t.name` or `t.text["name"]`."""
+
+    language: str
+    text: Mapping[str, str]
+
+    def __call__(self, name: str, **values: object) -> str:
+        """A text with its places filled."""
+        return self.text[name].format(**values)
+
+    def day(self, moment: datetime) -> str:
+        """The day of a moment, which comes in the zone of the people here."""
+        month = self.text["months"].split()[moment.month - 1]
+        return self("day_written", day=moment.day, month=month, year=moment.year)
+
+    def minute(self, moment: datetime) -> str:
+        """The day and the time of day."""
+        return f"{self.day(moment)}, {moment:%H:%M}"
+
+
+def words_for(accept_language: str) -> Words:
+    """The language a browser prefers (RFC 9110 section 12.5.4); English when it asks for neither."""
+    wanted: list[tuple[float, str]] = []
+    for part in accept_language[:500].split(","):
+        tag, _, parameter = part.partition(";")
+        name, _, number = parameter.strip().partition("=")
+        try:
+            quality = float(number) if name.strip() == "q" else 1.0
+        except ValueError:
+            quality = 0.0
+        wanted.append((quality, tag.strip().lower().partition("-")[0]))
+    spoken = [(quality, tag) for quality, tag in wanted if tag in LANGUAGES and quality > 0]
+    best = max(spoken, key=lambda pair: pair[0], default=(1.0, "en"))
+    return LANGUAGES[best[1]]
+
+
+def _languages() -> Mapping[str, Words]:
+    files = (resources.files("handlers.oauth") / "translations").iterdir()
+    texts = {file.name.removesuffix(".toml"): tomllib.loads(file.read_text("utf-8")) for file in files}
+    return {name: Words(name, texts[name]) for name in sorted(texts)}
+
+
+LANGUAGES = _languages()
