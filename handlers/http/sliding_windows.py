@@ -1,7 +1,7 @@
 """The counts of the rate limit in this process: a store for the `limits` library that forgets idle clients.
 
 The library's own memory store keeps every key it has ever seen and scans them all in a thread, a hundred times a
-second (limits 5.8.0, storage/memory.py): with many client addresses that is a leak and a brake.
+second (`MemoryStorage` of limits 5.8.0): with many client addresses that is a leak and a brake.
 """
 
 from collections import OrderedDict, defaultdict, deque
