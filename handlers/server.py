@@ -16,16 +16,19 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
-from handlers import commands
+from handlers import commands, logs
 from handlers.commands import control_socket
 from handlers.http.app import CONTRACT_FILE, create_app
 from handlers.http.hosts import Hosts
+from handlers.http.monitoring import monitoring
+from handlers.http.observation import Observation
 from handlers.http.rate_limit import CountsUnusable, Limiter, Rate
 from handlers.http.sockets.connection_limits import IDLE_SECONDS
 from handlers.http.sockets.http_protocol import HttpProtocol
 from handlers.http.sockets.listening_socket import CannotListen
 from handlers.http.sockets.peers import Peers
 from handlers.loopback import is_loopback
+from handlers.metrics import loop_watched, registry_of
 from handlers.oauth.endpoints import BUDGET, bearer_check, oauth_api, oauth_routes, oauth_shared_paths
 from handlers.oauth.site import unknown_address
 from handlers.operations import operations
@@ -35,6 +38,8 @@ from storage import accounts
 # With what the sync engine takes (its STOP_WITHIN), all of a shutdown stays below ten seconds
 REQUESTS_END_WITHIN = 3  # seconds for requests that still run
 COMMANDS_END_WITHIN = 2  # seconds for commands that still run
+
+WAIT_FOR_BANKS = ("getSyncJob",)
 
 log = logging.getLogger("bankdata")
 
@@ -54,6 +59,7 @@ def application(
     """
     settings = services.settings
     limiter = Limiter(settings.rate_limit_url)
+    registry = registry_of(services)
     services.authorization.clients.ensure_documentation()
 
     @asynccontextmanager
@@ -61,7 +67,8 @@ def application(
         worker = threading.Thread(target=services.sync_engine.work, name="sync worker", daemon=True)
         worker.start()
         try:
-            yield
+            async with loop_watched(registry):
+                yield
         finally:
             services.sync_engine.stop()
             has_ended = listener is None or listener.close(within=COMMANDS_END_WITHIN)
@@ -75,7 +82,7 @@ def application(
 
     limit = settings.rate_limit
     oauth_rate = BUDGET if limit else None
-    return create_app(
+    app = create_app(
         contract=CONTRACT_FILE.read_bytes(),
         operations=operations(services),
         authenticate=bearer_check(services.authorization),
@@ -86,18 +93,22 @@ def application(
         trusted_proxies=[str(network) for network in settings.trusted_proxies],
         hosts=Hosts([settings.public_url, settings.auth_url], is_loopback=is_loopback(listens_at)),
         extra_apis=[oauth_api(services.authorization, limiter=limiter, rate=oauth_rate)],
-        routes=oauth_routes(
-            services.authorization,
-            limiter=limiter,
-            rate=oauth_rate,
-            time_zone=settings.time_zone,
-            has_accounts=lambda user_id: bool(accounts.of_user(services.database, user_id)),
-        ),
+        routes=[
+            *oauth_routes(
+                services.authorization,
+                limiter=limiter,
+                rate=oauth_rate,
+                time_zone=settings.time_zone,
+                has_accounts=lambda user_id: bool(accounts.of_user(services.database, user_id)),
+            ),
+            *monitoring(registry, is_ready=services.is_ready, metrics_for=settings.metrics_for),
+        ],
         shared_paths=oauth_shared_paths(services.authorization),
         unknown_page=unknown_address(services.authorization.policy),
         lifespan=lifespan,
         validate_responses=validate_responses,
     )
+    return Observation(app, registry, waiting=WAIT_FOR_BANKS)
 
 
 def run(services: Services, *, listener: socket.socket, ready: Callable[[], None]) -> None:
@@ -135,7 +146,7 @@ def run(services: Services, *, listener: socket.socket, ready: Callable[[], None
         server_header=False,
         timeout_graceful_shutdown=REQUESTS_END_WITHIN,
         timeout_keep_alive=IDLE_SECONDS,
-        log_config=_logging(services.settings.log_level),
+        log_config=logs.configuration(services.settings.log_level, services.settings.log_format),
     )
     server = _Server(config, ready, peers, stopping=services.sync_engine.stop)
     stop = {number: signal.signal(number, server.asked_to_stop) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -182,15 +193,3 @@ class _Server(uvicorn.Server):
     def asked_to_stop(self, _number: int, _frame: FrameType | None) -> None:
         """uvicorn raises the signal again after its shutdown; by default that would end the process as killed."""
         self.should_exit = True
-
-
-def _logging(level: str) -> dict[str, Any]:
-    """One line per event on standard error."""
-    return {
-        "version": 1,
-        "disable_existing_loggers": False,
-        "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-        "root": {"level": "WARNING", "handlers": ["stderr"]},
-        "loggers": {"bankdata": {"level": level.upper()}, "uvicorn": {"level": "ERROR"}},
-    }

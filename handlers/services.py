@@ -1,5 +1,6 @@
 """What the edges work with, opened once per process: store, clock, keys, connectors, sync engine."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -23,13 +24,15 @@ from handlers.settings import Settings
 from handlers.sync.detection import detect_after_import
 from handlers.sync.engine import SyncEngine
 from storage import jobs, store_facts
-from storage.database import Database
+from storage.database import Database, StoreError
 from storage.migrations import runner
 
 CLOCK_OFFSET = "clock offset, seconds"
 PROFILES_FOLDER = "csv-profiles"
 BACKUPS_FOLDER = "backups"
 IS_DEMO = "made by bankdata demo"
+
+log = logging.getLogger("bankdata")
 
 
 @dataclass(slots=True)
@@ -55,6 +58,14 @@ class Services:
         """Newer rates have been installed."""
         self._rates = None
         self.reader.cache.clear()
+
+    def is_ready(self) -> bool:
+        """Whether the store answers; it was brought up to date when it was opened."""
+        try:
+            return runner.current_version(self.database) > 0
+        except StoreError as error:
+            log.warning("not ready: %s", error)
+            return False
 
     def close(self) -> bool:
         """Let go of the store, within seconds whatever sources do; whether nothing of the sync engine runs any more.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -16,6 +16,7 @@ from handlers.loopback import is_loopback
 
 PREFIX = "BANKDATA_"
 IN_CLEAR = "The public address is http: passwords and tokens travel in clear. Put TLS in front and say https."
+LogFormat = Literal["text", "json"]
 T = TypeVar("T")
 
 
@@ -69,6 +70,13 @@ def _networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
         return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
     except ValueError as error:
         raise ValueError("addresses or networks separated by commas, such as 10.0.0.0/8,::1") from error
+
+
+def _networks_or_off(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    try:
+        return () if text == "off" else _networks(text)
+    except ValueError as error:
+        raise ValueError(f"{error}, or off") from error
 
 
 def _one_of(*words: str) -> Callable[[str], str]:
@@ -156,6 +164,10 @@ class Settings:
     )
     cache_mb: int = _setting(256, _whole(0, 1_000_000), "memory for what users asked for lately, 0 for none")
     log_level: str = _setting("info", _one_of("debug", "info", "warning", "error"), "how much is logged")
+    log_format: LogFormat = _setting("text", _one_of("text", "json"), "one line of text or one JSON object per event")
+    metrics_for: tuple[IPv4Network | IPv6Network, ...] = _setting(
+        _networks("127.0.0.0/8,::1"), _networks_or_off, "who may read /metrics, or off"
+    )
     log_addresses: bool = _setting(
         False, _on_or_off, "on: sign-ins are logged with network addresses as they are, for fail2ban; default off"
     )

@@ -171,6 +171,12 @@ class Database:
             else:
                 return
 
+    @property
+    def bytes(self) -> int:
+        """The size of the file and of its write-ahead log."""
+        files = (self.path, self.path.with_name(f"{self.path.name}.wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
     def state(self, user_id: str) -> int:
         """The state of the user's data, raised by every commit that changes what the user can read; 0 for nobody."""
         return self._states.present(user_id, lambda: state_in(self, user_id))

@@ -151,6 +151,13 @@ def lease(session: Session, job_id: str, *, now: datetime) -> Job | None:
     return _job(rows[0]) if rows else None
 
 
+def by_status(session: Session) -> dict[Status, int]:
+    """How many jobs of all users stand where."""
+    return {
+        row["status"]: row["jobs"] for row in session.rows("SELECT status, count(*) AS jobs FROM jobs GROUP BY status")
+    }
+
+
 def release(session: Session, job_id: str) -> None:
     """Let the next caller advance the job."""
     session.execute("UPDATE jobs SET leased_until = NULL WHERE id = $1", job_id)

@@ -32,8 +32,7 @@ class Addresses:
 
     def is_trusted(self, host: str) -> bool:
         """Whether this is the address of a configured proxy."""
-        address = _parsed(host) if self._trusted else None
-        return address is not None and any(address in network for network in self._trusted)
+        return is_in(host, self._trusted)
 
     def _forwarded(self, peer: str, headers: list[tuple[bytes, bytes]]) -> str:
         """The last address that a trusted proxy vouches for; everything left of it anybody may have written."""
@@ -44,7 +43,7 @@ class Addresses:
             if not self.is_trusted(host):
                 break
             stated = _without_port(text)
-            if _parsed(stated) is None:
+            if parsed_address(stated) is None:
                 break
             host = stated
         return host
@@ -53,13 +52,20 @@ class Addresses:
 @lru_cache(maxsize=4096)
 def address_key(host: str) -> str:
     """One spelling per client; what is no address stays as it is (the in-process test client has names)."""
-    address = _parsed(host)
+    address = parsed_address(host)
     if isinstance(address, IPv6Address):
         return str(IPv6Network((address, IPV6_PREFIX_BITS), strict=False))
     return host if address is None else str(address)
 
 
-def _parsed(host: str) -> Address | None:
+def is_in(host: str, networks: Iterable[Network]) -> bool:
+    """Whether this is an address in one of these networks."""
+    address = parsed_address(host)
+    return address is not None and any(address in network for network in networks)
+
+
+def parsed_address(host: str) -> Address | None:
+    """The address that a text states, an IPv4 address in its IPv6 form as what it is; None for a name."""
     try:
         address = ip_address(host.partition("%")[0])
     except ValueError:

@@ -10,10 +10,13 @@ from urllib.parse import urlsplit
 
 from starlette.types import Scope
 
+from handlers.http.addresses import parsed_address
 from handlers.http.errors import BadRequest, MisdirectedRequest
 from handlers.loopback import is_loopback
 
-UNCHECKED_PATH = "/healthz"  # load balancers ask by the address of a machine, and are told nothing but that it is up
+# Load balancers ask by the address of a machine, and are told nothing but that the service is up
+UNCHECKED_PATHS = frozenset({"/healthz", "/readyz"})
+METRICS_PATH = "/metrics"  # monitors use addresses too, by which no stranger's page is known
 
 
 class Hosts:
@@ -32,9 +35,11 @@ class Hosts:
         # header field and to any request message that contains more than one Host header field line" RFC 9112 3.2
         if len(sent) > 1 or (not sent and scope["http_version"] == "1.1"):
             raise BadRequest("There must be one Host header")
-        if not sent or scope["path"] == UNCHECKED_PATH:
+        if not sent or scope["path"] in UNCHECKED_PATHS:
             return
         name = host_name(sent[0])
+        if scope["path"] == METRICS_PATH and parsed_address(name) is not None:
+            return
         if name not in self._names and not (self._is_loopback and is_loopback(name)):
             raise MisdirectedRequest()
 

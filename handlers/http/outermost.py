@@ -2,7 +2,6 @@
 
 import logging
 import re
-import secrets
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 
@@ -11,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from handlers.http import call
+from handlers.http import call, request_id
 from handlers.http.addresses import Addresses
 from handlers.http.errors import Refusal, TooManyRequests, error_answer
 from handlers.http.hosts import Hosts
@@ -49,6 +48,7 @@ class Outermost:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        request_id.begin(scope["headers"])
         asked = call.begin(scope, self._addresses.client(scope))
         is_shared = scope["path"].removeprefix(scope.get("root_path", "")).startswith(self._shared_paths)
         is_head = scope["method"] == "HEAD"
@@ -100,9 +100,8 @@ def _refusal(error: Exception, asked: call.Call) -> Refusal:
         refusal = Refusal(HTTPStatus(error.status_code).phrase.capitalize(), headers=error.headers)
         refusal.status = error.status_code
         return refusal
-    request_id = secrets.token_hex(8)
-    logger.error("request %s failed", request_id, exc_info=error)
-    return Refusal("Internal error", headers={"x-request-id": request_id})
+    logger.error("request %s failed", request_id.current(), exc_info=error)
+    return Refusal("Internal error", headers={"x-request-id": request_id.current()})
 
 
 def _is_person_lost(scope: Scope, error: Exception) -> bool:

@@ -50,6 +50,11 @@ class SourceCalls:
             self._waiting.append(_QueuedCall(provider, user_id, work))
             self._begin()
 
+    @property
+    def running(self) -> int:
+        """How many calls are under way."""
+        return len(self._running)
+
     def close(self, *, within: float) -> bool:
         """Begin nothing more and wait so many seconds for what runs; whether all of it has ended."""
         with self._lock:
@@ -99,6 +104,11 @@ class ImportLane:
         self._lock = threading.Lock()
         self._line: deque[threading.Event] = deque()  # the first one has the turn
         self._is_closed = False
+
+    @property
+    def length(self) -> int:
+        """How many have the turn or wait for it."""
+        return len(self._line)
 
     @contextmanager
     def turn(self) -> Iterator[None]:

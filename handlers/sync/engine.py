@@ -102,6 +102,11 @@ class SyncEngine:
         """Whether no job goes on in this process any more."""
         return self._stopped.is_set()
 
+    @property
+    def source_calls(self) -> int:
+        """How many requests to sources are under way."""
+        return self._calls.running
+
     def start(
         self,
         connection: StoredConnection,

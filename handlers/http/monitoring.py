@@ -1,0 +1,55 @@
+"""What machines ask about the service itself: whether it can answer (/readyz), and its figures (/metrics)."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from handlers.http.addresses import Network, is_in
+
+READY_WITHIN = 2.0  # seconds; load balancers ask every few
+_BY_A_PROXY = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
+
+
+def monitoring(
+    registry: CollectorRegistry, *, is_ready: Callable[[], bool], metrics_for: Sequence[Network]
+) -> list[Route]:
+    """/readyz for everybody, /metrics for these networks; for others there is no such address.
+
+    `is_ready` asks the store and may take its time.
+    """
+    asking: asyncio.Task[bool] | None = None  # a store that hangs costs one thread, however often somebody asks
+
+    async def ready(_request: Request) -> Response:
+        nonlocal asking
+        if asking is None or asking.done():
+            asking = asyncio.create_task(run_in_threadpool(is_ready))
+        await asyncio.wait([asking], timeout=READY_WITHIN)
+        is_up = asking.done() and asking.result()
+        headers = {"cache-control": "no-store"}
+        if is_up:
+            return JSONResponse({"status": "ok"}, headers=headers)
+        headers["retry-after"] = "2"
+        return JSONResponse({"error": "The store does not answer"}, HTTPStatus.SERVICE_UNAVAILABLE, headers)
+
+    async def metrics(request: Request) -> Response:
+        if not is_from(request, metrics_for):
+            raise HTTPException(HTTPStatus.NOT_FOUND)
+        text = await run_in_threadpool(generate_latest, registry)
+        return Response(text, headers={"content-type": CONTENT_TYPE_LATEST, "cache-control": "no-store"})
+
+    return [Route("/readyz", ready, methods=["GET"]), Route("/metrics", metrics, methods=["GET"])]
+
+
+def is_from(request: Request, networks: Sequence[Network]) -> bool:
+    """Whether a request comes from a machine in these networks itself: behind a proxy anybody may stand."""
+    if any(name in request.headers for name in _BY_A_PROXY):
+        return False
+    return request.client is not None and is_in(request.client.host, networks)

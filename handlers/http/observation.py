@@ -1,0 +1,61 @@
+"""How many requests of which operation were answered with which status, and how soon; slow ones by name."""
+
+import logging
+import time
+from collections.abc import Collection
+
+from connexion.middleware.abstract import ROUTING_CONTEXT
+from prometheus_client import CollectorRegistry, Histogram
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from handlers.http import request_id
+
+SLOW_SECONDS = 1.0
+BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)  # seconds
+NO_OPERATION = "none"  # pages, documents, addresses that do not exist
+
+log = logging.getLogger("bankdata.requests")
+
+
+class Observation:
+    """What stands around the whole application and looks on.
+
+    A duration ends where the answer begins: how fast a client reads says nothing about the service. The log names
+    operation, status, duration and id of a slow request, never its address or query, which hold search texts.
+    """
+
+    def __init__(self, app: ASGIApp, registry: CollectorRegistry, *, waiting: Collection[str]) -> None:
+        """`waiting` are operations that wait for others on purpose, so that taking long means nothing."""
+        self._app = app
+        self._waiting = frozenset(waiting)
+        self._durations = Histogram(
+            "bankdata_request_duration_seconds",
+            "Seconds from the arrival of a request to the beginning of its answer, by operationId and status.",
+            ["operation", "status"],
+            buckets=BUCKETS,
+            registry=registry,
+        )
+        self._known: dict[tuple[str, int], Histogram] = {}  # labels() takes a lock and builds a key each time
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = time.perf_counter()
+
+        async def observed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._note(scope, message["status"], time.perf_counter() - began)
+            await send(message)
+
+        await self._app(scope, receive, observed)
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        found = scope.get("extensions", {}).get(ROUTING_CONTEXT, {})
+        operation: str = found.get("operation_id") or NO_OPERATION
+        duration = self._known.get((operation, status))
+        if duration is None:
+            duration = self._known[operation, status] = self._durations.labels(operation, str(status))
+        duration.observe(seconds)
+        if seconds >= SLOW_SECONDS and operation not in self._waiting:
+            log.warning("slow: %s, %d after %.1f s, request %s", operation, status, seconds, request_id.current())

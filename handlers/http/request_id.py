@@ -1,0 +1,24 @@
+"""The id of a request: what its client calls it in a W3C traceparent, else one of our own; the log names it."""
+
+import re
+import secrets
+from collections.abc import Iterable
+from contextvars import ContextVar
+
+# "version-format = trace-id "-" parent-id "-" trace-flags" W3C Trace Context 3.2.2; a later version may add to it
+_TRACEPARENT = re.compile(
+    rb"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-[!-~]{0,256})?"
+)
+_id: ContextVar[str] = ContextVar("request_id", default="")
+
+
+def begin(headers: Iterable[tuple[bytes, bytes]]) -> None:
+    """A request has arrived: from now on its id is that of the task and of the threads that work for it."""
+    sent = [value for name, value in headers if name == b"traceparent"]
+    named = _TRACEPARENT.fullmatch(sent[0]) if len(sent) == 1 else None
+    _id.set(named[1].decode() if named else secrets.token_hex(16))
+
+
+def current() -> str:
+    """The id of the request that is being answered, 32 hexadecimal digits; empty outside of requests."""
+    return _id.get()

@@ -1,0 +1,43 @@
+"""What the log looks like: one line per event on standard error, as text or as JSON."""
+
+import logging
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from handlers.http import request_id
+from handlers.settings import LogFormat
+
+
+class JsonLines(logging.Formatter):
+    """An event as a JSON object: time (UTC), level, logger, message, and request_id and exception where there are."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line of a record."""
+        event: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if named := request_id.current():
+            event["request_id"] = named
+        if record.exc_info:
+            event["exception"] = self.formatException(record.exc_info)
+        return orjson.dumps(event).decode()
+
+
+def configuration(level: str, log_format: LogFormat) -> dict[str, Any]:
+    """The configuration of `logging` for a server: our own events from `level` on, others' warnings."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {
+            "text": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
+            "json": {"()": JsonLines},
+        },
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": log_format}},
+        "root": {"level": "WARNING", "handlers": ["stderr"]},
+        "loggers": {"bankdata": {"level": level.upper()}, "uvicorn": {"level": "ERROR"}},
+    }
