@@ -40,6 +40,8 @@ WRONG = [
     ("RATES_URL", "eurofxref-hist.zip", "an https address"),
     ("CACHE_MB", "-1", "a whole number from 0 to 1000000"),
     ("LOG_LEVEL", "INFO", "one of debug, info, warning, error"),
+    ("LOG_FORMAT", "xml", "one of text, json"),
+    ("METRICS_FOR", "all", "addresses or networks separated by commas, such as 10.0.0.0/8,::1, or off"),
     ("LOG_ADDRESSES", "yes", "expected on or off"),
 ]
 
@@ -63,6 +65,9 @@ RIGHT = [
     ("RATES_URL", "http://127.0.0.1:8000/rates.zip"),
     ("CACHE_MB", "0"),
     ("LOG_LEVEL", "debug"),
+    ("LOG_FORMAT", "json"),
+    ("METRICS_FOR", "10.0.0.0/8"),
+    ("METRICS_FOR", "off"),
     ("LOG_ADDRESSES", "on"),
     ("DATA_DIR", "/tmp/x"),
 ]
