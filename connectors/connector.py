@@ -1,7 +1,7 @@
 """What a bank connector is: it starts a refresh, is asked whether it is ready, and hands over records.
 
 A connector is input and parsing only: it never touches the store, never sleeps, and never decides the state of a job;
-its failures say what happened, and one table in `handlers.sync.engine` says what that means for job and connection.
+its failures say what happened, and one table in `handlers.sync.outcomes` says what that means for job and connection.
 """
 
 from collections.abc import Iterator, Mapping

@@ -64,7 +64,7 @@ def application(
 
     @asynccontextmanager
     async def lifespan(_app: Any) -> AsyncIterator[None]:
-        worker = threading.Thread(target=services.sync_engine.work, name="sync worker", daemon=True)
+        worker = threading.Thread(target=services.scheduler.work, name="sync worker", daemon=True)
         worker.start()
         try:
             async with loop_watched(registry):

@@ -23,6 +23,7 @@ from handlers.clock import Clock
 from handlers.settings import Settings
 from handlers.sync.detection import detect_after_import
 from handlers.sync.engine import SyncEngine
+from handlers.sync.scheduler import Scheduler
 from storage import jobs, store_facts
 from storage.database import Database, StoreError
 from storage.migrations import runner
@@ -43,6 +44,7 @@ class Services:
     database: Database
     clock: Clock
     sync_engine: SyncEngine
+    scheduler: Scheduler
     authorization: AuthorizationServer
     reader: Reader
     _rates: pl.DataFrame | None = None
@@ -103,9 +105,10 @@ def open_services(settings: Settings, *, more_connectors: Mapping[str, Connector
     except BaseException:
         database.close()
         raise
+    sources = {**connectors(lambda: own_profiles(settings)), **(more_connectors or {})}
     sync_engine = SyncEngine(
         database,
-        {**connectors(lambda: own_profiles(settings)), **(more_connectors or {})},
+        sources,
         clock,
         cooldown=settings.sync_cooldown_seconds,
         after_import=lambda user_id: detect_after_import(database, [user_id], today=clock.today()),
@@ -115,6 +118,7 @@ def open_services(settings: Settings, *, more_connectors: Mapping[str, Connector
         database=database,
         clock=clock,
         sync_engine=sync_engine,
+        scheduler=Scheduler(sync_engine, database, sources, clock),
         authorization=_authorization(settings, database, clock),
         reader=Reader(database, bytes_max=settings.cache_mb * 2**20, render=json_shapes.transaction),
     )

@@ -35,6 +35,10 @@ class StoredConnection:
     failures_in_row: int
     created_at: datetime
 
+    def is_past_consent(self, now: datetime) -> bool:
+        """Whether the time for which its user let the source be asked is over."""
+        return self.consent_expires_at is not None and self.consent_expires_at <= now
+
 
 def add(
     session: Session,

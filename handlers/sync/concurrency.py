@@ -103,6 +103,7 @@ class ImportLane:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._line: deque[threading.Event] = deque()  # the first one has the turn
+        self._jobs: set[str] = set()
         self._is_closed = False
 
     @property
@@ -111,10 +112,12 @@ class ImportLane:
         return len(self._line)
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Wait for the turn and keep it for the block; raises Closed when there will be none."""
+    def turn(self, job_id: str = "") -> Iterator[None]:
+        """Wait for the turn and keep it for the block; raises Closed when there will be none. `job_id` is the sync job
+        that asks, if one does."""
         mine = threading.Event()
         with self._lock:
+            self._jobs.add(job_id)
             self._line.append(mine)
             if self._line[0] is mine or self._is_closed:
                 mine.set()
@@ -125,9 +128,15 @@ class ImportLane:
             yield
         finally:
             with self._lock:
+                self._jobs.discard(job_id)
                 self._line.remove(mine)
                 if self._line:
                     self._line[0].set()
+
+    def holds(self, job_id: str) -> bool:
+        """Whether the job waits for its turn or has it: neither is its source's time."""
+        with self._lock:
+            return job_id in self._jobs
 
     def close(self) -> None:
         """Nobody gets a turn any more; whoever has it keeps it to its end."""

@@ -10,7 +10,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from handlers.sync.engine import INTERNAL, NEWS_EVERY, NOT_SYNCABLE, READERS_FIRST, TIMED_OUT, SyncEngine
+from handlers.sync.engine import SyncEngine
+from handlers.sync.outcomes import INTERNAL, NOT_SYNCABLE, TIMED_OUT
+from handlers.sync.scheduler import NEWS_EVERY, READERS_FIRST, Scheduler
 from storage import connections, jobs, users
 from storage.database import Database, StoreFull, Transaction
 from storage.importing import runs
@@ -65,6 +67,11 @@ def sync_engine(database: Database, bank: ScriptedBank, clock: Hand, after: list
 
 
 @pytest.fixture
+def scheduler(database: Database, bank: ScriptedBank, clock: Hand, sync_engine: SyncEngine) -> Scheduler:
+    return Scheduler(sync_engine, database, {"scripted": bank}, clock)
+
+
+@pytest.fixture
 def user(database: Database) -> User:
     return users.add(database, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW)
 
@@ -101,6 +108,7 @@ def test_a_user_removed_during_a_sync_ends_it_without_a_trace(
 def test_the_scheduler_finishes_what_nobody_reads_and_goes_on_after_an_error(
     database: Database,
     sync_engine: SyncEngine,
+    scheduler: Scheduler,
     clock: Hand,
     user: User,
     job: Job,
@@ -115,10 +123,10 @@ def test_the_scheduler_finishes_what_nobody_reads_and_goes_on_after_an_error(
             raise broken.pop()
         return UNFINISHED(session)
 
-    monkeypatch.setattr("handlers.sync.engine.ROUND_PAUSE", 0.01)
+    monkeypatch.setattr("handlers.sync.scheduler.ROUND_PAUSE", 0.01)
     monkeypatch.setattr("storage.jobs.unfinished", unfinished)
     clock.moment += READERS_FIRST
-    worker = threading.Thread(target=sync_engine.work)
+    worker = threading.Thread(target=scheduler.work)
     worker.start()
     while not after:
         worker.join(0.01)
@@ -131,16 +139,22 @@ def test_the_scheduler_finishes_what_nobody_reads_and_goes_on_after_an_error(
 
 @pytest.mark.requirement("decision 26")
 def test_the_scheduler_leaves_a_job_to_its_readers_for_five_seconds(
-    database: Database, sync_engine: SyncEngine, clock: Hand, job: Job
+    database: Database, sync_engine: SyncEngine, scheduler: Scheduler, clock: Hand, job: Job
 ) -> None:
     clock.moment += READERS_FIRST - timedelta(milliseconds=1)
-    sync_engine._round()
+    scheduler.round()
     assert state(database, job) == ("pending", None)
 
 
 @pytest.mark.requirement("sync.own-time")
 def test_a_source_that_hangs_is_ended_after_15_minutes_and_stores_nothing_when_it_answers_at_last(
-    database: Database, sync_engine: SyncEngine, bank: ScriptedBank, clock: Hand, user: User, job: Job
+    database: Database,
+    sync_engine: SyncEngine,
+    scheduler: Scheduler,
+    bank: ScriptedBank,
+    clock: Hand,
+    user: User,
+    job: Job,
 ) -> None:
     bank.before_poll = hang = Hang()
     bank.ledger["One"].append(COFFEE)
@@ -150,7 +164,7 @@ def test_a_source_that_hangs_is_ended_after_15_minutes_and_stores_nothing_when_i
     assert hang.asked.wait(10)
     clock.moment += jobs.PROGRESS_MAX
     assert not step.done()
-    sync_engine._round()
+    scheduler.round()
     assert state(database, job) == ("failed", TIMED_OUT)
     hang.answers.set()
     step.result(10)
@@ -160,11 +174,17 @@ def test_a_source_that_hangs_is_ended_after_15_minutes_and_stores_nothing_when_i
 
 @pytest.mark.requirement("sync.own-time")
 def test_an_import_that_takes_longer_than_15_minutes_is_no_failure(
-    database: Database, sync_engine: SyncEngine, clock: Hand, user: User, job: Job, monkeypatch: pytest.MonkeyPatch
+    database: Database,
+    sync_engine: SyncEngine,
+    scheduler: Scheduler,
+    clock: Hand,
+    user: User,
+    job: Job,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def slow(session: Transaction, *given: Any, **named: Any) -> Any:
         clock.moment += 2 * jobs.PROGRESS_MAX
-        sync_engine._round()
+        scheduler.round()
         return STORE_BATCH(session, *given, **named)
 
     monkeypatch.setattr("storage.importing.runs.store_batch", slow)
@@ -291,11 +311,17 @@ def test_a_reader_waits_for_a_job_that_is_due_within_a_second_and_for_no_other(
 
 @pytest.mark.requirement("sync.consent")
 def test_a_consent_that_has_run_out_ends_by_itself_and_the_bank_is_not_asked(
-    database: Database, sync_engine: SyncEngine, bank: ScriptedBank, clock: Hand, user: User, job: Job
+    database: Database,
+    sync_engine: SyncEngine,
+    scheduler: Scheduler,
+    bank: ScriptedBank,
+    clock: Hand,
+    user: User,
+    job: Job,
 ) -> None:
     bank.before_poll = lambda: pytest.fail("the bank was asked")
     connections.keep_consent(database, job.connection_id, expires_at=clock.moment)
-    sync_engine._round()
+    scheduler.round()
     assert connections.statuses(database, user.id)[job.connection_id] == "EXPIRED"
     sync_engine.read(user.id, job.id)
     assert state(database, job) == ("failed", NOT_SYNCABLE["EXPIRED"])
@@ -303,7 +329,13 @@ def test_a_consent_that_has_run_out_ends_by_itself_and_the_bank_is_not_asked(
 
 @pytest.mark.requirement("folder.by-itself")
 def test_a_source_that_is_looked_at_for_nothing_is_synced_when_it_has_news_and_not_within_30_minutes_of_a_failure(
-    database: Database, sync_engine: SyncEngine, bank: ScriptedBank, clock: Hand, user: User, job: Job
+    database: Database,
+    sync_engine: SyncEngine,
+    scheduler: Scheduler,
+    bank: ScriptedBank,
+    clock: Hand,
+    user: User,
+    job: Job,
 ) -> None:
     bank.is_local = True
     assert sync_engine.read(user.id, job.id)
@@ -311,12 +343,12 @@ def test_a_source_that_is_looked_at_for_nothing_is_synced_when_it_has_news_and_n
     def look() -> int:
         before = len(database.rows("SELECT id FROM jobs"))
         clock.moment += NEWS_EVERY
-        sync_engine._round()
+        scheduler.round()
         return len(database.rows("SELECT id FROM jobs")) - before
 
     assert look() == 0
     bank.answer["One"] = "has news"
-    sync_engine._round()
+    scheduler.round()
     assert look() == 1
     assert look() == 0, "it runs"
     (running,) = jobs.unfinished(database)

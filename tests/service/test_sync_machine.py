@@ -25,7 +25,8 @@ from connectors.connector import (
     Waiting,
 )
 from handlers.clock import Clock
-from handlers.sync.engine import NOT_SYNCABLE, TOO_SLOW, SyncEngine
+from handlers.sync.engine import SyncEngine
+from handlers.sync.outcomes import NOT_SYNCABLE, TOO_SLOW
 from storage import connections, jobs, users
 from storage.connections import StoredConnection
 from storage.database import Database

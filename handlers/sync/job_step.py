@@ -1,0 +1,85 @@
+"""One step of a job: its source is asked to begin, asked whether it is ready, and what it has is imported."""
+
+import logging
+import threading
+from collections.abc import Mapping
+
+from connectors import connector as source
+from connectors.connector import Connector, SourceError, Waiting
+from handlers.clock import Clock
+from handlers.sync.concurrency import Closed
+from handlers.sync.job_import import JobImport, as_source
+from handlers.sync.outcomes import INTERNAL, Outcomes
+from storage import connections, jobs
+from storage.connections import StoredConnection
+from storage.database import Conflict, Database, StoreError
+from storage.importing.records import InvalidRecord
+from storage.jobs import Job, JobEnded
+
+log = logging.getLogger("bankdata.sync")
+
+
+class JobStep:
+    """Takes the next step of a job; whatever goes wrong ends up in the job."""
+
+    def __init__(
+        self,
+        database: Database,
+        connectors: Mapping[str, Connector],
+        clock: Clock,
+        outcomes: Outcomes,
+        job_import: JobImport,
+        stopped: threading.Event,
+    ) -> None:
+        self._database = database
+        self._connectors = connectors
+        self._clock = clock
+        self._outcomes = outcomes
+        self._import = job_import
+        self._stopped = stopped
+
+    def take(self, job_id: str) -> None:
+        """Lease the job and do what it needs next; nothing where somebody else has it."""
+        try:
+            job = self._database.atomically(lambda session: jobs.lease(session, job_id, now=self._clock.now()))
+        except Conflict:
+            return
+        connection = connections.find(self._database, job.user_id, job.connection_id) if job is not None else None
+        if job is None or connection is None:
+            return
+        try:
+            self._advance(job, connection)
+        except JobEnded:
+            log.info("job %s was ended by somebody else", job.id)
+        except Closed:
+            log.info("job %s goes on after the next start", job.id)
+        except SourceError as error:
+            log.warning("job %s failed: %s %s", job.id, type(error).__name__, error.detail)
+            self._outcomes.refuse(job, error)
+        except (InvalidRecord, StoreError) as error:
+            self._outcomes.fail(job, str(error))
+        except Exception:
+            if self._stopped.is_set():  # the store has been closed under it
+                return
+            log.exception("job %s failed", job.id)
+            self._outcomes.fail(job, INTERNAL)
+
+    def _advance(self, job: Job, connection: StoredConnection) -> None:
+        now = self._clock.now()
+        if connection.is_past_consent(now):
+            raise source.ConsentExpired
+        connector, asked = self._connectors[connection.connector], as_source(connection)
+        handle = job.handle
+        if handle is None:
+            handle = dict(connector.start_refresh(asked, now=now))
+            jobs.progress(self._database, job.id, status="syncing", handle=handle, now=self._clock.now())
+        if job.status != "importing":
+            outcome = connector.poll_refresh(asked, handle, now=now)
+            handle = dict(outcome.handle) if outcome.handle is not None else handle
+            if isinstance(outcome, Waiting):
+                self._outcomes.wait(job, handle, outcome.seconds)
+                return
+            if outcome.consent_expires_at is not None:
+                connections.keep_consent(self._database, connection.id, expires_at=outcome.consent_expires_at)
+            jobs.progress(self._database, job.id, status="importing", handle=handle, now=self._clock.now())
+        self._import.run(job, connection, connector, handle)

@@ -1,0 +1,82 @@
+"""What a step of a job comes to: it waits, it is complete, or it fails, and what that means for its connection."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from connectors import connector as source
+from connectors.connector import SourceError, as_sentence
+from handlers.clock import Clock
+from storage import connections, jobs
+from storage.database import Database, Session
+from storage.importing import runs
+from storage.jobs import Job, JobEnded
+
+RETRY_SECONDS_MAX = 60.0  # a source that wants longer pauses ends the job, and may be asked again when it said
+TIMED_OUT = "The sync timed out"
+INTERNAL = "The sync failed because of an internal error"
+TOO_SLOW = "The bank asked for more time than a sync may take. Try again later."
+
+STATUS_AFTER: Mapping[type[SourceError], connections.Status | None] = {
+    source.UserActionRequired: "REAUTH_REQUIRED",
+    source.ConsentExpired: "EXPIRED",
+    source.ConsentRevoked: "REVOKED",
+    source.Misconfigured: "ERROR",
+}
+"""What a failure means for the connection; every other one leaves it as it is until three in a row (decision 23)."""
+
+NOT_SYNCABLE: Mapping[str, str] = {
+    "REAUTH_REQUIRED": str(source.UserActionRequired()),
+    "EXPIRED": str(source.ConsentExpired()),
+    "REVOKED": str(source.ConsentRevoked()),
+    "DISCONNECTED": connections.REMOVED,
+}
+"""Connections that need their user first, and what the user is told (decision 27)."""
+
+
+class Outcomes:
+    """Writes down how jobs go on or end."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def wait(self, job: Job, handle: dict[str, object], seconds: float) -> None:
+        """The source is not ready and said when to ask again; beyond the job's own time that is a failure now."""
+        now = self._clock.now()
+        until = now + timedelta(seconds=seconds)
+        if seconds >= jobs.PROGRESS_MAX.total_seconds():
+            self.fail(job, TOO_SLOW, retry_at=until)
+            return
+        jobs.progress(self._database, job.id, status="syncing", handle=handle, now=now)
+        jobs.put_off(self._database, job.id, until=until)
+
+    def complete(self, job: Job) -> None:
+        """A bad file does not keep good ones out; only when nothing could be read is that a failure of the sync."""
+        now = self._clock.now()
+        found = jobs.find(self._database, job.user_id, job.id)  # with what earlier steps of it have stored
+        if found is not None and found.new_transactions is None and found.refusals:
+            self.fail(job, found.refusals[-1].reason)
+        else:
+            self._database.atomically(lambda session: runs.complete(session, job, now=now))
+
+    def refuse(self, job: Job, error: SourceError) -> None:
+        """A short pause that the source asks for leaves the job as it is; everything else ends it."""
+        now, pause = self._clock.now(), error.retry_after
+        if pause is not None and pause <= RETRY_SECONDS_MAX:
+            with suppress(JobEnded):
+                jobs.put_off(self._database, job.id, until=now + timedelta(seconds=pause))
+            return
+        retry_at = now + timedelta(seconds=pause) if pause is not None else None
+        self.fail(job, as_sentence(error), STATUS_AFTER.get(type(error)), retry_at=retry_at)
+
+    def fail(
+        self, job: Job, error: str, status: connections.Status | None = None, *, retry_at: datetime | None = None
+    ) -> None:
+        """The job has failed, and so has its connection; `retry_at` is when its source may be asked again."""
+
+        def work(session: Session) -> None:
+            if jobs.fail(session, job, error=error, now=self._clock.now(), retry_at=retry_at):
+                connections.record_failure(session, job.connection_id, status=status)
+
+        self._database.atomically(work)
