@@ -83,12 +83,12 @@ def _archive() -> Iterator[Refusal]:
     yield Refusal(
         "file 1 of the ZIP container is larger than allowed.", longer, one, (archive + "ZIP_MEMBER_BYTES_MAX", size)
     )
-    table = CSV + "\n" * (1024 * 1024 - size)
+    table = CSV.replace("x", "x" * 20_000)
     yield Refusal(
         "file 1 of the ZIP container is packed more than 200 to 1.",
         _zip(("a", table + "\n"), method=zipfile.ZIP_DEFLATED),
         _zip(("a", table), method=zipfile.ZIP_DEFLATED),
-        ("connectors.bank_csv.tables.IDLE_MAX", 2_000_000),
+        (archive + "ZIP_RATIO_FREE_BYTES", len(table)),
     )
     yield Refusal("file 1 of the ZIP container is damaged.", one.replace(b"2026", b"2025", 1), one)
     yield Refusal("the ZIP container holds no statement.", _zip(("a", "%PDF-1.7")), one)

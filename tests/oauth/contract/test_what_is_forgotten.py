@@ -1,0 +1,89 @@
+"""The table "What is stored" of docs/security.md: every row goes at its time and not a second before."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+
+def opened(world: Any) -> None:
+    """A stranger's browser with a sign-in that it does not finish."""
+    world.browser().authorize(world.register())
+
+
+def failed(world: Any) -> None:
+    browser = world.browser()
+    browser.sign_in(browser.authorize(world.register()), password="a wrong password")
+
+
+def signed_in(world: Any) -> None:
+    browser = world.browser()
+    browser.sign_in(browser.authorize(world.register()))
+
+
+def allowed(world: Any) -> None:
+    """A code that the app never fetches its tokens for."""
+    world.browser().code(world.register())
+
+
+def connected(world: Any) -> None:
+    world.tokens()
+
+
+def revoked(world: Any) -> None:
+    tokens = world.tokens()
+    form = {"token": tokens["access_token"], "client_id": tokens["client_id"]}
+    assert world.http.post("/oauth/revoke", data=form).status_code == 200
+
+
+@pytest.mark.requirement("oauth.what_is_stored")
+@pytest.mark.parametrize(
+    ("table", "happened", "kept"),
+    [
+        ("oauth_requests", opened, timedelta(minutes=15)),
+        ("oauth_sessions", opened, timedelta(hours=1)),
+        ("oauth_sessions", signed_in, timedelta(hours=12)),
+        ("oauth_throttles", failed, timedelta(days=1)),
+        ("oauth_clients", opened, timedelta(days=1)),
+        ("oauth_codes", allowed, timedelta(days=1, seconds=60)),
+        ("oauth_grants", allowed, timedelta(days=1, seconds=60)),
+        ("oauth_revoked_tokens", revoked, timedelta(hours=1)),
+        ("oauth_refresh_tokens", connected, timedelta(days=30)),
+        ("oauth_grants", connected, timedelta(days=30)),
+        ("oauth_clients", connected, timedelta(days=30)),
+    ],
+)
+def test_what_is_stored_goes_at_its_time(
+    table: str, happened: Callable[[Any], None], kept: timedelta, fresh: Any
+) -> None:
+    def rows() -> int:
+        fresh.server.expiry._swept_at = None  # it sweeps every ten minutes
+        fresh.server.expiry.sweep()
+        name = " WHERE registered_by = 'self'" if table == "oauth_clients" else ""
+        return int(fresh.database.rows(f"SELECT count(*) AS n FROM {table}{name}")[0]["n"])
+
+    happened(fresh)
+    fresh.clock.forward(seconds=kept.total_seconds())
+    assert rows() > 0
+    fresh.clock.forward(seconds=1)
+    assert rows() == 0
+
+
+@pytest.mark.requirement("oauth.what_is_stored")
+def test_a_session_that_is_used_all_the_time_goes_after_seven_days(fresh: Any) -> None:
+    browser = fresh.browser()
+    browser.sign_in(browser.authorize(fresh.register()))
+
+    def signed_in() -> int:
+        fresh.server.expiry._swept_at = None
+        fresh.server.expiry.sweep()
+        rows = fresh.database.rows("SELECT count(*) AS n FROM oauth_sessions WHERE user_id IS NOT NULL")
+        return int(rows[0]["n"])
+
+    for _ in range(7 * 24 // 8):
+        fresh.clock.forward(hours=8)
+        browser.client.get("/account")
+        assert signed_in() == 1
+    fresh.clock.forward(seconds=1)
+    assert signed_in() == 0
