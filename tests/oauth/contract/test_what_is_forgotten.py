@@ -58,8 +58,8 @@ def test_what_is_stored_goes_at_its_time(
     table: str, happened: Callable[[Any], None], kept: timedelta, fresh: Any
 ) -> None:
     def rows() -> int:
-        fresh.server.expiry._swept_at = None  # it sweeps every ten minutes
-        fresh.server.expiry.sweep()
+        fresh.server.cleanup._swept_at = None  # it sweeps every ten minutes
+        fresh.server.cleanup.sweep()
         name = " WHERE registered_by = 'self'" if table == "oauth_clients" else ""
         return int(fresh.database.rows(f"SELECT count(*) AS n FROM {table}{name}")[0]["n"])
 
@@ -76,8 +76,8 @@ def test_a_session_that_is_used_all_the_time_goes_after_seven_days(fresh: Any) -
     browser.sign_in(browser.authorize(fresh.register()))
 
     def signed_in() -> int:
-        fresh.server.expiry._swept_at = None
-        fresh.server.expiry.sweep()
+        fresh.server.cleanup._swept_at = None
+        fresh.server.cleanup.sweep()
         rows = fresh.database.rows("SELECT count(*) AS n FROM oauth_sessions WHERE user_id IS NOT NULL")
         return int(rows[0]["n"])
 
