@@ -30,7 +30,7 @@ from handlers.http.sockets.peers import Peers
 from handlers.loopback import is_loopback
 from handlers.metrics import loop_watched, registry_of
 from handlers.oauth.endpoints import BUDGET, bearer_check, oauth_api, oauth_routes, oauth_shared_paths
-from handlers.oauth.site import unknown_address
+from handlers.oauth.rendering import unknown_address
 from handlers.operations import operations
 from handlers.services import Services
 from storage import accounts

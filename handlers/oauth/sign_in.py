@@ -10,8 +10,10 @@ from auth.apps import redirects
 from auth.authorization import Asked, Untrusted
 from auth.errors import AccessDenied, OAuthError
 from auth.people.sessions import Browser
-from handlers.oauth.account import account_routes
-from handlers.oauth.site import Mistake, Site, Visit, file_routes
+from handlers.oauth.account_page import account_routes
+from handlers.oauth.mistakes import Mistake
+from handlers.oauth.rendering import file_routes
+from handlers.oauth.site import Site, Visit
 from storage.oauth.clients import Client
 from storage.oauth.pending import PendingRequest
 
@@ -19,7 +21,7 @@ from storage.oauth.pending import PendingRequest
 def page_routes(site: Site) -> list[BaseRoute]:
     """All pages, under the path of `auth_url`."""
     return [
-        *file_routes(site),
+        *file_routes(site.policy),
         site.route("/oauth/authorize", {"GET": authorize}),
         site.route("/oauth/login", {"GET": login_page, "POST": sign_in}),
         site.route("/oauth/consent", {"GET": consent_page, "POST": decide}),
@@ -55,7 +57,7 @@ def authorize(site: Site, visit: Visit) -> Response:
     page = "/oauth/consent" if site.server.sign_in.user_of(browser) else "/oauth/login"
     response = site.redirect(f"{site.address(page)}?request={secret}")
     if visit.browser is None:
-        site.remember(response, browser)
+        site.cookies.remember(response, browser)
     return response
 
 
@@ -88,7 +90,7 @@ def login_page(site: Site, visit: Visit) -> Response:
     browser = visit.browser or site.server.sessions.start()
     response = _login_form(site, visit, browser, secret)
     if visit.browser is None:
-        site.remember(response, browser)
+        site.cookies.remember(response, browser)
     return response
 
 
@@ -120,9 +122,9 @@ def sign_in(site: Site, visit: Visit) -> Response:
             response.headers["retry-after"] = str(wait)
         return response
     response = site.redirect(_after_sign_in(site, secret))
-    site.remember(response, outcome.browser)
+    site.cookies.remember(response, outcome.browser)
     if outcome.known_browser:
-        site.remember_known(response, outcome.known_browser)
+        site.cookies.remember_known(response, outcome.known_browser)
     return response
 
 

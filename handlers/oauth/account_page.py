@@ -10,7 +10,9 @@ from starlette.routing import BaseRoute
 from auth.people.sessions import Browser
 from auth.scopes import SCOPES
 from auth.server import AuthorizationServer
-from handlers.oauth.site import Mistake, Site, Visit, clamped
+from handlers.oauth.mistakes import Mistake
+from handlers.oauth.rendering import clamped
+from handlers.oauth.site import Site, Visit
 from storage.users import User
 
 TWIN_CHARACTERS = 6  # of the id of an app whose name another one has, too
@@ -76,7 +78,7 @@ def change_password(site: Site, visit: Visit) -> Response:
     if outcome.browser is None:
         return _account(site, visit, browser, user, error="wrong")
     response = site.redirect(site.address("/account?notice=password_changed"))
-    site.remember(response, outcome.browser)
+    site.cookies.remember(response, outcome.browser)
     return response
 
 
@@ -86,11 +88,11 @@ def sign_out(site: Site, visit: Visit) -> Response:
     secret = visit.form.get("request", "")
     if secret and site.server.consent.waiting(browser, secret):
         response = site.redirect(f"{site.address('/oauth/login')}?request={secret}")
-        site.remember(response, site.server.sessions.sign_out_for_another(browser))
+        site.cookies.remember(response, site.server.sessions.sign_out_for_another(browser))
         return response
     site.server.sessions.end(browser)
     response = site.redirect(site.address("/oauth/login"))
-    site.forget(response)
+    site.cookies.forget(response)
     return response
 
 

@@ -1,0 +1,58 @@
+"""What a browser sends: addresses and forms, read within limits and decoded strictly."""
+
+import re
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+
+from handlers.oauth.mistakes import Mistake
+
+FORM_BYTES_MAX = 16_384
+DRAINED_BYTES_MAX = 1_048_576
+QUERY_BYTES_MAX = 16_384
+FIELDS_MAX = 100
+
+_BROKEN_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+
+def query(request: Request) -> dict[str, tuple[str, ...]]:
+    """The parameters of the address, each with all its values; raises Mistake."""
+    return _decoded(request.scope["query_string"], limit=QUERY_BYTES_MAX)
+
+
+async def form(request: Request) -> dict[str, str]:
+    """The fields of the form, each once; raises Mistake."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/x-www-form-urlencoded":
+        raise Mistake("bad_form", status=415)
+    content, size = bytearray(), 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        # Read on and forget: a browser that is cut off while it sends never sees the answer
+        if size > DRAINED_BYTES_MAX:
+            break
+        if size <= FORM_BYTES_MAX:
+            content += chunk
+    if size > FORM_BYTES_MAX:
+        raise Mistake("too_large", status=413)
+    fields = _decoded(bytes(content), limit=FORM_BYTES_MAX)
+    if any(len(values) > 1 for values in fields.values()):
+        raise Mistake("bad_form")
+    return {name: values[0] for name, values in fields.items()}
+
+
+def _decoded(encoded: bytes, *, limit: int) -> dict[str, tuple[str, ...]]:
+    """Parameters in UTF-8, each with all its values, empty ones left out (RFC 6749 section 3.1)."""
+    if len(encoded) > limit:
+        raise Mistake("too_large", status=400)
+    try:
+        text = encoded.decode("utf-8")
+        if _BROKEN_PERCENT.search(text):
+            raise Mistake("bad_form")
+        pairs = parse_qsl(text, keep_blank_values=False, errors="strict", max_num_fields=FIELDS_MAX)
+    except ValueError as error:  # UnicodeDecodeError is one
+        raise Mistake("bad_form") from error
+    found: dict[str, tuple[str, ...]] = {}
+    for name, value in pairs:
+        found[name] = (*found.get(name, ()), value)
+    return found

@@ -1,0 +1,15 @@
+"""What a person did that leads to a page of explanation instead of the page they wanted."""
+
+
+class Mistake(Exception):
+    """A page that says what went wrong; `name` finds its words."""
+
+    def __init__(
+        self, name: str, *, status: int = 400, detail: str = "", back: str | None = None, retry_after: int | None = None
+    ) -> None:
+        super().__init__(name)
+        self.name = name
+        self.status = status
+        self.detail = detail
+        self.back = back
+        self.retry_after = retry_after

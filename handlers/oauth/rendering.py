@@ -1,0 +1,94 @@
+"""From a template to a page: its words, its stylesheet, and the headers that keep it to itself (oauth.md 3.1)."""
+
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from auth.policy import Policy
+from handlers.http.outermost import UnknownPage
+from handlers.oauth.languages import LANGUAGES, Words, words_for
+from handlers.oauth.mistakes import Mistake
+
+NAME_SHOWN_MAX = 50  # two lines of a heading on a phone
+STYLE_PATH = "/oauth/style.css"
+ICON_PATH = "/oauth/icon.svg"
+
+
+def rendered(
+    policy: Policy, template: str, words: Words, *, status: int, form_action: str = "", **values: Any
+) -> Response:
+    """A page of this server, which may depend on nobody's session."""
+    html = (
+        _templates()
+        .get_template(template)
+        .render(
+            t=words,
+            style=policy.auth_path + STYLE_PATH,
+            icon=policy.auth_path + ICON_PATH,
+            account_address=policy.auth_path + "/account",
+            login_address=policy.auth_path + "/oauth/login",
+            **values,
+        )
+    )
+    return Response(html, status_code=status, media_type="text/html", headers=page_headers(form_action))
+
+
+def unknown_address(policy: Policy) -> UnknownPage:
+    """What a person reads who opens an address that nothing stands behind; made once in each language."""
+    mistake = Mistake("unknown_address", status=404)
+    pages = {
+        words.language: rendered(policy, "mistake.html", words, status=mistake.status, mistake=mistake)
+        for words in LANGUAGES.values()
+    }
+    return lambda accept_language: pages[words_for(accept_language).language]
+
+
+def page_headers(form_action: str) -> dict[str, str]:
+    """The headers of every page; `form_action` is where its form may lead besides here."""
+    return {
+        "content-security-policy": (
+            "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
+            f"form-action 'self'{' ' + form_action if form_action else ''}"
+        ),
+        "x-frame-options": "DENY",
+        "referrer-policy": "no-referrer",
+        "cache-control": "no-store",
+        "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    }
+
+
+def file_routes(policy: Policy) -> list[Route]:
+    """The one stylesheet and the icon."""
+    return [_file(policy, STYLE_PATH, "oauth.css", "text/css"), _file(policy, ICON_PATH, "oauth.svg", "image/svg+xml")]
+
+
+def _file(policy: Policy, path: str, name: str, media_type: str) -> Route:
+    content = (resources.files("handlers.oauth") / "static" / name).read_bytes()
+
+    async def answer(_request: Request) -> Response:
+        return Response(content, media_type=media_type, headers={"cache-control": "public, max-age=300"})
+
+    return Route(policy.served_path + path, answer, methods=["GET"])
+
+
+@lru_cache(maxsize=1)
+def _templates() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("handlers.oauth", "templates"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["clamped"] = clamped
+    return environment
+
+
+def clamped(name: str) -> str:
+    """A name that a stranger chose, no longer than a heading can be."""
+    return name if len(name) <= NAME_SHOWN_MAX else f"{name[: NAME_SHOWN_MAX - 1].rstrip()}…"
