@@ -19,10 +19,10 @@ from starlette.types import ASGIApp
 from handlers import commands, logs
 from handlers.commands import control_socket
 from handlers.http.app import CONTRACT_FILE, create_app
+from handlers.http.health_and_metrics import health_and_metrics
 from handlers.http.hosts import Hosts
-from handlers.http.monitoring import monitoring
-from handlers.http.observation import Observation
 from handlers.http.rate_limit import CountsUnusable, Limiter, Rate
+from handlers.http.request_durations import RequestDurations
 from handlers.http.sockets.connection_limits import IDLE_SECONDS
 from handlers.http.sockets.http_protocol import HttpProtocol
 from handlers.http.sockets.listening_socket import CannotListen
@@ -101,14 +101,14 @@ def application(
                 time_zone=settings.time_zone,
                 has_accounts=lambda user_id: bool(accounts.of_user(services.database, user_id)),
             ),
-            *monitoring(registry, is_ready=services.is_ready, metrics_for=settings.metrics_for),
+            *health_and_metrics(registry, is_ready=services.is_ready, metrics_for=settings.metrics_for),
         ],
         shared_paths=oauth_shared_paths(services.authorization),
         unknown_page=unknown_address(services.authorization.policy),
         lifespan=lifespan,
         validate_responses=validate_responses,
     )
-    return Observation(app, registry, waiting=WAIT_FOR_BANKS)
+    return RequestDurations(app, registry, waiting=WAIT_FOR_BANKS)
 
 
 def run(services: Services, *, listener: socket.socket, ready: Callable[[], None]) -> None:

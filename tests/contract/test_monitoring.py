@@ -13,11 +13,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
-from handlers.http import observation
+from handlers.http import request_durations
 from handlers.http.addresses import Network
+from handlers.http.health_and_metrics import health_and_metrics
 from handlers.http.hosts import Hosts
-from handlers.http.monitoring import monitoring
-from handlers.http.observation import Observation
+from handlers.http.request_durations import RequestDurations
 
 MakeApp = Callable[..., ASGIApp]
 Connect = Callable[..., TestClient]
@@ -26,16 +26,16 @@ TRACE = "0af7651916cd43dd8448eb211c80319c"
 TRACEPARENT = f"00-{TRACE}-b7ad6b7169203331-01"
 
 
-def observed(
+def measured(
     make_app: MakeApp,
     *,
     is_ready: Callable[[], bool] = lambda: True,
     metrics_for: Sequence[Network] = HERE,
     **more: Any,
-) -> Observation:
+) -> RequestDurations:
     registry = CollectorRegistry()
-    app = make_app(routes=monitoring(registry, is_ready=is_ready, metrics_for=metrics_for), **more)
-    return Observation(app, registry, waiting=["getSyncJob"])
+    app = make_app(routes=health_and_metrics(registry, is_ready=is_ready, metrics_for=metrics_for), **more)
+    return RequestDurations(app, registry, waiting=["getSyncJob"])
 
 
 def from_address(app: ASGIApp, address: str) -> TestClient:
@@ -57,7 +57,7 @@ def counts(text: str) -> dict[tuple[str, str], float]:
 
 @pytest.mark.requirement("monitoring.metrics")
 def test_requests_are_counted_by_operation_and_status(make_app: MakeApp) -> None:
-    client = from_address(observed(make_app), "127.0.0.1")
+    client = from_address(measured(make_app), "127.0.0.1")
     client.get("/api/v1/accounts")
     client.get("/api/v1/accounts")
     client.get("/api/v1/transactions/txn_0")
@@ -87,19 +87,19 @@ def test_requests_are_counted_by_operation_and_status(make_app: MakeApp) -> None
 def test_figures_are_for_machines_of_the_networks_and_never_for_what_comes_through_a_proxy(
     make_app: MakeApp, address: str, headers: dict[str, str], status: int
 ) -> None:
-    assert from_address(observed(make_app), address).get("/metrics", headers=headers).status_code == status
+    assert from_address(measured(make_app), address).get("/metrics", headers=headers).status_code == status
 
 
 @pytest.mark.requirement("monitoring.metrics")
 def test_without_networks_there_is_no_such_address(make_app: MakeApp) -> None:
-    client = from_address(observed(make_app, metrics_for=()), "127.0.0.1")
+    client = from_address(measured(make_app, metrics_for=()), "127.0.0.1")
     assert client.get("/metrics").json() == client.get("/nowhere").json()
 
 
 @pytest.mark.requirement("monitoring.metrics")
 @pytest.mark.parametrize(("host", "status"), [("10.0.0.7:8000", 200), ("evil.example", 421), ("bank.example.org", 200)])
 def test_monitors_may_ask_by_address_and_pages_of_strangers_not(make_app: MakeApp, host: str, status: int) -> None:
-    app = observed(make_app, hosts=Hosts(["https://bank.example.org"], is_loopback=False))
+    app = measured(make_app, hosts=Hosts(["https://bank.example.org"], is_loopback=False))
     assert from_address(app, "127.0.0.1").get("/metrics", headers={"Host": host}).status_code == status
 
 
@@ -110,9 +110,9 @@ def test_monitors_may_ask_by_address_and_pages_of_strangers_not(make_app: MakeAp
 def test_a_slow_request_is_named_without_what_was_asked_unless_waiting_is_its_task(
     make_app: MakeApp, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, path: str, is_named: bool
 ) -> None:
-    monkeypatch.setattr(observation, "SLOW_SECONDS", 0.0)
+    monkeypatch.setattr(request_durations, "SLOW_SECONDS", 0.0)
     with caplog.at_level(logging.WARNING, logger="bankdata.requests"):
-        answer = from_address(observed(make_app), "127.0.0.1").get(path, headers={"traceparent": TRACEPARENT})
+        answer = from_address(measured(make_app), "127.0.0.1").get(path, headers={"traceparent": TRACEPARENT})
     assert answer.status_code == 200
     named = f"slow: listTransactions, 200 after 0.0 s, request {TRACE}"
     assert caplog.messages == ([named] if is_named else [])
@@ -121,7 +121,7 @@ def test_a_slow_request_is_named_without_what_was_asked_unless_waiting_is_its_ta
 @pytest.mark.requirement("monitoring.slow")
 def test_a_quick_request_leaves_no_line(make_app: MakeApp, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, logger="bankdata"):
-        from_address(observed(make_app), "127.0.0.1").get("/healthz")
+        from_address(measured(make_app), "127.0.0.1").get("/healthz")
     assert caplog.messages == []
 
 
@@ -165,7 +165,7 @@ def test_two_traces_name_nothing(make_app: MakeApp) -> None:
 @pytest.mark.requirement("monitoring.ready")
 @pytest.mark.parametrize(("is_ready", "status"), [(True, 200), (False, 503)])
 def test_ready_is_what_the_store_answers(make_app: MakeApp, is_ready: bool, status: int) -> None:
-    app = observed(make_app, is_ready=lambda: is_ready, hosts=Hosts(["https://bank.example.org"], is_loopback=False))
+    app = measured(make_app, is_ready=lambda: is_ready, hosts=Hosts(["https://bank.example.org"], is_loopback=False))
     answer = from_address(app, "192.0.2.1").get("/readyz", headers={"Host": "10.0.0.7"})
     assert (answer.status_code, answer.headers.get("retry-after")) == (status, None if is_ready else "2")
 
@@ -174,14 +174,14 @@ def test_ready_is_what_the_store_answers(make_app: MakeApp, is_ready: bool, stat
 def test_a_store_that_hangs_is_not_ready_and_costs_one_thread(
     make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("handlers.http.monitoring.READY_WITHIN", 0.05)
+    monkeypatch.setattr("handlers.http.health_and_metrics.READY_WITHIN", 0.05)
     answered, asked = threading.Event(), []
 
     def hangs() -> bool:
         asked.append(time.monotonic())
         return answered.wait(30)
 
-    with from_address(observed(make_app, is_ready=hangs), "127.0.0.1") as client:
+    with from_address(measured(make_app, is_ready=hangs), "127.0.0.1") as client:
         assert [client.get("/readyz").status_code for _ in range(3)] == [503, 503, 503]
         assert len(asked) == 1
         answered.set()

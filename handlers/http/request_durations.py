@@ -17,7 +17,7 @@ NO_OPERATION = "none"  # pages, documents, addresses that do not exist
 log = logging.getLogger("bankdata.requests")
 
 
-class Observation:
+class RequestDurations:
     """What stands around the whole application and looks on.
 
     A duration ends where the answer begins: how fast a client reads says nothing about the service. The log names
@@ -43,12 +43,12 @@ class Observation:
             return
         began = time.perf_counter()
 
-        async def observed(message: Message) -> None:
+        async def noted(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._note(scope, message["status"], time.perf_counter() - began)
             await send(message)
 
-        await self._app(scope, receive, observed)
+        await self._app(scope, receive, noted)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         found = scope.get("extensions", {}).get(ROUTING_CONTEXT, {})

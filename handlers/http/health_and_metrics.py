@@ -18,7 +18,7 @@ READY_WITHIN = 2.0  # seconds; load balancers ask every few
 _BY_A_PROXY = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 
-def monitoring(
+def health_and_metrics(
     registry: CollectorRegistry, *, is_ready: Callable[[], bool], metrics_for: Sequence[Network]
 ) -> list[Route]:
     """/readyz for everybody, /metrics for these networks; for others there is no such address.
