@@ -1,4 +1,4 @@
-"""What reads many mutants in one process finds what reading each apart would find, and blames the file that stops it."""
+"""Many mutants in one process are read as each would be apart, and the file that stops the process is blamed."""
 
 import sys
 from io import BytesIO
