@@ -119,7 +119,10 @@ def test_a_package_that_nobody_could_be_asked_about_is_compared_with_what_is_sto
 @pytest.mark.requirement("package.audited")
 def test_what_the_database_said_counts_alone() -> None:
     found = {"id": "PYSEC-9", "fix_versions": ["3"]}
-    told = [{"name": "alpha", "version": "1.5", "vulns": [found]}, {"name": "beta", "version": "1", "vulns": []}]
+    told: list[dict[str, Any]] = [
+        {"name": "alpha", "version": "1.5", "vulns": [found]},
+        {"name": "beta", "version": "1", "vulns": []},
+    ]
     assert report(told, {}, KNOWN) == (
         ["VULNERABLE: alpha 1.5: PYSEC-9, fixed in 3", "audited 2 of 2 packages, 1 known vulnerabilities"],
         True,

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 
 from connectors.limits import READ_MEMORY_BYTES_MAX, READ_OPEN_FILES_MAX, READ_WAIT_FACTOR, read_seconds_max
-from connectors.parser_process.messages import Packer, Refusal, Request, answers
+from connectors.parser_process.messages import FileRefusal, Packer, ParseRequest, answers
 from connectors.parser_process.process import answer
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from tests.attack.files.mutants import mutant
@@ -53,11 +53,11 @@ def read(stream: BytesIO) -> Iterator[Record]:
     """As the process that parses answers, and as the one that asked it takes the answer."""
     pieces: list[bytes] = []
     packer = Packer(pieces.append)
-    answer(Request(wanted="records"), stream, packer)
+    answer(ParseRequest(wanted="records"), stream, packer)
     packer.flush()
     for piece in pieces:
         for each in answers(piece):
-            if isinstance(each, Refusal):
+            if isinstance(each, FileRefusal):
                 raise each.error()
             assert isinstance(each, AccountRecord | TransactionRecord | StatementRecord)
             yield each
