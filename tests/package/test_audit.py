@@ -83,7 +83,7 @@ def test_the_set_is_collected_page_by_page_and_compared_version_by_version(
 ) -> None:
     path = tmp_path / "advisories.json"
     withdrawn = FIRST | {"id": "PYSEC-2", "withdrawn": "2026-01-01T00:00:00Z"}
-    pages = [{"vulns": [FIRST], "next_page_token": "more"}, {"vulns": [withdrawn]}, {}]
+    pages: list[dict[str, Any]] = [{"vulns": [FIRST], "next_page_token": "more"}, {"vulns": [withdrawn]}, {}]
     with database(*pages) as address:
         assert refresh(["alpha", "beta"], TODAY, path=path, database=address) == 1
     assert "prose" not in path.read_text()
