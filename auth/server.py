@@ -10,7 +10,7 @@ from auth.consent import Consent
 from auth.errors import InvalidRequest
 from auth.events import Events
 from auth.instants import Now, with_zone
-from auth.people.passwords import Passwords
+from auth.people.password_hashing import Passwords
 from auth.people.sessions import Sessions
 from auth.people.sign_in import SignIn
 from auth.people.throttle import Throttles

@@ -6,7 +6,8 @@ from datetime import timedelta
 from auth.apps.clients import is_storable
 from auth.events import Events
 from auth.instants import Now
-from auth.people.passwords import Busy, Passwords, Weakness, weakness
+from auth.people.new_passwords import Weakness, weakness
+from auth.people.password_hashing import Busy, Passwords
 from auth.people.sessions import Browser, Sessions
 from auth.people.throttle import Reserved, Throttles
 from storage import users

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from auth.people.passwords import Busy
+from auth.people.password_hashing import Busy
 from auth.secret_text import derived
 from storage.database import Conflict, Database, Session
 from storage.oauth import throttles

@@ -8,7 +8,7 @@ from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.services import BACKUPS_FOLDER, CLOCK_OFFSET, IS_DEMO, Services
 from handlers.settings import IN_CLEAR
-from storage import maintenance, store_facts, users
+from storage import backup, compaction, store_facts, users
 from storage.migrations import runner
 
 
@@ -19,7 +19,7 @@ def check(services: Services, report: Report) -> None:
     if mode & 0o077:
         faults.append(f"The data folder is open to others (mode {mode:o}): chmod 700 {settings.data_dir}")
     free = shutil.disk_usage(settings.store_path.parent).free
-    if free < maintenance.FREE_BYTES_MIN:
+    if free < backup.FREE_BYTES_MIN:
         faults.append(f"Only {free // 2**20} MB are free on the disk of the store; keep 500 MB.")
     if not os.access(settings.store_path, os.W_OK):
         faults.append(f"The store cannot be written: {settings.store_path}")
@@ -40,12 +40,12 @@ def back_up(services: Services, report: Report) -> None:
     """A consistent copy of store and keys, also while the server runs; the folder it stands in."""
     folder = services.settings.data_dir / BACKUPS_FOLDER
     name = services.clock.now().strftime("%Y%m%d-%H%M%S")
-    report.line(str(maintenance.backup(services.database, folder / name, also=[services.authorization.keys.path])))
+    report.line(str(backup.backup(services.database, folder / name, also=[services.authorization.keys.path])))
 
 
 def compact(services: Services, report: Report) -> None:
     """Put the transactions back into their order, which reads rely on for speed."""
-    report.line(f"Sorted {counted(maintenance.compact(services.database), 'transaction')}.")
+    report.line(f"Sorted {counted(compaction.compact(services.database), 'transaction')}.")
 
 
 def advance_clock(services: Services, report: Report, *, seconds: int) -> None:

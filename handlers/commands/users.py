@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Mapping
 
 from analytics.currencies import EURO
-from auth.people.passwords import LENGTH_MIN, Weakness, weakness
+from auth.people.new_passwords import LENGTH_MIN, Weakness, weakness
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.services import IS_DEMO, Services

@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from auth.errors import TemporarilyUnavailable
-from auth.people.passwords import Busy
+from auth.people.password_hashing import Busy
 from auth.people.sessions import Browser
 from auth.server import AuthorizationServer
 from handlers.http import call

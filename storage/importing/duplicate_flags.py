@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from analytics.frames import LOOKALIKES
-from analytics.look_alikes import DAYS_APART_MAX, flag
+from analytics.potential_duplicates import DAYS_APART_MAX, flag
 from storage.database import Session
 
 

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from analytics.cashflow import month_transactions, monthly_cashflow
-from analytics.look_alikes import flag
 from analytics.periods import month_of
+from analytics.potential_duplicates import flag
 from analytics.snapshot import category_transactions, snapshot
 from analytics.transfers import pair
 from tests.analytics.ledgers import balances, bookings, converted, legs, lookalikes, own_accounts, quotes

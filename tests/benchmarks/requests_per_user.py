@@ -23,7 +23,7 @@ import psutil
 from auth.scopes import SCOPES
 from handlers.services import open_services
 from handlers.settings import load
-from storage import connections, maintenance, users
+from storage import compaction, connections, users
 from storage.database import Database
 
 ROWS_PER_USER = 1000
@@ -75,7 +75,7 @@ def _fill(folder: Path, count: int, token_count: int) -> list[str]:
     for first in range(0, count, 100):
         _progress("filling the store", first, count)
         _fill_users(services.database, first, min(first + 100, count), today, now)
-    maintenance.compact(services.database)
+    compaction.compact(services.database)
     chosen = random.Random(7).sample(range(count), min(token_count, count))
     tokens = [
         services.authorization.issue_token(

@@ -8,8 +8,8 @@ import click
 import pytest
 
 from handlers.cli import main
+from storage.backup import BackupFailed, backup
 from storage.database import Database
-from storage.maintenance import BackupFailed, backup
 from tests.cli.conftest import Done, Run, bankdata
 from tests.service.conftest import Served
 

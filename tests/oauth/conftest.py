@@ -19,7 +19,7 @@ import pytest
 import uvicorn
 from starlette.testclient import TestClient
 
-from auth.people.passwords import Passwords
+from auth.people.password_hashing import Passwords
 from auth.policy import Policy
 from auth.server import AuthorizationServer
 from handlers.http.app import Api, create_app

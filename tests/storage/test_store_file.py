@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from analytics.frames import SUBSCRIPTIONS
-from storage import accounts, detections, jobs, maintenance, rules, users
+from storage import accounts, backup, compaction, detections, jobs, rules, users
 from storage.database import ConstraintViolated, Database, Session, StoreFull, StoreInUse, StoreUnreadable
 from storage.importing.records import StatementRecord
 from storage.migrations import runner
@@ -154,12 +154,12 @@ def test_a_backup_made_while_imports_run_is_whole_and_can_be_opened(bank: Bank, 
         for number in range(4):
             least = acknowledged[0]
             folder = tmp_path / "backups" / str(number)
-            copies.append((least, maintenance.backup(bank.database, folder)))
+            copies.append((least, backup.backup(bank.database, folder)))
     finally:
         stop.set()
         writer.join()
     for least, folder in copies:
-        copy = Database(folder / maintenance.STORE_NAME)
+        copy = Database(folder / backup.STORE_NAME)
         assert runner.migrate(copy, now=now) == []
         rows = copy.rows("SELECT count(*) AS n FROM transactions")[0]["n"]
         assert rows >= least
@@ -174,13 +174,13 @@ def test_a_backup_holds_everything_and_an_older_one_is_never_overwritten(bank: B
     bank.bring(bookings("2026-11-02 | -5.00 | A | a"))
     key = tmp_path / "key.json"
     key.write_text("secret")
-    folder = maintenance.backup(bank.database, tmp_path / "backups" / "one", also=[key])
+    folder = backup.backup(bank.database, tmp_path / "backups" / "one", also=[key])
     assert (folder / "key.json").read_text() == "secret"
     assert folder.stat().st_mode & 0o777 == 0o700
-    copy = Database(folder / maintenance.STORE_NAME)
+    copy = Database(folder / backup.STORE_NAME)
     assert dump(copy) == dump(bank.database)
     copy.close()
-    assert maintenance.backup(bank.database, folder) == folder.with_name("one-2")
+    assert backup.backup(bank.database, folder) == folder.with_name("one-2")
     assert (folder / "key.json").read_text() == "secret"
 
 
@@ -196,9 +196,9 @@ def test_compacting_sorts_the_rows_and_loses_none_that_arrive_meanwhile(bank: Ba
     writer = threading.Thread(target=imports)
     writer.start()
     while not done.is_set():
-        maintenance.compact(bank.database)
+        compaction.compact(bank.database)
     writer.join()
-    assert maintenance.compact(bank.database) == 30
+    assert compaction.compact(bank.database) == 30
     days = [row["booking_date"] for row in bank.database.rows("SELECT booking_date FROM transactions")]
     assert days == sorted(days, reverse=True)
     assert len(bank.ids()) == 30
@@ -214,7 +214,7 @@ def test_compacting_a_slice_at_a_time_sorts_users_and_the_days_of_one_with_many_
         for each in (bank, *others[: number % 2 + 1]):
             each.bring(bookings(f"2026-0{number}-02 | -{each.count}.01 | A | {each.count}"))
     before = sorted(row["id"] for row in bank.database.rows("SELECT id FROM transactions"))
-    assert maintenance.compact(bank.database, rows_at_once=rows_at_once) == len(before)
+    assert compaction.compact(bank.database, rows_at_once=rows_at_once) == len(before)
     rows = bank.database.rows("SELECT user_id, booking_date, id FROM transactions")
     order = [(row["user_id"], -row["booking_date"].toordinal(), row["id"]) for row in rows]
     assert order == sorted(order)
@@ -223,7 +223,7 @@ def test_compacting_a_slice_at_a_time_sorts_users_and_the_days_of_one_with_many_
 
 @pytest.mark.requirement("compact")
 def test_compacting_an_empty_store_sorts_nothing(database: Database) -> None:
-    assert maintenance.compact(database) == 0
+    assert compaction.compact(database) == 0
 
 
 @pytest.mark.requirement("store.full-disk")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from auth.people.passwords import Busy
+from auth.people.password_hashing import Busy
 from auth.people.sign_in import Outcome
 from auth.people.throttle import ACCOUNT_FAILURES
 from storage.database import Conflict

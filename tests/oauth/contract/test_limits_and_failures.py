@@ -12,7 +12,7 @@ import pytest
 
 from auth.apps import clients
 from auth.errors import KeysUnusable
-from auth.people.passwords import Busy, Passwords
+from auth.people.password_hashing import Busy, Passwords
 from auth.policy import Policy, PolicyWrong
 from auth.tokens.access_tokens import AccessTokens
 from auth.tokens.keys import KeyRing
@@ -96,7 +96,7 @@ def test_too_many_sign_ins_at_once_are_asked_to_come_again(fresh: Any, monkeypat
 
 @pytest.mark.requirement("oauth.failures")
 def test_hashing_has_two_places_and_a_short_queue(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("auth.people.passwords.WAIT_SECONDS", 0.01)
+    monkeypatch.setattr("auth.people.password_hashing.WAIT_SECONDS", 0.01)
     passwords = Passwords(memory_kib=64, time_cost=1)
     stored = passwords.hash("x")
     gate = threading.Event()

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from auth.people import password_strength
-from auth.people.passwords import Passwords, weakness
+from auth.people import new_passwords
+from auth.people.new_passwords import weakness
+from auth.people.password_hashing import Passwords
 
 PASSWORD = "umbrella-kettle-violin"
 
@@ -120,7 +121,7 @@ def test_one_address_that_tries_many_names_is_slowed_down(fresh: Any) -> None:
 
 @pytest.mark.requirement("oauth.password_hash")
 def test_passwords_are_argon2id_and_old_hashes_are_renewed_at_sign_in(fresh: Any) -> None:
-    from auth.people.passwords import LANES, MEMORY_KIB, TIME_COST
+    from auth.people.password_hashing import LANES, MEMORY_KIB, TIME_COST
 
     assert (MEMORY_KIB, TIME_COST, LANES) == (19456, 2, 1)
     assert Passwords().hash("a").startswith("$argon2id$v=19$m=19456,t=2,p=1$")
@@ -182,13 +183,13 @@ def test_new_passwords(password: str, fault: str | None) -> None:
 @pytest.mark.parametrize("run", ["qwertyuiop", "4@8({[<369&#!1/|0$5+7%2", "1!i|l7t+", "01012000", "äöü", "passwort"])
 def test_of_a_long_password_only_a_bounded_part_is_judged(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
     judged: list[str] = []
-    real = password_strength.zxcvbn  # type: ignore[attr-defined]  # imported there
+    real = new_passwords.zxcvbn  # type: ignore[attr-defined]  # imported there
 
     def noting(password: str, words: list[str]) -> Any:
         judged.append(password)
         return real(password, words)
 
-    monkeypatch.setattr(password_strength, "zxcvbn", noting)
+    monkeypatch.setattr(new_passwords, "zxcvbn", noting)
     weakness((run * 334)[:1000], user_name="maximilian")
     assert [len(each) for each in judged] in ([32], [])  # more than 1,024 bytes are refused before
 

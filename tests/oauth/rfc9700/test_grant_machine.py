@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 )
 
 from auth.errors import InvalidGrant, InvalidToken
-from auth.people.passwords import Passwords
+from auth.people.password_hashing import Passwords
 from auth.pkce import challenge_of
 from auth.policy import Policy
 from auth.server import AuthorizationServer

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics import look_alikes
+from analytics import potential_duplicates
 from analytics.frames import LOOKALIKES
-from analytics.look_alikes import flag
+from analytics.potential_duplicates import flag
 from tests.analytics import reference
 from tests.analytics.ledgers import Row, days, frame, lookalikes
 
@@ -99,6 +99,6 @@ def lookalike_rows(draw: st.DrawFn, *, prefix: str) -> list[Row]:
 @pytest.mark.requirement("isPotentialDuplicate")
 def test_flags_agree_with_the_reference_however_they_are_sliced(new: list[Row], stored: list[Row]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(look_alikes, "PAIRED_AT_ONCE_MAX", 3)
+        patch.setattr(potential_duplicates, "PAIRED_AT_ONCE_MAX", 3)
         flagged = flag(frame(new, LOOKALIKES), frame(stored, LOOKALIKES))
     assert flagged == reference.lookalikes(new, stored)

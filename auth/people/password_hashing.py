@@ -1,16 +1,13 @@
-"""Passwords: argon2id, a bounded number at a time, and the rules for new ones (oauth.md 3.3)."""
+"""Passwords are stored as argon2id hashes, of which a bounded number is computed at a time (oauth.md 3.3)."""
 
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from auth.people.password_strength import is_guessable
-
-LENGTH_MIN = 12
 BYTES_MAX = 1024  # longer ones are refused, never cut
 MEMORY_KIB, TIME_COST, LANES = 19 * 1024, 2, 1  # OWASP's first choice; 64 MiB and 4 lanes cost six times as long
 AT_ONCE = 2  # threads; 19 MiB each: sign-ins must not be able to take the machine
@@ -18,7 +15,6 @@ WAITING_MAX = 18  # a second of sign-ins; more would hold the threads (40) that 
 WAIT_SECONDS = 10.0
 
 T = TypeVar("T")
-Weakness = Literal["short", "long", "common", "name"]
 
 
 class Busy(Exception):
@@ -72,18 +68,3 @@ def is_usable(password: str) -> bool:
         return 0 < len(password.encode("utf-8")) <= BYTES_MAX
     except UnicodeEncodeError:
         return False
-
-
-def weakness(password: str, *, user_name: str) -> Weakness | None:
-    """Why a new password is refused; there are no composition rules (ASVS 5.0 6.2.5)."""
-    if len(password) < LENGTH_MIN:
-        return "short"
-    if not is_usable(password):
-        return "long"
-    if _is_name(password.casefold(), user_name.casefold()):
-        return "name"
-    return "common" if is_guessable(password, user_name=user_name) else None
-
-
-def _is_name(password: str, name: str) -> bool:
-    return len(name) >= 3 and name in password and not password.replace(name, "").strip("0123456789!?.-_ ")

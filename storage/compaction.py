@@ -1,56 +1,13 @@
-"""Looking after the store: consistent copies, and the order of the big table."""
+"""The order of the big table: bookings that came late are sorted in again."""
 
 import functools
-import shutil
-import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
-from itertools import count
-from pathlib import Path
 
-from storage.database import Database, Row, Session, StoreError, Transaction
+from storage.database import Database, Row, Session, Transaction
 
-FREE_BYTES_MIN = 500 * 2**20
-STORE_NAME = "bankdata.duckdb"
 ROWS_SORTED_AT_ONCE = 100_000  # some 60 MB of the 256 that the engine may use
-
-_BACKING_UP = threading.Lock()  # the copy is attached to the store under one name
-
-
-class BackupFailed(StoreError):
-    """The copy could not be written."""
-
-
-def backup(database: Database, folder: Path, *, also: Iterable[Path] = ()) -> Path:
-    """Copy the store as it is now, and these files, into a new folder under the export folder; that folder, with a
-    number behind its name where that is taken.
-
-    Readers and writers go on meanwhile. Copying the live file instead would not be a backup. The folder has its name
-    only when it is complete; a copy that fails leaves none.
-    """
-    partial = folder.with_name(f".{folder.name}.part")
-    with _BACKING_UP:
-        try:
-            folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
-            partial.mkdir(mode=0o700)
-            database.copy_to(partial / STORE_NAME)
-            (partial / STORE_NAME).chmod(0o600)
-            for path in also:
-                shutil.copy2(path, partial / path.name)
-            free = next(each for each in _numbered(folder) if not each.exists())
-            return partial.rename(free)
-        except OSError as error:
-            raise BackupFailed(f"The backup could not be written to {folder}: {error.strerror or error}.") from error
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
-
-
-def _numbered(folder: Path) -> Iterator[Path]:
-    yield folder
-    for number in count(2):
-        yield folder.with_name(f"{folder.name}-{number}")
 
 
 def compact(database: Database, *, rows_at_once: int = ROWS_SORTED_AT_ONCE) -> int:

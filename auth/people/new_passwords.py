@@ -1,7 +1,17 @@
-"""How hard a new password is to guess: zxcvbn, which knows English words; the German ones people choose are below."""
+"""The rules for a new password: long enough, not the name, and hard to guess for one who knows what people choose.
+
+zxcvbn knows English words; the German ones are below.
+"""
+
+from typing import Literal
 
 from zxcvbn_rs_py import zxcvbn
 
+from auth.people.password_hashing import is_usable
+
+Weakness = Literal["short", "long", "common", "name"]
+
+LENGTH_MIN = 12
 GUESSES_LOG10_MIN = 8.5  # 300 million: with the hash in hand and 10^4 tries a second, half a day
 CHARACTERS_MAX = 32  # judged; the search grows fast with the length, and the rest only makes a password harder
 
@@ -17,6 +27,21 @@ GERMAN_WORDS = (
     "weltmeister meister haus garten schokolade kaffee bier arbeit computer internet einszweidrei abcdefg "
     "arschloch scheisse scheiße mein meine "
 )
+
+
+def weakness(password: str, *, user_name: str) -> Weakness | None:
+    """Why a new password is refused; there are no composition rules (ASVS 5.0 6.2.5)."""
+    if len(password) < LENGTH_MIN:
+        return "short"
+    if not is_usable(password):
+        return "long"
+    if _is_name(password.casefold(), user_name.casefold()):
+        return "name"
+    return "common" if is_guessable(password, user_name=user_name) else None
+
+
+def _is_name(password: str, name: str) -> bool:
+    return len(name) >= 3 and name in password and not password.replace(name, "").strip("0123456789!?.-_ ")
 
 
 def is_guessable(password: str, *, user_name: str) -> bool:

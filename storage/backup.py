@@ -1,0 +1,49 @@
+"""Backups: consistent copies of the store while it is in use."""
+
+import shutil
+import threading
+from collections.abc import Iterable, Iterator
+from itertools import count
+from pathlib import Path
+
+from storage.database import Database, StoreError
+
+FREE_BYTES_MIN = 500 * 2**20
+STORE_NAME = "bankdata.duckdb"
+
+_BACKING_UP = threading.Lock()  # the copy is attached to the store under one name
+
+
+class BackupFailed(StoreError):
+    """The copy could not be written."""
+
+
+def backup(database: Database, folder: Path, *, also: Iterable[Path] = ()) -> Path:
+    """Copy the store as it is now, and these files, into a new folder under the export folder; that folder, with a
+    number behind its name where that is taken.
+
+    Readers and writers go on meanwhile. Copying the live file instead would not be a backup. The folder has its name
+    only when it is complete; a copy that fails leaves none.
+    """
+    partial = folder.with_name(f".{folder.name}.part")
+    with _BACKING_UP:
+        try:
+            folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
+            partial.mkdir(mode=0o700)
+            database.copy_to(partial / STORE_NAME)
+            (partial / STORE_NAME).chmod(0o600)
+            for path in also:
+                shutil.copy2(path, partial / path.name)
+            free = next(each for each in _numbered(folder) if not each.exists())
+            return partial.rename(free)
+        except OSError as error:
+            raise BackupFailed(f"The backup could not be written to {folder}: {error.strerror or error}.") from error
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+
+def _numbered(folder: Path) -> Iterator[Path]:
+    yield folder
+    for number in count(2):
+        yield folder.with_name(f"{folder.name}-{number}")
