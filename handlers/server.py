@@ -21,12 +21,12 @@ from handlers.commands import control_socket
 from handlers.http.app import CONTRACT_FILE, create_app
 from handlers.http.health_and_metrics import health_and_metrics
 from handlers.http.hosts import Hosts
-from handlers.http.rate_limit import CountsUnusable, Limiter, Rate
 from handlers.http.request_durations import RequestDurations
 from handlers.http.sockets.connection_limits import IDLE_SECONDS
 from handlers.http.sockets.http_protocol import HttpProtocol
 from handlers.http.sockets.listening_socket import CannotListen
 from handlers.http.sockets.peers import Peers
+from handlers.http.steps.rate_limit import CountsUnusable, Limiter, Rate
 from handlers.loopback import is_loopback
 from handlers.metrics import loop_watched, registry_of
 from handlers.oauth.endpoints import BUDGET, bearer_check, oauth_api, oauth_routes, oauth_shared_paths

@@ -123,7 +123,7 @@ def _forget_demo(settings: Settings) -> None:
 
 
 def _serve(services: "Services", listener: socket.socket, *, ready: Callable[[], None]) -> None:
-    from handlers.http.rate_limit import CountsUnusable
+    from handlers.http.steps.rate_limit import CountsUnusable
     from handlers.server import run
 
     try:

@@ -20,15 +20,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from handlers.http import call
 from handlers.http.addresses import Addresses, Network
-from handlers.http.dispatch import dispatch
 from handlers.http.documentation import documentation
-from handlers.http.guard import Authenticate, guard
 from handlers.http.hosts import Hosts
 from handlers.http.outermost import Outermost, UnknownPage
-from handlers.http.rate_limit import Limiter, Rate, limits
 from handlers.http.request import Answer, Operation
 from handlers.http.routing import Make, Operations, Routing
-from handlers.http.validation import validation
+from handlers.http.steps.dispatch import dispatch
+from handlers.http.steps.guard import Authenticate, guard
+from handlers.http.steps.rate_limit import Limiter, Rate, limits
+from handlers.http.steps.validation import validation
 
 CONTRACT_FILE = Path(__file__).resolve().parents[2] / "openapi.json"
 BASE_PATH = "/api/v1"

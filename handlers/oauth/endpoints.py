@@ -22,9 +22,9 @@ from auth.tokens.refresh_tokens import TokenAnswer
 from auth.tokens.token_request import REVOCATION_CHECKS, TOKEN_CHECKS, Sent, checked
 from handlers.http.app import Api
 from handlers.http.errors import Refusal
-from handlers.http.guard import Authenticate
-from handlers.http.rate_limit import Limiter, Rate
 from handlers.http.request import Answer, Request
+from handlers.http.steps.guard import Authenticate
+from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.oauth.sign_in import page_routes
 from handlers.oauth.site import Site
 from storage.oauth.clients import Client

@@ -16,7 +16,7 @@ from auth.people.password_hashing import Busy
 from auth.people.sessions import Browser
 from auth.server import AuthorizationServer
 from handlers.http import call
-from handlers.http.rate_limit import Limiter, Rate
+from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.oauth import forms
 from handlers.oauth.cookies import Cookies, sent_cookies
 from handlers.oauth.languages import Words, words_for

@@ -37,8 +37,8 @@ from auth.tokens.access_tokens import AccessTokens, Claims
 from auth.tokens.keys import KeyRing
 from handlers.clock import Clock
 from handlers.http.app import CONTRACT_FILE, create_app
-from handlers.http.rate_limit import Limiter
 from handlers.http.request import Request
+from handlers.http.steps.rate_limit import Limiter
 
 PUBLIC_URL = "http://127.0.0.1:8000"
 PATH = "/api/v1/accounts"

@@ -16,10 +16,10 @@ from auth.errors import InvalidToken
 from auth.principal import Principal
 from handlers.http.app import CONTRACT_FILE, create_app
 from handlers.http.errors import NotFound
-from handlers.http.rate_limit import Limiter
 from handlers.http.request import Answer, Operation, Request
 from handlers.http.sockets.http_protocol import HttpProtocol
 from handlers.http.sockets.peers import Peers
+from handlers.http.steps.rate_limit import Limiter
 
 ALL_SCOPES = frozenset({"read:accounts", "read:transactions", "read:cashflow"})
 MOMENT = "2026-11-01T06:00:00.000Z"

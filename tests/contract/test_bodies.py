@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
 from handlers.http.app import Api
-from handlers.http.bodies import BODY_BYTES_MAX
+from handlers.http.steps.bodies import BODY_BYTES_MAX
 
 Post = Callable[..., Any]
 

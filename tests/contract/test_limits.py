@@ -10,8 +10,8 @@ from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
 from handlers.http.errors import TooManyRequests
-from handlers.http.rate_limit import CountsUnusable, Limiter, Rate
-from handlers.http.sliding_windows import WindowMemory
+from handlers.http.steps.rate_limit import CountsUnusable, Limiter, Rate
+from handlers.http.steps.sliding_windows import WindowMemory
 
 SIXTY = Rate(requests=60, seconds=60)
 SEVEN = [

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
 from handlers.http.errors import BadRequest
-from handlers.http.parameters import DIGITS_MAX, FIELDS_MAX, Parameters, python_name
+from handlers.http.steps.parameters import DIGITS_MAX, FIELDS_MAX, Parameters, python_name
 
 Ask = Callable[[str], Any]
 

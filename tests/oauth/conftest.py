@@ -23,8 +23,8 @@ from auth.people.password_hashing import Passwords
 from auth.policy import Policy
 from auth.server import AuthorizationServer
 from handlers.http.app import Api, create_app
-from handlers.http.rate_limit import Limiter, Rate
 from handlers.http.request import Answer, Request
+from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.oauth.endpoints import bearer_check, oauth_api, oauth_routes, oauth_shared_paths
 from storage import users
 from storage.database import Database

@@ -16,7 +16,7 @@ from auth.people.password_hashing import Busy, Passwords
 from auth.policy import Policy, PolicyWrong
 from auth.tokens.access_tokens import AccessTokens
 from auth.tokens.keys import KeyRing
-from handlers.http.rate_limit import Rate
+from handlers.http.steps.rate_limit import Rate
 from storage.database import Conflict
 
 PASSWORD = "umbrella-kettle-violin"

@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from handlers.http.bodies import BODY_BYTES_MAX
+from handlers.http.steps.bodies import BODY_BYTES_MAX
 from handlers.oauth.endpoints import description
 
 PAGES = ("/oauth/authorize", "/oauth/login", "/oauth/consent", "/account")

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from handlers.http import call
 from handlers.http.errors import TooManyRequests
 from handlers.http.routing import Make
-from handlers.http.sliding_windows import Clock, WindowMemory
+from handlers.http.steps.sliding_windows import Clock, WindowMemory
 
 logger = logging.getLogger("bankdata.limits")
 

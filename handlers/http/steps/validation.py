@@ -8,8 +8,8 @@ from connexion.operations import AbstractOperation
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from handlers.http import call
-from handlers.http.bodies import Body
-from handlers.http.parameters import Parameters
+from handlers.http.steps.bodies import Body
+from handlers.http.steps.parameters import Parameters
 
 
 def validation(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:

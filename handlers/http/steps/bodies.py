@@ -10,7 +10,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope
 
 from handlers.http.errors import BadRequest, ContentTooLarge, UnsupportedMediaType
-from handlers.http.parameters import form_fields
+from handlers.http.steps.parameters import form_fields
 
 BODY_BYTES_MAX = 65_536
 
