@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from limits import RateLimitItemPerSecond
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
@@ -224,25 +225,13 @@ def test_clients_that_went_away_are_forgotten(clock: Hand) -> None:
 
     async def visit(count: int) -> None:
         for number in range(count):
-            assert await memory.acquire_entry(f"{clock.seconds}-{number}", 60, 60)
+            assert await memory.hit(RateLimitItemPerSecond(60, 60), f"{clock.seconds}-{number}")
 
     asyncio.run(visit(500))
     assert len(memory) == 500
     clock.seconds += 60
     asyncio.run(visit(500))
     assert len(memory) == 500
-    assert asyncio.run(memory.check())
-    asyncio.run(memory.clear(f"{clock.seconds}-7"))
-    assert asyncio.run(memory.reset()) == 499
-    assert len(memory) == 0
-
-
-@pytest.mark.requirement("limits.memory")
-def test_only_moving_windows_are_counted(clock: Hand) -> None:
-    memory = WindowMemory(clock)
-    for other in (memory.incr("a", 1), memory.get("a"), memory.get_expiry("a")):
-        with pytest.raises(NotImplementedError):
-            asyncio.run(other)
 
 
 @pytest.mark.requirement("decision.32.storage")

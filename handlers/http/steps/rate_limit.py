@@ -54,7 +54,7 @@ class Limiter:
 
     def __init__(self, storage_url: str = IN_PROCESS, *, clock: Clock = time.time) -> None:
         self._clock = clock
-        self._own = MovingWindowRateLimiter(WindowMemory(clock))
+        self._own = WindowMemory(clock)
         self._shared = None if storage_url == IN_PROCESS else MovingWindowRateLimiter(_redis(storage_url))
         self._asked_in_vain_at: float | None = None
 
@@ -71,7 +71,9 @@ class Limiter:
                 return quota
         return await self._taken(self._own, item, client)
 
-    async def _taken(self, windows: MovingWindowRateLimiter, item: RateLimitItemPerSecond, client: str) -> Quota:
+    async def _taken(
+        self, windows: MovingWindowRateLimiter | WindowMemory, item: RateLimitItemPerSecond, client: str
+    ) -> Quota:
         is_granted = await windows.hit(item, client)
         resets_at, remaining = await windows.get_window_stats(item, client)
         reset_seconds = min(max(1, math.ceil(resets_at - self._clock())), item.get_expiry())

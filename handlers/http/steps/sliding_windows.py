@@ -1,50 +1,46 @@
-"""The counts of the rate limit in this process: a store for the `limits` library that forgets idle clients.
+"""The counts of the rate limit in this process, which forget idle clients.
 
-The library's own memory store keeps every key it has ever seen and scans them all in a thread, a hundred times a
-second (`MemoryStorage` of limits 5.8.0): with many client addresses that is a leak and a brake.
+The store in memory of the `limits` library keeps every key it has ever seen and scans them all in a thread, a hundred
+times a second (`MemoryStorage` of limits 5.8.0): with many client addresses that is a leak and a brake.
 """
 
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 
-from limits.aio.storage import MovingWindowSupport, Storage
+from limits import RateLimitItem
 
 Clock = Callable[[], float]
 
 
-class WindowMemory(Storage, MovingWindowSupport):
-    """Per key the times of the requests inside its window; a key without any is dropped by later requests."""
+class WindowMemory:
+    """What the library's MovingWindowRateLimiter does, and no more of it than is asked for here.
 
-    STORAGE_SCHEME = None
+    Per key the times of the requests inside its window; a key without any is dropped by later requests.
+    """
 
     def __init__(self, clock: Clock) -> None:
-        super().__init__(wrap_exceptions=True)
         self._clock = clock
         # One cache per length of window, its keys in the order of their last use, the longest unused first
         self._shelves: defaultdict[int, OrderedDict[str, deque[float]]] = defaultdict(OrderedDict)
 
-    @property
-    def base_exceptions(self) -> type[Exception]:
-        return OSError
-
-    async def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
-        """Count a request unless `limit` of them are inside the last `expiry` seconds."""
-        now = self._clock()
-        cache = self._shelves[expiry]
-        times = self._inside(cache, key, now - expiry)
-        if len(times) + amount > limit:
+    async def hit(self, item: RateLimitItem, client: str) -> bool:
+        """Count a request unless as many as allowed are inside the window."""
+        key, now = item.key_for(client), self._clock()
+        cache, start = self._shelves[item.get_expiry()], now - item.get_expiry()
+        times = self._inside(cache, key, start)
+        if len(times) >= item.amount:
             return False
-        times.extend([now] * amount)
+        times.append(now)
         cache[key] = times
         cache.move_to_end(key)
-        _forget_idle(cache, now - expiry)
+        _forget_idle(cache, start)
         return True
 
-    async def get_moving_window(self, key: str, limit: int, expiry: int) -> tuple[float, int]:  # noqa: ARG002 the library's
-        """When the oldest request inside the window came, and how many there are."""
-        now = self._clock()
-        times = self._inside(self._shelves[expiry], key, now - expiry)
-        return (times[0], len(times)) if times else (now, 0)
+    async def get_window_stats(self, item: RateLimitItem, client: str) -> tuple[float, int]:
+        """When the oldest request leaves the window, and how many more are allowed until then."""
+        now, seconds = self._clock(), item.get_expiry()
+        times = self._inside(self._shelves[seconds], item.key_for(client), now - seconds)
+        return (times[0] if times else now) + seconds, item.amount - len(times)
 
     @staticmethod
     def _inside(cache: OrderedDict[str, deque[float]], key: str, start: float) -> deque[float]:
@@ -56,28 +52,6 @@ class WindowMemory(Storage, MovingWindowSupport):
     def __len__(self) -> int:
         """How many clients are remembered."""
         return sum(len(cache) for cache in self._shelves.values())
-
-    # The base class demands these of windows that do not move; nobody asks for one.
-    async def incr(self, key: str, expiry: int, amount: int = 1) -> int:
-        raise NotImplementedError("only moving windows are counted here")
-
-    async def get(self, key: str) -> int:
-        raise NotImplementedError("only moving windows are counted here")
-
-    async def get_expiry(self, key: str) -> float:
-        raise NotImplementedError("only moving windows are counted here")
-
-    async def check(self) -> bool:
-        return True
-
-    async def reset(self) -> int | None:
-        count = len(self)
-        self._shelves.clear()
-        return count
-
-    async def clear(self, key: str) -> None:
-        for cache in self._shelves.values():
-            cache.pop(key, None)
 
 
 def _forget_idle(cache: OrderedDict[str, deque[float]], start: float) -> None:
