@@ -44,7 +44,8 @@ def test_at_a_terminal_the_bar_is_drawn_again_in_one_line_that_ends_before_other
             shown += os.read(person, 1000)
     os.close(person)
     assert shown.decode() == (
-        "\r\x1b[2K[....................]   0 % a.ofx: rea\r\x1b[2K[#######.............]  35 % a.ofx: sto\r\nA word.\r\n"
+        "\r\x1b[2K[....................]   0 % a.ofx: rea"
+        "\r\x1b[2K[#######.............]  35 % a.ofx: sto\r\nA word.\r\n"
     )
     assert capsys.readouterr().out == "a.ofx: 4,000 new\n"
 
