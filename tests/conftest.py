@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -27,7 +29,22 @@ def now() -> datetime:
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
     """An empty, migrated store: a real DuckDB file."""
-    opened = Database(tmp_path / "bankdata.duckdb")
-    runner.migrate(opened, now=NOW)
+    opened = empty_store(tmp_path / "bankdata.duckdb")
     yield opened
     opened.close()
+
+
+def empty_store(path: Path) -> Database:
+    """An empty, migrated store in a new file."""
+    path.write_bytes(_migrated())
+    return Database(path)
+
+
+@cache
+def _migrated() -> bytes:
+    """The file of an empty store: the migrations run once, and not for each of a thousand tests."""
+    with TemporaryDirectory() as folder:
+        made = Database(Path(folder) / "bankdata.duckdb")
+        runner.migrate(made, now=NOW)
+        made.close()
+        return (Path(folder) / "bankdata.duckdb").read_bytes()

@@ -28,8 +28,8 @@ from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.oauth.endpoints import bearer_check, oauth_api, oauth_routes, oauth_shared_paths
 from storage import users
 from storage.database import Database
-from storage.migrations.runner import migrate
 from storage.users import User
+from tests.conftest import empty_store
 
 PASSWORD = "umbrella-kettle-violin"
 REDIRECT = "https://app.example/callback"
@@ -216,8 +216,7 @@ def worlds(folder: Path, keys_folder: Path) -> Iterator[Make]:
 
     def make(*, rate: Rate | None = None, passwords: Passwords = FAST, many: bool = False, **settings: Any) -> World:
         clock = Clock()
-        database = Database(folder / f"store{len(opened)}.duckdb")
-        migrate(database, now=clock())
+        database = empty_store(folder / f"store{len(opened)}.duckdb")
         server = AuthorizationServer(
             database, keys_folder, policy(**settings), clock, passwords=passwords, has_other_processes=many
         )

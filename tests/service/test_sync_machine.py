@@ -29,11 +29,9 @@ from handlers.sync.engine import SyncEngine
 from handlers.sync.outcomes import NOT_SYNCABLE, TOO_SLOW
 from storage import connections, jobs, users
 from storage.connections import StoredConnection
-from storage.database import Database
 from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage.jobs import Job
-from storage.migrations import runner
-from tests.conftest import NOW
+from tests.conftest import NOW, empty_store
 
 COOLDOWN = timedelta(minutes=30)
 AFTER_FAILURE = timedelta(minutes=2)
@@ -133,8 +131,7 @@ class Syncs(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
-        self.database = Database(Path(self.folder.name) / "store.duckdb")
-        runner.migrate(self.database, now=NOW)
+        self.database = empty_store(Path(self.folder.name) / "store.duckdb")
         self.clock = Hand(ZoneInfo("Europe/Berlin"))
         self.bank = ScriptedBank()
         self.sync_engine = SyncEngine(

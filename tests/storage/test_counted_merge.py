@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.database import Database
 from storage.importing.records import AccountRecord
-from storage.migrations import runner
-from tests.conftest import NOW
+from tests.conftest import NOW, empty_store
 from tests.storage.conftest import GIRO, Bank, bookings, make_bank
 
 NewBank = Callable[..., Bank]
@@ -175,8 +173,7 @@ def test_any_split_into_overlapping_whole_days_gives_the_same_bookings(
             [record for record in HISTORY if days[min(first, last)] <= record.booking_date <= days[max(first, last)]]
         )
     order.shuffle(files)
-    database = Database(tmp_path_factory.mktemp("split") / "store.duckdb")
-    runner.migrate(database, now=NOW)
+    database = empty_store(tmp_path_factory.mktemp("split") / "store.duckdb")
     whole, pieces = make_bank(database, NOW, "Eva"), make_bank(database, NOW, "eva2")
     whole.bring(HISTORY)
     for file in files:
