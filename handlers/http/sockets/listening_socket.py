@@ -25,11 +25,12 @@ def listening_socket(host: str, port: int) -> socket.socket:
         listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
-        raise CannotListen(_said(error, host, port)) from error
+        raise CannotListen(reason(error, host, port)) from error
     return listener
 
 
-def _said(error: OSError, host: str, port: int) -> str:
+def reason(error: OSError, host: str, port: int) -> str:
+    """Why the system refused the address, and what helps."""
     match error.errno:
         case errno.EADDRINUSE:
             return f"Port {port} of {host} is in use. Choose another with --port, or stop what listens there."
