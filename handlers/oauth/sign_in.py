@@ -123,8 +123,8 @@ def sign_in(site: Site, visit: Visit) -> Response:
         return response
     response = site.redirect(_after_sign_in(site, secret))
     site.cookies.remember(response, outcome.browser)
-    if outcome.known_browser:
-        site.cookies.remember_known(response, outcome.known_browser)
+    assert outcome.known_browser is not None, "whoever signs in is known from now on"
+    site.cookies.remember_known(response, outcome.known_browser)
     return response
 
 

@@ -145,9 +145,6 @@ class SyncEngine:
         none to wait for. This never waits for a source."""
         if job.is_final or self._end_if_overdue(job):
             return None
-        with self._lock:
-            if job.id in self._steps:
-                return self._steps[job.id]
         connection = connections.find(self._database, job.user_id, job.connection_id)
         if connection is None:  # its user has been removed a moment ago
             return None

@@ -12,7 +12,7 @@ from handlers.sync.job_import import JobImport, as_source
 from handlers.sync.outcomes import INTERNAL, Outcomes
 from storage import connections, jobs
 from storage.connections import StoredConnection
-from storage.database import Conflict, Database, StoreError
+from storage.database import Database, StoreError
 from storage.importing.records import InvalidRecord
 from storage.jobs import Job, JobEnded
 
@@ -40,10 +40,7 @@ class JobStep:
 
     def take(self, job_id: str) -> None:
         """Lease the job and do what it needs next; nothing where somebody else has it."""
-        try:
-            job = self._database.atomically(lambda session: jobs.lease(session, job_id, now=self._clock.now()))
-        except Conflict:
-            return
+        job = self._database.atomically(lambda session: jobs.lease(session, job_id, now=self._clock.now()))
         connection = connections.find(self._database, job.user_id, job.connection_id) if job is not None else None
         if job is None or connection is None:
             return

@@ -48,6 +48,17 @@ def test_apps_are_listed_once_and_revoked_at_once(fresh: Any) -> None:
 
 
 @pytest.mark.requirement("oauth.account")
+@pytest.mark.parametrize("client_id", ["", "nobody", "\x00"])
+def test_revoking_what_is_no_app_ends_nothing(fresh: Any, client_id: str) -> None:
+    tokens = fresh.tokens()
+    browser = signed_in(fresh)
+    form = forms(browser.client.get("/account").text)["revoke"]
+    answer = browser.client.post("/account/revoke", data={**form, "client": client_id})
+    assert answer.headers["location"] == "/account?notice=revoked"
+    assert fresh.api(tokens["access_token"]).status_code == 200
+
+
+@pytest.mark.requirement("oauth.account")
 def test_an_app_that_never_fetched_its_tokens_is_not_connected(fresh: Any) -> None:
     fresh.browser().code(fresh.register())
     assert "No app is connected" in signed_in(fresh).client.get("/account").text

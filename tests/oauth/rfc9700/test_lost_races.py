@@ -67,6 +67,15 @@ def test_forms_of_a_user_who_was_just_removed_change_nothing(fresh: Any) -> None
     assert fresh.server.grants.connected() == []
 
 
+@pytest.mark.requirement("oauth.races")
+def test_a_grant_that_outlived_its_user_by_a_moment_gives_no_tokens(fresh: Any) -> None:
+    earlier, client_id = fresh.tokens(), fresh.register()
+    code, verifier = fresh.browser().code(client_id)
+    users.remove(fresh.database, fresh.user.id)  # the grants were deleted just before these two came in
+    answers = fresh.redeem(code, verifier, client_id), fresh.refresh(earlier["refresh_token"], earlier["client_id"])
+    assert [(answer.status_code, answer.json()["error"]) for answer in answers] == [(400, "invalid_grant")] * 2
+
+
 @pytest.mark.requirement("oauth.access_check")
 def test_what_is_remembered_of_tokens_and_grants_is_bounded(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access_check, "CACHED_TOKENS_MAX", 2)
