@@ -72,7 +72,7 @@ def clean_purpose(*parts: str | None) -> str | None:
 def clean_key(text: str | None) -> str | None:
     """A reference, mandate or id; None for the placeholders that banks write instead (sources 4.3)."""
     key = clean(text, KEY_CHARACTERS_MAX) if text else None
-    return None if key is None or (not _NONZERO.search(key) and is_placeholder(key)) else key
+    return None if key is None or is_placeholder(key) else key
 
 
 def is_placeholder(key: str) -> bool:

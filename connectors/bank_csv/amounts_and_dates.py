@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from decimal import Decimal
+from functools import lru_cache
 
 from analytics.letters import plain
 from connectors.bank_csv.profile import Mark
@@ -90,18 +91,13 @@ def date_reader(formats: Sequence[str]) -> Callable[[str], date]:
     Two-digit years are 1980 to 2079. The function raises `ValueError` for anything else and remembers its answers.
     """
     patterns = [re.compile(pattern_of(text)) for text in formats]
-    known: dict[str, date] = {}
 
+    @lru_cache(maxsize=65536)
     def read(text: str) -> date:
-        if (day := known.get(text)) is not None:
-            return day
         stripped = text.strip()
         for pattern in patterns:
             if match := pattern.fullmatch(stripped):
-                day = _day(match)
-                if len(known) < 65536:
-                    known[text] = day
-                return day
+                return _day(match)
         raise ValueError("not a date of this format")
 
     return read

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
-from itertools import chain
+from itertools import chain, takewhile
 
 from connectors.bank_csv.accounts import AccountBlock
 from connectors.bank_csv.amounts_and_dates import FORMATS, date_reader
@@ -66,9 +66,7 @@ class Reading:
         """The rows of the file. The mark behind its last line is a row of its own unless a quote was left open."""
         table = csv.reader(chain(lines, (_END,)), delimiter=self.file.delimiter)
         try:
-            for row in table:
-                if row[-1:] == [_END]:
-                    return
+            for row in takewhile(lambda row: row[-1:] != [_END], table):
                 if row and row[-1].endswith(_END):
                     raise MalformedFile(f"Line {lines.number}: a closing quote is missing in the row that ends here.")
                 yield row

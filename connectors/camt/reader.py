@@ -105,8 +105,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
     except etree.XMLSyntaxError as error:
         line = f"line {error.lineno}" if error.lineno else "the file"
         raise MalformedFile(f"{line}: not well-formed XML, or cut off.") from None
-    if events.root is not None:
-        _refuse_doctype(events.root)
+    _refuse_doctype(events.root)
     if not statements:
         raise MalformedFile("the message holds no statement.")
 

@@ -90,6 +90,8 @@ def _archive() -> Iterator[Refusal]:
         _zip(("a", table), method=zipfile.ZIP_DEFLATED),
         (archive + "ZIP_RATIO_FREE_BYTES", len(table)),
     )
+    second = two.rindex(b"PK\x03\x04")  # where the second file begins
+    yield Refusal("file 2 of the ZIP container is damaged.", two[:second] + b"PK\x03\x05" + two[second + 4 :], two)
     yield Refusal("file 1 of the ZIP container is damaged.", one.replace(b"2026", b"2025", 1), one)
     yield Refusal("the ZIP container holds no statement.", _zip(("a", "%PDF-1.7")), one)
     yield Refusal("a ZIP container inside a ZIP container is not opened.", _zip(("a", one)), one)
@@ -250,6 +252,8 @@ def _csv() -> Iterator[Refusal]:
     yield Refusal("The CSV file holds more than 1 bookings.", CSV + row, CSV, (tables + "ENTRIES_MAX", 1))
     yield Refusal("Line 4: the file ends inside a row.", f"{CSV}{row}2026-01-02;1,", CSV + row.rstrip())
     yield Refusal("Line 4: the booking date cannot be read.", f"{CSV}{row}2026-13-01;1,00;x\n", CSV + row)
+    last = f"{CSV}2199-12-31;1,00;x\n"
+    yield Refusal("Line 4: the booking date cannot be read.", f"{last}2200-01-01;1,00;x\n", last)
     yield Refusal("Line 3: the amount cannot be read.", f"{CSV}2026-01-01;x;x\n", CSV)
     yield Refusal("Line 3: the row ends after 1 of 3 columns.", f"{CSV}2026-01-01\n{row}", CSV)
     yield Refusal("The CSV file holds no bookings and no known layout.", "Date;Amount;Text\n", CSV)

@@ -238,6 +238,20 @@ def test_the_amount_paid_abroad_is_kept_beside_ours(found: Gather, message: Text
     assert (booking.original_amount, booking.original_currency) == (Decimal("15.00"), "USD")
 
 
+@pytest.mark.requirement("readers.camt.original_amount")
+def test_an_amount_in_our_own_currency_is_not_the_one_paid_abroad(found: Gather, message: Text, entry: Text) -> None:
+    amounts = '<AmtDtls><InstdAmt><Amt Ccy="EUR">12.34</Amt></InstdAmt>{}</AmtDtls>'
+    abroad = '<TxAmt><Amt Ccy="USD">15.00</Amt></TxAmt>'
+    same, other = amounts.format(""), amounts.format(abroad)
+    for more, details, original in (
+        ("", other, Decimal("15.00")),
+        (other, same, Decimal("15.00")),  # the detail says nothing, the entry does
+        (same, same, None),
+    ):
+        booking = found(read, message(entry(more=more, details=details))).only
+        assert booking.original_amount == original
+
+
 @pytest.mark.requirement("security.text")
 def test_control_and_bidi_characters_are_gone_and_long_texts_are_cut(found: Gather, message: Text, entry: Text) -> None:
     details = f"<RmtInf><Ustrd>a\u202eb\u0085\tc{'x' * 3000}</Ustrd></RmtInf>"
@@ -295,3 +309,26 @@ def test_the_details_of_a_batch_are_told_apart_however_many_there_are(
     assert [(row.amount, row.end_to_end_id, row.purpose) for row in rows] == [
         (Decimal(n), f"E-{n}", f"A{n} B{n}") for n in range(1, count + 1)
     ]
+
+
+@pytest.mark.requirement("readers.camt.batch")
+@pytest.mark.parametrize("count", [2, 300])
+def test_a_detail_that_says_nothing_is_none(count: int, found: Gather, message: Text, entry: Text) -> None:
+    details = "".join(f"<TxDtls><Amt Ccy='EUR'>{n}</Amt></TxDtls><TxDtls/>" for n in range(1, count + 1))
+    text = message(entry(f"{count * (count + 1) // 2}", "CRDT", more=f"<NtryDtls>{details}</NtryDtls>"))
+    assert [row.amount for row in found(read, text).transactions] == list(range(1, count + 1))
+
+
+@pytest.mark.requirement("readers.camt")
+@pytest.mark.parametrize("mark", ["DBIT", " DBIT\n"])
+def test_blanks_around_the_indicator_do_no_harm(mark: str, found: Gather, message: Text, entry: Text) -> None:
+    assert found(read, message(entry(mark=mark))).only.amount == Decimal("-12.34")
+
+
+@pytest.mark.requirement("readers.camt")
+@pytest.mark.parametrize("names", [["PstlAdr", "Ctry"], ["x" * 150] * 2])
+def test_what_is_never_looked_up_is_passed_over_with_all_below_it(
+    names: list[str], found: Gather, message: Text, entry: Text
+) -> None:
+    below = "".join(f"<{name}>" for name in names) + "1" + "".join(f"</{name}>" for name in reversed(names))
+    assert found(read, message(entry(more=below))) == found(read, message(entry()))

@@ -95,6 +95,7 @@ def test_an_envelope_and_an_empty_line_before_the_declaration_do_no_harm(
     document = inner[inner.index("<Document") :]
     assert len(found(read, f"<message><AppHdr/>{document}</message>").transactions) == 1
     assert len(found(read, f"\r\n  {inner}").transactions) == 1
+    assert len(found(read, "\n" * 100_000 + inner).transactions) == 1  # more than is read at once
 
 
 @pytest.mark.requirement("readers.camt.accounts")

@@ -475,3 +475,21 @@ def test_a_long_line_of_blanks_or_braces_is_read_in_one_pass(found: Gather, bloc
         found(read, block(":61:2601010101D" + " " * 60_000 + "!"))  # took 26 s
     for filler in ("{", "a", "{4:"):
         assert found(read, block("{4:" + filler * 20_000)).transactions == []
+
+
+@pytest.mark.requirement("readers.mt940.account")
+def test_three_capitals_behind_a_number_that_is_no_iban_stay_with_it(found: Gather, block: Text) -> None:
+    assert found(read, block(booking(), account="4711EUR")).accounts[0].stable_key == "4711EUR"
+
+
+@pytest.mark.requirement("readers.mt940.dates")
+@pytest.mark.parametrize(("entry", "day"), [("1399", date(2026, 1, 30)), ("0132", date(2026, 1, 30))])
+def test_an_entry_day_that_does_not_exist_is_that_of_the_value(
+    entry: str, day: date, found: Gather, block: Text
+) -> None:
+    assert found(read, block(f":61:260130{entry}D12,34NTRF")).only.booking_date == day
+
+
+@pytest.mark.requirement("readers.mt940")
+def test_a_block_may_end_twice(found: Gather, block: Text) -> None:
+    assert found(read, block(booking(), end="-\n-")) == found(read, block(booking()))

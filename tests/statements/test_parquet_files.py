@@ -222,3 +222,8 @@ def test_a_text_that_unpacks_to_more_than_the_memory_is_refused(monkeypatch: pyt
     monkeypatch.setattr(connectors.own_formats.parquet_texts, "MEMORY", "32MB")
     with pytest.raises(MalformedFile, match=DAMAGED):
         read(data)
+
+
+@pytest.mark.requirement("export.parquet")
+def test_a_file_without_a_row_says_nothing() -> None:
+    assert read(exported(frame(0))) == []

@@ -12,6 +12,7 @@ from connectors import archive
 from connectors.connector import LimitExceeded, MalformedFile, SourceError, UnsupportedFile
 from connectors.formats import FORMATS, format_name, format_of, read_records, read_statements
 from connectors.limits import FILE_BYTES_MAX, ZIP_MEMBER_BYTES_MAX, ZIP_MEMBERS_MAX, ZIP_RATIO_MAX
+from connectors.lines import Lines
 from storage.importing.records import TransactionRecord
 
 Text = Callable[..., str]
@@ -222,3 +223,19 @@ def test_damaged_copies_are_read_or_refused_and_nothing_else(
             reasons.add(str(refusal))
     assert all(reason and "Miete" not in reason for reason in reasons)
     assert len(reasons) > 1
+
+
+@pytest.mark.requirement("readers.encodings")
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252"])
+@pytest.mark.parametrize("size", [1, 2, 3, 65_536])
+def test_lines_are_the_same_in_every_encoding_wherever_a_piece_of_the_file_ends(
+    size: int, encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("connectors.lines._CHUNK_BYTES", size)
+    stream = io.BytesIO("eins zwei\r\nGrüße\n\nEnde".encode(encoding))
+    assert list(Lines(stream, head=stream.read(8))) == ["eins zwei\n", "Grüße\n", "\n", "Ende"]
+
+
+@pytest.mark.requirement("readers.encodings")
+def test_a_file_of_carriage_returns_alone_has_lines_too() -> None:
+    assert list(Lines(io.BytesIO(b"a\rb\rc"))) == ["a\n", "b\n", "c"]

@@ -186,3 +186,65 @@ def test_dates_as_banks_write_them(format: str, text: str, day: date) -> None:
 def test_what_is_no_date_is_not_read(text: str) -> None:
     with pytest.raises(ValueError):
         date_reader(["DD.MM.YYYY", "DD.MM.YY", "DD MMM YYYY"])(text)
+
+
+@pytest.mark.requirement("readers.csv.generic")
+def test_a_file_that_names_only_value_dates_is_dated_by_them(read_csv: Read) -> None:
+    [row] = read_csv("Valuta;Betrag;Text\n31.01.2026;1,00;x\n")[1]
+    assert (row.booking_date, row.value_date) == (date(2026, 1, 31), None)
+
+
+@pytest.mark.requirement("readers.csv.generic")
+def test_a_signed_amount_counts_before_columns_of_debits_and_credits(read_csv: Read) -> None:
+    [row] = read_csv("Datum;Betrag;Soll;Haben\n31.01.2026;-1,00;1,00;\n")[1]
+    assert row.amount == Decimal("-1.00")
+
+
+@pytest.mark.requirement("readers.csv.generic")
+def test_of_two_columns_of_dates_the_second_is_the_value_date_and_two_texts_are_joined(read_csv: Read) -> None:
+    header = "Datum;Buchungstag;Betrag;Verwendungszweck;Buchungstext"
+    [row] = read_csv(f"{header}\n31.01.2026;30.01.2026;1,00;Miete;Januar\n")[1]
+    assert (row.booking_date, row.value_date) == (date(2026, 1, 31), date(2026, 1, 30))
+    assert row.purpose == "Miete Januar"
+
+
+@pytest.mark.requirement("readers.csv.generic")
+def test_the_currency_above_an_unknown_table_is_that_of_its_rows(read_csv: Read) -> None:
+    [row] = read_csv("Währung;CHF\nDatum;Betrag;Text\n31.01.2026;1,00;x\n")[1]
+    assert row.currency == "CHF"
+
+
+@pytest.mark.requirement("readers.csv.generic")
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("2026-01-01", "1,00", "x"), ("2026-01-02", "2,00", "x", "y")],  # of two widths
+        [("2026-01-01", "1,00", "2,00", "3,00"), ("2026-01-02", "2,00", "4,00", "5,00")],  # three amounts
+        [("2026-01-01", "1,00", "x"), ("02.01.2026", "2,00", "x")],  # dates of two formats
+        [("2026-01-01", "1,00", "2,00")] * 2,  # too few rows to prove a running balance
+        [("2026-01-01", "1,00", "eur 2,00")] * 3,  # which no bank writes like that
+        [("2026-01-01", "1,00", "9,00")] * 3,  # no running balance
+    ],
+)
+def test_columns_that_may_mean_several_things_are_left_alone(rows: list[tuple[str, ...]]) -> None:
+    assert generic_shape(rows) is None
+
+
+@pytest.mark.requirement("readers.csv.generic")
+def test_every_column_of_a_file_without_header_is_taken_for_what_it_can_only_be() -> None:
+    rows = [
+        ("2026-01-01", "2026-01-03", "1,00", "EUR", "11,00", "4711"),
+        ("2026-01-02", "2026-01-04", "2,00", "EUR", "13,00", "4712"),
+        ("2026-01-03", "2026-01-05", "3,00", "EUR", "16,00", "4713"),
+    ]
+    found = generic_shape(rows)
+    assert found is not None
+    profile, start, _ = found
+    assert start == 0
+    assert profile.columns == {
+        "date": ("@1",),
+        "value_date": ("@2",),
+        "amount": ("@3",),
+        "balance": ("@5",),
+        "currency": ("@4",),
+    }  # numbers alone are no text

@@ -17,6 +17,7 @@ from connectors.bank_csv.profile import (
     PROFILE_BYTES_MAX,
     PROFILES_MAX,
     SHAPES,
+    Profile,
     ProfileError,
     load_profiles,
     parse_profile,
@@ -215,3 +216,72 @@ def test_our_own_export_is_read_back_exactly() -> None:
     assert csv_statements.detect(file.getvalue())
     assert list(csv_statements.read(io.BytesIO(file.getvalue()))) == records
     assert csv_statements.explain(io.BytesIO(file.getvalue())).profile == "bankdata"
+
+
+def own(**entries: object) -> list[Profile]:
+    columns = {"date": "Tag", "amount": "Menge", "purpose": "Text"}
+    whole = {"header": ["Tag", "Menge"], "columns": columns, "date": "DD.MM.YYYY"}
+    return [parse_profile(json.dumps(whole | entries), name="mine")]
+
+
+@pytest.mark.requirement("readers.csv.profiles")
+def test_a_label_without_anything_behind_it_says_nothing(read_csv: Read) -> None:
+    text = "Tag;Menge;Text\n01.02.2026;1,00;Von: An: Erika Zweck: Miete\n"
+    [row] = read_csv(text, profiles=own(labels={"Von": "mandate", "An": "name", "Zweck": "purpose"}))[1]
+    assert (row.mandate_reference, row.counterpart_name, row.purpose) == (None, "Erika", "Miete")
+
+
+@pytest.mark.requirement("readers.csv.profiles")
+@pytest.mark.parametrize(
+    ("word", "amount"), [("ab", Decimal("-1.00")), ("zu", Decimal("1.00")), ("?", Decimal("1.00"))]
+)
+def test_a_word_beside_the_amount_gives_its_sign_if_the_profile_knows_it(
+    word: str, amount: Decimal, read_csv: Read
+) -> None:
+    columns = {"date": "Tag", "amount": "Menge", "indicator": "Text"}
+    profiles = own(columns=columns, debit_words=["ab"], credit_words=["zu"])
+    [row] = read_csv(f"Tag;Menge;Text\n01.02.2026;1,00;{word}\n", profiles=profiles)[1]
+    assert row.amount == amount
+
+
+@pytest.mark.requirement("readers.csv.profiles")
+@pytest.mark.parametrize(("original", "kept"), [("2,50 USD", Decimal("2.50")), ("zwei", None)])
+def test_an_original_amount_that_cannot_be_read_is_left_out(
+    original: str, kept: Decimal | None, read_csv: Read
+) -> None:
+    columns = {"date": "Tag", "amount": "Menge", "original_amount": "Text"}
+    [row] = read_csv(f"Tag;Menge;Text\n01.02.2026;1,00;{original}\n", profiles=own(columns=columns))[1]
+    assert row.original_amount == kept
+
+
+@pytest.mark.requirement("readers.csv.profiles")
+def test_amounts_of_two_decimal_marks_are_read_as_the_separator_of_the_file_has_it(read_csv: Read) -> None:
+    text = "Tag;Menge;Text\n01.02.2026;1,50;x\n02.02.2026;2.50;y\n03.02.2026;1.000,00;z\n"
+    rows = read_csv(text, profiles=own())[1]
+    assert [row.amount for row in rows] == [Decimal("1.50"), Decimal("2.50"), Decimal("1000.00")]
+
+
+@pytest.mark.requirement("readers.csv.profiles")
+@pytest.mark.parametrize(
+    "entries",
+    [
+        {"columns": {"date": "Tag", "amount": "Summe"}},  # a column that the file does not have
+        {"delimiter": ","},  # another separator
+        {"header": [], "shape": ["date", "figure", "text"], "delimiter": ","},
+    ],
+)
+def test_a_profile_that_does_not_fit_leaves_the_file_to_the_words_of_its_columns(
+    entries: dict[str, object], read_csv: Read
+) -> None:
+    text = "Datum;Tag;Menge;Betrag\n01.02.2026;01.02.2026;9,00;1,00\n"
+    [row] = read_csv(text, profiles=own(**entries))[1]
+    assert row.amount == Decimal("1.00")
+
+
+@pytest.mark.requirement("readers.csv.profiles")
+def test_one_row_of_a_shape_among_others_is_no_table_of_that_shape(read_csv: Read) -> None:
+    shape = own(header=[], shape=["date", "figure", "text"], columns={"date": "@1", "amount": "@2"}, decimal=",")
+    one = "01.02.2026;7,00;x\n"
+    assert len(read_csv(one, profiles=shape)[1]) == 1
+    other = "Datum;Text;Betrag\n" + "01.02.2026;x;1,00\n" * 3
+    assert [row.amount for row in read_csv(other, profiles=shape)[1]] == [Decimal("1.00")] * 3

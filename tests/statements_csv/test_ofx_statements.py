@@ -8,6 +8,7 @@ import pytest
 
 from connectors.connector import MalformedFile, SourceError, UnsupportedFile
 from connectors.ofx import reader as ofx
+from connectors.ofx.tokens import declared_charset, tokens
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 SGML = """OFXHEADER:100
@@ -293,3 +294,39 @@ def test_a_booking_ends_the_pending_one_before_it_whose_end_is_missing() -> None
         (Decimal("-2.00"), "pending"),
         (Decimal("-1.00"), "booked"),
     ]
+
+
+@pytest.mark.requirement("readers.ofx")
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+@pytest.mark.parametrize("size", [1, 2, 7, 64])
+def test_where_a_piece_of_the_file_ends_changes_nothing(
+    size: int, encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = statement(booking(memo="A<!-- <B> -->B<![CDATA[<C>]]>C"))
+    whole = [token._replace(text=token.text.strip()) for token in tokens(io.BytesIO(file))]
+    monkeypatch.setattr("connectors.ofx.tokens.CHUNK_BYTES", size)
+    stream = io.BytesIO(file.decode("cp1252").encode(encoding))
+    pieces = tokens(stream, head=stream.read(2))
+    assert [token._replace(text=token.text.strip()) for token in pieces] == whole
+
+
+@pytest.mark.requirement("readers.ofx")
+@pytest.mark.parametrize(
+    ("header", "codec"),
+    [("CHARSET:8859-15", "iso8859-15"), ("CHARSET:8859-12", "cp1252"), ("CHARSET:1250", "cp1250"), ("", "cp1252")],
+)
+def test_a_charset_that_nobody_has_defined_is_read_like_none(header: str, codec: str) -> None:
+    assert declared_charset(f"OFXHEADER:100\n{header}\n<OFX>".encode()) == codec
+
+
+@pytest.mark.requirement("readers.ofx")
+def test_an_end_without_its_beginning_is_passed_over() -> None:
+    file = statement(booking(id="A1"), "</INVPOSLIST>", booking(id="A2"))
+    assert records(file) == records(statement(booking(id="A1"), booking(id="A2")))
+
+
+@pytest.mark.requirement("readers.ofx")
+@pytest.mark.parametrize(("extended", "name"), [("Shop of the Corner", "Shop of the Corner"), ("Shp", "Shop")])
+def test_the_longer_one_of_two_names_is_the_counterpart(extended: str, name: str) -> None:
+    [row] = bookings_of(statement(booking(name=f"Shop<EXTDNAME>{extended}")))
+    assert row.counterpart_name == name

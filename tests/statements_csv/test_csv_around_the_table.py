@@ -1,0 +1,104 @@
+"""What stands above, below and between the bookings of a CSV file: account, balances, totals, further tables."""
+
+import json
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
+
+import pytest
+
+from connectors.bank_csv.profile import Profile, parse_profile
+from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
+
+Read = Callable[..., tuple[list[AccountRecord], list[TransactionRecord], list[StatementRecord]]]
+IBAN = "DE89370400440532013000"
+TABLE = "Datum;Betrag;Text\n02.01.2026;1,00;x\n"
+BALANCED = "Datum;Betrag;Saldo\n01.01.2026;1,00;11,00\n02.01.2026;2,00;13,00\n"
+
+
+def layout(**entries: object) -> Profile:
+    columns = {"date": "Datum", "amount": "Betrag", "purpose": "Text"}
+    whole = {"header": ["Datum", "Betrag"], "columns": columns, "date": "DD.MM.YYYY", "decimal": ","}
+    return parse_profile(json.dumps(whole | entries), name="mine")
+
+
+@pytest.mark.requirement("readers.csv.metadata")
+def test_a_balance_of_another_moment_than_the_rows_leaves_no_opening(read_csv: Read) -> None:
+    _, _, [same] = read_csv(f"Kontostand;13,00\n{BALANCED}")
+    assert (same.opening, same.closing, same.closing_date) == (Decimal("10.00"), Decimal("13.00"), date(2026, 1, 2))
+    _, _, [other] = read_csv(f"Kontostand;50,00\n{BALANCED}")
+    assert (other.opening, other.closing) == (None, Decimal("50.00"))
+
+
+@pytest.mark.requirement("readers.csv.metadata")
+def test_an_iban_behind_the_first_word_of_a_row_is_the_account_whatever_the_word(read_csv: Read) -> None:
+    [account], _, _ = read_csv(f"Zugehörig;{IBAN}\n{TABLE}")
+    assert account.iban == IBAN
+
+
+@pytest.mark.requirement("readers.csv.metadata")
+def test_the_first_closing_balance_inside_the_table_counts(read_csv: Read) -> None:
+    more = "03.01.2026;5,00;Endsaldo\n04.01.2026;6,00;Endsaldo\n"
+    _, rows, [statement] = read_csv(TABLE + more)
+    assert [row.amount for row in rows] == [Decimal("1.00")]
+    assert (statement.closing, statement.closing_date) == (Decimal("5.00"), date(2026, 1, 3))
+
+
+@pytest.mark.requirement("readers.csv.metadata")
+def test_a_balance_that_cannot_be_read_is_passed_over_for_the_next_one(read_csv: Read) -> None:
+    _, _, [statement] = read_csv(f"Kontostand;eur 7,00;9,00\n{TABLE}")  # a currency is written in capitals
+    assert statement.closing == Decimal("9.00")
+
+
+@pytest.mark.requirement("readers.csv.metadata")
+@pytest.mark.parametrize(
+    ("label", "day"),
+    [
+        ("Kontostand vom 31.12.2025", date(2025, 12, 31)),
+        ("Kontostand vom 31.13.2025", date(2026, 1, 2)),  # no day: that of the newest booking
+        ("Kontostand vom 30.12.2025 (Druck 45.45.2025)", date(2025, 12, 30)),
+    ],
+)
+def test_the_day_of_a_balance_is_the_last_one_beside_it(label: str, day: date, read_csv: Read) -> None:
+    _, _, [statement] = read_csv(f"{label};9,00\n{TABLE}")
+    assert statement.closing_date == day
+
+
+@pytest.mark.requirement("readers.csv.metadata")
+def test_a_currency_label_names_the_currency_where_something_stands_behind_it(read_csv: Read) -> None:
+    assert read_csv(f"Währung;CHF\n{TABLE}")[0][0].currency == "CHF"
+    assert read_csv(f"Währung;\n{TABLE}")[0][0].currency == "EUR"
+
+
+@pytest.mark.requirement("readers.csv.values")
+def test_a_line_of_totals_is_no_booking(read_csv: Read) -> None:
+    _, rows, _ = read_csv(f"{TABLE};1,00;\n")
+    assert [row.booking_date for row in rows] == [date(2026, 1, 2)]
+
+
+@pytest.mark.requirement("security.limits")
+def test_bookings_of_accounts_in_turns_are_held_up_to_a_limit_and_then_written(
+    monkeypatch: pytest.MonkeyPatch, read_csv: Read
+) -> None:
+    profile = layout(
+        header=["Datum", "Konto", "Betrag"], columns={"date": "Datum", "account": "Konto", "amount": "Betrag"}
+    )
+    turns = "".join(f"0{day}.01.2026;{name};1,00\n" for day in (1, 2, 3, 4) for name in ("A", "B"))
+    text = f"Datum;Konto;Betrag\n{turns}"
+    assert [account.stable_key for account in read_csv(text, profiles=[profile])[0]] == ["CSV/A", "CSV/B"]
+    monkeypatch.setattr("connectors.bank_csv.tables.HELD_MAX", 2)
+    accounts, rows, statements = read_csv(text, profiles=[profile])
+    assert [account.stable_key for account in accounts] == ["CSV/A", "CSV/B"] * 2  # each goes on where it ended
+    assert (len(rows), len(statements)) == (8, 4)
+
+
+@pytest.mark.requirement("readers.csv.profiles")
+def test_tables_of_one_group_follow_one_another_and_each_header_begins_an_account(read_csv: Read) -> None:
+    bookings = layout(group="bank")
+    orders = layout(group="bank", header=["Order"], columns={}, date=[], ignored=True)
+    table = "Datum;Betrag;Text\n02.01.2026;{};x\n"
+    first, second = f"IBAN;{IBAN}\n{table.format('1,00')}", table.format("2,00")
+    accounts, rows, statements = read_csv(f"{first}Order;Stück\nBuy;3\n{second}", profiles=[bookings, orders])
+    assert [row.amount for row in rows] == [Decimal("1.00"), Decimal("2.00")]
+    assert [account.iban for account in accounts] == [IBAN, None]
+    assert len(statements) == 2
