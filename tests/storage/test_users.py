@@ -12,7 +12,10 @@ from tests.conftest import NOW
 def _add_as_before(database: Database, name: str, *, minutes: int) -> None:
     """A row as versions wrote it that compared names by the store's lower()."""
     database.execute(
-        "INSERT INTO users VALUES ($1, $1, NULL, TRUE, 'EUR', 0, 0, $2)", name, NOW + timedelta(minutes=minutes)
+        "INSERT INTO users (id, name, has_subscription, home_currency, data_version, journal_sequence, created_at)"
+        " VALUES ($1, $1, TRUE, 'EUR', 0, 0, $2)",
+        name,
+        NOW + timedelta(minutes=minutes),
     )
 
 
@@ -35,3 +38,8 @@ def test_a_spelling_that_decides_nothing_means_who_came_first(database: Database
 def test_an_accent_may_be_written_in_one_sign_or_in_two(database: Database) -> None:
     _add_as_before(database, "Ève", minutes=0)
     assert users.named(database, "E\u0300VE").name == "Ève"
+
+
+@pytest.mark.requirement("users.none")
+def test_a_new_store_has_nobody_in_it(database: Database) -> None:
+    assert users.everyone(database) == []

@@ -2,9 +2,14 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
+
+from auth.server import AuthorizationServer
+from tests.oauth.conftest import FAST, application, policy
 
 
 def opened(world: Any) -> None:
@@ -87,3 +92,26 @@ def test_a_session_that_is_used_all_the_time_goes_after_seven_days(fresh: Any) -
         assert signed_in() == 1
     fresh.clock.forward(seconds=1)
     assert signed_in() == 0
+
+
+@pytest.mark.requirement("oauth.what_is_stored")
+def test_a_browser_keeps_two_cookies_and_the_second_for_180_days(fresh: Any) -> None:
+    browser = fresh.browser()
+    page = browser.authorize(fresh.register())
+    answers = [page, browser.sign_in(page), browser.client.get("/account")]
+    cookies = dict(each.split("=", 1) for answer in answers for each in answer.headers.get_list("set-cookie"))
+    assert set(cookies) == {"bds_session", "bds_known"}
+    assert "Max-Age=15552000" in cookies["bds_known"]
+    assert "Max-Age=604800" in cookies["bds_session"]  # seven days
+
+
+@pytest.mark.requirement("oauth.keys")
+def test_a_server_that_has_lost_its_keys_ends_access_tokens_and_no_connection(fresh: Any, tmp_path: Path) -> None:
+    tokens = fresh.tokens()
+    assert fresh.api(tokens["access_token"]).status_code == 200
+    server = AuthorizationServer(fresh.database, tmp_path / "new keys", policy(), fresh.clock, passwords=FAST)
+    with TestClient(application(server), base_url=server.policy.public_url) as again:
+        fresh.http = again
+        assert fresh.api(tokens["access_token"]).status_code == 401
+        refreshed = fresh.refresh(tokens["refresh_token"], tokens["client_id"]).json()
+        assert fresh.api(refreshed["access_token"]).status_code == 200
