@@ -279,6 +279,46 @@ def test_stopping_waits_neither_for_a_source_nor_for_those_who_wait_for_it(
     assert "Traceback" not in caplog.text
 
 
+@pytest.mark.requirement("sync.stops")
+@pytest.mark.parametrize("asked_for", ["storage.jobs.unfinished", "storage.jobs.lease", "storage.jobs.progress"])
+def test_what_breaks_because_the_store_was_closed_is_no_failure(
+    database: Database, sync_engine: SyncEngine, scheduler: Scheduler, clock: Hand, job: Job, asked_for: str,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    def closed_meanwhile(*_: object, **__: object) -> None:
+        assert sync_engine.is_stopping is False
+        sync_engine.stop()
+        sync_engine.stop()  # the server stops its requests first and all the rest afterwards
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("handlers.sync.scheduler.ROUND_PAUSE", 0.01)
+    monkeypatch.setattr(asked_for, closed_meanwhile)
+    clock.moment += READERS_FIRST
+    scheduler.work()
+    assert sync_engine.close()
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
+    assert state(database, job) == ("pending", None)
+
+
+@pytest.mark.requirement("interface.7.internal")
+def test_a_job_whose_turn_cannot_be_taken_waits_for_the_next_one(
+    database: Database, sync_engine: SyncEngine, user: User, job: Job,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("storage.jobs.lease", broken)
+        read = sync_engine.read(user.id, job.id)
+    assert read is not None
+    assert read.status == "pending"
+    assert caplog.messages == [f"job {job.id} could not be advanced"]
+    again = sync_engine.read(user.id, job.id)
+    assert again is not None
+    assert again.status == "completed"
+
+
 @pytest.mark.requirement("sync.source-pauses")
 def test_a_reader_waits_for_a_job_that_is_due_within_a_second_and_for_no_other(
     sync_engine: SyncEngine, bank: ScriptedBank, clock: Hand, user: User, job: Job, monkeypatch: pytest.MonkeyPatch
