@@ -60,6 +60,6 @@ def _caller_of_polars(frame: FrameType | None) -> FrameType | None:
     return caller
 
 
-def _raise(*_: object) -> NoReturn:
+def _raise(*_: object) -> NoReturn:  # pragma: no cover - a trace function, which no other traces
     sys.settrace(None)
     raise KeyboardInterrupt

@@ -155,7 +155,7 @@ def ask(
                         raise CommandError(message["text"])
                     case "stopped":
                         raise Interrupted(message["text"])
-                    case "end":
+                    case _:  # the end
                         if is_stopping.is_set():
                             report.note("The command was finished before it could be stopped.")
                         return

@@ -98,18 +98,20 @@ def test_a_command_that_can_no_longer_be_stopped_says_so(tmp_path: Path) -> None
 
 
 @pytest.mark.requirement("decision 69")
-@pytest.mark.parametrize("is_reset", [False, True])
+@pytest.mark.parametrize("says", ["lines", "progress", "progress after a line that was not read"])
 def test_a_client_that_is_gone_stops_the_command_without_a_traceback(
-    tmp_path: Path, is_reset: bool, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, says: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     begun, gone, ended = threading.Event(), threading.Event(), []
 
     def perform(_name: str, _arguments: Mapping[str, Any], report: Report) -> None:
+        if says.endswith("not read"):
+            report.line("the client goes away and leaves this")
         begun.set()
         assert gone.wait(10)
         try:
             for _ in range(1000):
-                if is_reset:
+                if says == "lines":
                     report.line("nobody reads this")
                 else:
                     report.progress("nobody reads this", 1, 2)
@@ -154,3 +156,33 @@ def test_a_command_that_the_end_of_the_server_cuts_off_is_told_so_and_no_failure
     client.join(10)
     assert failures == ["The server stopped before the command had ended; what was not stored by then is undone."]
     assert [record.exc_info for record in caplog.records] == [None]
+
+
+@pytest.mark.requirement("cli.one-sentence")
+def test_what_goes_wrong_inside_is_one_sentence_and_its_reason_stays_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def perform(_name: str, _arguments: Mapping[str, Any], _report: Report) -> None:
+        raise ZeroDivisionError
+
+    with server(tmp_path, perform), pytest.raises(CommandError) as caught:
+        ask(tmp_path, "x", {}, Told())
+    assert str(caught.value) == "The command failed because of an internal error; the server's log has more."
+    assert "ZeroDivisionError" in caplog.text
+
+
+@pytest.mark.requirement("cli.one-sentence")
+def test_a_server_that_is_killed_over_a_command_is_one_sentence(tmp_path: Path) -> None:
+    def hang_up(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(1000)
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / FILE_NAME))
+        listener.listen()
+        killed = threading.Thread(target=hang_up, args=(listener,))
+        killed.start()
+        with pytest.raises(CommandError, match=r"^The server stopped before it had answered\. Try again\.$"):
+            ask(tmp_path, "x", {}, Told())
+        killed.join(10)
