@@ -180,6 +180,8 @@ def _account(statement: _OpenBlock) -> AccountRecord:
 
 
 def _closed(statement: _OpenBlock) -> Iterator[Record]:
+    if statement == _OpenBlock():
+        return  # a block that says nothing, such as the first one of two :20: in a row
     account = statement.record
     if account is None:
         account = _opened(statement)

@@ -493,3 +493,13 @@ def test_an_entry_day_that_does_not_exist_is_that_of_the_value(
 @pytest.mark.requirement("readers.mt940")
 def test_a_block_may_end_twice(found: Gather, block: Text) -> None:
     assert found(read, block(booking(), end="-\n-")) == found(read, block(booking()))
+
+
+@pytest.mark.requirement("readers.mt940")
+@pytest.mark.parametrize("empty", [":20:FIRST\r\n", ":20:FIRST\r\n:86:a remark\r\n-\r\n"])
+def test_a_block_that_says_nothing_is_no_statement_of_an_account_without_name(
+    empty: str, found: Gather, block: Text
+) -> None:
+    alone = found(read, block(booking()))
+    assert found(read, empty + block(booking())) == alone
+    assert found(read, block(booking()) + empty) == alone

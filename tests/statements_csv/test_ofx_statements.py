@@ -330,3 +330,40 @@ def test_an_end_without_its_beginning_is_passed_over() -> None:
 def test_the_longer_one_of_two_names_is_the_counterpart(extended: str, name: str) -> None:
     [row] = bookings_of(statement(booking(name=f"Shop<EXTDNAME>{extended}")))
     assert row.counterpart_name == name
+
+
+@pytest.mark.requirement("readers.ofx")
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("A &amp; B", "A & B"),
+        ("&lt;3 -&gt; &quot;x&quot; &apos;y&apos;", "<3 -> \"x\" 'y'"),
+        ("a&nbsp;b", "a b"),
+        ("Caf&#233; &#xE9;t&#XE9;", "Café été"),
+        ("&#0;&#xD800;&#1114112;", "���"),  # no characters
+        ("AT&T R&D &unknown;", "AT&T R&D &unknown;"),  # written as they are by many programs
+    ],
+)
+def test_entities_are_characters_and_other_ampersands_stay(written: str, name: str) -> None:
+    [row] = bookings_of(statement(booking(name=written)))
+    assert row.counterpart_name == name
+
+
+@pytest.mark.requirement("readers.ofx")
+@pytest.mark.parametrize(
+    "written",
+    [
+        "20260115", "20260115230000", "20260115230000.150", "20260115230000[-5]", "20260115230000.150[-5:EST]",
+        "20260115230000 [+9:JST]", "20260115230000.150[-:CST]", "20260115[0:GMT]", "2026-01-15",
+    ],
+)  # fmt: skip
+def test_a_day_is_the_one_that_is_written_whatever_follows_it(written: str) -> None:
+    [row] = bookings_of(statement(booking(day=written)))
+    assert row.booking_date == date(2026, 1, 15)
+
+
+@pytest.mark.requirement("readers.ofx")
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_every_line_end_is_one(end: str) -> None:
+    file = statement(booking(id="A1"), booking(id="A2"))
+    assert records(file.replace(b"\n", end.encode())) == records(file)
