@@ -2,8 +2,8 @@
 
 import shutil
 import threading
-from collections.abc import Iterable, Iterator
-from itertools import count
+from collections.abc import Iterable
+from itertools import chain, count
 from pathlib import Path
 
 from storage.database import Database, StoreError
@@ -35,15 +35,9 @@ def backup(database: Database, folder: Path, *, also: Iterable[Path] = ()) -> Pa
             (partial / STORE_NAME).chmod(0o600)
             for path in also:
                 shutil.copy2(path, partial / path.name)
-            free = next(each for each in _numbered(folder) if not each.exists())
-            return partial.rename(free)
+            numbered = (folder.with_name(f"{folder.name}-{number}") for number in count(2))
+            return partial.rename(next(each for each in chain([folder], numbered) if not each.exists()))
         except OSError as error:
             raise BackupFailed(f"The backup could not be written to {folder}: {error.strerror or error}.") from error
         finally:
             shutil.rmtree(partial, ignore_errors=True)
-
-
-def _numbered(folder: Path) -> Iterator[Path]:
-    yield folder
-    for number in count(2):
-        yield folder.with_name(f"{folder.name}-{number}")

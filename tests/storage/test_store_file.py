@@ -15,10 +15,11 @@ import pytest
 
 from analytics.frames import SUBSCRIPTIONS
 from storage import accounts, backup, compaction, detections, jobs, rules, users
-from storage.database import ConstraintViolated, Database, Session, StoreFull, StoreInUse, StoreUnreadable
+from storage.database import Conflict, ConstraintViolated, Database, Session, StoreFull, StoreInUse, StoreUnreadable
 from storage.importing.records import StatementRecord
 from storage.migrations import runner
 from storage.migrations.runner import StoreNewer
+from tests.conftest import NOW
 from tests.storage.conftest import Bank, bookings, make_bank
 
 NewBank = Callable[..., Bank]
@@ -343,3 +344,35 @@ def test_closing_waits_a_moment_for_a_call_of_another_thread_and_then_leaves_it_
         patched.setattr(database, "_root", busy)
         database.close()
     assert busy.refused == (2 if is_ever_free else 3)
+
+
+@pytest.mark.requirement("store.constraints")
+def test_a_conflict_is_tried_again_after_every_pause_and_then_told(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.database.CONFLICT_PAUSES", (0.0, 0.0))
+    for conflicts in (2, 3):
+        attempts: list[int] = []
+
+        def work(_session: Session, most: int = conflicts, attempts: list[int] = attempts) -> str:
+            attempts.append(1)
+            if len(attempts) <= most:
+                raise Conflict
+            return "done"
+
+        if conflicts == 2:
+            assert database.atomically(work) == "done"
+        else:
+            with pytest.raises(Conflict):
+                database.atomically(work)
+        assert len(attempts) == 3
+
+
+@pytest.mark.requirement("cache.state")
+def test_a_transaction_raises_the_state_of_a_user_once_however_often_it_changes_something(database: Database) -> None:
+    eva = users.add(database, name="Eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW)
+    before = database.state(eva.id)
+    with database.transaction() as session:
+        session.changes(eva.id)
+        session.changes(eva.id)
+    assert database.state(eva.id) == before + 1

@@ -1,0 +1,62 @@
+"""What is checked of a batch before anything of it is stored, whichever source brings it."""
+
+import gc
+from datetime import date
+from decimal import Decimal
+
+import pytest
+
+from storage.importing.batches import read_batch, without_collection
+from storage.importing.records import AccountRecord, Batch, InvalidRecord, Record, StatementRecord, TransactionRecord
+
+TODAY = date(2026, 11, 20)
+ACCOUNT = AccountRecord(stable_key="1", currency="EUR")
+
+
+def booking(amount: str = "1", *, currency: str = "EUR", original: str | None = None) -> TransactionRecord:
+    return TransactionRecord(
+        amount=Decimal(amount),
+        currency=currency,
+        booking_date=TODAY,
+        original_amount=None if original is None else Decimal(original),
+    )
+
+
+def check(*records: Record) -> None:
+    read_batch(Batch(id="b", records=iter(records)), today=TODAY)
+
+
+@pytest.mark.requirement("contract.bounds")
+@pytest.mark.parametrize(
+    ("records", "reason"),
+    [
+        ([booking(), ACCOUNT], "A booking stands before its account."),
+        ([StatementRecord()], "A booking stands before its account."),
+        ([AccountRecord(stable_key="1", currency="EURO")], "A currency is not a code of three capital letters."),
+        ([ACCOUNT, booking(currency="eur")], "A currency is not a code of three capital letters."),
+        ([ACCOUNT, booking("NaN")], "An amount is not a number."),
+        ([ACCOUNT, booking(original="Infinity")], "An amount is not a number."),
+        ([ACCOUNT, booking("1e15")], "An amount has more than 15 digits or more than 5 decimals."),
+        ([ACCOUNT, booking("0.000001")], "An amount has more than 15 digits or more than 5 decimals."),
+        ([ACCOUNT, booking(original="1e15")], "An amount has more than 15 digits or more than 5 decimals."),
+    ],
+)
+def test_what_no_source_may_say_is_refused_in_a_sentence(records: list[Record], reason: str) -> None:
+    with pytest.raises(InvalidRecord) as refusal:
+        check(*records)
+    assert str(refusal.value) == reason
+
+
+@pytest.mark.requirement("contract.bounds")
+def test_the_largest_and_the_smallest_amount_that_can_be_kept_are_kept() -> None:
+    check(ACCOUNT, booking("999999999999999.99999", original="0.00001"))
+
+
+@pytest.mark.requirement("contract.bounds")
+def test_the_collection_of_garbage_rests_until_the_outermost_reading_ends() -> None:
+    assert gc.isenabled()
+    with without_collection():
+        with without_collection():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
