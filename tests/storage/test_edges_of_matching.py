@@ -1,0 +1,62 @@
+"""What matching makes of little: a file without a name or a booking, references that repeat, changes of one import."""
+
+from datetime import date
+from decimal import Decimal
+
+import pytest
+
+from storage import journal
+from storage.importing import account_identity, ingest
+from storage.importing.account_identity import AccountUnclear
+from storage.importing.matching.booking_keys import base_keys
+from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
+from tests.storage.conftest import Bank, bookings
+
+NOBODY = AccountRecord(stable_key="unnamed", currency="EUR", is_anonymous=True)
+CLOSING = StatementRecord(closing=Decimal("5"), closing_date=date(2026, 11, 19))
+
+
+@pytest.mark.requirement("accounts.unclear")
+def test_an_account_without_name_and_bookings_proves_nothing_for_the_next_file(bank: Bank) -> None:
+    bank.bring([], account=NOBODY, statement=CLOSING)
+    with pytest.raises(AccountUnclear) as refusal:
+        bank.bring(bookings("2026-11-02 | -5.00 | A | a"), account=NOBODY)
+    assert [account.stable_key for account in refusal.value.candidates] == ["unnamed"]
+
+
+@pytest.mark.requirement("accounts.overlap")
+def test_a_file_without_bookings_stands_in_no_other_account(bank: Bank) -> None:
+    bank.bring(bookings("2026-11-02 | -5.00 | A | a"))
+    assert account_identity.overlap(bank.database, bank.user.id, [], but=[]) is None
+
+
+def record(*references: str) -> TransactionRecord:
+    return TransactionRecord(
+        amount=Decimal("-5"), currency="EUR", booking_date=date(2026, 11, 2), references=references
+    )
+
+
+@pytest.mark.requirement("import.references")
+def test_a_booking_is_known_by_its_first_reference_that_no_other_of_the_batch_has() -> None:
+    keys = base_keys([record("order:1", "txid:A"), record("order:1", "txid:B"), record("order:1")])
+    assert keys[:2] == ["txid:A|2026-11-02|-5", "txid:B|2026-11-02|-5"]
+    assert keys[2].startswith("content:")
+
+
+@pytest.mark.requirement("journal")
+@pytest.mark.parametrize(
+    ("changes", "net"),
+    [
+        (["added"], "added"),
+        (["added", "modified"], "added"),
+        (["added", "removed"], None),
+        (["removed", "added"], "modified"),
+        (["modified", "removed"], "removed"),
+        (["modified", "modified"], "modified"),
+    ],
+)
+def test_the_journal_says_of_each_booking_what_an_import_has_done_to_it_in_all(
+    changes: list[journal.Change], net: journal.Change | None
+) -> None:
+    found = ingest._each_once([("txn_1", change) for change in changes])
+    assert found == ([] if net is None else [("txn_1", net)])
