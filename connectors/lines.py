@@ -82,7 +82,6 @@ def _raw_lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
         for line in lines:
             yield line.rstrip(b"\r") + b"\n"
         if len(rest) > LINE_CHARACTERS_MAX:
-            yield rest  # refused by the reader of lines
-            return
+            yield rest  # refused by the reader of lines, who reads no further
     if rest:
         yield rest

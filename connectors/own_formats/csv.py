@@ -100,7 +100,7 @@ def _lines(pairs: Iterable[Pair]) -> Iterator[Line]:
             case TransactionRecord():
                 yield {**booking_cells(record), **columns, "type": derived.type, "category": derived.category}
                 is_silent = False
-            case StatementRecord():
+            case _:
                 for line in _balance_lines(record):
                     yield {**line, **columns}
                     is_silent = False

@@ -158,6 +158,13 @@ def test_beancount_has_two_postings_the_id_and_an_asserted_balance() -> None:
 
 
 @pytest.mark.requirement("export.beancount")
+def test_beancount_opens_an_account_once_however_often_it_is_told_of() -> None:
+    file = written("beancount", GIRO, RENT, STATED, GIRO, replace(RENT, amount=Decimal("-1.00")), STATED)
+    assert file.count(" open Assets:") == 1
+    assert file.count("\n2026-01-02 * ") == 2
+
+
+@pytest.mark.requirement("export.beancount")
 def test_beancount_names_accounts_apart_and_quotes_texts() -> None:
     second = replace(GIRO, stable_key="DE91100000000123456789", name="Girokonto")
     nameless = replace(GIRO, stable_key="99911000/4711", name=None, bank_name="Bänk für Übermut")

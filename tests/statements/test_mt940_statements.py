@@ -1,5 +1,6 @@
 """MT940 and MT942: marks, dates, balances, the dialects of :86:, and what is refused."""
 
+import io
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
@@ -503,3 +504,12 @@ def test_a_block_that_says_nothing_is_no_statement_of_an_account_without_name(
     alone = found(read, block(booking()))
     assert found(read, empty + block(booking())) == alone
     assert found(read, block(booking()) + empty) == alone
+
+
+@pytest.mark.requirement("readers.mt940")
+def test_a_reading_that_is_given_up_may_outlive_its_file(block: Text) -> None:
+    stream = io.BytesIO(block(booking()).encode())
+    records = read(stream)
+    next(records)
+    stream.close()
+    records.close()  # type: ignore[attr-defined]  # a generator

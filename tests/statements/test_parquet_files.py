@@ -227,3 +227,13 @@ def test_a_text_that_unpacks_to_more_than_the_memory_is_refused(monkeypatch: pyt
 @pytest.mark.requirement("export.parquet")
 def test_a_file_without_a_row_says_nothing() -> None:
     assert read(exported(frame(0))) == []
+
+
+@pytest.mark.requirement("export.parquet")
+def test_what_fails_beside_the_disk_is_told_as_it_was() -> None:
+    class Closed(io.BytesIO):
+        def write(self, _content: object) -> int:
+            raise ValueError("closed by whoever was to read it")
+
+    with pytest.raises(pl.exceptions.ComputeError):
+        parquet_writer.write([(GIRO, StatementRecord(), [frame()])], Closed(), schema=EVERYTHING)
