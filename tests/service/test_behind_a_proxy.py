@@ -153,13 +153,15 @@ def compressing(block: str, *, behind: int) -> str:
     return block.replace("location / {", f"location / {{ {own}")
 
 
-def documented_caddy(folder: Path, *, port: int, behind: int) -> str:
-    """The site of docs/operations.md for Caddy, compressing, with ports and files of the test."""
-    (block,) = blocks("caddy")
+def documented_caddy(folder: Path, path: str, *, port: int, behind: int) -> str:
+    """The site of docs/operations.md for Caddy, compressing, with ports and files of the test, under /bank or not."""
+    block, under_a_path = blocks("caddy")
+    if path:
+        block = block.replace("reverse_proxy 127.0.0.1:8000", under_a_path)
     (line,) = re.findall(r"`(encode .+?)` in Caddy", OPERATIONS.read_text())
     pem, key = folder / "bank.example.org.pem", folder / "bank.example.org.key"
     return block.replace("bank.example.org {", f"https://127.0.0.1:{port} {{\n    tls {pem} {key}\n    {line}").replace(
-        "reverse_proxy 127.0.0.1:8000", f"reverse_proxy 127.0.0.1:{behind}"
+        "127.0.0.1:8000", f"127.0.0.1:{behind}"
     )
 
 
@@ -186,7 +188,9 @@ def behind(copied: Callable[[], Path], tmp_path: Path) -> Iterator[Behind]:
             served = stack.enter_context(running(copied(), settings=told))
             believed = certificate(tmp_path)
             if proxy == "caddy":
-                stack.enter_context(caddy(tmp_path, documented_caddy(tmp_path, port=port, behind=served.port), port))
+                stack.enter_context(
+                    caddy(tmp_path, documented_caddy(tmp_path, path, port=port, behind=served.port), port)
+                )
             else:
                 block = documented(tmp_path, port=port, behind=served.port)
                 block = under(path, block) if path else compressing(block, behind=served.port)
@@ -198,9 +202,9 @@ def behind(copied: Callable[[], Path], tmp_path: Path) -> Iterator[Behind]:
 
 
 @pytest.mark.requirement("proxy.addresses")
-@pytest.mark.parametrize("path", ["", "/bank"])
-def test_every_address_that_is_sent_leads_somewhere_behind_the_proxy(path: str, behind: Behind) -> None:
-    proxied = behind(path)
+@pytest.mark.parametrize(("path", "proxy"), [("", "nginx"), ("/bank", "nginx"), ("/bank", "caddy")])
+def test_every_address_that_is_sent_leads_somewhere_behind_the_proxy(path: str, proxy: str, behind: Behind) -> None:
+    proxied = behind(path, proxy=proxy)
     first = proxied.get("api/v1/transactions?perPage=100")
     total, seen, page = first.json()["pagination"]["total"], 0, first
     while True:
