@@ -21,7 +21,7 @@ CASHFLOW: dict[str, pl.DataType] = {
 NO_RATE = "no_rate"
 """Why a row is left out whose currency has no reference rate on its day."""
 
-_QUIET: tuple[Decimal, Decimal, Decimal, list[str]] = (Decimal(0), Decimal(0), Decimal(0), [])
+_QUIET = {"income": Decimal(0), "expenses": Decimal(0)}
 
 
 class MonthOutsideHistory(ValueError):
@@ -57,20 +57,30 @@ def monthly_cashflow(
         .select("booking_date", "amount", "currency")
     )
     home = pl.col("home_amount")
-    sums = (
+    sums = {
+        "income": home.filter(pl.col("amount") >= 0).sum(),
+        "expenses": -home.filter(pl.col("amount") < 0).sum(),
+    }
+    if foreign:
+        sums["unconverted"] = pl.col("currency").filter(home.is_null()).unique().sort()
+    by_month = (
         convert(counted, currency=currency, foreign=foreign, rates=rates)
         .group_by(pl.col("booking_date").dt.month_start())
-        .agg(
-            income=home.filter(pl.col("amount") >= 0).sum(),
-            expenses=-home.filter(pl.col("amount") < 0).sum(),
-            unconverted=pl.col("currency").filter(home.is_null()).unique().sort(),
-        )
-        .with_columns(net=pl.col("income") - pl.col("expenses"))
-        .select("booking_date", "income", "expenses", "net", "unconverted")
+        .agg(**sums)
         .collect(engine="in-memory")
     )
-    of_month = {month: figures for month, *figures in sums.rows()}
-    return pl.DataFrame([(month, *of_month.get(month, _QUIET)) for month in shown], schema=CASHFLOW, orient="row")
+    of_month = {row["booking_date"]: row for row in by_month.iter_rows(named=True)}
+    rows = [of_month.get(month, _QUIET) for month in shown]
+    return pl.DataFrame(
+        {
+            "month": shown,
+            "income": [row["income"] for row in rows],
+            "expenses": [row["expenses"] for row in rows],
+            "net": [row["income"] - row["expenses"] for row in rows],
+            "unconverted": [row.get("unconverted", []) for row in rows],
+        },
+        schema=CASHFLOW,
+    )
 
 
 def month_transactions(

@@ -47,26 +47,31 @@ def snapshot(
     """The snapshot of the accounts given (BALANCES; they are the selection) and all their bookings (BOOKINGS: a refund
     of today may belong to a payment of last year). Balances are converted at today's rate."""
     listed = _listed(accounts, today=today, currency=currency, rates=rates)
+    balances = listed.drop_in_place("home_amount")
     selection = accounts["id"].to_list()
-    costs = _costs(bookings, selection=selection, today=today, currency=currency, rates=rates)
-    total = _sum(costs["amount"])
-    top = costs.filter(pl.col("amount") > 0).head(TOP_CATEGORIES_MAX)
+    foreign = foreign_currencies(bookings, currency)
+    costs = _costs(bookings, selection=selection, today=today, currency=currency, rates=rates, foreign=foreign)
+    amounts = costs["amount"].to_list()
+    total = sum(amounts, start=Decimal(0))
+    top = [place for place, amount in enumerate(amounts) if amount > 0][:TOP_CATEGORIES_MAX]  # the dearest come first
+    dearest, spent = costs["category"].to_list(), [amounts[place] for place in top]
+    unconverted = {listed["currency"][place] for place, amount in enumerate(balances) if amount is None}
+    if foreign:
+        unconverted.update(costs["unconverted"].explode().drop_nulls())
     return Snapshot(
         currency=currency,
-        total_balance=_sum(listed["home_amount"]),
-        accounts=listed.drop("home_amount"),
+        total_balance=_sum(balances),
+        accounts=listed,
         total_expenses=total,
-        top_categories=top.select(
-            "category",
-            "amount",
-            pl.Series("percentage", [percentage(amount, total) for amount in top["amount"]], dtype=pl.Int64),
-        ),
-        unconverted=sorted(
+        top_categories=pl.DataFrame(
             {
-                *listed["currency"].filter(listed["home_amount"].is_null()),
-                *costs["unconverted"].explode().drop_nulls(),
-            }
+                "category": [dearest[place] for place in top],
+                "amount": spent,
+                "percentage": [percentage(amount, total) for amount in spent],
+            },
+            schema={"category": pl.String(), "amount": FIGURE, "percentage": pl.Int64()},
         ),
+        unconverted=sorted(unconverted),
     )
 
 
@@ -84,7 +89,8 @@ def category_transactions(
     counted_as (expenses, refund, null), left_out (transfer, adjusting_entry, income, pending, no_rate, null) and
     counted_amount (FIGURE, signed, in `currency`; 0 when left out). The counted amounts add up to minus the category's
     amount, always: a refund counts only as far as there are expenses left to reduce, the oldest first (decision 16)."""
-    rows = _judged(bookings, selection=selection, today=today, currency=currency, rates=rates)
+    foreign = foreign_currencies(bookings, currency)
+    rows = _judged(bookings, selection=selection, today=today, currency=currency, rates=rates, foreign=foreign)
     if pending is not None:
         waiting = _last_30_days(pending, selection=selection, today=today)
         rows = pl.concat(
@@ -119,25 +125,38 @@ def _listed(accounts: pl.DataFrame, *, today: date, currency: str, rates: pl.Dat
 
 
 def _costs(
-    bookings: pl.DataFrame, *, selection: Collection[str], today: date, currency: str, rates: pl.DataFrame
+    bookings: pl.DataFrame,
+    *,
+    selection: Collection[str],
+    today: date,
+    currency: str,
+    rates: pl.DataFrame,
+    foreign: Collection[str],
 ) -> pl.DataFrame:
-    """Columns category, amount (FIGURE; 0 where refunds left nothing) and unconverted (the currencies of the rows that
-    are left out for want of a rate): what each category cost in the last 30 days, the dearest first, then by name."""
+    """Columns category and amount (FIGURE; 0 where refunds left nothing), and where there are foreign currencies
+    unconverted (those of the rows that are left out for want of a rate): what each category cost in the last 30 days,
+    the dearest first, then by name."""
     home = pl.col("home_amount").filter(pl.col("counted_as").is_not_null())
+    sums = {"amount": pl.max_horizontal(-home.sum(), _ZERO)}
+    if foreign:
+        sums["unconverted"] = pl.col("currency").filter(pl.col("left_out") == NO_RATE).unique()
     return (
-        _judged(bookings, selection=selection, today=today, currency=currency, rates=rates)
+        _judged(bookings, selection=selection, today=today, currency=currency, rates=rates, foreign=foreign)
         .group_by(_category())
-        .agg(
-            amount=pl.max_horizontal(-home.sum(), _ZERO),
-            unconverted=pl.col("currency").filter(pl.col("left_out") == NO_RATE).unique(),
-        )
+        .agg(**sums)
         .sort("amount", "category", descending=[True, False])
         .collect(engine=_IN_MEMORY)
     )
 
 
 def _judged(
-    bookings: pl.DataFrame, *, selection: Collection[str], today: date, currency: str, rates: pl.DataFrame
+    bookings: pl.DataFrame,
+    *,
+    selection: Collection[str],
+    today: date,
+    currency: str,
+    rates: pl.DataFrame,
+    foreign: Collection[str],
 ) -> pl.LazyFrame:
     """The selection's rows of the last 30 days with counted_as, left_out and home_amount (null without a rate)."""
     recent = _last_30_days(bookings, selection=selection, today=today)
@@ -150,12 +169,13 @@ def _judged(
     )
     is_counted = pl.col("counted_as").is_not_null()
     reason = pl.coalesce(left_out(selection), pl.lit("income"))
-    foreign = foreign_currencies(bookings, currency)
-    return (
-        convert(recent.with_columns(counted_as=counted_as), currency=currency, foreign=foreign, rates=rates)
-        .with_columns(left_out=pl.when(~is_counted).then(reason))
-        .with_columns(left_out=pl.when(without_rate()).then(pl.lit(NO_RATE)).otherwise("left_out"))
-        .with_columns(counted_as=pl.when(pl.col("left_out").is_null()).then("counted_as"))
+    rows = convert(
+        recent.with_columns(counted_as=counted_as), currency=currency, foreign=foreign, rates=rates
+    ).with_columns(left_out=pl.when(~is_counted).then(reason))
+    if not foreign:
+        return rows
+    return rows.with_columns(left_out=pl.when(without_rate()).then(pl.lit(NO_RATE)).otherwise("left_out")).with_columns(
+        counted_as=pl.when(pl.col("left_out").is_null()).then("counted_as")
     )
 
 
