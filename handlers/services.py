@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 
 import polars as pl
 
@@ -21,7 +21,7 @@ from handlers import json_shapes
 from handlers.cache.reader import Reader
 from handlers.clock import Clock
 from handlers.settings import Settings
-from handlers.sync.detection import detect_after_import
+from handlers.sync.detection import detect_after_import, detect_for_new_day
 from handlers.sync.engine import SyncEngine
 from handlers.sync.scheduler import Scheduler
 from storage import jobs, store_facts
@@ -113,14 +113,19 @@ def open_services(settings: Settings, *, more_connectors: Mapping[str, Connector
         cooldown=settings.sync_cooldown_seconds,
         after_import=lambda user_id: detect_after_import(database, [user_id], today=clock.today()),
     )
+    reader = Reader(database, bytes_max=settings.cache_mb * 2**20, render=json_shapes.transaction)
+
+    def begin_day(today: date) -> None:
+        detect_for_new_day(database, reader.cache.users(), today=today, is_over=sync_engine.stopped.is_set)
+
     return Services(
         settings=settings,
         database=database,
         clock=clock,
         sync_engine=sync_engine,
-        scheduler=Scheduler(sync_engine, database, sources, clock),
+        scheduler=Scheduler(sync_engine, database, sources, clock, on_new_day=begin_day),
         authorization=_authorization(settings, database, clock),
-        reader=Reader(database, bytes_max=settings.cache_mb * 2**20, render=json_shapes.transaction),
+        reader=reader,
     )
 
 

@@ -61,6 +61,11 @@ class Cache:
                 self._put(user_id, data)
             return data
 
+    def users(self) -> list[str]:
+        """Whose data are in memory, the least recently used first."""
+        with self._lock:
+            return list(self._users)
+
     def weigh(self, user_id: str, data: UserData) -> None:
         """The data of a user have grown: the cache stays within its bound."""
         if self._users.get(user_id) is data:

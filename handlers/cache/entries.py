@@ -3,16 +3,20 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from functools import cached_property
 from typing import Any
 
 import orjson
 import polars as pl
 
+from analytics.frames import BOOKINGS
 from analytics.letters import fold, plain
+from handlers.cache.texts import Texts
 from storage.accounts import StoredAccount
 from storage.transactions import Selection
 
 KEPT_FILTERS_MAX = 64  # combinations of category and accounts whose positions are remembered
+INDEX_BYTES = 100  # of one id in a dictionary
 _EPOCH = date(1970, 1, 1).toordinal()
 
 Render = Callable[[Mapping[str, Any], Mapping[str, StoredAccount]], dict[str, Any]]
@@ -20,45 +24,55 @@ Render = Callable[[Mapping[str, Any], Mapping[str, StoredAccount]], dict[str, An
 
 
 class Entries:
-    """Rows of `storage.transactions.LISTED`, newest first, then by id descending."""
+    """Rows of `storage.transactions.KEPT`, newest first, then by id descending."""
 
     def __init__(self, rows: pl.DataFrame, accounts: Mapping[str, StoredAccount], render: Render) -> None:
-        self._rows = rows.drop("search_text")
-        self._texts: list[str] = rows["search_text"].to_list()
+        self.rows = rows.drop("search_text")
+        self.bookings = self.rows.select(*BOOKINGS)
+        self._texts = Texts(rows["search_text"].to_list())
         # Newest first: negated, the days ascend, as bisect wants them
         self._days: list[int] = (-rows["booking_date"].to_physical()).to_list()
         self._accounts = accounts
         self._render = render
         self._json: list[bytes | None] = [None] * rows.height
         self._filtered: dict[tuple[str | None, tuple[str, ...] | None], list[int]] = {}
-        self.size = int(rows.estimated_size()) + rows.height * 16
+        self.size = int(self.rows.estimated_size()) + self._texts.size + rows.height * 16
 
     def __len__(self) -> int:
         return len(self._days)
 
-    def positions(self, selection: Selection) -> Sequence[int]:
-        """Where the rows of the selection stand, ascending."""
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Where the row of each id stands."""
+        self.size += len(self) * INDEX_BYTES
+        return {id_: at for at, id_ in enumerate(self.rows["id"].to_list())}
+
+    def page(self, selection: Selection, *, limit: int, offset: int) -> tuple[int, Sequence[int]]:
+        """How many rows the selection holds, and where those of one page stand."""
         first = bisect_left(self._days, -_days_since_1970(selection.date_to)) if selection.date_to else 0
-        last = bisect_right(self._days, -_days_since_1970(selection.date_from)) if selection.date_from else len(self)
-        found: Sequence[int] = range(first, last)
+        end = bisect_right(self._days, -_days_since_1970(selection.date_from)) if selection.date_from else len(self)
+        found: Sequence[int] = range(len(self))
         if selection.category is not None or selection.account_ids is not None:
-            filtered = self._positions_of(selection)
-            found = filtered[bisect_left(filtered, first) : bisect_left(filtered, last)]
-        texts = self._texts
-        for word in dict.fromkeys((selection.search or "").split()):
-            folded, unfolded = fold(word), plain(word)
-            found = [at for at in found if folded in texts[at] or unfolded in texts[at]]
-        return found
+            found = self._positions_of(selection)
+            first, end = bisect_left(found, first), bisect_left(found, end)
+        if selection.search is None or not (words := dict.fromkeys(selection.search.split())):
+            return end - first, found[min(first + offset, end) : min(first + offset + limit, end)]
+        for word in words:
+            found = self._texts.containing({fold(word), plain(word)}, found[first:end])
+            first, end = 0, len(found)
+        return len(found), found[offset : offset + limit]
 
     def json(self, positions: Sequence[int]) -> list[bytes]:
         """The JSON of the rows at these positions."""
         kept = self._json
+        shown = [made for at in positions if (made := kept[at]) is not None]
+        if len(shown) == len(positions):
+            return shown
         missing = [at for at in positions if kept[at] is None]
-        if missing:
-            for at, row in zip(missing, self._rows[missing].iter_rows(named=True), strict=True):
-                kept[at] = made = orjson.dumps(self._render(row, self._accounts))
-                self.size += len(made)
-        return [shown for at in positions if (shown := kept[at]) is not None]
+        for at, row in zip(missing, self.rows[missing].iter_rows(named=True), strict=True):
+            kept[at] = made = orjson.dumps(self._render(row, self._accounts))
+            self.size += len(made)
+        return [made for at in positions if (made := kept[at]) is not None]
 
     def _positions_of(self, selection: Selection) -> list[int]:
         accounts = tuple(sorted(selection.account_ids)) if selection.account_ids is not None else None
@@ -71,7 +85,7 @@ class Entries:
             conditions.append(pl.col("category") == selection.category)
         if accounts is not None:
             conditions.append(pl.col("account_id").is_in(accounts))
-        found: list[int] = self._rows.select(pl.arg_where(pl.all_horizontal(conditions))).to_series().to_list()
+        found: list[int] = self.rows.select(pl.arg_where(pl.all_horizontal(conditions))).to_series().to_list()
         if len(self._filtered) >= KEPT_FILTERS_MAX:
             self._filtered.clear()
         self._filtered[key] = found

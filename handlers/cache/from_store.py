@@ -1,17 +1,18 @@
 """One user's data read from the store, by the methods of `UserData`: the slow way, by which the fast one is judged."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from functools import cached_property
 
 import orjson
 import polars as pl
 
+from analytics.classification.rules import Rule
 from handlers.cache.entries import Render
-from storage import accounts, connections, transactions, users
+from storage import accounts, connections, rules, transactions, users
 from storage.accounts import StoredAccount
 from storage.connections import Status
-from storage.database import Session
+from storage.database import Row, Session
 from storage.transactions import Selection
 
 
@@ -29,6 +30,11 @@ class FromStore:
         return accounts.of_user(self._session, self._user_id)
 
     @cached_property
+    def by_id(self) -> Mapping[str, StoredAccount]:
+        """The same by id."""
+        return {account.id: account for account in self.accounts}
+
+    @cached_property
     def statuses(self) -> Mapping[str, Status]:
         """The state of each connection by id."""
         return connections.statuses(self._session, self._user_id)
@@ -40,15 +46,33 @@ class FromStore:
         assert user is not None, "a request outlived its user"
         return user.home_currency
 
+    @cached_property
+    def own_rules(self) -> Sequence[Rule]:
+        """The user's own rules of classification."""
+        return rules.of_user(self._session, self._user_id)
+
     def page(self, selection: Selection, *, limit: int, offset: int) -> tuple[int, list[bytes]]:
         """How many rows the selection holds, and the JSON of one page of them."""
         total = transactions.count(self._session, self._user_id, selection)
         if offset >= total:
             return total, []
         rows = transactions.page(self._session, self._user_id, selection, limit=limit, offset=offset, total=total)
-        by_id = {account.id: account for account in self.accounts}
-        return total, [orjson.dumps(self._render(row, by_id)) for row in rows]
+        return total, [orjson.dumps(self._render(row, self.by_id)) for row in rows]
 
-    def bookings(self, account_ids: Sequence[str] | None, *, since: date | None) -> pl.DataFrame:
-        """The rows of these accounts from `since` on, as analytics.frames.BOOKINGS."""
-        return transactions.bookings(self._session, self._user_id, account_ids, since=since)
+    def bookings(
+        self, account_ids: Sequence[str] | None, *, since: date | None = None, until: date | None = None
+    ) -> pl.DataFrame:
+        """The rows of these accounts from `since` to `until`, both included, as analytics.frames.BOOKINGS."""
+        return transactions.bookings(self._session, self._user_id, account_ids, since=since, until=until)
+
+    def pending(self, account_ids: Sequence[str] | None, *, since: date, until: date) -> pl.DataFrame:
+        """The same of rows that are not booked yet."""
+        return transactions.pending(self._session, self._user_id, account_ids, since=since, until=until)
+
+    def listed(self, ids: Iterable[str], *, pending: bool = False) -> Mapping[str, Row]:
+        """The rows of these ids as a page lists them, by id."""
+        return transactions.listed(self._session, self._user_id, ids, pending=pending)
+
+    def find(self, id_: str) -> Row | None:
+        """One booked transaction with all its details and the rules that derived them."""
+        return transactions.find(self._session, self._user_id, id_)

@@ -4,16 +4,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
+from analytics.frames import BOOKINGS
 from handlers.cache.cache import Cache
 from handlers.cache.entries import Entries, Render
 from handlers.cache.from_store import FromStore
-from handlers.cache.user_data import UserData
-from storage import accounts, connections, transactions, users
-from storage.database import Database, Session, state_in
+from handlers.cache.user_data import Details, UserData
+from storage import accounts, connections, rules, transactions, users
+from storage.database import Database, Session
 
 ROWS_MAX = 200_000  # of one user; beyond, the store answers
 
-Needs = Literal["accounts", "list", "figures"]
+Needs = Literal["accounts", "statuses", "figures", "list", "details", "explained"]
+"""What an operation reads of a user besides the accounts: states of connections, rows of figures, pages, single
+transactions, or figures with the rows behind them."""
 Reading = UserData | FromStore
 
 
@@ -48,46 +51,62 @@ class Reader:
     def _user_data(self, user_id: str, needs: Needs) -> UserData | None:
         data = self.cache.fetch(
             user_id,
-            is_enough=lambda data: data.is_too_large or _has(data, needs),
+            is_enough=lambda data: data.is_too_large or has(data, needs),
             read=lambda data: self._read(user_id, data, needs),
         )
-        return data if data is not None and _has(data, needs) else None
+        return data if data is not None and has(data, needs) else None
 
     def _read(self, user_id: str, data: UserData | None, needs: Needs) -> UserData | None:
-        with self._database.transaction() as session:
-            state = state_in(session, user_id)
-            if data is None or data.state != state:
-                data = _opened(session, user_id, state)
-            if data is None:
+        if data is None and needs == "details":
+            return None  # one row alone is read from the store; whoever has seen the list will want more of them
+        with self._database.reading(user_id) as (session, learn):
+            known = users.state_and_currency(session, user_id)
+            if known is None:
                 return None
-            if needs == "list":
-                rows = transactions.entries(session, user_id, rows_max=ROWS_MAX + 1)
-                if rows.height <= ROWS_MAX:
-                    by_id = {account.id: account for account in data.accounts}
-                    data.entries = Entries(rows, by_id, self.render)
-                else:
-                    data.is_too_large = True
-            elif needs == "figures":
-                if transactions.count(session, user_id, transactions.Selection()) <= ROWS_MAX:
-                    data.figures = transactions.bookings(session, user_id, None, since=None)
-                else:
-                    data.is_too_large = True
+            state, home_currency = known
+            learn(state)
+            if data is None or data.state != state:
+                data = UserData(state=state, home_currency=home_currency, accounts=accounts.every(session, user_id))
+            self._complete(session, user_id, data, needs)
+            data.weigh_frames()
         return data
 
+    def _complete(self, session: Session, user_id: str, data: UserData, needs: Needs) -> None:
+        if needs == "statuses":
+            data.known_statuses = connections.statuses(session, user_id)
+        if needs == "figures":
+            rows = transactions.everything(session, user_id, BOOKINGS, hidden=data.hidden, rows_max=ROWS_MAX + 1)
+            data.is_too_large = rows.height > ROWS_MAX
+            data.figures = None if data.is_too_large else rows
+        if needs in ("list", "details", "explained") and data.entries is None:
+            rows = transactions.entries(session, user_id, hidden=data.hidden, rows_max=ROWS_MAX + 1)
+            data.is_too_large = rows.height > ROWS_MAX
+            if not data.is_too_large:
+                data.entries = Entries(rows, data.by_id, self.render)
+                data.figures = data.entries.bookings
+        if data.entries is not None and needs == "details":
+            rows = transactions.everything(
+                session, user_id, transactions.DETAILS, hidden=data.hidden, rows_max=ROWS_MAX + 1
+            )
+            ids = data.entries.rows.select("id")
+            data.details = Details(
+                rows=ids.join(rows, on="id", how="left", maintain_order="left"),
+                own_rules=rules.of_user(session, user_id),
+            )
+        if data.entries is not None and needs in ("details", "explained"):
+            data.entries.places  # noqa: B018 - made here, in a thread, and not by the first request that looks one up
+        if needs == "explained":
+            data.waiting = transactions.waiting(session, user_id, hidden=data.hidden)
 
-def _opened(session: Session, user_id: str, state: int) -> UserData | None:
-    user = users.find(session, user_id)
-    if user is None:
-        return None
-    return UserData(
-        state=state,
-        home_currency=user.home_currency,
-        accounts=accounts.of_user(session, user_id),
-        statuses=connections.statuses(session, user_id),
-    )
 
-
-def _has(data: UserData, needs: Needs) -> bool:
+def has(data: UserData, needs: Needs) -> bool:
+    """Whether everything is there that an operation reads."""
+    if needs == "statuses":
+        return data.known_statuses is not None
+    if needs == "figures":
+        return data.figures is not None
     if needs == "list":
         return data.entries is not None
-    return needs == "accounts" or data.figures is not None
+    if needs == "details":
+        return data.details is not None
+    return needs == "accounts" or (data.entries is not None and data.waiting is not None)

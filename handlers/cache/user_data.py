@@ -2,50 +2,76 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
-from datetime import date
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import polars as pl
 
+from analytics.classification.rules import Rule
+from analytics.frames import BOOKINGS
 from handlers.cache.entries import Entries
 from handlers.http.request import Answer
 from storage.accounts import StoredAccount
 from storage.connections import Status
+from storage.database import Row
 from storage.transactions import Selection
 
-ANSWERS_MAX = 256  # of one user; the oldest go first
-ANSWER_OVERHEAD_BYTES = 500
+ANSWERS_MAX = 1_000  # of one user; the oldest go first
+ANSWER_OVERHEAD_BYTES = 1_000
 BASE_BYTES = 4_000
 
 
-class UserData:
-    """One user's accounts and, as far as somebody asked for them, the bookings of the list and those of the figures."""
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What is shown of single transactions besides the list, and by what rules it was derived."""
 
-    def __init__(
-        self,
-        *,
-        state: int,
-        home_currency: str,
-        accounts: Sequence[StoredAccount],
-        statuses: Mapping[str, Status],
-    ) -> None:
+    rows: pl.DataFrame  # storage.transactions.DETAILS, in the order of the entries
+    own_rules: Sequence[Rule]
+
+
+class UserData:
+    """One user's accounts and, as far as somebody asked for them, everything else that operations read."""
+
+    def __init__(self, *, state: int, home_currency: str, accounts: Sequence[StoredAccount]) -> None:
         self.state = state
         self.home_currency = home_currency
-        self.accounts = accounts
-        self.statuses = statuses
+        self.accounts = [account for account in accounts if not account.is_hidden]
+        self.hidden = [account.id for account in accounts if account.is_hidden]
+        self.by_id = {account.id: account for account in self.accounts}
+        self.is_too_large = False  # its rows are read from the store
+        self.known_statuses: Mapping[str, Status] | None = None
         self.entries: Entries | None = None
         self.figures: pl.DataFrame | None = None  # analytics.frames.BOOKINGS
-        self.is_too_large = False  # its rows are read from the store
+        self.details: Details | None = None
+        self.waiting: pl.DataFrame | None = None  # storage.transactions.KEPT, of what is not booked yet
         self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
-        self._answer_bytes = 0
+        self._answer_bytes = self._frame_bytes = 0
         self._lock = threading.Lock()
 
     @property
     def size(self) -> int:
-        """About how much memory all of it takes."""
+        """About how much memory all of it takes; asked for every answer that is made."""
         of_entries = self.entries.size if self.entries is not None else 0
-        of_figures = int(self.figures.estimated_size()) if self.figures is not None else 0
-        return BASE_BYTES + 500 * len(self.accounts) + of_entries + of_figures + self._answer_bytes
+        return BASE_BYTES + 500 * len(self.accounts) + of_entries + self._frame_bytes + self._answer_bytes
+
+    def weigh_frames(self) -> None:
+        """Say that frames have been loaded."""
+        frames = [self.waiting, self.details.rows if self.details is not None else None]
+        if self.entries is None:
+            frames.append(self.figures)  # otherwise its columns are those of the entries
+        self._frame_bytes = sum(int(frame.estimated_size()) for frame in frames if frame is not None)
+
+    @property
+    def statuses(self) -> Mapping[str, Status]:
+        """The state of each connection by id."""
+        assert self.known_statuses is not None, "the connections were not loaded"
+        return self.known_statuses
+
+    @property
+    def own_rules(self) -> Sequence[Rule]:
+        """The user's own rules of classification."""
+        assert self.details is not None, "the details were not loaded"
+        return self.details.own_rules
 
     def answer(self, key: Hashable) -> Answer | None:
         """An answer that was given before, at this very state."""
@@ -66,16 +92,38 @@ class UserData:
 
     def page(self, selection: Selection, *, limit: int, offset: int) -> tuple[int, list[bytes]]:
         """How many rows the selection holds, and the JSON of one page of them."""
-        assert self.entries is not None, "the list was not loaded"
-        positions = self.entries.positions(selection)
-        return len(positions), self.entries.json(positions[offset : offset + limit])
+        total, positions = self._listed.page(selection, limit=limit, offset=offset)
+        return total, self._listed.json(positions)
 
-    def bookings(self, account_ids: Sequence[str] | None, *, since: date | None) -> pl.DataFrame:
-        """The rows of these accounts from `since` on, as analytics.frames.BOOKINGS."""
+    def bookings(self, *_selection: object, **_days: object) -> pl.DataFrame:
+        """At least the rows of these accounts and days as analytics.frames.BOOKINGS: all there are, for what reads them
+        chooses by itself, and a selection would be a copy."""
         assert self.figures is not None, "the figures' rows were not loaded"
-        wanted = []
-        if account_ids is not None:
-            wanted.append(pl.col("account_id").is_in(list(account_ids)))
-        if since is not None:
-            wanted.append(pl.col("booking_date") >= since)
-        return self.figures.filter(*wanted) if wanted else self.figures
+        return self.figures
+
+    def pending(self, *_selection: object, **_days: object) -> pl.DataFrame:
+        """The same of rows that are not booked yet."""
+        assert self.waiting is not None, "what is not booked yet was not loaded"
+        return self.waiting.select(*BOOKINGS)
+
+    def listed(self, ids: Iterable[str], *, pending: bool = False) -> Mapping[str, Row]:
+        """The rows of these ids as a page lists them, by id."""
+        if pending:
+            assert self.waiting is not None, "what is not booked yet was not loaded"
+            rows = self.waiting.filter(pl.col("id").is_in(list(ids)))
+        else:
+            rows = self._listed.rows[[self._listed.places[id_] for id_ in ids]]
+        return {row["id"]: row for row in rows.iter_rows(named=True)}
+
+    def find(self, id_: str) -> Row | None:
+        """One booked transaction with all its details and the rules that derived them."""
+        assert self.details is not None, "the details were not loaded"
+        at = self._listed.places.get(id_)
+        if at is None:
+            return None
+        return {**self._listed.rows.row(at, named=True), **self.details.rows.row(at, named=True)}
+
+    @property
+    def _listed(self) -> Entries:
+        assert self.entries is not None, "the list was not loaded"
+        return self.entries

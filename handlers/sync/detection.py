@@ -1,6 +1,6 @@
 """Recurring payments of a selection: read where they are stored, computed and stored where they are not."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
 
@@ -13,6 +13,8 @@ from storage.accounts import Selected
 from storage.database import Conflict, Database, Session
 
 EVIDENCE = timedelta(days=25 * 31)  # 25 months: yearly rhythms need two charges and the months around them
+
+USERS_AT_ONCE = 10  # about 20 ms of work
 
 
 def subscriptions_of(
@@ -41,6 +43,17 @@ def detect_after_import(database: Database, user_ids: Sequence[str], *, today: d
     for user_id in user_ids:
         ids = [account.id for account in accounts.of_user(database, user_id)]
         _keep(database, user_id, ids, versions[user_id], today, found.filter(pl.col("user_id") == user_id))
+
+
+def detect_for_new_day(
+    database: Database, user_ids: Sequence[str], *, today: date, is_over: Callable[[], bool]
+) -> None:
+    """The streams of these users on a day that has just begun, before somebody asks for them; some users at a time, so
+    that requests come in between, and no more of them once `is_over`."""
+    for first in range(0, len(user_ids), USERS_AT_ONCE):
+        if is_over():
+            return
+        detect_after_import(database, user_ids[first : first + USERS_AT_ONCE], today=today)
 
 
 def _detected(charges: pl.DataFrame, user_ids: Sequence[str], today: date) -> pl.DataFrame:

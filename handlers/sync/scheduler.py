@@ -1,8 +1,8 @@
 """The scheduler: advances the jobs that nobody reads, and looks where there is news without being asked."""
 
 import logging
-from collections.abc import Mapping
-from datetime import datetime, timedelta
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, timedelta
 
 from connectors.connector import Connector
 from handlers.clock import Clock
@@ -22,13 +22,22 @@ class Scheduler:
     """Rounds over all unfinished jobs, until the engine stops."""
 
     def __init__(
-        self, engine: SyncEngine, database: Database, connectors: Mapping[str, Connector], clock: Clock
+        self,
+        engine: SyncEngine,
+        database: Database,
+        connectors: Mapping[str, Connector],
+        clock: Clock,
+        *,
+        on_new_day: Callable[[date], None],
     ) -> None:
+        """`on_new_day` is called once with each day that begins while this works."""
         self._engine = engine
         self._database = database
         self._connectors = connectors
         self._clock = clock
         self._looked_at = clock.now()
+        self._day = clock.today()
+        self._on_new_day = on_new_day
 
     def work(self) -> None:
         """Advance until the engine stops what nobody reads, and end what got stuck: for a thread of its own."""
@@ -40,13 +49,17 @@ class Scheduler:
                     log.exception("the scheduler goes on after an error")
 
     def round(self) -> None:
-        """End consents that have run out, advance what is due and read by nobody, and look for news."""
+        """End consents that have run out, advance what is due and read by nobody, begin a new day, look for news."""
         now = self._clock.now()
         self._database.atomically(lambda session: connections.expire_consents(session, now=now))
         for job in jobs.unfinished(self._database):
             due_since = max(job.created_at, job.next_attempt_at or job.created_at)
             if due_since <= now - READERS_FIRST or job.is_overdue(now):
                 self._engine.advance(job)
+        today = self._clock.today()
+        if today != self._day:
+            self._day = today
+            self._on_new_day(today)
         if now - self._looked_at >= NEWS_EVERY:
             self._looked_at = now
             self._look_for_news(now)

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -67,8 +67,15 @@ def sync_engine(database: Database, bank: ScriptedBank, clock: Hand, after: list
 
 
 @pytest.fixture
-def scheduler(database: Database, bank: ScriptedBank, clock: Hand, sync_engine: SyncEngine) -> Scheduler:
-    return Scheduler(sync_engine, database, {"scripted": bank}, clock)
+def new_days() -> list[date]:
+    return []
+
+
+@pytest.fixture
+def scheduler(
+    database: Database, bank: ScriptedBank, clock: Hand, sync_engine: SyncEngine, new_days: list[date]
+) -> Scheduler:
+    return Scheduler(sync_engine, database, {"scripted": bank}, clock, on_new_day=new_days.append)
 
 
 @pytest.fixture
@@ -436,3 +443,13 @@ def test_an_accident_is_named_as_one_and_its_reason_stays_in_the_log(
     assert read is not None
     assert (read.status, read.error) == ("failed", INTERNAL)
     assert "ZeroDivisionError" in caplog.text
+
+
+@pytest.mark.requirement("subscriptions.new-day")
+def test_each_new_day_is_begun_once(scheduler: Scheduler, clock: Hand, new_days: list[date]) -> None:
+    scheduler.round()
+    assert new_days == []
+    clock.moment += timedelta(days=1)
+    scheduler.round()
+    scheduler.round()
+    assert new_days == [clock.today()]

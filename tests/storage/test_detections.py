@@ -30,6 +30,18 @@ def test_detection_after_an_import_is_what_the_request_reads(bank: Bank, monkeyp
     assert [(day, count) for _, day, count in found(bank, TODAY)] == [(date(2026, 11, 15), 6)]
 
 
+@pytest.mark.requirement("subscriptions.new-day")
+def test_what_a_new_day_brings_is_there_before_somebody_asks(bank: Bank, monkeypatch: pytest.MonkeyPatch) -> None:
+    bank.bring(bookings(MONTHLY))
+    tomorrow = TODAY + timedelta(days=1)
+    detection.detect_for_new_day(bank.database, [bank.user.id], today=tomorrow, is_over=lambda: True)
+    ids = [account.id for account in accounts.of_user(bank.database, bank.user.id)]
+    assert detections.stored(bank.database, bank.user.id, ids, day=tomorrow)[1] is None
+    detection.detect_for_new_day(bank.database, [bank.user.id], today=tomorrow, is_over=lambda: False)
+    monkeypatch.setattr(detection, "detect", lambda *_: pytest.fail("the stored answer was not used"))
+    assert [(day, count) for _, day, count in found(bank, tomorrow)] == [(date(2026, 11, 15), 6)]
+
+
 @pytest.mark.requirement("subscriptions.never-stale")
 def test_an_import_in_between_makes_the_stored_answer_past(bank: Bank) -> None:
     bank.bring(bookings(MONTHLY.rsplit("\n", 1)[0]))

@@ -1,0 +1,34 @@
+"""The texts that a search reads, of many rows in one string: C looks through it, and Python only sees what it found."""
+
+import sys
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Sequence
+from itertools import accumulate
+
+BETWEEN = "\x1e"  # white space to `str.split`, so that no word of a search holds it and none is found across two rows
+
+
+class Texts:
+    """The search texts of rows by their positions."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._all = BETWEEN.join([*texts, ""])
+        self._starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
+        self.size = sys.getsizeof(self._all) + 40 * len(self._starts)
+
+    def containing(self, spellings: Collection[str], positions: Sequence[int]) -> list[int]:
+        """Those of the ascending positions whose text holds one of the spellings."""
+        if isinstance(positions, range):
+            found = [list(self._found(spelling, positions)) for spelling in spellings]
+            return found[0] if len(found) == 1 else sorted({at for each in found for at in each})
+        text, starts = self._all, self._starts
+        return [at for at in positions if any(text.find(word, starts[at], starts[at + 1]) >= 0 for word in spellings)]
+
+    def _found(self, word: str, positions: range) -> Iterator[int]:
+        text, starts = self._all, self._starts
+        end = starts[positions.stop]
+        at = text.find(word, starts[positions.start], end)
+        while at >= 0:
+            row = bisect_right(starts, at) - 1
+            yield row
+            at = text.find(word, starts[row + 1], end)
