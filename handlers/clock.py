@@ -13,6 +13,7 @@ class Clock:
     def __init__(self, zone: ZoneInfo, *, offset: timedelta = timedelta(0)) -> None:
         self.zone = zone
         self.offset = offset
+        self._minute: tuple[datetime, date] | None = None
 
     def now(self) -> datetime:
         """The present instant in UTC, milliseconds at most: what is stored is what is sent."""
@@ -24,8 +25,13 @@ class Clock:
         return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
     def today(self) -> date:
-        """The calendar day in the configured zone (decision 10)."""
-        return self.day_of(self.now())
+        """The calendar day in the configured zone (decision 10). Days begin on whole minutes, and every request asks:
+        so the day is found once a minute."""
+        moment = self.now()
+        minute, known = moment.replace(second=0, microsecond=0), self._minute
+        if known is None or known[0] != minute:
+            known = self._minute = minute, self.day_of(moment)
+        return known[1]
 
     def day_of(self, moment: datetime) -> date:
         """The calendar day on which an instant of the store falls."""

@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -40,6 +41,8 @@ REQUESTS_END_WITHIN = 3  # seconds for requests that still run
 COMMANDS_END_WITHIN = 2  # seconds for commands that still run
 
 WAIT_FOR_BANKS = ("getSyncJob",)
+# How long an import may keep the interpreter from a request; Python's own 0.005 is for programs that nobody waits for
+SWITCH_SECONDS = 0.0005
 
 log = logging.getLogger("bankdata")
 
@@ -149,6 +152,7 @@ def run(services: Services, *, listener: socket.socket, ready: Callable[[], None
         log_config=logs.configuration(services.settings.log_level, services.settings.log_format),
     )
     server = _Server(config, ready, peers, stopping=services.sync_engine.stop)
+    sys.setswitchinterval(SWITCH_SECONDS)
     stop = {number: signal.signal(number, server.asked_to_stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         server.run(sockets=[listener])

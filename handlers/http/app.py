@@ -28,6 +28,7 @@ from handlers.http.routing import Make, Operations, Routing
 from handlers.http.steps.dispatch import dispatch
 from handlers.http.steps.guard import Authenticate, guard
 from handlers.http.steps.rate_limit import Limiter, Rate, limits
+from handlers.http.steps.turns import Turns
 from handlers.http.steps.validation import validation
 
 CONTRACT_FILE = Path(__file__).resolve().parents[2] / "openapi.json"
@@ -89,7 +90,7 @@ def create_app(
         _only(operations, limits(limiter, rate)),
         guard(authenticate, public_url=public_url, billing_url=billing_url),
         validation,
-        partial(dispatch, public_path=urlsplit(public_url).path.rstrip("/")),
+        partial(dispatch, public_path=urlsplit(public_url).path.rstrip("/"), turns=Turns()),
     ]
     # Connexion's types say applications, it takes what makes them
     middlewares: list[Any] = [partial(Routing, pages=pages), LifespanMiddleware]

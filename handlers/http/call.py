@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -46,8 +47,8 @@ def current(scope: Scope) -> Call:
 async def send_answer(send: Send, answer: Answer) -> None:
     """The answer as JSON."""
     content = answer.body if isinstance(answer.body, bytes) else encoded(answer.body)
-    headers = [*JSON_HEADERS] if not answer.headers else _merged(answer)
-    headers.append((b"content-length", b"%d" % len(content)))
+    said = JSON_HEADERS if not answer.headers else _with_own(tuple(answer.headers.items()))
+    headers = [*said, (b"content-length", b"%d" % len(content))]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": content})
 
@@ -61,9 +62,10 @@ def encoded(body: Any) -> bytes:
         return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
-def _merged(answer: Answer) -> list[Header]:
-    if not all(value.isprintable() for value in answer.headers.values()):
+@lru_cache(maxsize=1024)
+def _with_own(own_headers: tuple[tuple[str, str], ...]) -> tuple[Header, ...]:
+    if not all(value.isprintable() for _, value in own_headers):
         raise ValueError("a header of an answer holds a control character")  # the server would send it as it is
-    own = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers.items()]
+    own = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in own_headers]
     named = {name for name, _ in own}
-    return [header for header in JSON_HEADERS if header[0] not in named] + own
+    return (*(header for header in JSON_HEADERS if header[0] not in named), *own)

@@ -53,4 +53,6 @@ class CachedOperation:
 
 
 def _finished(answer: Answer) -> Answer:
+    if isinstance(answer.body, bytes):
+        return answer
     return Answer(body=call.encoded(answer.body), status=answer.status, headers=answer.headers)

@@ -14,7 +14,7 @@ from analytics.periods import HISTORY_MONTHS_MIN, InvalidMonth, last_30_days, la
 from analytics.recurring.history import Charge, history
 from analytics.snapshot import category_transactions, percentage, snapshot
 from handlers import json_shapes
-from handlers.cache.from_store import FromStore
+from handlers.cache.reader import Reading
 from handlers.http.errors import NotFound
 from handlers.http.request import Answer, Request
 from handlers.operations import rules_in_words
@@ -22,38 +22,38 @@ from handlers.operations.reports import balances, money_of, unconverted
 from handlers.operations.selection import selected_accounts
 from handlers.services import Services
 from handlers.sync.detection import subscriptions_of
-from storage import accounts, rules, transactions
+from storage import accounts, transactions
 from storage.accounts import Selected
-from storage.database import Row, Session
+from storage.database import Row
 
 MONTH_NOT_FOUND = "Month not found. It is written YYYY-MM and lies in the history that GET /cashflow lists"
 SUBSCRIPTION_NOT_FOUND = "Subscription not found"
 
 
-def list_cashflow_transactions(services: Services, request: Request, *, month: str, account_ids: str | None) -> Answer:
+def list_cashflow_transactions(
+    services: Services, _request: Request, reading: Reading, *, month: str, account_ids: str | None
+) -> Answer:
     """What adds up to the income and expenses of a month, and what of it is left out and why (decisions 14, 15)."""
-    user_id, today = request.principal.user_id, services.clock.today()
-    with services.database.transaction() as session:
-        reading = FromStore(session, user_id, json_shapes.transaction)
-        selected = selected_accounts(reading.accounts, account_ids)
-        first = _shown_month(month, today)
-        # A month of the last ten years is in the history anyway; for an older one the rows before it decide
-        since = first if first >= (needed_since(HISTORY_MONTHS_MIN, today=today) or first) else None
-        bookings = transactions.bookings(session, user_id, selected.filter, since=since, until=last_day(first))
-        currency, rates = money_of(services, reading, selected.accounts, bookings)
-        try:
-            judged = month_transactions(
-                bookings,
-                selection=selected.ids,
-                month=first,
-                today=today,
-                currency=currency,
-                rates=rates,
-                pending=transactions.pending(session, user_id, selected.filter, since=first, until=last_day(first)),
-            )
-        except MonthOutsideHistory:
-            raise NotFound(MONTH_NOT_FOUND) from None
-        rows = _counted(session, user_id, selected, judged, currency)
+    today = services.clock.today()
+    selected = selected_accounts(reading.accounts, account_ids)
+    first = _shown_month(month, today)
+    # A month of the last ten years is in the history anyway; for an older one the rows before it decide
+    since = first if first >= (needed_since(HISTORY_MONTHS_MIN, today=today) or first) else None
+    bookings = reading.bookings(selected.filter, since=since, until=last_day(first))
+    currency, rates = money_of(services, reading, selected.accounts, bookings)
+    try:
+        judged = month_transactions(
+            bookings,
+            selection=selected.ids,
+            month=first,
+            today=today,
+            currency=currency,
+            rates=rates,
+            pending=reading.pending(selected.filter, since=first, until=last_day(first)),
+        )
+    except MonthOutsideHistory:
+        raise NotFound(MONTH_NOT_FOUND) from None
+    rows = _counted(reading, selected, judged, currency)
     income, expenses = _total(judged, "income"), -_total(judged, "expenses")
     figures = json_shapes.month(
         {"month": first, "income": income, "expenses": expenses, "net": income - expenses}, currency
@@ -64,27 +64,25 @@ def list_cashflow_transactions(services: Services, request: Request, *, month: s
 
 
 def list_category_transactions(
-    services: Services, request: Request, *, category: str, account_ids: str | None
+    services: Services, _request: Request, reading: Reading, *, category: str, account_ids: str | None
 ) -> Answer:
     """What adds up to a category of the last 30 days, and what of it is left out and why (decisions 14 to 17)."""
-    user_id, today = request.principal.user_id, services.clock.today()
+    today = services.clock.today()
     since, until = last_30_days(today)
-    with services.database.transaction() as session:
-        reading = FromStore(session, user_id, json_shapes.transaction)
-        selected = selected_accounts(reading.accounts, account_ids)
-        bookings = transactions.bookings(session, user_id, selected.filter, since=None)
-        currency, rates = money_of(services, reading, selected.accounts, bookings)
-        whole = snapshot(balances(selected.accounts), bookings, today=today, currency=currency, rates=rates)
-        judged = category_transactions(
-            bookings,
-            selection=selected.ids,
-            category=category,
-            today=today,
-            currency=currency,
-            rates=rates,
-            pending=transactions.pending(session, user_id, selected.filter, since=since, until=until),
-        )
-        rows = _counted(session, user_id, selected, judged, currency)
+    selected = selected_accounts(reading.accounts, account_ids)
+    bookings = reading.bookings(selected.filter)
+    currency, rates = money_of(services, reading, selected.accounts, bookings)
+    whole = snapshot(balances(selected.accounts), bookings, today=today, currency=currency, rates=rates)
+    judged = category_transactions(
+        bookings,
+        selection=selected.ids,
+        category=category,
+        today=today,
+        currency=currency,
+        rates=rates,
+        pending=reading.pending(selected.filter, since=since, until=until),
+    )
+    rows = _counted(reading, selected, judged, currency)
     amount = -_total(judged, "expenses") - _total(judged, "refund")
     return Answer(
         body={
@@ -101,14 +99,18 @@ def list_category_transactions(
     )
 
 
-def list_subscription_details(services: Services, request: Request, *, account_ids: str | None) -> Answer:
+def list_subscription_details(
+    services: Services, request: Request, _reading: Reading, *, account_ids: str | None
+) -> Answer:
     """GET /subscriptions in the same order, each with its id, charges, rhythm and prices (decisions 21, 22)."""
     today = services.clock.today()
     found, charges = _streams(services, request, account_ids, today)
     return Answer(body={"subscriptions": [_told(row, charges, today) for row in found.iter_rows(named=True)]})
 
 
-def get_subscription(services: Services, request: Request, *, id: str, account_ids: str | None) -> Answer:
+def get_subscription(
+    services: Services, request: Request, _reading: Reading, *, id: str, account_ids: str | None
+) -> Answer:
     """One of them."""
     today = services.clock.today()
     found, charges = _streams(services, request, account_ids, today, id)
@@ -117,16 +119,15 @@ def get_subscription(services: Services, request: Request, *, id: str, account_i
     return Answer(body=_told(found.row(0, named=True), charges, today))
 
 
-def explain_transaction(services: Services, request: Request, *, id: str) -> Answer:
+def explain_transaction(_services: Services, _request: Request, reading: Reading, *, id: str) -> Answer:
     """Which rules gave a booking its type, category and merchant, and made it an own transfer."""
-    user_id = request.principal.user_id
-    with services.database.transaction() as session:
-        row = transactions.find(session, user_id, id)
-        if row is None:
-            raise NotFound("Transaction not found")
-        own_rules = rules.of_user(session, user_id)
+    row = reading.find(id)
+    if row is None:
+        raise NotFound("Transaction not found")
     derived = {
-        key: json_shapes.derivation(row[column], row[rule], rules_in_words.reason(sentences, row[rule], own_rules))
+        key: json_shapes.derivation(
+            row[column], row[rule], rules_in_words.reason(sentences, row[rule], reading.own_rules)
+        )
         for key, column, rule, sentences in (
             ("type", "type", "type_rule", rules_in_words.TYPE),
             ("category", "category", "category_rule", rules_in_words.CATEGORY),
@@ -152,13 +153,11 @@ def _shown_month(text: str, today: date) -> date:
     return first
 
 
-def _counted(
-    session: Session, user_id: str, selected: Selected, judged: pl.DataFrame, currency: str
-) -> list[json_shapes.Json]:
+def _counted(reading: Reading, selected: Selected, judged: pl.DataFrame, currency: str) -> list[json_shapes.Json]:
     """The judged rows in full; a pending row may carry the id of one that has been booked since."""
     is_pending = judged["left_out"].eq_missing("pending")
     full = {
-        waiting: transactions.listed(session, user_id, judged["id"].filter(is_pending == waiting), pending=waiting)
+        waiting: reading.listed(judged["id"].filter(is_pending == waiting).to_list(), pending=waiting)
         for waiting in (False, True)
     }
     by_id = json_shapes.by_id(selected.accounts)

@@ -39,7 +39,7 @@ def get_snapshot(services: Services, _request: Request, reading: Reading, *, acc
     """Balances now and expenses of the last 30 days by category (decisions 16 to 20)."""
     today = services.clock.today()
     selected = selected_accounts(reading.accounts, account_ids)
-    bookings = reading.bookings(selected.filter, since=None)
+    bookings = reading.bookings(selected.filter)
     currency, rates = money_of(services, reading, selected.accounts, bookings)
     found = snapshot(balances(selected.accounts), bookings, today=today, currency=currency, rates=rates)
     return Answer(body=json_shapes.snapshot(found), headers=unconverted(found.unconverted))

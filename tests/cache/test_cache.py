@@ -26,7 +26,7 @@ ROOM_FOR_TWO = 2 * BASE_BYTES
 
 
 def user_data(state: int = 1) -> UserData:
-    return UserData(state=state, home_currency="EUR", accounts=[], statuses={})
+    return UserData(state=state, home_currency="EUR", accounts=[])
 
 
 def cache_of(states: dict[str, int], bytes_max: int = 10 * BASE_BYTES) -> Cache:
@@ -179,6 +179,5 @@ def test_an_answer_that_was_begun_before_midnight_is_none_of_the_new_day(service
         name="x", services=services, function=slow, needs="accounts", is_light=lambda _data, _arguments: False
     )
     operation(asking(bank.user.id, "x", ""))
-    services.database.state(bank.user.id)  # now memory knows it
     assert services.reader.at_hand(bank.user.id) is not None
     assert operation.at_once(asking(bank.user.id, "x", "")) is None

@@ -14,10 +14,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
+from analytics.classification.rules import parse_rules
 from handlers.cache.reader import Reader
 from handlers.services import Services, open_services
 from handlers.settings import load
-from storage import connections, users
+from storage import connections, rules, users
 from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from tests.cache.conftest import Operations
 from tests.conftest import NOW
@@ -162,3 +163,23 @@ def test_memory_and_store_agree_after_every_change(tmp_path: Path) -> None:
         folder = tmp_path
 
     run_state_machine_as_test(Here, settings=settings(max_examples=8, stateful_step_count=12, deadline=None))
+
+
+@pytest.mark.requirement("cache.never_stale")
+def test_a_rule_that_is_removed_is_quoted_no_more(services: Services) -> None:
+    bank = make_bank(services.database, services.clock.now())
+    rules.keep(
+        services.database,
+        bank.user.id,
+        parse_rules('{"field": "counterpartName", "operator": "contains", "value": "Shop", "category": "DINING"}'),
+    )
+    bank.bring([booking(1, "eva")], account=account_of("eva"))
+    table = Operations(services)
+    _, body, _ = table.ask("listTransactions", bank.user.id, **PAGE)
+    asked = {"id": orjson.loads(body)["transactions"][0]["id"]}
+    for _ in range(2):
+        _, before, _ = table.ask("explainTransaction", bank.user.id, **asked)
+        assert "Your rule 1 says so" in before.decode()
+    rules.keep(services.database, bank.user.id, [])
+    _, after, _ = table.ask("explainTransaction", bank.user.id, **asked)
+    assert "you have changed your rules since" in after.decode()

@@ -1,6 +1,7 @@
 """Answers from memory are those of the store, byte for byte, whatever is asked."""
 
 from datetime import date, timedelta
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -15,6 +16,11 @@ USERS = ["demo", "solo", "globe", "empty", "lapsed"]
 WORDS = ["re", "REWE", "ä", "müller", "%", "_", "'", "rent miete", "a e", "  ", "", "\\", "e", "elastic net", "ß"]
 CATEGORIES = ["GROCERIES", "SALARY", "OTHER", "TRANSFER", "RENT", None, None]
 TODAY = date(2026, 11, 20)
+PAGE: dict[str, Any] = {
+    **dict.fromkeys(("account_ids", "category", "date_from", "date_to", "search")),
+    "page": 1,
+    "per_page": 1,
+}
 
 
 @st.composite
@@ -86,6 +92,7 @@ def test_figures_are_the_same(
         ("getCashflow", {"account_ids": ids, "months": months}),
         ("getSnapshot", {"account_ids": ids}),
         ("listSubscriptions", {"account_ids": ids}),
+        ("listSubscriptionDetails", {"account_ids": ids}),
     ):
         expected = slow.ask(name, user_id, query=query, **asked)
         assert kept.ask(name, user_id, query=query, **asked) == expected
@@ -93,17 +100,48 @@ def test_figures_are_the_same(
 
 
 @pytest.mark.requirement("cache.same_bytes")
+@given(
+    who=selections(),
+    months_back=st.one_of(st.integers(-1, 30), st.just(130)),
+    category=st.sampled_from([*filter(None, CATEGORIES), "DINING"]),
+)
+def test_explanations_are_the_same(
+    opened: Services,
+    kept: Operations,
+    slow: Operations,
+    user_ids: dict[str, str],
+    who: tuple[str, int],
+    months_back: int,
+    category: str,
+) -> None:
+    user_id = user_ids[who[0]]
+    ids = named(opened, user_id, who[1])
+    month = (opened.clock.today() - timedelta(days=30 * months_back)).isoformat()[:7]
+    for name, asked in (
+        ("listCashflowTransactions", {"account_ids": ids, "month": month}),
+        ("listCategoryTransactions", {"account_ids": ids, "category": category}),
+    ):
+        query = urlencode({key: value or "" for key, value in asked.items()})
+        expected = slow.ask(name, user_id, query=query, **asked)
+        assert kept.ask(name, user_id, query=query, **asked) == expected
+        assert kept.ask(name, user_id, query=query, **asked) == expected
+
+
+@pytest.mark.requirement("cache.same_bytes")
+@pytest.mark.parametrize("operation", ["getTransaction", "explainTransaction"])
 @pytest.mark.parametrize("name", USERS)
 def test_single_transactions_are_the_same_and_nobody_elses(
-    opened: Services, kept: Operations, slow: Operations, user_ids: dict[str, str], name: str
+    opened: Services, kept: Operations, slow: Operations, user_ids: dict[str, str], name: str, operation: str
 ) -> None:
     rows = opened.database.rows("SELECT user_id, id FROM transactions ORDER BY id LIMIT 60 OFFSET 500")
-    answers = [
-        (kept.ask("getTransaction", user_ids[name], query=row["id"], id=row["id"]), row["user_id"] == user_ids[name])
-        for row in rows
-        for _ in range(2)
-    ]
-    assert all((status == 200) == is_own for (status, _, _), is_own in answers)
-    assert [answer for answer, _ in answers[::2]] == [
-        slow.ask("getTransaction", user_ids[name], query=row["id"], id=row["id"]) for row in rows
-    ]
+    for _ in range(2):  # alone from the store, then, with the list in memory, from there
+        answers = [
+            (kept.ask(operation, user_ids[name], query=row["id"], id=row["id"]), row["user_id"] == user_ids[name])
+            for row in rows
+            for _ in range(2)
+        ]
+        assert all((status == 200) == is_own for (status, _, _), is_own in answers)
+        assert [answer for answer, _ in answers[::2]] == [
+            slow.ask(operation, user_ids[name], query=row["id"], id=row["id"]) for row in rows
+        ]
+        kept.ask("listTransactions", user_ids[name], **PAGE)

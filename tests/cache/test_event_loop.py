@@ -1,0 +1,180 @@
+"""What the event loop does by itself is small and in memory: the store is asked in threads, a user at a time."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.types import ASGIApp, Message, Scope
+
+from auth.scopes import SCOPES
+from handlers.cache.user_data import UserData
+from handlers.http import call
+from handlers.http.request import Answer, Request
+from handlers.http.steps.dispatch import dispatch
+from handlers.http.steps.turns import READS_AT_ONCE, Turns
+from handlers.operations import KEPT, LIGHT_ROWS_MAX, LIGHT_SEARCH_ROWS_MAX
+from handlers.server import application
+from handlers.services import open_services
+from handlers.settings import load
+from storage import users
+from storage.database import Database
+from tests.cache.conftest import asking
+
+PATHS = (
+    "/accounts",
+    "/transactions?perPage=5&accountIds={account}",
+    "/transactions?perPage=5&page=2&category=GROCERIES&dateFrom=2026-01-01&search=re&accountIds={account}",
+    "/transactions/{id}",
+    "/transactions/{id}/explanation",
+    "/cashflow?accountIds={account}",
+    "/cashflow/2026-10/transactions?accountIds={account}",
+    "/snapshot?accountIds={account}",
+    "/snapshot/categories/GROCERIES/transactions?accountIds={account}",
+    "/subscriptions?accountIds={account}",
+    "/subscriptions/details?accountIds={account}",
+)
+
+
+@pytest.mark.requirement("cache.event-loop")
+def test_the_event_loop_never_asks_the_store(copied: Callable[[], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    services = open_services(load({"BANKDATA_RATE_LIMIT": "off"}, data_dir=copied()))
+    on_the_loop: list[str] = []
+    asked: list[str] = []
+
+    def watched(name: str) -> None:
+        original: Callable[..., AbstractContextManager[Any]] = getattr(Database, name)
+
+        def look(*arguments: Any) -> AbstractContextManager[Any]:
+            asked.append(name)
+            try:
+                asyncio.get_running_loop()
+            except RuntimeError:  # a thread of its own, as it should be
+                return original(*arguments)
+            on_the_loop.append(name)
+            return original(*arguments)
+
+        monkeypatch.setattr(Database, name, look)
+
+    async def read() -> None:
+        user = users.named(services.database, "demo")
+        token = services.authorization.issue_token(user.id, frozenset(SCOPES), timedelta(hours=1))
+        app = application(services)
+        watched("transaction")
+        watched("_session")
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(app=app),
+            base_url="http://127.0.0.1:8000/api/v1",
+            headers={"Authorization": f"Bearer {token}"},
+        ) as client:
+            account = (await client.get("/accounts")).json()["accounts"][0]["id"]
+            first = (await client.get(f"/transactions?accountIds={account}")).json()["transactions"][0]["id"]
+            for _ in range(2):
+                before = len(asked)
+                for path in PATHS:
+                    answer = await client.get(path.format(id=first, account=account))
+                    assert answer.status_code == 200, (path, answer.text)
+            assert len(asked) == before, "what was answered once is answered from memory"
+
+    try:
+        asyncio.run(read())
+    finally:
+        services.close()
+    assert asked
+    assert on_the_loop == []
+
+
+class Rows:
+    """Stands for entries of which only the number matters."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+
+@pytest.mark.requirement("cache.event-loop")
+@pytest.mark.parametrize(
+    ("search", "rows", "is_light"),
+    [
+        (None, LIGHT_ROWS_MAX, True),
+        (None, LIGHT_ROWS_MAX + 1, False),
+        ("rewe", LIGHT_SEARCH_ROWS_MAX, True),
+        ("rewe", LIGHT_SEARCH_ROWS_MAX + 1, False),
+    ],
+)
+def test_pages_of_large_users_are_made_in_threads(search: str | None, rows: int, is_light: bool) -> None:
+    data = UserData(state=1, home_currency="EUR", accounts=[])
+    light = KEPT["listTransactions"][2]
+    assert not light(data, {"search": search})
+    data.entries = Rows(rows)  # type: ignore[assignment]  # only its length is read
+    assert light(data, {"search": search}) is is_light
+
+
+class Slow:
+    """An operation that takes its time, and has in memory what it was asked for once."""
+
+    operation_id = "slow"
+
+    def __init__(self) -> None:
+        self.kept: set[str] = set()
+        self.calls: list[str] = []
+        self.running = self.running_at_most = 0
+        self._lock = threading.Lock()
+        self.go_on = threading.Event()
+
+    @property
+    def function(self) -> "Slow":
+        return self
+
+    def at_once(self, request: Request) -> Answer | None:
+        return Answer(body={}) if request.principal.user_id in self.kept else None
+
+    def __call__(self, request: Request) -> Answer:
+        with self._lock:
+            self.calls.append(request.principal.user_id)
+            self.running += 1
+            self.running_at_most = max(self.running, self.running_at_most)
+        assert self.go_on.wait(10)
+        with self._lock:
+            self.running -= 1
+            self.kept.add(request.principal.user_id)
+        return Answer(body={})
+
+
+@pytest.mark.requirement("cache.event-loop")
+def test_a_user_waits_in_line_with_himself_and_few_are_served_at_once() -> None:
+    slow, answered = Slow(), []
+    names = [f"user{number}" for number in range(READS_AT_ONCE + 2)]
+
+    async def receive() -> Message:
+        raise AssertionError("nothing is read of the request")
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            answered.append(message["status"])
+
+    async def ask(app: ASGIApp, name: str) -> None:
+        scope: Scope = {"type": "http", "method": "GET", "path": "/slow", "query_string": b"", "headers": []}
+        call.begin(scope, "127.0.0.1").caller = asking(name, "slow", "").caller
+        await app(scope, receive, send)
+
+    async def everybody() -> None:
+        operation: Any = slow  # all that the step reads of an operation is its function
+        app = dispatch(operation, ask, public_path="", turns=Turns())  # type: ignore[arg-type]  # nothing comes after it
+        requests = [asyncio.create_task(ask(app, name)) for name in names for _ in range(3)]
+        while len(slow.calls) < READS_AT_ONCE:
+            await asyncio.sleep(0)
+        slow.go_on.set()
+        await asyncio.gather(*requests)
+
+    asyncio.run(everybody())
+    assert answered == [200] * 3 * len(names)
+    assert sorted(slow.calls) == names
+    assert slow.running_at_most <= READS_AT_ONCE
