@@ -19,6 +19,7 @@ def keep(session: Session, user_id: str, rules: Sequence[Rule]) -> None:
         user_id,
         render_rules(rules),
     )
+    session.changes(user_id)  # the reason of a transaction quotes them
 
 
 def corrections(session: Session, user_id: str) -> Mapping[str, str]:

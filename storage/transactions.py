@@ -3,7 +3,7 @@
 Every query carries the user's id: the table is sorted by it, and that is also what keeps users apart.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -24,6 +24,8 @@ LISTED: dict[str, pl.DataType] = {
     "value_date": pl.Date(),
 }
 """What a page and its filters read of a booking."""
+KEPT: dict[str, pl.DataType] = {**LISTED, **BOOKINGS}
+"""What a page, its filters and the figures read."""
 DETAIL_COLUMNS = LIST_COLUMNS + (
     ", counterpart_bic, counterpart_bank_name, creditor_id, debitor_id, bank_transaction_code, purpose_code,"
     " is_potential_duplicate, is_adjusting_entry, created_at"
@@ -33,6 +35,13 @@ ROWS_AT_ONCE = 10_000
 NOT_HIDDEN = "account_id NOT IN (SELECT id FROM accounts WHERE user_id = $1 AND hidden_at IS NOT NULL)"
 ONE_SCAN_ROWS_MAX = 5_000  # of a selection; above, two scans are faster
 RULE_COLUMNS = ", type_rule, category_rule, merchant_rule, transfer_rule, transfer_id, transfer_account_id"
+DETAILS: dict[str, pl.DataType] = {
+    **{name.strip(): pl.String() for name in f"{DETAIL_COLUMNS}{RULE_COLUMNS}".split(",") if name.strip() not in KEPT},
+    "id": pl.String(),
+    "is_potential_duplicate": pl.Boolean(),
+    "created_at": pl.Datetime("us"),
+}
+"""What is read of a booking when it is shown alone, besides KEPT."""
 
 SOURCE_COLUMNS = (
     ", source_merchant_name, end_to_end_id, gvc, swift_code, mcc, bank_text, original_amount, original_currency,"
@@ -100,14 +109,31 @@ def page(session: Session, user_id: str, selection: Selection, *, limit: int, of
     return session.rows(f"{ordered} LIMIT {int(limit)} OFFSET {int(offset)}", *values)
 
 
-def entries(session: Session, user_id: str, *, rows_max: int) -> pl.DataFrame:
-    """All booked transactions of the user as LISTED, in the order of a page; `rows_max` of them, if there are more."""
-    rows = session.frame(
-        f"SELECT {', '.join(LISTED)} FROM transactions WHERE user_id = $1 AND {NOT_HIDDEN} LIMIT {int(rows_max)}",
-        user_id,
-        schema=LISTED,
-    )
+def entries(session: Session, user_id: str, *, hidden: Sequence[str] = (), rows_max: int) -> pl.DataFrame:
+    """All booked transactions of the user but those of the hidden accounts as KEPT, in the order of a page; `rows_max`
+    of them, if there are more."""
+    rows = everything(session, user_id, KEPT, hidden=hidden, rows_max=rows_max)
     return rows.sort("booking_date", "id", descending=True)
+
+
+def everything(
+    session: Session, user_id: str, columns: Mapping[str, pl.DataType], *, hidden: Sequence[str], rows_max: int
+) -> pl.DataFrame:
+    """These columns of all booked transactions of the user but those of the hidden accounts, in no order; `rows_max`
+    of them, if there are more."""
+    shown, values = ("", []) if not hidden else (" AND account_id <> ALL($2::TEXT[])", [list(hidden)])
+    return session.frame(
+        f"SELECT {', '.join(columns)} FROM transactions WHERE user_id = $1{shown} LIMIT {int(rows_max)}",
+        user_id,
+        *values,
+        schema=columns,
+    )
+
+
+def waiting(session: Session, user_id: str, *, hidden: Sequence[str]) -> pl.DataFrame:
+    """All rows of the user that are not booked yet, as KEPT, but those of the hidden accounts."""
+    rows = session.frame(f"SELECT {', '.join(KEPT)} FROM pending_transactions WHERE user_id = $1", user_id, schema=KEPT)
+    return rows.filter(~pl.col("account_id").is_in(list(hidden)))
 
 
 def find(session: Session, user_id: str, transaction_id: str) -> Row | None:

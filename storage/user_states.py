@@ -20,28 +20,36 @@ class States:
         self._lock = threading.Lock()
         self._known: dict[str, int] = {}
         self._changing: Counter[str] = Counter()
-        self._changes = 0  # begun or ended; a state that was read meanwhile may be the old one
+        self._changes: Counter[str] = Counter()  # begun or ended; a state that was read meanwhile may be the old one
 
     def known(self, user_id: str) -> int | None:
         """The user's state, if it can be told without asking the store."""
         return self._known.get(user_id)
+
+    def mark(self, user_id: str) -> int:
+        """What `learn` has to be told of the time before the state was read."""
+        return self._changes[user_id]
+
+    def learn(self, user_id: str, state: int, *, mark: int) -> None:
+        """The store said this state to somebody who took the mark before asking: known, unless it changed meanwhile."""
+        with self._lock:
+            if mark == self._changes[user_id] and not self._changing[user_id]:
+                self._known[user_id] = state
 
     def present(self, user_id: str, read: Callable[[], int]) -> int:
         """The user's state; `read` asks the store for it where it is not known."""
         known = self._known.get(user_id)
         if known is not None:
             return known
-        changes = self._changes
+        mark = self.mark(user_id)
         state = read()
-        with self._lock:
-            if changes == self._changes and not self._changing[user_id]:
-                self._known[user_id] = state
+        self.learn(user_id, state, mark=mark)
         return state
 
     def begin(self, user_id: str) -> None:
         """A transaction is about to change what this user can read."""
         with self._lock:
-            self._changes += 1
+            self._changes[user_id] += 1
             self._changing[user_id] += 1
             self._known.pop(user_id, None)
 
@@ -49,7 +57,7 @@ class States:
         """The transaction that changed these users' data is committed or rolled back."""
         with self._lock:
             for user_id in user_ids:
-                self._changes += 1
+                self._changes[user_id] += 1
                 self._changing[user_id] -= 1
                 if not self._changing[user_id]:
                     del self._changing[user_id]

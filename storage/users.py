@@ -40,6 +40,12 @@ def find(session: Session, user_id: str) -> User | None:
     return _first(session.rows(f"SELECT {COLUMNS} FROM users WHERE id = $1", user_id))
 
 
+def state_and_currency(session: Session, user_id: str) -> tuple[int, str] | None:
+    """The state of the user's data that this session sees, and the home currency; None for nobody."""
+    rows = session.rows("SELECT state, home_currency FROM users WHERE id = $1", user_id)
+    return (int(rows[0]["state"]), rows[0]["home_currency"]) if rows else None
+
+
 def compared_name(name: str) -> str:
     """How names of users are compared: case does not matter, nor how a letter is encoded, and ß is ss. Ids of
     connections and accounts are made of `casefold` alone (`storage.importing.matching.booking_keys`); names that are

@@ -107,7 +107,9 @@ def _fill_users(database: Database, first: int, last: int, today: date, now: dat
         today,
         now,
     )
-    database.execute("INSERT INTO transactions " + BODY.format(today=today, rows=ROWS_PER_USER, first=first, last=last))
+    database.execute(
+        "INSERT INTO transactions BY NAME " + BODY.format(today=today, rows=ROWS_PER_USER, first=first, last=last)
+    )
 
 
 def _measure(folder: Path, tokens: list[str], rounds: int) -> None:
