@@ -11,6 +11,7 @@ import pytest
 
 from storage import jobs
 from storage.database import Conflict
+from storage.importing import runs
 from storage.jobs import Job, JobEnded, RefusedBatch
 from tests.storage.conftest import Bank
 
@@ -222,3 +223,13 @@ def test_of_many_who_start_at_once_one_does_and_none_fails_though_the_winner_is_
         jobs_started = list(threads.map(lambda _: started(bank, bank.now), range(12)))
     first.result()
     assert sum(job is not None for job in jobs_started) == 1
+
+
+@pytest.mark.requirement("sync.ended-once")
+def test_the_end_of_an_import_whose_job_somebody_else_ended_changes_nothing(bank: Bank, job: Job) -> None:
+    jobs.fail(bank.database, job, error="Too late.", now=bank.now)
+    with pytest.raises(JobEnded):
+        bank.database.atomically(lambda session: runs.complete(session, job, now=bank.now))
+    ended = jobs.find(bank.database, bank.user.id, job.id)
+    assert ended is not None
+    assert (ended.status, ended.error) == ("failed", "Too late.")
