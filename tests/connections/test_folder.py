@@ -1,5 +1,6 @@
 """A folder as a bank connection: what is new is read, what was read is put away, what is not finished waits."""
 
+import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -157,17 +158,21 @@ def test_a_file_that_was_replaced_after_it_was_read_waits_for_the_next_sync(fold
     assert sync(folder) == ["a.xml"]
 
 
-@pytest.mark.requirement("folder.refusals")
-def test_a_file_that_must_not_be_read_is_refused_and_put_away(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = put(folder / "a.xml", "1.00")
+def close_to_us(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on the file must not be read, even by root, as whom the tests may run."""
     opened = os.open
 
     def closed(name: str, *given: int, **named: int) -> int:
-        if name == path.name and named["dir_fd"] and given[0] == FILE_FLAGS:  # the tests may run as root
+        if name == path.name and named["dir_fd"] and given[0] == FILE_FLAGS:
             raise PermissionError(13, "Permission denied")
         return opened(name, *given, **named)
 
     monkeypatch.setattr("connectors.sources.folder.os.open", closed)
+
+
+@pytest.mark.requirement("folder.refusals")
+def test_a_file_that_must_not_be_read_is_refused_and_put_away(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    close_to_us(put(folder / "a.xml", "1.00"), monkeypatch)
     assert sync(folder) == ["a.xml"]
     assert (folder / "failed" / "a.xml.reason").read_text() == "the file cannot be read: permission denied.\n"
 
@@ -206,3 +211,44 @@ def test_uploads_have_nothing_to_fetch_or_to_say(folder: Path) -> None:
     assert uploads.poll_refresh(source, {}, now=NOW) == Ready()
     assert not uploads.has_news(source, now=NOW)
     uploads.settle(source, {}, batch=Batch(id="b", records=iter(())), refusal=None)
+
+
+@pytest.mark.requirement("folder.refusals")
+def test_a_file_that_was_read_and_is_closed_to_us_since_stays_where_it_is(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put(folder / "a.xml", "1.00")
+    connector, source = Folder(read_file), connection(folder)
+    handle = connector.start_refresh(source, now=NOW)
+    (batch,) = connector.fetch(source, handle, cursor=None, today=TODAY)
+    close_to_us(path, monkeypatch)
+    connector.settle(source, handle, batch=batch, refusal=None)
+    assert path.exists()
+
+
+@pytest.mark.requirement("folder.same-file")
+def test_a_file_too_large_to_be_read_is_known_by_its_name_and_others_by_their_content(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("connectors.sources.folder.FILE_BYTES_MAX", len("1.00"))
+    for name, text in (("a.xml", "1.00"), ("b.xml", "10.00"), ("c.xml", "1.00")):
+        put(folder / name, text)
+    connector, source = Folder(read_file), connection(folder)
+    handle = connector.start_refresh(source, now=NOW)
+    first, large, second = (batch.id for batch in connector.fetch(source, handle, cursor=None, today=TODAY))
+    assert large == "file:too large:b.xml"
+    assert first == second == f"file:{hashlib.sha256(b'1.00').hexdigest()}"
+
+
+@pytest.mark.requirement("folder.gone")
+def test_a_file_that_goes_while_the_folder_is_looked_through_is_no_news(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(folder / "a.xml", "1.00")
+
+    def gone(name: str) -> bool:
+        (folder / name).unlink()
+        return True
+
+    monkeypatch.setattr("connectors.sources.folder._has_statement_name", gone)
+    assert not Folder(read_file).has_news(connection(folder), now=NOW)

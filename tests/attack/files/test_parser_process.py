@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from io import BytesIO, RawIOBase
@@ -122,6 +123,35 @@ def test_a_waiting_process_that_dies_is_replaced(large: Path) -> None:
         list(records)
     assert format_name(BytesIO(MT940.encode())) == "mt940"
     assert waiting().pid != before.pid
+
+
+def test_a_process_that_has_just_closed_its_end_is_replaced() -> None:
+    format_name(BytesIO(MT940.encode()))
+    before, control = waiting(), client._process._control
+    assert control is not None
+    control.shutdown(socket.SHUT_RDWR)  # as when it has waited long enough and ends
+    assert format_name(BytesIO(MT940.encode())) == "mt940"
+    assert waiting().pid != before.pid
+
+
+def test_a_process_that_does_not_end_by_itself_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    format_name(BytesIO(MT940.encode()))
+    stopped = waiting()
+    stopped.suspend()
+    monkeypatch.setattr(client, "END_SECONDS", 0.05)
+    client._process.end()
+    assert not stopped.is_running()
+    assert format_name(BytesIO(MT940.encode())) == "mt940"
+
+
+def test_an_interpreter_that_is_gone_leaves_no_open_channel(monkeypatch: pytest.MonkeyPatch) -> None:
+    client._process.end()
+    monkeypatch.setattr("sys.executable", "/nowhere/python")
+    open_files = psutil.Process().num_fds()
+    with pytest.raises(FileNotFoundError):
+        format_name(BytesIO(MT940.encode()))
+    client._process.end()
+    assert psutil.Process().num_fds() <= open_files
 
 
 def test_without_a_process_the_source_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
