@@ -45,6 +45,12 @@ def test_the_first_closing_balance_inside_the_table_counts(read_csv: Read) -> No
 
 
 @pytest.mark.requirement("readers.csv.metadata")
+def test_a_closing_balance_below_the_table_needs_no_day(read_csv: Read) -> None:
+    _, rows, [statement] = read_csv(f"{TABLE};9,00;Endsaldo\n")
+    assert (len(rows), statement.closing, statement.closing_date) == (1, Decimal("9.00"), date(2026, 1, 2))
+
+
+@pytest.mark.requirement("readers.csv.metadata")
 def test_a_balance_that_cannot_be_read_is_passed_over_for_the_next_one(read_csv: Read) -> None:
     _, _, [statement] = read_csv(f"Kontostand;eur 7,00;9,00\n{TABLE}")  # a currency is written in capitals
     assert statement.closing == Decimal("9.00")

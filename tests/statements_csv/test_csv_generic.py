@@ -248,3 +248,9 @@ def test_every_column_of_a_file_without_header_is_taken_for_what_it_can_only_be(
         "balance": ("@5",),
         "currency": ("@4",),
     }  # numbers alone are no text
+
+
+@pytest.mark.requirement("readers.csv.generic")
+def test_of_two_columns_of_amounts_the_first_counts(read_csv: Read) -> None:
+    [row] = read_csv("Datum;Betrag;Amount;Text\n31.01.2026;1,00;2,00;x\n")[1]
+    assert row.amount == Decimal("1.00")

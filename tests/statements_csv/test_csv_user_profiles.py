@@ -283,5 +283,5 @@ def test_one_row_of_a_shape_among_others_is_no_table_of_that_shape(read_csv: Rea
     shape = own(header=[], shape=["date", "figure", "text"], columns={"date": "@1", "amount": "@2"}, decimal=",")
     one = "01.02.2026;7,00;x\n"
     assert len(read_csv(one, profiles=shape)[1]) == 1
-    other = "Datum;Text;Betrag\n" + "01.02.2026;x;1,00\n" * 3
-    assert [row.amount for row in read_csv(other, profiles=shape)[1]] == [Decimal("1.00")] * 3
+    other = "Datum;Text;Betrag\n01.02.2026;7,00;1,00\n" + "01.02.2026;x;1,00\n" * 3
+    assert [row.amount for row in read_csv(other, profiles=shape)[1]] == [Decimal("1.00")] * 4
