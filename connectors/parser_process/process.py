@@ -40,7 +40,7 @@ def answer(request: ParseRequest, stream: BinaryIO, packer: Packer) -> None:
                 packer.add(FormatName(name=formats.format_name(stream)))
             case "explanation":
                 packer.add(formats.explain(stream, request.profiles))
-            case "records":
+            case _:  # records
                 for record in formats.read_records(stream, request.profiles):
                     packer.add(record)
     except SourceError as error:
