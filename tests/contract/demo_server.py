@@ -106,8 +106,9 @@ def running_demo(folder: Path, **settings: str) -> Iterator[Demo]:
 
 
 def environment(**settings: str) -> dict[str, str]:
-    """This process's environment without any setting of the service but the given ones."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("BANKDATA_")}
+    """This process's environment without any setting of the service but the given ones, and without coverage: these
+    servers are there for the tools of others."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("BANKDATA_", "COVERAGE_"))}
     return inherited | {f"BANKDATA_{name}": value for name, value in settings.items()}
 
 

@@ -107,7 +107,10 @@ def run_blocks(tmp_path: Path) -> Iterator[Callable[[list[Block]], list[str]]]:
         (clone / ".venv/bin" / name).chmod(0o755)
     (clone / "statement.xml").write_text(STATEMENT)
     pid = tmp_path / "server.pid"
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("BANKDATA_", "XDG_"))} | {
+    inherited = os.environ.items()  # without coverage: what runs here is a clone
+    environment = {
+        name: value for name, value in inherited if not name.startswith(("BANKDATA_", "COVERAGE_", "XDG_"))
+    } | {
         "HOME": str(home),
         "PATH": f"{clone / '.venv/bin'}:{os.environ['PATH']}",
         "REAL_BANKDATA": str(Path(sys.executable).with_name("bankdata")),
