@@ -60,7 +60,7 @@ def application(
     `listens_at` is the address of the socket.
     `is_cut_off` is set where an import or a source was still at work then: the process has to end at once.
     """
-    settings = services.settings
+    settings, cut_off = services.settings, is_cut_off or threading.Event()
     limiter = Limiter(settings.rate_limit_url)
     registry = registry_of(services)
     services.authorization.clients.ensure_documentation()
@@ -80,8 +80,7 @@ def application(
                 log.info("stopped; everything is stored")
             else:
                 log.warning("stopped; an import that was going on is undone, and a sync goes on after the next start")
-                if is_cut_off is not None:
-                    is_cut_off.set()
+                cut_off.set()
 
     limit = settings.rate_limit
     oauth_rate = BUDGET if limit else None

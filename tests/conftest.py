@@ -15,9 +15,15 @@ from storage.migrations import runner
 settings.register_profile(
     "project", derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
 )
+settings.register_profile("thorough", parent=settings.get_profile("project"), derandomize=False, max_examples=1500)
 settings.load_profile("project")
 
 NOW = datetime(2026, 11, 20, 12, 0, 0)  # noqa: DTZ001 - the store keeps UTC without zone
+
+
+def examples(count: int) -> int:
+    """So many examples of a property in the gate; 25 times as many under `--hypothesis-profile thorough`."""
+    return count * settings().max_examples // 60
 
 
 @pytest.fixture

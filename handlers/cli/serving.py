@@ -37,7 +37,7 @@ def demo(host: str, port: int, data_dir: Path | None, fresh: bool) -> None:
 
     with _listener(host, port) as listener:
         _warn(settings)
-        if fresh:
+        if fresh and settings.store_path.exists():
             _forget_demo(settings)
         terminal = Terminal()
         terminal.progress("Opening the store", 0, 1)
@@ -108,8 +108,6 @@ def _listener(host: str, port: int) -> socket.socket:
 
 def _forget_demo(settings: Settings) -> None:
     """Delete the store of a demo; nothing else is ever deleted."""
-    if not settings.store_path.exists():
-        return
     from handlers.services import IS_DEMO
     from storage import store_facts
 

@@ -21,7 +21,7 @@ from handlers.settings import load
 from storage import connections, rules, users
 from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from tests.cache.conftest import Operations
-from tests.conftest import NOW
+from tests.conftest import NOW, examples
 from tests.storage.conftest import Bank, make_bank
 
 NAMES = ("eva", "max")
@@ -162,7 +162,7 @@ def test_memory_and_store_agree_after_every_change(tmp_path: Path) -> None:
     class Here(Household):
         folder = tmp_path
 
-    run_state_machine_as_test(Here, settings=settings(max_examples=8, stateful_step_count=12, deadline=None))
+    run_state_machine_as_test(Here, settings=settings(max_examples=examples(3), stateful_step_count=12))
 
 
 @pytest.mark.requirement("cache.never_stale")

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
+from tests.conftest import examples
 from tests.explanations.conftest import Holder, Service, body_of
 
 Json = dict[str, object]
@@ -120,7 +121,7 @@ def is_left_out_or_counted(row: Json) -> bool:
 
 
 @pytest.mark.requirement("explanations.add-up")
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=15)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=examples(6))
 @given(batches=ledgers())
 def test_explanations_add_up_to_every_figure_of_every_selection(
     new_holder: Callable[[], Holder], batches: list[Import]

@@ -1,5 +1,6 @@
 """What the tests of imports share: the real command line on a store of its own, and files to import."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,13 +10,19 @@ from tests.imports.command_line import Shell
 from tests.imports.household import Household
 
 
-@pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    """A store with the users eva and tom."""
-    made = Shell(tmp_path / "data")
+@pytest.fixture(scope="session")
+def eva_and_tom(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a store with these two users, made once; tests copy it."""
+    made = Shell(tmp_path_factory.mktemp("eva_and_tom") / "data")
     for name in ("eva", "tom"):
         made("users", "add", name, "--random")
-    return made
+    return made.folder
+
+
+@pytest.fixture
+def shell(tmp_path: Path, eva_and_tom: Path) -> Shell:
+    """A store with the users eva and tom."""
+    return Shell(Path(shutil.copytree(eva_and_tom, tmp_path / "data")))
 
 
 Write = Callable[..., Path]

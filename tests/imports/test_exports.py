@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import resource
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -32,13 +33,22 @@ COMPLETE = ["csv", "jsonl", "parquet", "beancount"]
 """The formats that leave out nothing of a booking."""
 
 
-@pytest.fixture
-def filled(shell: Shell, write: Callable[..., Path]) -> Shell:
-    """Eva with the demo bank's accounts and one account without IBAN."""
+@pytest.fixture(scope="module")
+def full_folder(eva_and_tom: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eva with the demo bank's accounts and one account without IBAN; tests copy it."""
+    folder = tmp_path_factory.mktemp("full")
+    shell = Shell(Path(shutil.copytree(eva_and_tom, folder / "data")))
     shell("connect", "demo", "--user", "eva")
-    shell.import_(write("unnamed.csv", CSV))
+    (folder / "unnamed.csv").write_text(CSV)
+    shell.import_(folder / "unnamed.csv")
     assert [row for row in shell.rows("iban", "accounts") if row[0] is None]
-    return shell
+    return shell.folder
+
+
+@pytest.fixture
+def filled(full_folder: Path, tmp_path: Path) -> Shell:
+    """A copy of that store."""
+    return Shell(Path(shutil.copytree(full_folder, tmp_path / "data")))
 
 
 @pytest.mark.requirement("export.again")

@@ -23,9 +23,12 @@ def bank() -> Chain:
     return chain(DAYS)
 
 
-@pytest.fixture
-def files(bank: Chain, write: Callable[..., Path]) -> list[Path]:
-    return [write(file.name, file.content) for file in bank.files]
+@pytest.fixture(scope="module")
+def files(bank: Chain, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("files")
+    for file in bank.files:
+        (folder / file.name).write_bytes(file.content)
+    return [folder / file.name for file in bank.files]
 
 
 def ledger(shell: Shell) -> tuple[object, ...]:
@@ -33,10 +36,10 @@ def ledger(shell: Shell) -> tuple[object, ...]:
     return shell.rows(STORED), shell.rows("balance, balance_date", "accounts")
 
 
-@pytest.fixture
-def in_order(tmp_path: Path, files: Sequence[Path]) -> tuple[object, ...]:
+@pytest.fixture(scope="module")
+def in_order(files: Sequence[Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[object, ...]:
     """The ledger after one import of every file in the bank's order."""
-    other = Shell(tmp_path / "in-order")
+    other = Shell(tmp_path_factory.mktemp("in-order") / "data")
     other("users", "add", "eva", "--random")
     other.import_(*files)
     return ledger(other)

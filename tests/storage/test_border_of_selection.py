@@ -14,6 +14,7 @@ from analytics.cashflow import monthly_cashflow
 from storage import transactions
 from storage.database import Database
 from storage.importing.records import AccountRecord, TransactionRecord
+from tests.conftest import examples
 
 TODAY = date(2026, 3, 31)
 MONTHS = 6
@@ -45,7 +46,7 @@ def figures(database: Database, user_id: str, selection: list[str]) -> Decimal:
 
 
 @pytest.mark.requirement("cashflow.border")
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(20))
 @given(imports=IMPORTS)
 def test_the_sum_of_net_is_the_change_of_the_balance_of_any_selection_after_any_import(
     new_bank: Callable[..., Any], database: Database, imports: list[tuple[AccountRecord, list[TransactionRecord]]]

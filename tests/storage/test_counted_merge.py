@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.importing.records import AccountRecord
-from tests.conftest import NOW, empty_store
+from tests.conftest import NOW, empty_store, examples
 from tests.storage.conftest import GIRO, Bank, bookings, make_bank
 
 NewBank = Callable[..., Bank]
@@ -158,7 +158,7 @@ HISTORY = bookings("""
 
 
 @pytest.mark.requirement("import.any-order")
-@settings(max_examples=12)
+@settings(max_examples=examples(6))
 @given(
     windows=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=6),
     order=st.randoms(use_true_random=False),

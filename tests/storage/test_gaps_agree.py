@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.importing.gaps import OF_ONE_DAY_MAX, Stated, gaps, number
+from tests.conftest import examples
 
 DAY = date(2026, 11, 1)
 DAYS = st.integers(0, 4).map(lambda days: DAY + timedelta(days=days))
@@ -29,7 +30,7 @@ STATEMENTS = st.lists(
 
 
 @pytest.mark.requirement("import.gaps")
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(200))
 @given(STATEMENTS)
 def test_gaps_are_those_of_the_obvious_way(statements: list[Stated]) -> None:
     assert list(gaps(statements)) == list(slow_gaps(statements))

@@ -15,7 +15,7 @@ from storage.importing.matching.counted_merge import match_booked, match_pending
 from storage.importing.matching.similar_texts import ALIKE_COMPARED_MAX
 from storage.importing.matching.stored_index import FILES
 from storage.importing.records import TransactionRecord
-from tests.conftest import NOW
+from tests.conftest import NOW, examples
 from tests.storage import slow_counted_merge
 
 DAY = date(2026, 11, 2)
@@ -65,7 +65,7 @@ def rows(records: Sequence[TransactionRecord], sources: Sequence[str | None], pr
 
 
 @pytest.mark.requirement("import.any-order")
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(120))
 @given(records=RECORDS, told=RECORDS, waiting=RECORDS, named=NAMED, source=st.sampled_from([BANK, FILES]))
 def test_booked_records_are_explained_by_the_rows_of_the_obvious_way(
     records: list[TransactionRecord],
@@ -85,7 +85,7 @@ def test_booked_records_are_explained_by_the_rows_of_the_obvious_way(
 
 
 @pytest.mark.requirement("import.pending")
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(120))
 @given(records=RECORDS, told=RECORDS, waiting=RECORDS, named=NAMED, source=st.sampled_from([BANK, FILES]))
 def test_pending_records_are_explained_by_the_rows_of_the_obvious_way(
     records: list[TransactionRecord],

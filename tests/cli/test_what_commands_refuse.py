@@ -1,0 +1,155 @@
+"""What a command cannot do, said in one sentence: a store of one user, and no server."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handlers import commands
+from handlers.commands.control_socket import CommandError
+from handlers.commands.imports import import_files
+from handlers.services import Services, open_services
+from handlers.settings import load
+from storage import backup, connections, users
+from storage.database import Conflict
+from tests.cli.conftest import bankdata
+from tests.service.conftest import Said
+
+HOLDS_THE_STORE = """
+import sys
+import duckdb
+store = duckdb.connect(sys.argv[1])
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A store with the user eva."""
+    assert bankdata("users", "add", "eva", "--random", "--data", tmp_path / "data").code == 0
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def services(folder: Path) -> Iterator[Services]:
+    """The same, opened."""
+    with closing(open_services(load({}, data_dir=folder))) as opened:
+        yield opened
+
+
+def refusal(services: Services, command: str, **arguments: Any) -> str:
+    """Why a command is refused."""
+    with pytest.raises(CommandError) as caught:
+        commands.perform(services, command, arguments, Said())
+    return str(caught.value)
+
+
+@pytest.mark.requirement("cli.one-sentence")
+def test_commands_that_name_what_is_not_there_are_refused(services: Services, tmp_path: Path) -> None:
+    year = 366 * 86_400
+    strangers = tmp_path / "strangers"
+    strangers.mkdir()
+    (strangers / "letter.txt").write_text("Dear Eva")
+    missing, of_eva = tmp_path / "missing", {"user": "eva"}
+    for command, arguments, sentence in (
+        ("token", {**of_eva, "scope": "read:accounts", "seconds": year}, "The lifetime must lie between 1 second and"),
+        ("connect folder", {**of_eva, "folder": str(missing), "bank": None}, f"{missing}"),
+        ("connect folder", {**of_eva, "folder": str(strangers), "bank": "a\nb"}, "The name of a bank has at most "),
+        ("connect folder", {**of_eva, "folder": str(strangers), "bank": None}, f"{strangers} holds files that are not"),
+        ("rates update", {"file": str(missing)}, f"{missing}: No such file or directory."),
+    ):
+        assert sentence in refusal(services, command, **arguments)
+
+
+@pytest.mark.requirement("cli.one-sentence")
+def test_a_change_that_another_one_keeps_out_may_be_tried_again(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kept_out(*_: object, **__: object) -> None:
+        raise Conflict
+
+    monkeypatch.setitem(commands.COMMANDS, "users list", kept_out)
+    assert refusal(services, "users list") == "Something else changed the same data at the same time. Try again."
+
+
+@pytest.mark.requirement("cli.one-sentence")
+def test_a_store_that_another_program_has_open_is_named(folder: Path) -> None:
+    store = folder / "bankdata.duckdb"
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDS_THE_STORE, store], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "open\n"
+        done = bankdata("users", "list", "--data", folder)
+        other.communicate()
+    assert done.failed_with(f"Another process has {store} open and does not listen for commands. Stop it first.")
+
+
+@pytest.mark.requirement("cli.one-sentence")
+def test_a_folder_whose_name_is_too_long_is_named(tmp_path: Path) -> None:
+    assert bankdata("users", "list", "--data", tmp_path / ("x" * 300)).failed_with(
+        "cannot be used: File name too long."
+    )
+
+
+@pytest.mark.requirement("store.unreadable")
+def test_a_store_of_a_newer_program_is_refused_and_stays_as_it_is(folder: Path, services: Services) -> None:
+    services.database.execute("UPDATE schema_version SET number = 999 WHERE number = 1")
+    services.close()
+    for _ in range(2):
+        assert bankdata("users", "list", "--data", folder).failed_with("The store has schema version 999")
+
+
+@pytest.mark.requirement("cli.one-sentence")
+def test_a_sync_that_the_stop_of_the_server_holds_up_goes_on_after_its_next_start(services: Services) -> None:
+    eva = {"user": "eva", "connector": "demo", "settings": {"accounts": "1"}, "bank": "Musterbank", "fault": None}
+    services.sync_engine.stop()
+    assert refusal(services, "connect", **eva) == "Musterbank: the sync goes on after the server's next start."
+
+
+@pytest.mark.requirement("cli.one-sentence")
+def test_a_sync_that_needs_its_user_first_says_so_and_a_booking_without_counterpart_cannot_be_corrected(
+    services: Services, tmp_path: Path
+) -> None:
+    file = tmp_path / "bare.csv"
+    file.write_text(f"Date,Description,Amount,Currency\n{date(2026, 3, 2)},,-3.50,EUR\n")
+    import_files(services, Said(), user=users.named(services.database, "eva"), files=[str(file)])
+    (booking,) = services.database.rows("SELECT id FROM transactions")
+    wanted = {"user": "eva", "transaction_id": booking["id"], "category": "RENT"}
+    assert refusal(services, "correct", **wanted).startswith("This booking names no counterpart to remember.")
+    (connection,) = services.database.rows("SELECT id FROM connections")
+    connections.record_failure(services.database, connection["id"], status="REAUTH_REQUIRED")
+    assert refusal(services, "sync", user="eva") == "1 sync failed."
+
+
+@pytest.mark.requirement("cli.check")
+def test_check_names_every_fault_with_what_helps(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.chmod(0o750)
+    monkeypatch.setattr(backup, "FREE_BYTES_MIN", 2**62)
+    done = bankdata("check", "--data", folder, settings={"PUBLIC_URL": "http://192.0.2.1:8000"})
+    wrong = [line.removeprefix("WRONG      ") for line in done.lines if line.startswith("WRONG")]
+    assert done.failed_with("3 problems found.")
+    assert wrong[0] == f"The data folder is open to others (mode 750): chmod 700 {folder}"
+    assert wrong[1].endswith(" MB are free on the disk of the store; keep 500 MB.")
+    assert "passwords and tokens travel in clear" in wrong[2]
+
+
+@pytest.mark.requirement("cli.one-sentence")
+def test_where_there_are_no_users_the_list_says_how_to_add_one(folder: Path) -> None:
+    assert bankdata("users", "remove", "eva", "--yes", "--data", folder).code == 0
+    done = bankdata("users", "list", "--data", folder)
+    assert (done.lines, done.err) == ([], "There are no users yet. Add one with `bankdata users add NAME`.\n")
+
+
+@pytest.mark.requirement("cli.one-sentence")
+def test_a_grant_is_revoked_by_its_id(folder: Path) -> None:
+    assert bankdata("token", "--user", "eva", "--data", folder).code == 0
+    (grant,) = bankdata("grants", "list", "--data", folder).lines
+    assert bankdata("grants", "revoke", grant.split("\t")[0], "--data", folder).err == "Revoked.\n"
+    assert bankdata("grants", "list", "--data", folder).lines == []
