@@ -10,6 +10,7 @@ listens there, as the tests do, and prints what it saw.
 
 import argparse
 import json
+import resource
 import sys
 import tempfile
 from pathlib import Path
@@ -25,6 +26,8 @@ def main() -> int:
     parser.add_argument("--large", action="store_true")
     arguments = parser.parse_args()
     if arguments.port:
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # `ulimit -Sn 1024` is meant for the server
         attack, small, large = ATTACKS[arguments.only]
         print(json.dumps(attack(arguments.port, large if arguments.large else small)))
         return 0
