@@ -6,9 +6,11 @@ It parses where it is called: in the process that `connectors.parser_process` ke
 import hashlib
 import io
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+
+from msgspec.structs import replace
 
 from connectors import archive
 from connectors.bank_csv import reader as csv_statements

@@ -9,12 +9,16 @@ import polars as pl
 from storage.database import Transaction
 
 Change = Literal["added", "modified", "removed"]
+CHANGES: dict[str, pl.DataType] = {"transaction_id": pl.String(), "change": pl.String()}
 
 
-def record(
-    session: Transaction, *, user_id: str, job_id: str, changes: Sequence[tuple[str, Change]], now: datetime
-) -> int:
-    """Append one row per (transaction id, change), raise the user's data version, and return the new version.
+def changed(ids: Sequence[str] | pl.Series, change: Change) -> pl.DataFrame:
+    """The same change of all these transactions, as CHANGES."""
+    return pl.DataFrame({"transaction_id": ids}, schema_overrides=CHANGES).with_columns(change=pl.lit(change))
+
+
+def record(session: Transaction, *, user_id: str, job_id: str, changes: pl.DataFrame, now: datetime) -> int:
+    """Append one row per change (CHANGES), raise the user's data version, and return the new version.
 
     Runs inside the transaction that makes the changes; two imports of one user conflict here and one tries again.
     """
@@ -22,21 +26,16 @@ def record(
         "UPDATE users SET data_version = data_version + 1, journal_sequence = journal_sequence + $2"
         " WHERE id = $1 RETURNING data_version, journal_sequence",
         user_id,
-        len(changes),
+        changes.height,
     )
-    first = int(rows[0]["journal_sequence"]) - len(changes) + 1
+    first = int(rows[0]["journal_sequence"]) - changes.height + 1
     session.append(
         "journal",
-        pl.DataFrame(
-            {
-                "user_id": [user_id] * len(changes),
-                "sequence": range(first, first + len(changes)),
-                "transaction_id": [transaction_id for transaction_id, _ in changes],
-                "change": [change for _, change in changes],
-                "job_id": [job_id] * len(changes),
-                "recorded_at": [now] * len(changes),
-            },
-            schema_overrides={"sequence": pl.Int64},
+        changes.with_columns(
+            pl.int_range(first, first + pl.len()).alias("sequence"),
+            user_id=pl.lit(user_id),
+            job_id=pl.lit(job_id),
+            recorded_at=pl.lit(now),
         ),
     )
     session.changes(user_id)

@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import date
 from itertools import chain, takewhile
 
+from msgspec import structs
+
 from connectors.bank_csv.accounts import AccountBlock
 from connectors.bank_csv.amounts_and_dates import FORMATS, date_reader
 from connectors.bank_csv.around_the_table import Metadata
@@ -110,7 +112,7 @@ class Reading:
     def _dated(self, booking: Booking) -> Iterator[Record]:
         waiting, self.undated = self.undated, []
         for earlier in waiting:  # pending rows stand above the booked ones and get the newest day of these
-            record = replace(earlier.record, booking_date=booking.record.booking_date)
+            record = structs.replace(earlier.record, booking_date=booking.record.booking_date)
             yield from self._booked(earlier._replace(record=record, is_dated=True))
         yield from self._booked(booking)
 
@@ -166,7 +168,7 @@ class Reading:
             if newest == date.min:
                 raise MalformedFile("No booking of the file has a date.")
             for booking in self.undated:
-                record = replace(booking.record, booking_date=newest)
+                record = structs.replace(booking.record, booking_date=newest)
                 yield from self._booked(booking._replace(record=record, is_dated=True))
             self.undated = []
         is_ignored, self_closing = self.file.profile.is_ignored, self.metadata.closing is not None

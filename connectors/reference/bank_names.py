@@ -1,10 +1,10 @@
 """Bank names by IBAN, bank code or BIC, from the registries that schwifty ships: where a source does not name them."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import lru_cache
 
 import schwifty
+from msgspec.structs import replace
 
 from connectors.reference import german_accounts
 from storage.importing.records import AccountRecord, Record, StatementRecord

@@ -12,6 +12,7 @@ from tempfile import mkstemp
 from typing import Any, BinaryIO
 
 import polars as pl
+from msgspec import structs
 
 from analytics.currencies import minor_digits
 from connectors.camt import writer as camt053
@@ -29,7 +30,7 @@ from storage.importing.records import AccountRecord, Record, StatementRecord, Tr
 KEY_CHARACTERS_MAX = 24  # camt ends a number that is no IBAN at 34 characters
 SAID = tuple(
     name
-    for name in TransactionRecord.__dataclass_fields__
+    for name in TransactionRecord.__struct_fields__
     if name not in ("provider_id", "references", "status", "merchant_name", "detail", "amount", "original_amount")
 )
 
@@ -145,7 +146,7 @@ def _pairs(session: Session, user_id: str, owned: Sequence[StoredAccount]) -> It
             yield _record(row), Classification(row["type"], row["category"])
         said = _closing(account)
         opening = None if said.closing is None else _trimmed(said.closing - total, account.currency)
-        yield replace(said, opening=opening, opening_date=first), UNCLASSIFIED
+        yield structs.replace(said, opening=opening, opening_date=first), UNCLASSIFIED
 
 
 def _records(pairs: Iterator[Pair]) -> Iterator[Record]:

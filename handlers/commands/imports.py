@@ -161,12 +161,13 @@ def _same_account(session: Transaction, user: User, read: ReadBatch, result: Seq
     if not any(each.new for each in result):
         return None
     ids = [each.account_id for each in result]
-    bookings = [record for block in read.statements for record in block.booked]
+    bookings = read.spool.keys(each.places for each in read.statements).filter("is_booked")
     found = overlap(session, user.id, bookings, but=ids)
     if found is None:
         return None
+    told = counted(bookings.height, "booking")
     return (
-        f"{found.bookings} of {counted(len(bookings), 'booking')} of this file stand in {called(found.account)} already"
+        f"{found.bookings} of {told} of this file stand in {called(found.account)} already"
         " and count twice now. If it is the same account, make the two one:"
         f" bankdata accounts merge {ids[0]} {found.account.id} --user {user.name}"
         " (or `import --account` the next time)."
@@ -185,8 +186,7 @@ def _keep(
     is_dry_run: bool,
 ) -> None:
     """Import one file as one job, all in one transaction; a dry run undoes it, and so does an interrupt."""
-    rows = sum(len(statement.transactions) for statement in read.statements)
-    label = f"{Path(outcome.file).name}: storing, {rows:,} rows"
+    label = f"{Path(outcome.file).name}: storing, {len(read.spool):,} rows"
 
     def work(session: Transaction) -> None:
         report.progress(label, READING_SHARE, WHOLE)
@@ -230,10 +230,8 @@ def _statement_json(statement: AccountStatement) -> str:
         {"account": statement.account.iban or statement.account.stable_key, "currency": statement.account.currency}
     )
     day = said.closing_date.isoformat() if said.closing_date else None
-    rows = statement.entries
-    pending = sum(record.status == "pending" for record in rows)
     return (
-        f'{texts[:-1]}, "rows": {len(rows)}, "pending": {pending},'
+        f'{texts[:-1]}, "rows": {statement.entries}, "pending": {statement.pending_entries},'
         f' "opening": {_number(said.opening)}, "closing": {_number(said.closing)}, "closingDate": {json.dumps(day)},'
         f' "addsUp": {json.dumps(statement.adds_up)}}}'
     )
@@ -245,14 +243,13 @@ def _number(amount: Decimal | None) -> str:
 
 def statement_line(statement: AccountStatement) -> str:
     """What a person wants to know of a statement: account, rows, period, closing balance, whether it adds up."""
-    days = [record.booking_date for record in statement.transactions]
-    count, bookings = len(statement.entries), len(statement.transactions)
+    count, bookings = statement.entries, len(statement.places)
     said = statement.statement
     parts = [
         f"{statement.account.iban or statement.account.stable_key} {statement.account.currency}",
         counted(count, "row")
         + (f" with {counted(bookings, 'booking')}" if bookings != count else "")
-        + (f" from {min(days)} to {max(days)}" if days else ""),
+        + (f" from {statement.first_day} to {statement.last_day}" if statement.first_day else ""),
     ]
     if said.closing is not None:
         parts.append(f"closing balance {said.closing:f}" + (f" on {said.closing_date}" if said.closing_date else ""))

@@ -1,6 +1,7 @@
 """What one batch does to one account: bookings compared, written and claimed, pending ones ended, balances kept."""
 
-from collections.abc import Container, Sequence
+import json
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,14 +13,16 @@ from storage.database import Transaction, as_json
 from storage.importing import statements
 from storage.importing.batches import AccountStatement
 from storage.importing.derivation import Derivation, write
-from storage.importing.matching.booking_keys import own_id, transaction_id
-from storage.importing.matching.counted_merge import Match, claim_of, each_id_once, match_booked, match_pending
+from storage.importing.matching.booking_keys import transaction_id
+from storage.importing.matching.certain_matches import certain, claims_of, left_over, numbered, prepared, undecided
+from storage.importing.matching.compared_rows import Item
+from storage.importing.matching.counted_merge import match_booked, match_pending
 from storage.importing.matching.stored_bookings import StoredBookings
 from storage.importing.matching.stored_index import FILES
-from storage.importing.records import TransactionRecord
 from storage.importing.rows import incoming
+from storage.importing.spool import Spool, record_of
 
-ROWS_AT_ONCE = 20_000  # derived and written in one go: bounds memory, changes no result
+FOUND = {"place": pl.UInt32(), "stored_id": pl.String(), "takes_over": pl.Boolean()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,16 +45,18 @@ class AccountBatch:
         account_id: str,
         connection: StoredConnection,
         batch_id: str,
+        spool: Spool,
         derivation: Derivation,
-        file_connections: Container[str],
+        file_connections: Collection[str],
         now: datetime,
     ) -> None:
-        self.changes: list[tuple[str, journal.Change]] = []
+        self.changes: list[pl.DataFrame] = []
         self._session = session
         self._user_id = user_id
         self._account_id = account_id
         self._connection = connection
         self._batch_id = batch_id
+        self._spool = spool
         self._derivation = derivation
         self._now = now
         self._source = FILES if connection.id in file_connections else connection.id
@@ -61,102 +66,152 @@ class AccountBatch:
 
     def merge(self, source: str, told: Sequence[AccountStatement]) -> AccountReport:
         """Bookings, balances and gaps of the account after what this source told."""
-        booked = each_id_once([record for statement in told for record in statement.booked], self._source)
-        pending = [record for statement in told for record in statement.transactions if record.status == "pending"]
-        matches = match_booked(
-            booked,
-            self._stored.around("transactions", booked),
-            self._stored.around("pending_transactions"),
-            source=self._source,
-            elsewhere=self._stored.told_elsewhere(source, booked),
-        )
-        new = [match for match in matches if match.stored is None or match.takes_over]
-        modified = [match for match in matches if self._told_before(match) not in (None, match.fingerprint)]
-        self._claim([match for match in matches if self._is_unclaimed(match)])
-        self._delete("pending_transactions", [match.stored.id for match in new if match.stored])
-        self._delete("transactions", [match.stored.id for match in modified if match.stored])
-        ids = self._write("transactions", [*new, *modified])
-        self.changes += [(id_, "added") for id_ in ids[: len(new)]]
-        self.changes += [(id_, "modified") for id_ in ids[len(new) :]]
-        is_complete = any(statement.statement.is_pending_complete for statement in told)
-        if pending or is_complete:
-            told_booked = {record.provider_id for record in booked} - {None}
-            waiting = [record for record in pending if record.provider_id not in told_booked]
-            self._merge_pending(each_id_once(waiting, self._source), is_complete=is_complete)
+        keys = self._spool.keys(each.places for each in told)
+        booked, pending = keys.filter("is_booked"), keys.filter(~pl.col("is_booked"))
+        report = self._merge_booked(source, prepared(booked, self._source))
+        is_complete = any(each.statement.is_pending_complete for each in told)
+        if is_complete or not pending.is_empty():
+            ids = booked["provider_id"].drop_nulls().implode()
+            waiting = pending.filter(~pl.col("provider_id").is_in(ids).fill_null(value=False))
+            self._merge_pending(prepared(waiting, self._source), is_complete=is_complete)
         changes = statements.keep(
             self._session,
             user_id=self._user_id,
             account_id=self._account_id,
             connection_id=self._connection.id,
             batch_id=self._batch_id,
-            stated=[(statement.statement, statement.adds_up) for statement in told],
+            stated=[(each.statement, each.adds_up) for each in told],
             now=self._now,
         )
-        self.changes += changes
-        return AccountReport(account_id=self._account_id, new=len(new), known=len(matches) - len(new))
+        self.changes.append(pl.DataFrame(changes, schema=journal.CHANGES, orient="row"))
+        return report
 
-    def _merge_pending(self, pending: Sequence[TransactionRecord], *, is_complete: bool) -> None:
+    def _merge_booked(self, source: str, told: pl.DataFrame) -> AccountReport:
+        """New bookings and pending ones that booked are written, reworded ones are written again; of what is known as
+        it is told nothing is derived."""
+        stored, waiting = self._stored.around("transactions", told), self._stored.around("pending_transactions")
+        rows = pl.concat([stored, waiting])
+        matched = self._with_rows(told, self._found(source, told, stored, waiting), rows)
+        new, known = matched.filter(~pl.col("is_known")), matched.filter("is_known")
+        modified = known.filter(pl.col("told_print") != pl.col("fingerprint"))
+        unclaimed = pl.col("claim").is_not_null() & pl.col("told_print").is_null()
+        self._claim(known.filter(unclaimed & pl.col("own_id").ne_missing(pl.col("stored_id"))))
+        self._delete("pending_transactions", new["stored_id"].drop_nulls())
+        self._delete("transactions", modified["stored_id"])
+        self._write("transactions", new.with_columns(numbered(new, stored)), "added")
+        self._write("transactions", modified, "modified")
+        return AccountReport(account_id=self._account_id, new=new.height, known=known.height)
+
+    def _found(self, source: str, told: pl.DataFrame, stored: pl.DataFrame, waiting: pl.DataFrame) -> pl.DataFrame:
+        """`place` and `stored_id` of the bookings that are rows already; `takes_over` where that was pending until now.
+        What keys do not decide is looked at one by one."""
+        known = certain(told, stored, self._source)
+        rest, free = left_over(told, stored, known)
+        rest, maybe = undecided(rest, pl.concat([free, waiting]), self._source)
+        found = known.with_columns(takes_over=pl.lit(value=False))
+        if rest.is_empty():
+            return found
+        matches = match_booked(
+            self._items(rest),
+            self._stored.rows("transactions", maybe["id"]),
+            self._stored.rows("pending_transactions", maybe["id"]),
+            source=self._source,
+            elsewhere=self._stored.told_elsewhere(source, told),
+        )
+        pairs = [(each.item.place, each.stored.id, each.takes_over) for each in matches if each.stored]
+        return pl.concat([found, pl.DataFrame(pairs, schema=FOUND, orient="row")])
+
+    def _with_rows(self, told: pl.DataFrame, found: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+        """The bookings with what is stored of the row that each is, and what its source told of it last, by this very
+        id (`told_print`)."""
+        last = claims_of(rows, self._source).select("claim", "told_print", stored_id="id")
+        as_stored = rows.select(
+            "identity", "created_at", "claims", first_claim="claim", first_print="told_print", stored_id="id"
+        )
+        return (
+            told.join(found, on="place", how="left", maintain_order="left")
+            .join(as_stored, on="stored_id", how="left", maintain_order="left")
+            .join(last, on=["stored_id", "claim"], how="left", maintain_order="left")
+            .with_columns(is_known=pl.col("stored_id").is_not_null() & ~pl.col("takes_over"))
+        )
+
+    def _merge_pending(self, told: pl.DataFrame, *, is_complete: bool) -> None:
         """What is still pending keeps its id; a complete set ends all others."""
         known = self._stored.around("pending_transactions")
-        booked = self._stored.around("transactions", pending)
-        matches = match_pending(pending, known, booked, source=self._source)
-        kept = {match.stored.id for match in matches if match.stored}
-        self._delete("pending_transactions", [row.id for row in known if is_complete or row.id in kept])
-        self._write("pending_transactions", matches)
-
-    def _told_before(self, match: Match) -> str | None:
-        """What the source that guarantees its ids said of this booking when it told it last, by its fingerprint."""
-        claim = claim_of(match.record, self._source)
-        if match.stored is None or match.takes_over or claim is None:
-            return None
-        return match.stored.claims.get(claim)
-
-    def _is_unclaimed(self, match: Match) -> bool:
-        """Whether an id is told for the first time of a row that is known from elsewhere."""
-        if match.stored is None or match.takes_over or match.record.provider_id is None:
-            return False
-        return self._told_before(match) is None and own_id(match.record) != match.stored.id
-
-    def _claim(self, matches: Sequence[Match]) -> None:
-        """Remember by which ids the source knows these rows; what they say stays."""
-        claimed = [(match.stored.id, self._claims_with(match)) for match in matches if match.stored]
-        frame = pl.DataFrame(claimed, schema={"id": pl.String(), "claims": pl.String()}, orient="row")
-        write(self._session, self._user_id, frame)
-
-    def _claims_with(self, match: Match) -> str | None:
-        claim = claim_of(match.record, self._source)
-        if match.stored is None or match.takes_over or claim is None:
-            return None
-        return as_json({**match.stored.claims, claim: match.fingerprint})
-
-    def _write(self, table: str, matches: Sequence[Match]) -> list[str]:
-        """Derive and append the rows of these matches, a piece at a time; their ids."""
-        written: list[str] = []
-        for start in range(0, len(matches), ROWS_AT_ONCE):
-            written += self._write_piece(table, matches[start : start + ROWS_AT_ONCE])
-        return written
-
-    def _write_piece(self, table: str, matches: Sequence[Match]) -> list[str]:
-        ids = [
-            match.stored.id if match.stored else transaction_id(self._account_id, match.identity) for match in matches
-        ]
-        created = [match.stored.created_at if match.stored else self._now for match in matches]
-        rows = self._derivation.derive(
-            incoming(matches, ids, created).with_columns(
-                pl.Series("claims", [self._claims_with(match) for match in matches], dtype=pl.String),
-                user_id=pl.lit(self._user_id),
-                account_id=pl.lit(self._account_id),
-                connection_id=pl.lit(self._connection.id),
-                batch_id=pl.lit(self._batch_id),
-                is_potential_duplicate=False,
-                is_adjusting_entry=False,
-            )
+        _, booked = undecided(told, self._stored.around("transactions", told), self._source)
+        matches = match_pending(
+            self._items(told),
+            self._stored.rows("pending_transactions", known["id"]),
+            self._stored.rows("transactions", booked["id"]),
+            source=self._source,
         )
-        self._session.append(table, rows.sort("booking_date", "id", descending=[True, False]))
-        return ids
+        pairs = [(each.item.place, each.stored.id if each.stored else None, False) for each in matches]
+        found = pl.DataFrame(pairs, schema=FOUND, orient="row")
+        waiting = told.filter(pl.col("place").is_in(found["place"].implode()))
+        matched = self._with_rows(waiting, found, known)
+        new, kept = matched.filter(~pl.col("is_known")), matched.filter("is_known")
+        self._delete("pending_transactions", known["id"] if is_complete else kept["stored_id"])
+        self._write("pending_transactions", pl.concat([kept, new.with_columns(numbered(new, known))]))
 
-    def _delete(self, table: str, ids: Sequence[str]) -> None:
-        if ids:
-            self._session.execute(
-                f"DELETE FROM {table} WHERE user_id = $1 AND id = ANY($2::TEXT[])", self._user_id, list(ids)
+    def _items(self, told: pl.DataFrame) -> list[Item]:
+        keys = told.select("place", "base", "fingerprint", "claim").rows()
+        records = self._spool.records(told["place"].to_list())
+        return [Item(record, *of_booking) for record, of_booking in zip(records, keys, strict=True)]
+
+    def _claim(self, matched: pl.DataFrame) -> None:
+        """Remember by which ids the source knows these rows; what they say stays."""
+        write(self._session, self._user_id, matched.select(_claims(matched), id="stored_id"))
+
+    def _write(self, table: str, matched: pl.DataFrame, change: journal.Change | None = None) -> None:
+        """Derive and append the rows of these bookings, a piece at a time."""
+        ordered = matched.sort("place")
+        done = 0
+        for places, wordings in self._spool.pieces(ordered["place"].to_list()):
+            piece = ordered.slice(done, len(places))
+            ids = [
+                id_ or transaction_id(self._account_id, identity)
+                for id_, identity in piece.select("stored_id", "identity").iter_rows()
+            ]
+            keys = piece.with_columns(
+                _claims(piece), pl.Series("id", ids, dtype=pl.String), pl.col("created_at").fill_null(self._now)
             )
+            rows = self._derivation.derive(
+                incoming(keys, [record_of(wording) for wording in wordings]).with_columns(
+                    user_id=pl.lit(self._user_id),
+                    account_id=pl.lit(self._account_id),
+                    connection_id=pl.lit(self._connection.id),
+                    batch_id=pl.lit(self._batch_id),
+                    is_potential_duplicate=False,
+                    is_adjusting_entry=False,
+                )
+            )
+            self._session.append(table, rows.sort("booking_date", "id", descending=[True, False]))
+            done += len(places)
+            if change:
+                self.changes.append(journal.changed(keys["id"], change))
+
+    def _delete(self, table: str, ids: pl.Series) -> None:
+        if not ids.is_empty():
+            self._session.execute(
+                f"DELETE FROM {table} WHERE user_id = $1 AND id = ANY($2::TEXT[])", self._user_id, ids.to_list()
+            )
+
+
+def _claims(matched: pl.DataFrame) -> pl.Series:
+    """By which ids sources know the rows that were stored before, this one included; null for the others."""
+    columns = matched.select("is_known", "claim", "fingerprint", "claims", "first_claim", "first_print")
+    return pl.Series("claims", [_claims_with(*row) for row in columns.iter_rows()], dtype=pl.String)
+
+
+def _claims_with(
+    is_known: bool,
+    claim: str | None,
+    fingerprint: str,
+    claims: str | None,
+    first_claim: str | None,
+    first_print: str | None,
+) -> str | None:
+    if not is_known or claim is None:
+        return None
+    before = json.loads(claims) if claims else {first_claim: first_print} if first_claim else {}
+    return as_json({**before, claim: fingerprint})

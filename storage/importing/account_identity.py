@@ -1,16 +1,18 @@
 """Which account of the user a source's account is: known by its ids, by its IBAN, by an alias, by what stands in it."""
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import date, timedelta
-from decimal import Decimal
+from dataclasses import dataclass
+from datetime import timedelta
+
+import polars as pl
+from msgspec.structs import replace
 
 from storage.accounts import StoredAccount, every
 from storage.connections import StoredConnection
-from storage.database import Session
+from storage.database import Session, Transaction
 from storage.importing import contributions
 from storage.importing.matching.booking_keys import account_id, fingerprint
+from storage.importing.matching.certain_matches import MONEY
 from storage.importing.records import AccountRecord, InvalidRecord, TransactionRecord
 from storage.users import User
 
@@ -77,11 +79,11 @@ def anonymous_owner(
     user: User,
     connection: StoredConnection,
     account: AccountRecord,
-    bookings: Sequence[TransactionRecord],
+    bookings: pl.DataFrame,
     batch_id: str,
 ) -> Owner:
     """The account of a file that names none: a new one if it is the first of its kind, else the one that holds its
-    bookings already; raises AccountUnclear where neither says so."""
+    bookings (spool.KEYS) already; raises AccountUnclear where neither says so."""
     natural = owner(session, user=user, connection=connection, account=account)
     told = session.rows(
         "SELECT DISTINCT account_id, batch_id = $3 AS is_same FROM contributions WHERE user_id = $1 AND source_id = $2",
@@ -135,63 +137,55 @@ def add_alias(session: Session, *, user_id: str, source_id: str, account_id: str
     )
 
 
-def overlap(
-    session: Session, user_id: str, bookings: Sequence[TransactionRecord], *, but: Sequence[str]
-) -> Overlap | None:
-    """The other account of the user in which more than half of these bookings stand already, None without one."""
-    if not bookings:
+def overlap(session: Transaction, user_id: str, bookings: pl.DataFrame, *, but: Sequence[str]) -> Overlap | None:
+    """The other account of the user in which more than half of these bookings (spool.KEYS) stand already, None without
+    one."""
+    said = bookings.group_by(MONEY).agg(told=pl.len())
+    with session.staged("said", said):
+        found = session.rows(
+            "SELECT account_id, sum(least(told, stored)) AS bookings FROM said JOIN (SELECT account_id, booking_date,"
+            " amount, currency, count(*) AS stored FROM transactions WHERE user_id = $1 AND NOT is_adjusting_entry"
+            " AND NOT account_id = ANY($2::TEXT[]) GROUP BY account_id, booking_date, amount, currency) AS there"
+            " USING (booking_date, amount, currency) GROUP BY account_id ORDER BY bookings DESC, account_id LIMIT 1",
+            user_id,
+            list(but),
+        )
+    if not found or found[0]["bookings"] * 2 <= bookings.height:
         return None
-    said = Counter((record.booking_date, record.amount, record.currency) for record in bookings)
-    days = [record.booking_date for record in bookings]
-    stored: dict[str, Counter[tuple[date, Decimal, str]]] = {}
-    for row in session.rows(
-        "SELECT account_id, booking_date, amount, currency FROM transactions WHERE user_id = $1"
-        " AND NOT account_id = ANY($2::TEXT[])"
-        " AND booking_date BETWEEN $3 AND $4 AND NOT is_adjusting_entry",
-        user_id,
-        list(but),
-        min(days),
-        max(days),
-    ):
-        key = (row["booking_date"], row["amount"], row["currency"])
-        if key in said:
-            stored.setdefault(row["account_id"], Counter())[key] += 1
-    counts = {id_: (said & found).total() for id_, found in stored.items()}
     by_id = {each.id: each for each in every(session, user_id)}
-    best = max(counts, key=lambda id_: counts[id_], default=None)
-    if best is None or counts[best] * 2 <= len(bookings):
-        return None
-    return Overlap(by_id[best], counts[best])
+    return Overlap(by_id[found[0]["account_id"]], int(found[0]["bookings"]))
 
 
-def _holds(
-    session: Session, user_id: str, account_id: str, source_id: str, bookings: Sequence[TransactionRecord]
-) -> bool:
+def _holds(session: Session, user_id: str, account_id: str, source_id: str, bookings: pl.DataFrame) -> bool:
     """Whether the account has most of what the file says of the days that the account knows: as it is stored, or as
     this source told it, if another one told it first."""
-    stored = session.rows(
+    prints = {"fingerprint": pl.String(), "booking_date": pl.Date()}
+    stored = session.frame(
         "SELECT fingerprint, booking_date FROM transactions WHERE user_id = $1 AND account_id = $2"
         " AND NOT is_adjusting_entry",
         user_id,
         account_id,
+        schema=prints,
     )
-    earlier = [
-        record
+    told_before = [
+        (fingerprint(record), record.booking_date)
         for contribution in contributions.of_accounts(session, user_id, [account_id])
         if contribution.source_id == source_id
-        for block in contributions.blocks_of(session, user_id, contribution)
-        for record in block.transactions
+        for record in contributions.records(session, user_id, contribution)
+        if isinstance(record, TransactionRecord)
     ]
-    days = [row["booking_date"] for row in stored] + [record.booking_date for record in earlier]
-    if not days:
+    earlier = pl.DataFrame(told_before, schema=prints, orient="row")
+    days = pl.concat([stored["booking_date"], earlier["booking_date"]])
+    if days.is_empty():
         return False
-    known_prints = Counter[str](row["fingerprint"] for row in stored)
-    known_prints |= Counter(map(fingerprint, earlier))
-    first, last = min(days), max(days) - timedelta(days=1)  # the last day may have been incomplete
-    told = Counter(fingerprint(record) for record in bookings)
-    known = (told & known_prints).total()
-    shared = sum(first <= record.booking_date <= last for record in bookings)
-    return known >= KNOWN_BOOKINGS_MIN and known * 2 >= shared
+    told, there, before = (each.group_by("fingerprint").agg(n=pl.len()) for each in (bookings, stored, earlier))
+    counts = told.join(there, on="fingerprint", how="left", suffix="_there").join(
+        before, on="fingerprint", how="left", suffix="_before"
+    )
+    known = counts.select(pl.min_horizontal("n", pl.max_horizontal("n_there", "n_before").fill_null(0)).sum()).item()
+    last = pl.lit(days.max()) - timedelta(days=1)  # the last day may have been incomplete
+    shared = bookings.filter(pl.col("booking_date").is_between(pl.lit(days.min()), last)).height
+    return bool(known >= KNOWN_BOOKINGS_MIN and known * 2 >= shared)
 
 
 def _numbered(session: Session, user: User, connection: StoredConnection, account: AccountRecord) -> Owner:

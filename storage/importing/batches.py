@@ -1,38 +1,54 @@
 """What is read of a batch and checked before anything is stored: its statements, each whole or not at all."""
 
-import gc
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
 
-from storage.importing.records import AccountRecord, Batch, InvalidRecord, StatementRecord, TransactionRecord
+from msgspec.structs import replace
+
+from storage.importing.records import (
+    AccountRecord,
+    Batch,
+    InvalidRecord,
+    Record,
+    StatementRecord,
+    TransactionRecord,
+)
 from storage.importing.rows import DECIMALS_MAX, DIGITS_BEFORE_POINT_MAX
+from storage.importing.spool import Spool
 from storage.importing.statements import AHEAD_DAYS_MAX
 
 CURRENCY = re.compile("[A-Z]{3}")  # the shape of ISO 4217; lists of it age
 BALANCE_AHEAD = f"A balance is dated more than {AHEAD_DAYS_MAX} days ahead and was set aside."
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class AccountStatement:
-    """One statement of a batch: its account, its bookings, and what it says of the account as a whole."""
+    """One statement of a batch: its account, the places of its bookings in the spool, and what it says of the account
+    as a whole. `entries` are rows of the source: one that shows several bookings is one, and so is one pending."""
 
     account: AccountRecord
-    transactions: list[TransactionRecord] = field(default_factory=list)
+    places: range
     statement: StatementRecord = field(default_factory=StatementRecord)
+    entries: int = 0
+    pending_entries: int = 0
+    booked_amount: Decimal = Decimal(0)
+    first_day: date | None = None
+    last_day: date | None = None
 
-    @property
-    def entries(self) -> list[TransactionRecord]:
-        """What stands in the source as a row of its own: a batch is one, however many bookings it shows."""
-        return [record for record in self.transactions if record.detail == 0]
-
-    @property
-    def booked(self) -> list[TransactionRecord]:
-        """The bookings that move the booked balance."""
-        return [record for record in self.transactions if record.status == "booked"]
+    def count(self, record: TransactionRecord) -> None:
+        """One booking more."""
+        day = record.booking_date
+        self.places = range(self.places.start, self.places.stop + 1)
+        self.first_day = min(self.first_day or day, day)
+        self.last_day = max(self.last_day or day, day)
+        if record.detail == 0:
+            self.entries += 1
+            self.pending_entries += record.status == "pending"
+        if record.status == "booked":
+            self.booked_amount += record.amount
 
     @property
     def adds_up(self) -> bool | None:
@@ -40,7 +56,7 @@ class AccountStatement:
         opening, closing = self.statement.opening, self.statement.closing
         if opening is None or closing is None:
             return None
-        return opening + sum((record.amount for record in self.booked), Decimal(0)) == closing
+        return opening + self.booked_amount == closing
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,46 +65,50 @@ class ReadBatch:
 
     id: str
     statements: list[AccountStatement]
+    spool: Spool
     warnings: list[str]
     name: str | None = None
 
 
 def read_batch(batch: Batch, *, today: date) -> ReadBatch:
-    """Everything the batch says, statement by statement; raises what its source raises, and InvalidRecord.
+    """Everything the batch says, statement by statement; raises what its source raises, and InvalidRecord."""
+    statements, spool = spooled(_checked(batch, today))
+    return ReadBatch(batch.id, statements, spool, batch.warnings, batch.name)
 
-    A balance of a day that is too far ahead is set aside with a warning: it would be the newest one for good.
-    """
+
+def spooled(records: Iterable[Record]) -> tuple[list[AccountStatement], Spool]:
+    """The statements that these records are, their bookings in a spool. Raises InvalidRecord."""
     found: list[AccountStatement] = []
+    spool = Spool()
+    for record in records:
+        if isinstance(record, AccountRecord):
+            found.append(AccountStatement(account=record, places=range(len(spool), len(spool))))
+        elif not found:
+            raise InvalidRecord("A booking stands before its account.")
+        elif isinstance(record, TransactionRecord):
+            spool.add(record)
+            found[-1].count(record)
+        else:
+            found[-1].statement = record
+    return found, spool
+
+
+def _checked(batch: Batch, today: date) -> Iterator[Record]:
+    """The records, if they make sense. A balance of a day that is too far ahead is set aside with a warning: it would
+    be the newest one for good."""
     last_day = today + timedelta(days=AHEAD_DAYS_MAX)
-    with without_collection():
-        for record in batch.records:
-            if isinstance(record, TransactionRecord) and found:
-                found[-1].transactions.append(_checked(record, last_day))
-            elif isinstance(record, AccountRecord):
+    for record in batch.records:
+        match record:
+            case TransactionRecord():
+                yield _checked_booking(record, last_day)
+            case AccountRecord():
                 _check_currency(record.currency)
-                found.append(AccountStatement(record))
-            elif not found:
-                raise InvalidRecord("A booking stands before its account.")
-            else:
-                assert isinstance(record, StatementRecord)
-                found[-1].statement = _dated(record, today)
-                if max(record.opening_date or today, record.closing_date or today) > last_day:
-                    found[-1].statement = replace(record, opening=None, closing=None)
-                    batch.warnings.append(BALANCE_AHEAD)
-    return ReadBatch(batch.id, found, batch.warnings, batch.name)
-
-
-@contextmanager
-def without_collection() -> Iterator[None]:
-    """Records refer to nothing that refers back: looking for cycles among a million of them, again and again, took a
-    quarter of the time of an import. Imports in several threads may overlap; the last one to begin ends it."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
+                yield record
+            case StatementRecord() if max(record.opening_date or today, record.closing_date or today) > last_day:
+                batch.warnings.append(BALANCE_AHEAD)
+                yield replace(_dated(record, today), opening=None, closing=None)
+            case StatementRecord():
+                yield _dated(record, today)
 
 
 def _dated(record: StatementRecord, today: date) -> StatementRecord:
@@ -98,7 +118,7 @@ def _dated(record: StatementRecord, today: date) -> StatementRecord:
     return replace(record, closing_date=today)
 
 
-def _checked(record: TransactionRecord, last_day: date) -> TransactionRecord:
+def _checked_booking(record: TransactionRecord, last_day: date) -> TransactionRecord:
     """The record, if it has happened, its currency is a code and its amounts can be kept exactly."""
     if record.booking_date > last_day and record.status == "booked":
         raise InvalidRecord(f"A booking is dated more than {AHEAD_DAYS_MAX} days ahead.")

@@ -4,39 +4,36 @@ A contribution is what one batch of one import said of one account. Each wording
 overlapping answers of a bank repeat it.
 """
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
-from datetime import date, datetime
-from decimal import Decimal
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
+import msgspec
 import polars as pl
 
 from storage.database import Row, Session, Transaction
-from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
+from storage.importing.batches import AccountStatement
+from storage.importing.records import AccountRecord, Record, StatementRecord
+from storage.importing.spool import CHUNK_ROWS, Spool, record_of
 
-WORDINGS_AT_ONCE = 20_000  # kept in one go: bounds memory, changes no result
 COLUMNS = "sequence, job_id, connection_id, account_id, source_id, batch_id, label, blocks, imported_at"
-DECIMALS = frozenset({"amount", "original_amount", "opening", "closing"})
-DAYS = frozenset({"booking_date", "value_date", "opening_date", "closing_date"})
-DEFAULTS: Mapping[type, Mapping[str, object]] = {
-    kind: {field.name: None if field.default is MISSING else field.default for field in fields(kind)}
-    for kind in (AccountRecord, StatementRecord, TransactionRecord)
-}
 
 
-class ContributedBlock(NamedTuple):
-    """One statement of a batch: account, bookings, what it says of the account as a whole."""
+class ContributedBlock(msgspec.Struct, frozen=True):
+    """One statement of a batch: its account, what it says of the account as a whole, and how many bookings it has."""
 
     account: AccountRecord
-    transactions: Sequence[TransactionRecord]
     statement: StatementRecord
+    bookings: int
+
+
+_blocks_as_json = msgspec.json.Encoder().encode
+_blocks_of_json = msgspec.json.Decoder(list[ContributedBlock]).decode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contribution:
-    """What one batch of one import said of one account, without its bookings (`blocks_of` reads them)."""
+    """What one batch of one import said of one account, without its bookings (`records` reads them)."""
 
     sequence: int
     job_id: str
@@ -45,7 +42,7 @@ class Contribution:
     source_id: str
     batch_id: str
     label: str | None
-    blocks: Sequence[tuple[AccountRecord, StatementRecord, int]]
+    blocks: Sequence[ContributedBlock]
     imported_at: datetime
 
 
@@ -59,16 +56,14 @@ def remember(
     source_id: str,
     batch_id: str,
     label: str | None,
-    blocks: Sequence[ContributedBlock],
+    told: Sequence[AccountStatement],
+    spool: Spool,
     now: datetime,
     is_first: bool = False,
 ) -> None:
     """Keep what this batch says of the account, after everything that the user's imports have told before, or with
     `is_first` before all that."""
-    heads = [
-        {"account": _said(block.account), "statement": _said(block.statement), "bookings": len(block.transactions)}
-        for block in blocks
-    ]
+    blocks = [ContributedBlock(each.account, each.statement, len(each.places)) for each in told]
     place = "coalesce(min(sequence), 1) - 1" if is_first else "coalesce(max(sequence), 0) + 1"
     sequence = session.rows(
         f"INSERT INTO contributions (user_id, {COLUMNS})"
@@ -81,36 +76,38 @@ def remember(
         source_id,
         batch_id,
         label,
-        json.dumps(heads, ensure_ascii=False),
+        _blocks_as_json(blocks).decode(),
         now,
     )[0]["sequence"]
-    records = [record for block in blocks for record in block.transactions]
-    for start in range(0, len(records), WORDINGS_AT_ONCE):
-        _keep(session, user_id, sequence, records[start : start + WORDINGS_AT_ONCE], start)
-
-
-def _keep(
-    session: Transaction, user_id: str, sequence: int, records: Sequence[TransactionRecord], first_position: int
-) -> None:
-    """The wordings that are new, and which booking of the contribution has which."""
-    told = pl.DataFrame(
-        {"wording": [json.dumps(_said(record), ensure_ascii=False) for record in records]},
-        schema={"wording": pl.String},
-    ).with_row_index("position", offset=first_position)
-    with session.staged("told", told):
-        session.execute(
-            "INSERT INTO booking_wordings SELECT $1::TEXT, (SELECT coalesce(max(number), 0) FROM booking_wordings"
-            " WHERE user_id = $1) + row_number() OVER (ORDER BY first), wording FROM"
-            " (SELECT wording, min(position) AS first FROM told GROUP BY wording) AS once WHERE NOT EXISTS"
-            " (SELECT 1 FROM booking_wordings AS known WHERE known.user_id = $1 AND known.wording = once.wording)",
-            user_id,
-        )
+    bookings = spool.keys(each.places for each in told).select("place", "digest").with_row_index("position")
+    with session.staged("told", bookings):
+        _keep_wordings(session, user_id, spool)
         session.execute(
             "INSERT INTO contribution_bookings SELECT $1::TEXT, $2::BIGINT, told.position, known.number FROM told"
-            " JOIN booking_wordings AS known ON known.user_id = $1 AND known.wording = told.wording",
+            " JOIN booking_wordings AS known ON known.user_id = $1 AND known.digest = told.digest",
             user_id,
             sequence,
         )
+
+
+def _keep_wordings(session: Session, user_id: str, spool: Spool) -> None:
+    """Number and keep the wordings that nobody has told before."""
+    new = session.frame(
+        "SELECT (SELECT coalesce(max(number), 0) FROM booking_wordings WHERE user_id = $1)"
+        " + row_number() OVER (ORDER BY min(position)) AS number, min(place) AS place, digest FROM told"
+        " WHERE digest NOT IN (SELECT digest FROM booking_wordings WHERE user_id = $1 AND digest IS NOT NULL)"
+        " GROUP BY digest",
+        user_id,
+        schema={"number": pl.Int64(), "place": pl.UInt32(), "digest": pl.String()},
+    ).sort("place")
+    done = 0
+    for places, wordings in spool.pieces(new["place"].to_list()):
+        texts = pl.Series("wording", [wording.decode() for wording in wordings], dtype=pl.String)
+        session.append(
+            "booking_wordings",
+            new.slice(done, len(places)).select("number", "digest", texts, user_id=pl.lit(user_id)),
+        )
+        done += len(places)
 
 
 def of_accounts(session: Session, user_id: str, account_ids: Sequence[str]) -> list[Contribution]:
@@ -131,20 +128,28 @@ def of_job(session: Session, user_id: str, job_id: str) -> list[Contribution]:
     return [_contribution(row) for row in rows]
 
 
-def blocks_of(session: Session, user_id: str, contribution: Contribution) -> Iterator[ContributedBlock]:
-    """The contribution with its bookings, as its source told them."""
-    rows = session.rows(
-        "SELECT known.wording FROM contribution_bookings AS seen JOIN booking_wordings AS known"
-        " ON known.user_id = seen.user_id AND known.number = seen.booking"
-        " WHERE seen.user_id = $1 AND seen.contribution = $2 ORDER BY seen.position",
-        user_id,
-        contribution.sequence,
-    )
-    bookings = iter(rows)
-    for account, statement, count in contribution.blocks:
-        yield ContributedBlock(
-            account, [TransactionRecord(**_read(next(bookings)["wording"])) for _ in range(count)], statement
+def records(session: Session, user_id: str, contribution: Contribution) -> Iterator[Record]:
+    """The contribution as its source told it, read in pieces."""
+    bookings = _bookings(session, user_id, contribution)
+    for block in contribution.blocks:
+        yield block.account
+        for _ in range(block.bookings):
+            yield next(bookings)
+        yield block.statement
+
+
+def _bookings(session: Session, user_id: str, contribution: Contribution) -> Iterator[Record]:
+    for first in range(0, sum(block.bookings for block in contribution.blocks), CHUNK_ROWS):
+        rows = session.rows(
+            "SELECT known.wording FROM contribution_bookings AS seen JOIN booking_wordings AS known"
+            " ON known.user_id = seen.user_id AND known.number = seen.booking"
+            " WHERE seen.user_id = $1 AND seen.contribution = $2 AND seen.position BETWEEN $3 AND $4 ORDER BY seen.position",
+            user_id,
+            contribution.sequence,
+            first,
+            first + CHUNK_ROWS - 1,
         )
+        yield from (record_of(row["wording"]) for row in rows)
 
 
 def forget(session: Session, user_id: str, sequences: Sequence[int]) -> None:
@@ -173,32 +178,5 @@ def sources_of_batches(session: Session, user_id: str, account_id: str) -> dict[
     return {row["batch_id"]: row["source_id"] for row in rows}
 
 
-def _said(record: AccountRecord | StatementRecord | TransactionRecord) -> dict[str, Any]:
-    """What the record says, without what it leaves open."""
-    said = {}
-    for name, default in DEFAULTS[type(record)].items():
-        value = getattr(record, name)
-        if value != default:
-            said[name] = str(value) if isinstance(value, Decimal | date) else value
-    return said
-
-
-def _read(wording: str | Mapping[str, Any]) -> dict[str, Any]:
-    said: dict[str, Any] = json.loads(wording) if isinstance(wording, str) else dict(wording)
-    for name, value in said.items():
-        if name in DECIMALS:
-            said[name] = Decimal(value)
-        elif name in DAYS:
-            said[name] = date.fromisoformat(value)
-        elif name == "references":
-            said[name] = tuple(value)
-    return said
-
-
 def _contribution(row: Row) -> Contribution:
-    heads = json.loads(row.pop("blocks"))
-    blocks = [
-        (AccountRecord(**_read(head["account"])), StatementRecord(**_read(head["statement"])), head["bookings"])
-        for head in heads
-    ]
-    return Contribution(blocks=blocks, **row)
+    return Contribution(blocks=_blocks_of_json(row.pop("blocks")), **row)

@@ -93,7 +93,7 @@ def derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[s
 def apply_rules(session: Transaction, user_id: str, *, now: datetime) -> int:
     """Derive everything the user has anew and journal what changed; how many rows."""
     changed = derive_again(session, user_id)
-    journal.record(session, user_id=user_id, job_id="rules", changes=[(id_, "modified") for id_ in changed], now=now)
+    journal.record(session, user_id=user_id, job_id="rules", changes=journal.changed(changed, "modified"), now=now)
     return len(changed)
 
 

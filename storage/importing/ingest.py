@@ -6,26 +6,29 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+import polars as pl
+
 from storage import accounts, connections, journal
 from storage.connections import StoredConnection
 from storage.database import Transaction
 from storage.importing import contributions, duplicate_flags, transfer_pairs
 from storage.importing.account_batch import AccountBatch, AccountReport
 from storage.importing.account_identity import Owner, anonymous_owner, chosen_owner, owner
-from storage.importing.batches import AccountStatement, ReadBatch, without_collection
-from storage.importing.contributions import ContributedBlock, Contribution, blocks_of
+from storage.importing.batches import AccountStatement, ReadBatch, spooled
+from storage.importing.contributions import Contribution, records
 from storage.importing.derivation import Derivation
 from storage.importing.own_exports import OWN_IDS_LOOKED_AT, exported_from
 from storage.importing.records import AccountRecord, InvalidRecord
+from storage.importing.spool import Spool
 from storage.users import User
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportReport:
-    """What one import did: reports by batch id, and the journal's rows."""
+    """What one import did: reports by batch id, and the journal's rows (journal.CHANGES)."""
 
     batches: Mapping[str, list[AccountReport]]
-    changes: Sequence[tuple[str, journal.Change]]
+    changes: pl.DataFrame
     data_version: int
 
     @property
@@ -48,12 +51,12 @@ def store(
     the id of the account they are about, or NEW_ACCOUNT, where the user has said so; raises AccountUnclear where
     nobody says so."""
     run = _Import(session, user, connection, now, job_id=job_id, choice=choice)
-    with without_collection():
-        reports = {batch.id: run.add(batch) for batch in batches}
-    duplicate_flags.flag_new(session, user.id, [id_ for id_, change in run.changes if change != "removed"])
-    if run.changes:
-        run.changes += [(id_, "modified") for id_ in transfer_pairs.pair_again(session, user.id)]
-    changes = _each_once(run.changes)
+    reports = {batch.id: run.add(batch) for batch in batches}
+    run.flag_duplicates()
+    changes = pl.concat(run.changes)
+    if not changes.is_empty():
+        changes = pl.concat([changes, journal.changed(transfer_pairs.pair_again(session, user.id), "modified")])
+    changes = _each_once(changes)
     version = journal.record(session, user_id=user.id, job_id=job_id, changes=changes, now=now)
     return ImportReport(batches=reports, changes=changes, data_version=version)
 
@@ -63,17 +66,13 @@ def replay(
 ) -> None:
     """Import once more what one batch told `now`, as it did then; nothing is remembered or journalled again."""
     run = _Import(session, user, connection, now)
-    with without_collection():
-        for contribution in given:
-            told = [
-                AccountStatement(block.account, list(block.transactions), block.statement)
-                for block in blocks_of(session, user.id, contribution)
-            ]
-            for statement in told:
-                run.bring(statement.account, contribution.account_id)
-            derivation = Derivation.of_user(session, user.id)
-            run.merge(contribution.batch_id, contribution.account_id, contribution.source_id, told, derivation)
-    duplicate_flags.flag_new(session, user.id, [id_ for id_, change in run.changes if change != "removed"])
+    for contribution in given:
+        told, spool = spooled(records(session, user.id, contribution))
+        for statement in told:
+            run.bring(statement.account, contribution.account_id)
+        derivation = Derivation.of_user(session, user.id)
+        run.merge(contribution.batch_id, contribution.account_id, contribution.source_id, told, spool, derivation)
+    run.flag_duplicates()
 
 
 class _Import:
@@ -96,7 +95,7 @@ class _Import:
         self.connection = connection
         self.now = now
         self.file_connections = connections.of_files(session, user.id)
-        self.changes: list[tuple[str, journal.Change]] = []
+        self.changes = [pl.DataFrame(schema=journal.CHANGES)]
 
     def add(self, batch: ReadBatch) -> list[AccountReport]:
         """Merge one batch, all statements of an account together: keys are unique in a file or not keys. The files of
@@ -129,10 +128,11 @@ class _Import:
                 source_id=owners[id_].source_id,
                 batch_id=batch_id,
                 label=batch.name,
-                blocks=[ContributedBlock(each.account, each.transactions, each.statement) for each in told],
+                told=told,
+                spool=batch.spool,
                 now=self.now,
             )
-            reports.append(self.merge(batch_id, id_, owners[id_].source_id, told, derivation))
+            reports.append(self.merge(batch_id, id_, owners[id_].source_id, told, batch.spool, derivation))
         return reports
 
     def _owner(self, batch: ReadBatch, account: AccountRecord, told: Sequence[AccountStatement]) -> Owner:
@@ -141,8 +141,9 @@ class _Import:
             return chosen_owner(
                 self.session, user=self.user, connection=self.connection, account=account, choice=self.choice
             )
-        records = [record for statement in told for record in statement.transactions[:OWN_IDS_LOOKED_AT]]
-        exported = exported_from(self.session, self.user.id, account, records[:OWN_IDS_LOOKED_AT])
+        keys = batch.spool.keys(each.places for each in told)
+        looked_at = [] if account.iban else batch.spool.records(keys["place"].head(OWN_IDS_LOOKED_AT).to_list())
+        exported = exported_from(self.session, self.user.id, account, looked_at)
         if exported is not None:
             return Owner(exported, exported, account)
         if not account.is_anonymous:
@@ -152,7 +153,7 @@ class _Import:
             user=self.user,
             connection=self.connection,
             account=account,
-            bookings=[record for statement in told for record in statement.booked],
+            bookings=keys.filter("is_booked"),
             batch_id=_part_of(batch, account.part),
         )
 
@@ -168,8 +169,19 @@ class _Import:
             now=self.now,
         )
 
+    def flag_duplicates(self) -> None:
+        """Mark what looks like a booking that came from elsewhere."""
+        there = pl.concat(self.changes).filter(pl.col("change") != "removed")
+        duplicate_flags.flag_new(self.session, self.user.id, there["transaction_id"].unique())
+
     def merge(
-        self, batch_id: str, account: str, source: str, told: Sequence[AccountStatement], derivation: Derivation
+        self,
+        batch_id: str,
+        account: str,
+        source: str,
+        told: Sequence[AccountStatement],
+        spool: Spool,
+        derivation: Derivation,
     ) -> AccountReport:
         """The account after what this source told of it in this batch."""
         merge = AccountBatch(
@@ -178,6 +190,7 @@ class _Import:
             account_id=account,
             connection=self.connection,
             batch_id=batch_id,
+            spool=spool,
             derivation=derivation,
             file_connections=self.file_connections,
             now=self.now,
@@ -192,10 +205,11 @@ def _part_of(batch: ReadBatch, part: int) -> str:
     return f"{batch.id}/{part}" if part else batch.id
 
 
-def _each_once(changes: Sequence[tuple[str, journal.Change]]) -> list[tuple[str, journal.Change]]:
+def _each_once(changes: pl.DataFrame) -> pl.DataFrame:
     """One row per transaction: what was added in this import is not also modified by it, nor is a passing row kept."""
+    several = changes.filter(pl.col("transaction_id").is_duplicated())
     net: dict[str, journal.Change | None] = {}
-    for id_, change in changes:
+    for id_, change in several.iter_rows():
         before = net.get(id_)
         if before == "added":
             net[id_] = None if change == "removed" else "added"
@@ -203,4 +217,9 @@ def _each_once(changes: Sequence[tuple[str, journal.Change]]) -> list[tuple[str,
             net[id_] = "modified"
         else:
             net[id_] = change
-    return [(id_, change) for id_, change in net.items() if change is not None]
+    if not net:
+        return changes
+    once = changes.unique("transaction_id", keep="first", maintain_order=True)
+    return once.with_columns(
+        pl.col("transaction_id").replace_strict(net, default=pl.col("change"), return_dtype=pl.String).alias("change")
+    ).drop_nulls("change")

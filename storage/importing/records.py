@@ -15,6 +15,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, Literal
 
+from msgspec import Struct
+
 AccountKind = Literal[
     "checking", "savings", "credit_card", "securities", "loan", "membership", "building_savings", "other"
 ]
@@ -25,8 +27,7 @@ class InvalidRecord(Exception):
     """The source states something that cannot be a booking, or does not say whose booking it is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountRecord:
+class AccountRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """An account as its source names it; `stable_key` is the IBAN (compact form) where there is one,
     else the source's own lasting key (bank code/number, card number with its middle hidden)."""
 
@@ -41,8 +42,7 @@ class AccountRecord:
     part: int = 0  # the file of a container that it stands in: keys and equal bookings are counted within one file
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TransactionRecord:
+class TransactionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One booking, as the bank says it: nothing derived, signs applied (negative leaves the account).
 
     `provider_id` is set only where the source guarantees that it is unique and lasting within the account.
@@ -80,8 +80,7 @@ class TransactionRecord:
     detail: int = 0  # its place among the bookings of one entry: the first of a batch stands for the entry
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatementRecord:
+class StatementRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """What the source says of the account as a whole; None where it says nothing.
 
     `closing` is the booked balance (CLBD and its like, never an available one). `is_pending_complete` claims

@@ -1,13 +1,12 @@
 """How a record of a source becomes a row of the store: its columns and their types."""
 
 from collections.abc import Sequence
-from datetime import datetime
 
 import polars as pl
 
 from analytics.frames import MONEY
 from storage.database import as_json
-from storage.importing.matching.counted_merge import Match
+from storage.importing.records import TransactionRecord
 
 DIGITS_BEFORE_POINT_MAX = 15
 DECIMALS_MAX = 5  # some banks state five
@@ -42,6 +41,7 @@ INCOMING: dict[str, pl.DataType] = {
     "original_currency": pl.String(),
     "is_reversal": pl.Boolean(),
     "is_return": pl.Boolean(),
+    "claims": pl.String(),
 }
 """What the source says of a booking, with the identity that the merge gave it."""
 
@@ -60,25 +60,17 @@ CHARACTERS_MAX = {
 }
 """The bounds of the contract (openapi.json); readers keep far below, and no other source may break an answer."""
 
-FROM_RECORD = [
-    name
-    for name in INCOMING
-    if name not in {"id", "identity", "fingerprint", "reference_keys", "created_at", "source_merchant_name"}
-]
+FROM_KEYS = ("id", "identity", "fingerprint", "created_at", "booking_date", "amount", "currency", "claims")
+FROM_RECORD = [name for name in INCOMING if name not in {*FROM_KEYS, "reference_keys", "source_merchant_name"}]
 
 
-def incoming(matches: Sequence[Match], ids: Sequence[str], created: Sequence[datetime]) -> pl.DataFrame:
-    """One row per match, columns INCOMING."""
-    records = [match.record for match in matches]
-    columns: dict[str, Sequence[object]] = {
-        "id": ids,
-        "identity": [match.identity for match in matches],
-        "fingerprint": [match.fingerprint for match in matches],
+def incoming(keys: pl.DataFrame, records: Sequence[TransactionRecord]) -> pl.DataFrame:
+    """One row per booking as INCOMING: what its record says, beside its keys and what the merge gave it."""
+    said: dict[str, Sequence[object]] = {
         "reference_keys": [as_json(list(record.references)) if record.references else "[]" for record in records],
-        "created_at": created,
         "source_merchant_name": [record.merchant_name for record in records],
+        **{name: [getattr(record, name) for record in records] for name in FROM_RECORD},
     }
-    for name in FROM_RECORD:
-        columns[name] = [getattr(record, name) for record in records]
-    frame = pl.DataFrame(columns, schema=INCOMING)
-    return frame.with_columns(pl.col(name).str.head(length) for name, length in CHARACTERS_MAX.items())
+    return keys.select(
+        *FROM_KEYS, *(pl.Series(name, values, dtype=INCOMING[name]) for name, values in said.items())
+    ).with_columns(pl.col(name).str.head(length) for name, length in CHARACTERS_MAX.items())

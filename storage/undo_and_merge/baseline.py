@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from storage.database import Session, Transaction
 from storage.importing import contributions
-from storage.importing.contributions import ContributedBlock
-from storage.importing.records import AccountRecord, BookingStatus, StatementRecord, TransactionRecord
+from storage.importing.batches import spooled
+from storage.importing.records import AccountRecord, BookingStatus, TransactionRecord
 
 TABLES = ("transactions", "pending_transactions", "statements", "account_sources")
 BEFORE_IMPORTS = "before imports were remembered"  # the job of what a merge tells of an older account
@@ -15,7 +15,7 @@ OLD_ACCOUNT = ("stable_key", "iban", "name", "kind", "currency", "bank_name", "b
 OLD_PROVIDER_ID = re.compile(r"provider:(.*)#1")
 OLD_SAID = tuple(
     name
-    for name in TransactionRecord.__dataclass_fields__
+    for name in TransactionRecord.__struct_fields__
     if name not in ("provider_id", "references", "status", "merchant_name", "detail")
 )
 
@@ -43,6 +43,13 @@ def hand_over(session: Transaction, user_id: str, source_id: str, target_id: str
     with the bookings of the account that takes it in; the statements count there as they are."""
     held = session.rows("SELECT * FROM earlier_accounts WHERE user_id = $1 AND id = $2", user_id, source_id)
     for account in held:
+        told, spool = spooled(
+            [
+                AccountRecord(**{name: account[name] for name in OLD_ACCOUNT}),
+                *_bookings(session, user_id, source_id, "transactions", "booked"),
+                *_bookings(session, user_id, source_id, "pending_transactions", "pending"),
+            ]
+        )
         contributions.remember(
             session,
             user_id=user_id,
@@ -52,16 +59,8 @@ def hand_over(session: Transaction, user_id: str, source_id: str, target_id: str
             source_id=source_id,
             batch_id=f"{BEFORE_IMPORTS}:{source_id}",
             label=None,
-            blocks=[
-                ContributedBlock(
-                    AccountRecord(**{name: account[name] for name in OLD_ACCOUNT}),
-                    [
-                        *_bookings(session, user_id, source_id, "transactions", "booked"),
-                        *_bookings(session, user_id, source_id, "pending_transactions", "pending"),
-                    ],
-                    StatementRecord(),
-                )
-            ],
+            told=told,
+            spool=spool,
             now=account["created_at"],
             is_first=True,
         )

@@ -18,7 +18,6 @@ from storage.database import Session, Transaction
 from storage.importing import account_identity, contributions, ingest, transfer_pairs
 from storage.importing.contributions import Contribution
 from storage.importing.derivation import derive_again
-from storage.journal import Change
 from storage.transactions import EVERYTHING
 from storage.undo_and_merge import baseline
 from storage.users import User
@@ -137,10 +136,8 @@ def rebuild(session: Transaction, *, user: User, account_ids: set[str], job_id: 
     _derive_again_without(session, user.id, gone)
     changes = _changes(before, _state(session, user.id))
     journal.record(session, user_id=user.id, job_id=job_id, changes=changes, now=now)
-    kinds = [change for _, change in changes]
-    return Rebuilt(
-        added=kinds.count("added"), removed=kinds.count("removed"), accounts_gone=[row["id"] for row in gone]
-    )
+    added, removed = (changes.filter(pl.col("change") == kind).height for kind in ("added", "removed"))
+    return Rebuilt(added=added, removed=removed, accounts_gone=[row["id"] for row in gone])
 
 
 def _bring_first(session: Session, user_id: str, told: Sequence[Contribution]) -> None:
@@ -155,7 +152,7 @@ def _bring_first(session: Session, user_id: str, told: Sequence[Contribution]) -
             account_id=id_,
             connection_id=connection.id,
             bank_name=connection.bank_name,
-            account=contribution.blocks[0][0],
+            account=contribution.blocks[0].account,
             now=contribution.imported_at,
         )
 
@@ -171,14 +168,14 @@ def _state(session: Session, user_id: str) -> pl.DataFrame:
     )
 
 
-def _changes(before: pl.DataFrame, after: pl.DataFrame) -> list[tuple[str, Change]]:
-    old, new = set(before["id"]), set(after["id"])
-    same = before.join(after, on=list(STATE), how="semi", nulls_equal=True)
-    return [
-        *((id_, "removed") for id_ in sorted(old - new)),
-        *((id_, "added") for id_ in sorted(new - old)),
-        *((id_, "modified") for id_ in sorted((old & new) - set(same["id"]))),
-    ]
+def _changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
+    common = after.join(before, on="id", how="semi")
+    of_kinds: dict[journal.Change, pl.DataFrame] = {
+        "removed": before.join(after, on="id", how="anti"),
+        "added": after.join(before, on="id", how="anti"),
+        "modified": common.join(before, on=list(STATE), how="anti", nulls_equal=True),
+    }
+    return pl.concat(journal.changed(rows["id"].sort(), change) for change, rows in of_kinds.items())
 
 
 def _settings(session: Session, user_id: str, ids: Sequence[str]) -> list[dict[str, Any]]:

@@ -2,12 +2,12 @@
 
 import io
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import BinaryIO
 
 from hypothesis import strategies as st
+from msgspec.structs import fields, replace
 
 from connectors.reference.gvc import bank_transaction_code_of
 from connectors.sources.demo.identifiers import creditor_id, german_iban
@@ -90,7 +90,4 @@ def carried(records: Sequence[Record], *, lost: Sequence[str]) -> list[Record]:
         for kind in (AccountRecord, TransactionRecord, StatementRecord)
         for field in fields(kind)
     }
-    return [
-        replace(record, **{name: defaults[name] for name in lost if hasattr(record, name)})  # type: ignore[arg-type]
-        for record in records
-    ]
+    return [replace(record, **{name: defaults[name] for name in lost if hasattr(record, name)}) for record in records]

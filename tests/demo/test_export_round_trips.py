@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -12,6 +11,7 @@ import duckdb
 import polars as pl
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
 from connectors.classified_records import unclassified
 from connectors.own_formats import beancount_reader as beancount_reading

@@ -4,13 +4,13 @@ import csv
 import io
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import connectors.mt940.reader
 from connectors.blocks import blocks

@@ -2,12 +2,12 @@
 
 import io
 import json
-from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from connectors import limits
 from connectors.classified_records import unclassified

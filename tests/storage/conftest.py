@@ -1,12 +1,13 @@
 """A user with a bank connection, statements as tables of text, and imports through the real core."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 
 import pytest
+from msgspec.structs import replace
 
 from storage import connections, jobs, users
 from storage.connections import StoredConnection

@@ -1,12 +1,12 @@
 """The counted merge in the obvious way: every record is compared with every stored row, one after the other."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from datetime import date
 from decimal import Decimal
 
-from storage.importing.matching.booking_keys import base_keys, fingerprint, own_id, squeezed
+from storage.importing.matching.booking_keys import PROVIDER, fingerprint, own_id, plain, squeezed
 from storage.importing.matching.compared_rows import StoredRow
 from storage.importing.matching.similar_texts import SHARED_WORDS_MIN
 from storage.importing.matching.stored_index import FILES, PENDING_DAYS_MAX
@@ -57,6 +57,20 @@ def still_pending(records: Sequence[TransactionRecord], pending: Rows, booked: R
                 over.add(index)
                 done.remove(row)
     return [rows[index].id if index in rows else None for index in range(len(records)) if index not in over]
+
+
+def base_keys(records: Sequence[TransactionRecord]) -> list[str]:
+    uses = Counter(reference for record in records for reference in record.references)
+    return [_base_key(record, uses) for record in records]
+
+
+def _base_key(record: TransactionRecord, uses: Counter[str]) -> str:
+    if record.provider_id is not None:
+        return f"{PROVIDER}{record.provider_id}"
+    for reference in record.references:
+        if uses[reference] == 1:
+            return f"{reference}|{record.booking_date.isoformat()}|{plain(record.amount)}"
+    return f"content:{fingerprint(record)}"
 
 
 def _in_order(rows: Rows) -> Rows:

@@ -2,8 +2,9 @@
 
 import pytest
 
-from storage.importing import contributions
-from tests.storage.conftest import Bank, bookings
+from storage.importing import contributions, spool
+from storage.importing.records import StatementRecord
+from tests.storage.conftest import GIRO, Bank, bookings
 
 TOLD = bookings("""
     2026-11-02 | -2.80 | Cafe | Kaffee
@@ -19,13 +20,14 @@ TOLD = bookings("""
 def test_a_telling_is_read_as_it_was_told_whatever_the_pieces(
     bank: Bank, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contributions, "WORDINGS_AT_ONCE", at_once)
+    monkeypatch.setattr(spool, "CHUNK_ROWS", at_once)
+    monkeypatch.setattr(contributions, "CHUNK_ROWS", at_once)
     bank.bring(TOLD)
     [contribution] = contributions.of_job(
         bank.database, bank.user.id, bank.database.rows("SELECT job_id FROM contributions")[0]["job_id"]
     )
-    [block] = contributions.blocks_of(bank.database, bank.user.id, contribution)
-    assert list(block.transactions) == list(TOLD)
+    account, *told, statement = contributions.records(bank.database, bank.user.id, contribution)
+    assert (account, told, statement) == (GIRO, TOLD, StatementRecord())
     assert bank.database.rows("SELECT number FROM booking_wordings ORDER BY number") == [
         {"number": 1},
         {"number": 2},

@@ -1,11 +1,11 @@
 """What an import does beside merging: pending rows, balances, gaps between statements, flags, the journal."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 
 import pytest
+from msgspec.structs import replace
 
 from storage import accounts, journal
 from storage.importing import ingest
@@ -70,7 +70,7 @@ def test_a_pending_row_that_books_under_another_text_keeps_id_and_created_at(ban
     (after,) = bank.rows("id, created_at, booking_date, amount")
     assert (after["id"], after["created_at"]) == (before["id"], before["created_at"])
     assert report.new_transactions == 1
-    assert report.changes == [(before["id"], "added")]
+    assert report.changes.rows() == [(before["id"], "added")]
     assert bank.rows("id, booking_date, amount", "pending_transactions") == []
 
 
@@ -112,7 +112,7 @@ def test_money_that_moved_between_two_statements_becomes_one_adjusting_entry(ban
     report = bank.bring(december, statement=stated("700", "2026-11-30", "650", "2026-12-31"))
     assert entries(bank) == [("2026-11-29", "-200.00")]
     assert report.new_transactions == 1
-    assert [change for _, change in report.changes] == ["added", "added"]
+    assert [change for _, change in report.changes.rows()] == ["added", "added"]
     total = sum(row["amount"] for row in bank.rows("id, booking_date, amount"))
     assert total == Decimal("650") - Decimal("1000")
 
@@ -125,11 +125,11 @@ def test_an_adjusting_entry_shrinks_and_goes_as_older_files_fill_the_gap(bank: B
     (entry,) = [row["id"] for row in rows if row["is_adjusting_entry"]]
     report = bank.bring(bookings("2026-11-10 | -150.00 | C | c"))
     assert entries(bank) == [("2026-11-29", "-50.00")]
-    assert (entry, "modified") in report.changes
+    assert (entry, "modified") in report.changes.rows()
     november = bookings("2026-11-10 | -150.00 | C | c\n2026-11-20 | -50.00 | D | d")
     report = bank.bring(november, statement=stated("900", "2026-10-31", "700", "2026-11-30"))
     assert entries(bank) == []
-    assert (entry, "removed") in report.changes
+    assert (entry, "removed") in report.changes.rows()
     assert report.new_transactions == 1
 
 

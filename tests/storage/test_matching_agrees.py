@@ -8,15 +8,17 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
-from storage.importing.matching.booking_keys import base_keys, fingerprint
-from storage.importing.matching.compared_rows import StoredRow
+from storage.importing.matching.booking_keys import fingerprint
+from storage.importing.matching.compared_rows import Item, StoredRow
 from storage.importing.matching.counted_merge import match_booked, match_pending
 from storage.importing.matching.similar_texts import ALIKE_COMPARED_MAX
 from storage.importing.matching.stored_index import FILES
 from storage.importing.records import TransactionRecord
 from tests.conftest import NOW, examples
 from tests.storage import slow_counted_merge
+from tests.storage.slow_counted_merge import base_keys
 
 DAY = date(2026, 11, 2)
 BANK = "con_bank"
@@ -36,6 +38,14 @@ RECORDS = st.lists(
     max_size=8,
 )
 NAMED = st.lists(st.sampled_from([None, BANK, FILES, "con_other"]), min_size=8, max_size=8)
+
+
+def items(records: Sequence[TransactionRecord], source: str) -> list[Item]:
+    """The records with their keys."""
+    return [
+        Item(record, place, base, fingerprint(record), f"{source}:{id_}" if (id_ := record.provider_id) else None)
+        for place, (record, base) in enumerate(zip(records, base_keys(records), strict=True))
+    ]
 
 
 def rows(records: Sequence[TransactionRecord], sources: Sequence[str | None], prefix: str = "row") -> list[StoredRow]:
@@ -75,13 +85,11 @@ def test_booked_records_are_explained_by_the_rows_of_the_obvious_way(
     source: str,
 ) -> None:
     stored, pending = rows(told, named), rows(waiting, named[::-1], "pending")
-    matches = match_booked(records, stored, pending, source=source)
+    matches = match_booked(items(records, source), stored, pending, source=source)
     assert [match.stored and match.stored.id for match in matches] == slow_counted_merge.explained(
         records, stored, pending, source
     )
-    assert [match.record for match in matches] == records
-    new = [match.identity for match in matches if match.stored is None or match.takes_over]
-    assert len({*new, *(row.identity for row in stored)}) == len(new) + len(stored)
+    assert [match.item.record for match in matches] == records
 
 
 @pytest.mark.requirement("import.pending")
@@ -95,7 +103,7 @@ def test_pending_records_are_explained_by_the_rows_of_the_obvious_way(
     source: str,
 ) -> None:
     booked, pending = rows(told, named), rows(waiting, named[::-1], "pending")
-    matches = match_pending(records, pending, booked, source=source)
+    matches = match_pending(items(records, source), pending, booked, source=source)
     assert [match.stored and match.stored.id for match in matches] == slow_counted_merge.still_pending(
         records, pending, booked, source
     )
@@ -106,8 +114,8 @@ def test_pending_records_are_explained_by_the_rows_of_the_obvious_way(
 def test_word_by_word_a_record_is_compared_with_a_hundred_texts_of_a_day(others: int, *, is_found: bool) -> None:
     booked = TransactionRecord(amount=Decimal(-5), currency="EUR", booking_date=DAY, purpose="Karte Blau Mitte")
     words = ["".join(chr(97 + int(digit)) for digit in f"{number:04}") for number in range(others)]
-    told = [replace(booked, purpose="Blau Mitte Zahlung"), *(replace(booked, purpose=word) for word in words)]
+    told = [structs.replace(booked, purpose=text) for text in ("Blau Mitte Zahlung", *words)]
     alike, *pending = rows(told, [None] * len(told))
     alike = replace(alike, identity="first#1")  # the shortest identity comes first and is looked at last
-    (match,) = match_booked([booked], [], [alike, *pending], source=BANK)
+    (match,) = match_booked(items([booked], BANK), [], [alike, *pending], source=BANK)
     assert match.takes_over is is_found

@@ -5,6 +5,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
+from msgspec import structs
 
 from storage import connections
 from tests.storage.conftest import Bank, bookings
@@ -44,7 +45,7 @@ def test_one_id_twice_in_a_batch_is_one_booking_as_it_was_told_last(bank: Bank) 
 @pytest.mark.requirement("import.provider-id")
 def test_an_id_that_is_pending_and_booked_in_one_batch_is_booked(bank: Bank) -> None:
     (row,) = bookings("2026-11-02 | -5.00 | Shop | x | provider_id=p1")
-    bank.bring([replace(row, status="pending"), row])
+    bank.bring([structs.replace(row, status="pending"), row])
     assert len(bank.ids()) == 1
     assert bank.rows("*", "pending_transactions") == []
 
@@ -54,7 +55,7 @@ def test_a_known_id_is_known_however_far_its_day_has_moved(bank: Bank) -> None:
     bank.bring(bookings("2026-03-02 | -5.00 | Shop | x | provider_id=p1"))
     before = bank.ids()
     report = bank.bring(bookings("2026-11-02 | -5.00 | Shop | x | provider_id=p1"))
-    assert (report.new_transactions, [change for _, change in report.changes]) == (0, ["modified"])
+    assert (report.new_transactions, [change for _, change in report.changes.rows()]) == (0, ["modified"])
     assert bank.ids() == before
 
 
@@ -77,13 +78,13 @@ def test_a_new_id_claims_the_booking_that_a_file_has_told(bank: Bank, told: str,
     before = bank.ids()
     for _ in range(2):
         report = bank.bring(bookings(again))
-        assert (report.new_transactions, report.changes) == (0, [])
+        assert (report.new_transactions, report.changes.rows()) == (0, [])
     assert files.bring(bookings(told)).new_transactions == 0
     assert bank.ids() == before
     report = bank.bring(bookings("2026-11-04 | -5.50 | Shop | corrected | provider_id=p1"))
-    assert [change for _, change in report.changes] == ["modified"]
+    assert [change for _, change in report.changes.rows()] == ["modified"]
     assert bank.ids() == before
-    assert bank.bring(bookings("2026-11-04 | -5.50 | Shop | corrected | provider_id=p1")).changes == []
+    assert bank.bring(bookings("2026-11-04 | -5.50 | Shop | corrected | provider_id=p1")).changes.rows() == []
 
 
 @pytest.mark.requirement("import.file-then-live")
@@ -120,7 +121,7 @@ def test_ids_of_two_banks_are_two_name_spaces(new_bank: NewBank) -> None:
     one.bring(bookings("2026-11-02 | -5.00 | Shop | x | provider_id=17"))
     report = other.bring(bookings("2026-11-05 | -80.00 | Rent | y | provider_id=17"))
     assert report.new_transactions == 1
-    assert one.bring(bookings("2026-11-02 | -5.00 | Shop | x | provider_id=17")).changes == []
+    assert one.bring(bookings("2026-11-02 | -5.00 | Shop | x | provider_id=17")).changes.rows() == []
     assert other.bring(bookings("2026-11-05 | -81.00 | Rent | y | provider_id=17")).new_transactions == 0
     assert sorted(row["amount"] for row in one.rows("amount, booking_date, id")) == [Decimal(-81), Decimal(-5)]
 
@@ -130,8 +131,8 @@ def test_two_banks_that_tell_one_booking_correct_only_what_they_told_themselves(
     one, other = new_bank("eva", "One"), new_bank("eva", "Other")
     one.bring(bookings("2026-11-02 | -5.00 | Shop | x | provider_id=a"))
     assert other.bring(bookings("2026-11-02 | -5.00 | Shop | y | provider_id=b")).new_transactions == 0
-    assert one.bring(bookings("2026-11-02 | -5.00 | Shop | x | provider_id=a")).changes == []
+    assert one.bring(bookings("2026-11-02 | -5.00 | Shop | x | provider_id=a")).changes.rows() == []
     report = other.bring(bookings("2026-11-02 | -5.00 | Shop | z | provider_id=b"))
-    assert [change for _, change in report.changes] == ["modified"]
-    assert one.bring(bookings("2026-11-02 | -5.00 | Shop | x | provider_id=a")).changes == []
+    assert [change for _, change in report.changes.rows()] == ["modified"]
+    assert one.bring(bookings("2026-11-02 | -5.00 | Shop | x | provider_id=a")).changes.rows() == []
     assert [row["purpose"] for row in one.rows("purpose, booking_date, amount, id")] == ["z"]

@@ -5,9 +5,11 @@ banks: GVC (DK Anlage 3) and ISO 20022 bank transaction codes.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+
+from msgspec.structs import replace
 
 from connectors.sources.demo.chance import Dice
 from connectors.sources.demo.identifiers import creditor_id, digits, german_iban

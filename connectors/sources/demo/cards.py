@@ -1,9 +1,11 @@
 """How cards are booked: announced under one text, booked days later under another; cash machines, refunds, Stornos."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
+
+from msgspec.structs import replace
 
 from connectors.sources.demo.bookings import Movement, What
 from connectors.sources.demo.chance import Dice

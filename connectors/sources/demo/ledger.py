@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 
+from msgspec import structs
+
 from connectors.sources.demo.bookings import Habit, Movement
 from connectors.sources.demo.chance import Dice
 from connectors.sources.demo.identifiers import digits
@@ -97,12 +99,12 @@ class Ledger:
                 position += 1
                 record = movement.record
                 if movement.has_id:
-                    record = replace(record, provider_id=self._provider_id(day, position))
+                    record = structs.replace(record, provider_id=self._provider_id(day, position))
                 if account.currency == "EUR":
                     yield replace(movement, record=record)
                     continue
-                announced = movement.pending and replace(movement.pending, currency=account.currency)
-                yield replace(movement, record=replace(record, currency=account.currency), pending=announced)
+                announced = movement.pending and structs.replace(movement.pending, currency=account.currency)
+                yield replace(movement, record=structs.replace(record, currency=account.currency), pending=announced)
 
     def _provider_id(self, day: date, position: int) -> str:
         """Sixteen characters, as many as an MT940 bank reference holds: the day, the account, the place in the day."""

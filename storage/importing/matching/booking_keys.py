@@ -5,13 +5,10 @@ ids repeat), and equal content is no proof either (up to 9 % of real entries are
 text). So a key never stands alone: equal keys are *counted* (storage.importing.matching.counted_merge).
 """
 
-import hashlib
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Sequence
-from datetime import date
 from decimal import Decimal
+from hashlib import sha1, sha256
 from uuid import UUID, uuid5
 
 from storage.importing.records import AccountRecord, TransactionRecord
@@ -30,8 +27,11 @@ def account_id(*, user_name: str, connection_id: str, account: AccountRecord) ->
 
 
 def transaction_id(account: str, identity: str) -> str:
-    """The lasting id of a booking, made of its account and identity only."""
-    return "txn_" + uuid5(NAMESPACE, f"{account}|{identity}").hex
+    """The lasting id of a booking, made of its account and identity only: a UUID of version 5 (RFC 9562, 5.5)."""
+    digest = bytearray(sha1(NAMESPACE.bytes + f"{account}|{identity}".encode(), usedforsecurity=False).digest()[:16])
+    digest[6] = digest[6] & 0x0F | 0x50  # the version
+    digest[8] = digest[8] & 0x3F | 0x80  # the variant
+    return f"txn_{digest.hex()}"
 
 
 def own_id(record: TransactionRecord) -> str | None:
@@ -43,29 +43,20 @@ def own_id(record: TransactionRecord) -> str | None:
     return None
 
 
-def base_keys(records: Sequence[TransactionRecord]) -> list[str]:
-    """For each record of one account in one batch the key that identifies it, still without its ordinal.
-
-    The provider's id where it is guaranteed; else the strongest reference that is unique within the batch, together
-    with day and amount, so that a bank that numbers anew every day loses nothing; else the content.
-    """
-    uses = Counter(reference for record in records for reference in record.references)
-    return [_base_key(record, uses) for record in records]
-
-
-def fingerprint(record: TransactionRecord) -> str:
-    """A hash of what a booking says, free of white space and case: banks break lines differently per format."""
+def fingerprint(record: TransactionRecord, amount: str | None = None) -> str:
+    """A hash of what a booking says, free of white space and case: banks break lines differently per format. `amount`
+    is its plain spelling, where that is known."""
     counterpart = record.counterpart_iban or record.counterpart_name
     parts = (
         record.booking_date.isoformat(),
         record.value_date.isoformat() if record.value_date else "",
-        _plain(record.amount),
+        amount or plain(record.amount),
         record.currency,
         squeezed(counterpart),
         squeezed(record.purpose),
         squeezed(record.mandate_reference),
     )
-    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
+    return sha256("\x1f".join(parts).encode()).hexdigest()[:32]
 
 
 def squeezed(text: str | None) -> str:
@@ -77,20 +68,7 @@ def squeezed(text: str | None) -> str:
     return "".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
-def _base_key(record: TransactionRecord, uses: Counter[str]) -> str:
-    if record.provider_id is not None:
-        return f"{PROVIDER}{record.provider_id}"
-    for reference in record.references:
-        if uses[reference] == 1:
-            return dated_reference(reference, record.booking_date, record.amount)
-    return f"content:{fingerprint(record)}"
-
-
-def dated_reference(reference: str, day: date, amount: Decimal) -> str:
-    """A reference counts only together with day and amount."""
-    return f"{reference}|{day.isoformat()}|{_plain(amount)}"
-
-
-def _plain(amount: Decimal) -> str:
+def plain(amount: Decimal) -> str:
+    """An amount with no more decimals than it needs."""
     text = f"{amount:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

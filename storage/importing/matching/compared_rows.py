@@ -29,9 +29,11 @@ class StoredRow:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An incoming booking with its keys; `claim` is its provider's id together with its source."""
+    """An incoming booking with its keys; `place` is its own in the batch, `claim` its provider's id together with its
+    source."""
 
     record: TransactionRecord
+    place: int
     base: str
     fingerprint: str
     claim: str | None

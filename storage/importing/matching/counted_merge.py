@@ -6,109 +6,68 @@ identical purchases on one day stay two.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
 from datetime import date
 from decimal import Decimal
+from typing import NamedTuple
 
-from storage.importing.matching.booking_keys import base_keys, fingerprint
 from storage.importing.matching.compared_rows import Item, StoredRow
-from storage.importing.matching.stored_index import PART, Known, claimed
-from storage.importing.records import TransactionRecord
+from storage.importing.matching.stored_index import PART, Known
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
-    """One incoming record with the row it is (None: new), and the identity under which it is stored.
+class Match(NamedTuple):
+    """One incoming booking with the row it is (None: new); `takes_over` marks a booked one whose stored row was pending
+    until now."""
 
-    `takes_over` marks a booked record whose stored row was pending until now.
-    """
-
-    record: TransactionRecord
+    item: Item
     stored: StoredRow | None
-    identity: str
-    fingerprint: str
     takes_over: bool = False
 
 
 def match_booked(
-    records: Sequence[TransactionRecord],
+    items: Sequence[Item],
     stored: Sequence[StoredRow],
     pending: Sequence[StoredRow],
     *,
     source: str,
     elsewhere: Collection[str] = (),
 ) -> list[Match]:
-    """One match per record, in order; rows of `pending` are offered to records that `stored` does not explain. Rows
+    """One match per booking, in order; rows of `pending` are offered to those that `stored` does not explain. Rows
     whose ids are `elsewhere` came from another source of the account, which words its bookings in its own way: their
     day and amount are enough."""
-    keyed = _keyed(records, source)
     known, waiting = Known(stored, source), Known(pending, source)
-    found = _explain(keyed, (known.by_own_id, known.by_key), any_stored=bool(stored))
+    found = _explain(items, (known.by_own_id, known.by_key), any_stored=bool(stored))
     if stored:
-        _explain_parts(keyed, found, known)
+        _explain_parts(items, found, known)
     found = _explain(
-        keyed, (known.by_reference, known.by_content, known.by_counterpart), found, any_stored=bool(stored)
+        items, (known.by_reference, known.by_content, known.by_counterpart), found, any_stored=bool(stored)
     )
     if elsewhere:
-        found = _explain(keyed, (known.among(elsewhere),), found, any_stored=bool(stored))
-    left = [None if row else item for row, item in zip(found, keyed, strict=True)]
+        found = _explain(items, (known.among(elsewhere),), found, any_stored=bool(stored))
+    left = [None if row else item for row, item in zip(found, items, strict=True)]
     booked_now = _explain(
         left,
         (waiting.by_own_id, waiting.by_key, waiting.by_content, waiting.by_likeness_before),
         any_stored=bool(pending),
     )
-    matches = []
-    for item, row, was_pending in zip(keyed, found, booked_now, strict=True):
-        if row is not None:
-            matches.append(Match(item.record, row, row.identity, item.fingerprint))
-        else:
-            identity = known.next_identity(item.base)
-            matches.append(
-                Match(item.record, was_pending, identity, item.fingerprint, takes_over=was_pending is not None)
-            )
-    return matches
+    return [
+        Match(item, row or was_pending, takes_over=row is None and was_pending is not None)
+        for item, row, was_pending in zip(items, found, booked_now, strict=True)
+    ]
 
 
 def match_pending(
-    records: Sequence[TransactionRecord], pending: Sequence[StoredRow], booked: Sequence[StoredRow], *, source: str
+    items: Sequence[Item], pending: Sequence[StoredRow], booked: Sequence[StoredRow], *, source: str
 ) -> list[Match]:
-    """One match per record that is still pending; one whose booked row is stored already is left out."""
-    keyed = _keyed(records, source)
+    """One match per booking that is still pending; one whose booked row is stored already is left out."""
     known, done = Known(pending, source), Known(booked, source)
-    found = _explain(keyed, (known.by_own_id, known.by_key, known.by_content), any_stored=bool(pending))
-    left = [None if row else item for row, item in zip(found, keyed, strict=True)]
+    found = _explain(items, (known.by_own_id, known.by_key, known.by_content), any_stored=bool(pending))
+    left = [None if row else item for row, item in zip(found, items, strict=True)]
     booked_since = _explain(
         left, (done.by_own_id, done.by_key, done.by_content, done.by_likeness_after), any_stored=bool(booked)
     )
-    matches = []
-    for item, row, has_booked in zip(keyed, found, booked_since, strict=True):
-        if row is not None:
-            matches.append(Match(item.record, row, row.identity, item.fingerprint))
-        elif has_booked is None:
-            matches.append(Match(item.record, None, known.next_identity(item.base), item.fingerprint))
-    return matches
-
-
-def claim_of(record: TransactionRecord, source: str) -> str | None:
-    """The id that the provider guarantees, in the name space of the source."""
-    return f"{source}:{record.provider_id}" if record.provider_id is not None else None
-
-
-def each_id_once(records: Sequence[TransactionRecord], source: str) -> list[TransactionRecord]:
-    """The records without those whose provider's id comes again: rows repeat where a page ends, and what is told last
-    holds."""
-    last: dict[Hashable, TransactionRecord] = {}
-    for place, record in enumerate(records):
-        claim = claim_of(record, source)
-        last[place if claim is None else claimed(claim, record, source)] = record
-    return list(last.values())
-
-
-def _keyed(records: Sequence[TransactionRecord], source: str) -> list[Item]:
     return [
-        Item(record, base, fingerprint(record), claim_of(record, source))
-        for record, base in zip(records, base_keys(records), strict=True)
+        Match(item, row) for item, row, has_booked in zip(items, found, booked_since, strict=True) if has_booked is None
     ]
 
 

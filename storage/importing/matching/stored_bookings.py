@@ -1,68 +1,106 @@
 """The stored bookings of an account that a batch may speak of, as the merge compares them."""
 
 import json
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 
 import polars as pl
 
-from storage.database import Row, Transaction
+from analytics.frames import MONEY
+from storage.database import Transaction
 from storage.importing import contributions
 from storage.importing.matching.booking_keys import PROVIDER
 from storage.importing.matching.compared_rows import StoredRow
 from storage.importing.matching.stored_index import FILES
-from storage.importing.records import TransactionRecord
 
 NEIGHBOUR_DAYS = 60  # how far around a batch stored rows can be the same bookings (dates move, pending rows book)
 NO_CLAIMS: Mapping[str, str] = {}
-STORED_COLUMNS = (
+STORED: dict[str, pl.DataType] = {
+    "id": pl.String(),
+    "identity": pl.String(),
+    "booking_date": pl.Date(),
+    "amount": MONEY,
+    "currency": pl.String(),
+    "created_at": pl.Datetime("us"),
+    "claim": pl.String(),
+    "told_print": pl.String(),
+    "claims": pl.String(),
+    "has_parts": pl.Boolean(),
+}
+"""What stored bookings are compared by. `claim` is the id by which one source knows the row, with the fingerprint of
+what it told last; a row that several ids stand for has all of them in `claims`, as JSON, and null there."""
+_SELECTED = (
+    "id, identity, booking_date, amount, currency, created_at, claims, strpos(reference_keys, '/') > 0 AS has_parts,"
+    f" CASE WHEN claims IS NULL AND starts_with(identity, '{PROVIDER}') THEN connection_id END AS connection_id,"
+    f" CASE WHEN claims IS NULL AND starts_with(identity, '{PROVIDER}') THEN fingerprint END AS told_print"
+)
+_IN_FULL = (
     "id, identity, fingerprint, reference_keys, booking_date, amount, currency, counterpart_iban, counterpart_name,"
     " purpose, created_at, claims, connection_id"
 )
+
+
+def base_of(identity: str) -> pl.Expr:
+    """The key in a column of identities, without its ordinal."""
+    return pl.col(identity).str.strip_chars_end("0123456789").str.head(-1)
 
 
 class StoredBookings:
     """What one account of the user has."""
 
     def __init__(
-        self, session: Transaction, *, user_id: str, account_id: str, file_connections: Container[str]
+        self, session: Transaction, *, user_id: str, account_id: str, file_connections: Collection[str]
     ) -> None:
         self._session = session
         self._user_id = user_id
         self._account_id = account_id
         self._file_connections = file_connections
 
-    def told_elsewhere(self, source: str, around: Sequence[TransactionRecord]) -> set[str]:
+    def told_elsewhere(self, source: str, told: pl.DataFrame) -> set[str]:
         """Ids of the account's bookings that another source of it told first."""
         told_by = contributions.sources_of_batches(self._session, self._user_id, self._account_id)
-        if not around or {self._account_id, *told_by.values()} == {source}:
+        if told.is_empty() or {self._account_id, *told_by.values()} == {source}:
             return set()
-        days = [record.booking_date for record in around]
         rows = self._session.rows(
             "SELECT id, batch_id FROM transactions WHERE user_id = $1 AND account_id = $2"
             " AND booking_date BETWEEN $3 AND $4",
             self._user_id,
             self._account_id,
-            min(days),
-            max(days),
+            *told.select(pl.min("booking_date"), last=pl.max("booking_date")).row(0),
         )
         return {row["id"] for row in rows if told_by.get(row["batch_id"], self._account_id) != source}
 
-    def around(self, table: str, records: Sequence[TransactionRecord] | None = None) -> list[StoredRow]:
-        if records is not None and not records:
-            return []
-        days = [record.booking_date for record in records or ()]
+    def around(self, table: str, told: pl.DataFrame | None = None) -> pl.DataFrame:
+        """The account's rows as STORED, in the order of their identities: those that these bookings may be, or all."""
+        if told is None:
+            return self._frame(table, "TRUE")
+        if told.is_empty():
+            return pl.DataFrame(schema=STORED)
         margin = timedelta(days=NEIGHBOUR_DAYS)
-        rows = self._session.rows(
-            f"SELECT {STORED_COLUMNS} FROM {table} WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry"
-            " AND ($3::DATE IS NULL OR booking_date BETWEEN $3 AND $4)",
-            self._user_id,
-            self._account_id,
-            min(days) - margin if days else None,
-            max(days) + margin if days else None,
-        )
-        if records is not None:
-            rows += self._far_away(table, records, {row["id"] for row in rows})
+        first, last = told.select(pl.min("booking_date") - margin, last=pl.max("booking_date") + margin).row(0)
+        near = self._frame(table, "booking_date BETWEEN $3 AND $4", first, last)
+        wanted = told.select(base=pl.lit(PROVIDER) + pl.col("provider_id")).drop_nulls().unique()
+        if wanted.is_empty():
+            return near
+        with self._session.staged("wanted", wanted):  # a provider's id is the booking, however far its date has moved
+            far = self._frame(
+                table,
+                "NOT booking_date BETWEEN $3 AND $4 AND (claims IS NOT NULL OR"
+                " substr(identity, 1, length(identity) - strpos(reverse(identity), '#')) IN (SELECT base FROM wanted))",
+                first,
+                last,
+            )
+        return _in_order(pl.concat([near, far]))
+
+    def rows(self, table: str, ids: pl.Series) -> list[StoredRow]:
+        """These rows with all that a comparison one by one looks at."""
+        with self._session.staged("looked_at", ids.alias("id").to_frame()):
+            rows = self._session.rows(
+                f"SELECT {_IN_FULL} FROM {table} WHERE user_id = $1 AND account_id = $2"
+                " AND id IN (SELECT id FROM looked_at)",
+                self._user_id,
+                self._account_id,
+            )
         return [
             StoredRow(
                 claims=self._claims(row.pop("claims"), row.pop("connection_id"), row["identity"], row["fingerprint"]),
@@ -72,22 +110,18 @@ class StoredBookings:
             for row in rows
         ]
 
-    def _far_away(self, table: str, records: Sequence[TransactionRecord], near: Container[str]) -> list[Row]:
-        """Rows of any day that the ids of these records may stand for: a provider's id is the booking, however far its
-        date has moved."""
-        ids = sorted({record.provider_id for record in records if record.provider_id is not None})
-        if not ids:
-            return []
-        wanted = pl.DataFrame({"base": [f"{PROVIDER}{id_}" for id_ in ids]})
-        with self._session.staged("wanted", wanted):
-            rows = self._session.rows(
-                f"SELECT {STORED_COLUMNS} FROM {table} WHERE user_id = $1 AND account_id = $2 AND (claims IS NOT NULL"
-                " OR substr(identity, 1, length(identity) - strpos(reverse(identity), '#')) IN"
-                " (SELECT base FROM wanted))",
-                self._user_id,
-                self._account_id,
-            )
-        return [row for row in rows if row["id"] not in near]
+    def _frame(self, table: str, condition: str, *parameters: object) -> pl.DataFrame:
+        rows = self._session.frame(
+            f"SELECT {_SELECTED} FROM {table} WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry"
+            f" AND {condition}",
+            self._user_id,
+            self._account_id,
+            *parameters,
+            schema={**{name: dtype for name, dtype in STORED.items() if name != "claim"}, "connection_id": pl.String()},
+        )
+        source = pl.when(pl.col("connection_id").is_in(self._file_connections)).then(pl.lit(FILES))
+        claim = pl.format("{}:{}", source.otherwise("connection_id"), base_of("identity").str.strip_prefix(PROVIDER))
+        return _in_order(rows.with_columns(claim=claim).select(*STORED))
 
     def _claims(self, stored: str | None, connection_id: str, identity: str, fingerprint: str) -> Mapping[str, str]:
         """By which ids of which sources a row is known; a row's first id is in its identity."""
@@ -98,3 +132,7 @@ class StoredBookings:
             return NO_CLAIMS
         source = FILES if connection_id in self._file_connections else connection_id
         return {f"{source}:{identity.removeprefix(PROVIDER).rpartition('#')[0]}": fingerprint}
+
+
+def _in_order(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.sort(pl.col("identity").str.len_chars(), "identity")

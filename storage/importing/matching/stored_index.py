@@ -56,16 +56,14 @@ class Known:
         self._by_base: dict[Hashable, list[str]] = defaultdict(list)
         self._by_claim: dict[Hashable, list[str]] = defaultdict(list)
         self._by_whole: dict[tuple[str, date, str], _Parts] = defaultdict(_Parts)
-        self._ordinals: dict[str, int] = defaultdict(int)
         for row in ordered:
-            base, _, ordinal = row.identity.rpartition("#")
+            base = row.identity.rpartition("#")[0]
             self._by_base[base, row.currency].append(row.id)
             for claim in row.claims:
                 self._by_claim[claimed(claim, row, source)].append(row.id)
             for whole in _wholes(row):
                 self._by_whole[whole].ids.append(row.id)
                 self._by_whole[whole].add(row.amount, 1)
-            self._ordinals[base] = max(self._ordinals[base], int(ordinal))
 
     def by_own_id(self, item: Item) -> StoredRow | None:
         """Our own id inside the source's: an export of ours comes back. A file may name any id: it counts only where
@@ -147,11 +145,6 @@ class Known:
     def by_likeness_after(self, item: Item) -> StoredRow | None:
         """The booked row that this pending record has become."""
         return self._nearest(item.record, 1)
-
-    def next_identity(self, base: str) -> str:
-        """The identity of one more row under this key."""
-        self._ordinals[base] += 1
-        return f"{base}#{self._ordinals[base]}"
 
     @cached_property
     def _by_reference(self) -> dict[Hashable, list[str]]:

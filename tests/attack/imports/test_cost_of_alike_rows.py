@@ -2,20 +2,20 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from types import FrameType
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from storage.importing import statements
 from storage.importing.gaps import Stated, gaps
 from storage.importing.matching.compared_rows import StoredRow
 from storage.importing.matching.counted_merge import Match, match_booked
 from storage.importing.records import TransactionRecord
-from tests.storage.test_matching_agrees import BANK, rows
+from tests.storage.test_matching_agrees import BANK, items, rows
 
 DAY = date(2026, 11, 2)
 SIZES = (200, 800)
@@ -42,7 +42,7 @@ def steps(work: Callable[[], object]) -> int:
 
 def numbered(count: int, **common: object) -> list[TransactionRecord]:
     """Equal bookings under references of their own."""
-    return [replace(COFFEE, references=(f"s:{number}",), **common) for number in range(count)]  # type: ignore[arg-type]
+    return [replace(COFFEE, references=(f"s:{number}",), **common) for number in range(count)]
 
 
 def other_references(count: int) -> tuple[Sequence[TransactionRecord], list[StoredRow], list[StoredRow]]:
@@ -87,7 +87,7 @@ def test_alike_rows_cost_the_same_each(
         records, stored, pending = made(count)
 
         def work() -> list[Match]:
-            return match_booked(records, stored, pending, source=BANK)
+            return match_booked(items(records, BANK), stored, pending, source=BANK)
 
         return steps(work)
 

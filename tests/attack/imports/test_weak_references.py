@@ -1,8 +1,7 @@
 """A file may write whatever it likes into its references and ids: no booking of it is hidden behind another one."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from storage import accounts
 from storage.importing.records import AccountRecord, StatementRecord
@@ -42,7 +41,7 @@ def test_an_id_of_a_bank_in_a_file_neither_hides_nor_changes_a_booking(bank: Ban
     bank.bring(bookings(f"{STORED} | provider_id=p1"))
     before = bank.ids()
     report = files.bring(bookings(f"{STRANGE} | provider_id=p1"))
-    assert (report.new_transactions, [change for _, change in report.changes]) == (1, ["added"])
+    assert (report.new_transactions, report.changes["change"].to_list()) == (1, ["added"])
     assert before < bank.ids()
 
 

@@ -1,0 +1,116 @@
+"""The bookings of a batch: their words in a temporary file, and in memory only what they are compared by."""
+
+import os
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from itertools import groupby
+
+import msgspec
+import polars as pl
+
+from analytics.frames import MONEY
+from storage.importing.matching.booking_keys import fingerprint, own_id, plain
+from storage.importing.records import TransactionRecord
+
+CHUNK_ROWS = 10_000  # held, derived and written in one go: bounds memory, changes no result
+KEYS: dict[str, pl.DataType] = {
+    "place": pl.UInt32(),
+    "booking_date": pl.Date(),
+    "amount": MONEY,
+    "amount_text": pl.String(),
+    "currency": pl.String(),
+    "is_booked": pl.Boolean(),
+    "provider_id": pl.String(),
+    "own_id": pl.String(),
+    "references": pl.List(pl.String()),
+    "fingerprint": pl.String(),
+    "digest": pl.String(),
+}
+"""What bookings are compared by: one row each, `place` is the booking's in the batch, `digest` that of its wording."""
+
+wording_of = msgspec.json.Encoder().encode
+record_of = msgspec.json.Decoder(TransactionRecord).decode
+
+
+class Spool:
+    """Takes the bookings of a batch one by one; `keys` and `pieces` give them back."""
+
+    def __init__(self) -> None:
+        self._wordings: list[bytes] = []
+        self._keys: list[tuple[object, ...]] = []
+        self._frames: list[pl.DataFrame] = []
+        self._ends = [0]  # of the chunks in the file
+        self._descriptor: int | None = None
+
+    def __len__(self) -> int:
+        return len(self._frames) * CHUNK_ROWS + len(self._wordings)
+
+    def add(self, record: TransactionRecord) -> None:
+        """One booking more."""
+        wording = wording_of(record)
+        text = plain(record.amount)
+        self._keys.append(
+            (
+                len(self),
+                record.booking_date,
+                record.amount,
+                text,
+                record.currency,
+                record.status == "booked",
+                record.provider_id,
+                own_id(record),
+                record.references,
+                fingerprint(record, text),
+                blake2b(wording, digest_size=16).hexdigest(),
+            )
+        )
+        self._wordings.append(wording)
+        if len(self._wordings) == CHUNK_ROWS:
+            self._put_away()
+
+    def keys(self, ranges: Iterable[range]) -> pl.DataFrame:
+        """The bookings of these places in their order, as KEYS."""
+        whole = pl.concat([*self._frames, _frame(self._keys)])
+        return pl.concat([whole.slice(each.start, len(each)) for each in ranges])
+
+    def pieces(self, places: Sequence[int]) -> Iterator[tuple[list[int], list[bytes]]]:
+        """Places (given in ascending order) and wordings of these bookings, a chunk at a time."""
+        for chunk, group in groupby(places, key=lambda place: place // CHUNK_ROWS):
+            wanted = list(group)
+            wordings = self._chunk(chunk)
+            yield wanted, [wordings[place % CHUNK_ROWS] for place in wanted]
+
+    def records(self, places: Sequence[int]) -> list[TransactionRecord]:
+        """These bookings, in the order of `places`."""
+        found: dict[int, TransactionRecord] = {}
+        for wanted, wordings in self.pieces(sorted(places)):
+            found.update(zip(wanted, map(record_of, wordings), strict=True))
+        return [found[place] for place in places]
+
+    def _chunk(self, number: int) -> list[bytes]:
+        if number == len(self._frames):
+            return self._wordings
+        assert self._descriptor is not None, "a chunk was put away"
+        begin, end = self._ends[number : number + 2]
+        return os.pread(self._descriptor, end - begin, begin).split(b"\n")
+
+    def _put_away(self) -> None:
+        if self._descriptor is None:
+            with tempfile.TemporaryFile(prefix="bankdata-") as file:
+                self._descriptor = os.dup(file.fileno())
+            weakref.finalize(self, os.close, self._descriptor)
+        content = memoryview(b"\n".join(self._wordings))  # JSON keeps its line breaks escaped
+        self._ends.append(self._ends[-1] + len(content))
+        while content:
+            content = content[os.write(self._descriptor, content) :]
+        self._frames.append(_frame(self._keys))
+        self._wordings, self._keys = [], []
+
+
+def _frame(keys: Sequence[tuple[object, ...]]) -> pl.DataFrame:
+    columns = zip(*keys, strict=True) if keys else [()] * len(KEYS)
+    return pl.DataFrame(
+        [pl.Series(name, values, dtype=dtype) for (name, dtype), values in zip(KEYS.items(), columns, strict=True)]
+    )
