@@ -143,7 +143,8 @@ def _bookings(session: Session, user_id: str, contribution: Contribution) -> Ite
         rows = session.rows(
             "SELECT known.wording FROM contribution_bookings AS seen JOIN booking_wordings AS known"
             " ON known.user_id = seen.user_id AND known.number = seen.booking"
-            " WHERE seen.user_id = $1 AND seen.contribution = $2 AND seen.position BETWEEN $3 AND $4 ORDER BY seen.position",
+            " WHERE seen.user_id = $1 AND seen.contribution = $2 AND seen.position BETWEEN $3 AND $4"
+            " ORDER BY seen.position",
             user_id,
             contribution.sequence,
             first,

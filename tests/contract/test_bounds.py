@@ -118,7 +118,11 @@ def test_every_operation_answers_every_demo_user_within_the_contract(tmp_path: P
 
 def hostile(**more: Any) -> list[Record]:
     """An account, a booking and a balance whose every text is far too long."""
-    texts = {name: LONG for name in TransactionRecord.__slots__ if TransactionRecord.__annotations__[name] in OPTIONAL}
+    texts = {
+        name: LONG
+        for name in TransactionRecord.__struct_fields__
+        if TransactionRecord.__annotations__[name] in OPTIONAL
+    }
     return [
         AccountRecord(stable_key=LONG, currency="EUR", iban=None, name=LONG, bank_name=LONG),
         TransactionRecord(

@@ -39,7 +39,7 @@ def _booking(line: str, common: dict[str, object]) -> TransactionRecord:
     for pair in filter(None, (part.strip() for part in further.split(";"))):
         key, _, value = pair.partition("=")
         given[key] = (value,) if key == "references" else value
-    return replace(record, **given)  # type: ignore[arg-type]  # field names and types as the table gives them
+    return replace(record, **given)  # field names and types as the table gives them
 
 
 @dataclass
