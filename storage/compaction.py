@@ -7,7 +7,7 @@ from datetime import date
 
 from storage.database import Database, Row, Session, Transaction
 
-ROWS_SORTED_AT_ONCE = 100_000  # some 60 MB of the 256 that the engine may use
+ROWS_SORTED_AT_ONCE = 50_000  # some 30 MB of the 128 that the engine may use
 
 
 def compact(database: Database, *, rows_at_once: int = ROWS_SORTED_AT_ONCE) -> int:

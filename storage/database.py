@@ -23,7 +23,7 @@ Row = dict[str, Any]
 T = TypeVar("T")
 
 LATE_MATERIALIZATION_ROWS_MAX = 100  # the largest page (interface 4.3)
-MEMORY_LIMIT = "256MB"  # the server's promise is 400 MB in all; larger sorts spill to disk
+MEMORY_LIMIT = "128MB"  # the server's promise is 400 MB in all; larger sorts spill to disk
 CONFLICT_PAUSES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)  # seconds: the winner may be committing
 STATEMENTS_MAX = 512  # parsed ones that are kept; the product has about 200
 DISK_FULL = re.compile("no space left|file too large|disk quota exceeded", re.IGNORECASE)  # ENOSPC, EFBIG, EDQUOT
@@ -142,12 +142,14 @@ class _Cursor:
 
     @contextmanager
     def staged(self, name: str, frame: pl.DataFrame) -> Iterator[None]:
+        stream = _ArrowStream(frame)
         with _translated():
-            self._cursor.register(name, _ArrowStream(frame))
+            self._cursor.register(name, stream)
         try:
             yield
         finally:
             self._cursor.unregister(name)
+            stream.let_go()
 
 
 class _OpenTransaction(_Cursor):
@@ -173,6 +175,10 @@ class _ArrowStream:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self._frame.__arrow_c_stream__(requested_schema)
+
+    def let_go(self) -> None:
+        """Free the rows: DuckDB keeps what was registered until the end of the transaction."""
+        self._frame = self._frame.clear()
 
 
 class Database:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from analytics.classification.facts import spread, table
+from analytics.classification.facts import CACHED_TEXTS_MAX, spread, table
 from analytics.classification.phrases import Phrases, words_of
 
 
@@ -92,7 +92,7 @@ def _speaks(codes: BookingCodes, name: str | None, purpose_words: Sequence[str])
     return bool(said) or name is not None or any(not word.isdecimal() for word in purpose_words)
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=CACHED_TEXTS_MAX)
 def _from_codes(codes: BookingCodes) -> Verdict | None:
     """Rules 1 to 5 and the text of the bank for codes that leave a choice."""
     sign = "+" if codes.is_credit else "-"
@@ -184,7 +184,7 @@ def _slip(purpose_words: Sequence[str]) -> Verdict | None:
     return None
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=CACHED_TEXTS_MAX)
 def _bank_word(text: str) -> tuple[str, str] | None:
     words = words_of(text)
     whole = " ".join(words)

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from analytics.classification.booking_types import NOTHING, Verdict
-from analytics.classification.facts import spread, table
+from analytics.classification.facts import CACHED_TEXTS_MAX, spread, table
 from analytics.classification.keywords import Keyword, keywords_of
 from analytics.classification.merchants import Merchant
 from analytics.classification.phrases import Found, Phrases, words_of
@@ -97,7 +97,7 @@ def _best_word(evidence: Evidence) -> Found[Keyword] | None:
     )
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=CACHED_TEXTS_MAX)
 def _settlement(bank_text: str | None) -> Found[Keyword] | None:
     """What the bank itself calls a card settlement, a saving or a move between own accounts."""
     known = _longest(keywords_of(words_of(bank_text or "")), {"text"})
@@ -129,7 +129,7 @@ def _says_more(hit: Found[Keyword], best: Found[Keyword]) -> bool:
     return hit.length > best.length
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=CACHED_TEXTS_MAX)
 def _keywords(words: tuple[str, ...]) -> tuple[Found[Keyword], ...]:
     return tuple(keywords_of(words))
 

@@ -20,6 +20,9 @@ CATEGORIES = (
 )
 """The values of the category filter (interface 4.2)."""
 
+CACHED_TEXTS_MAX = 4096
+"""Texts whose meaning is remembered: a user has some hundreds of shops, and what is cached outlives the import."""
+
 TYPES = (
     "direct_debit",
     "transfer",

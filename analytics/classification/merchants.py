@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import dropwhile
 from typing import NamedTuple
 
-from analytics.classification.facts import table
+from analytics.classification.facts import CACHED_TEXTS_MAX, table
 from analytics.classification.intermediaries import Intermediary, intermediary_of
 from analytics.classification.keywords import Keyword, trades_of
 from analytics.classification.persons import is_person
@@ -84,7 +84,7 @@ def merchant(name: str | None, purpose: str | None, purpose_words: Sequence[str]
     return known
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=CACHED_TEXTS_MAX)
 def _from_label(label: str, kind: str) -> Merchant:
     label = without_reference(label.split("//")[0].split(" : ")[0].strip())
     if is_slip(label):
@@ -181,7 +181,7 @@ def _behind(known: Merchant, purpose: str, purpose_words: Sequence[str]) -> Merc
     return known
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=CACHED_TEXTS_MAX)
 def _brand(label_words: tuple[str, ...], *, is_shop: bool) -> Brand | None:
     """The brand of a shop's label is the first one, of a text the longest one, the earliest of equals.
 

@@ -14,13 +14,21 @@ from storage.importing import statements
 from storage.importing.batches import AccountStatement
 from storage.importing.derivation import Derivation, write
 from storage.importing.matching.booking_keys import transaction_id
-from storage.importing.matching.certain_matches import certain, claims_of, left_over, numbered, prepared, undecided
+from storage.importing.matching.certain_matches import (
+    MONEY,
+    certain,
+    claims_of,
+    left_over,
+    numbered,
+    prepared,
+    undecided,
+)
 from storage.importing.matching.compared_rows import Item
 from storage.importing.matching.counted_merge import match_booked, match_pending
 from storage.importing.matching.stored_bookings import StoredBookings
 from storage.importing.matching.stored_index import FILES
 from storage.importing.rows import incoming
-from storage.importing.spool import Spool, record_of
+from storage.importing.spool import CHUNK_ROWS, Spool
 
 FOUND = {"place": pl.UInt32(), "stored_id": pl.String(), "takes_over": pl.Boolean()}
 
@@ -66,14 +74,13 @@ class AccountBatch:
 
     def merge(self, source: str, told: Sequence[AccountStatement]) -> AccountReport:
         """Bookings, balances and gaps of the account after what this source told."""
-        keys = self._spool.keys(each.places for each in told)
-        booked, pending = keys.filter("is_booked"), keys.filter(~pl.col("is_booked"))
-        report = self._merge_booked(source, prepared(booked, self._source))
+        report = self._merge_booked(source, told)
+        waiting = self._keys(told, ~pl.col("is_booked"))
         is_complete = any(each.statement.is_pending_complete for each in told)
-        if is_complete or not pending.is_empty():
-            ids = booked["provider_id"].drop_nulls().implode()
-            waiting = pending.filter(~pl.col("provider_id").is_in(ids).fill_null(value=False))
-            self._merge_pending(prepared(waiting, self._source), is_complete=is_complete)
+        if is_complete or not waiting.is_empty():
+            booked = self._keys(told, "is_booked")["provider_id"].drop_nulls().implode()
+            still = waiting.filter(~pl.col("provider_id").is_in(booked).fill_null(value=False))
+            self._merge_pending(prepared(still, self._source), is_complete=is_complete)
         changes = statements.keep(
             self._session,
             user_id=self._user_id,
@@ -86,21 +93,28 @@ class AccountBatch:
         self.changes.append(pl.DataFrame(changes, schema=journal.CHANGES, orient="row"))
         return report
 
-    def _merge_booked(self, source: str, told: pl.DataFrame) -> AccountReport:
+    def _keys(self, told: Sequence[AccountStatement], kept: pl.Expr | str) -> pl.DataFrame:
+        return self._spool.keys(each.places for each in told).filter(kept)
+
+    def _merge_booked(self, source: str, told: Sequence[AccountStatement]) -> AccountReport:
         """New bookings and pending ones that booked are written, reworded ones are written again; of what is known as
         it is told nothing is derived."""
-        stored, waiting = self._stored.around("transactions", told), self._stored.around("pending_transactions")
-        rows = pl.concat([stored, waiting])
-        matched = self._with_rows(told, self._found(source, told, stored, waiting), rows)
-        new, known = matched.filter(~pl.col("is_known")), matched.filter("is_known")
+        new, known = self._compared(source, prepared(self._keys(told, "is_booked"), self._source))
         modified = known.filter(pl.col("told_print") != pl.col("fingerprint"))
         unclaimed = pl.col("claim").is_not_null() & pl.col("told_print").is_null()
         self._claim(known.filter(unclaimed & pl.col("own_id").ne_missing(pl.col("stored_id"))))
         self._delete("pending_transactions", new["stored_id"].drop_nulls())
         self._delete("transactions", modified["stored_id"])
-        self._write("transactions", new.with_columns(numbered(new, stored)), "added")
+        self._write("transactions", new, "added")
         self._write("transactions", modified, "modified")
         return AccountReport(account_id=self._account_id, new=new.height, known=known.height)
+
+    def _compared(self, source: str, told: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The bookings that are new, or were pending until now, and those that are known."""
+        stored, waiting = self._stored.around("transactions", told), self._stored.around("pending_transactions")
+        found = self._found(source, told, stored, waiting)
+        matched = self._with_rows(told, found, pl.concat([stored, waiting]))
+        return _numbered(matched.filter(~pl.col("is_known")), stored), matched.filter("is_known")
 
     def _found(self, source: str, told: pl.DataFrame, stored: pl.DataFrame, waiting: pl.DataFrame) -> pl.DataFrame:
         """`place` and `stored_id` of the bookings that are rows already; `takes_over` where that was pending until now.
@@ -129,7 +143,8 @@ class AccountBatch:
             "identity", "created_at", "claims", first_claim="claim", first_print="told_print", stored_id="id"
         )
         return (
-            told.join(found, on="place", how="left", maintain_order="left")
+            told.drop(MONEY, "is_part")
+            .join(found, on="place", how="left", maintain_order="left")
             .join(as_stored, on="stored_id", how="left", maintain_order="left")
             .join(last, on=["stored_id", "claim"], how="left", maintain_order="left")
             .with_columns(is_known=pl.col("stored_id").is_not_null() & ~pl.col("takes_over"))
@@ -149,9 +164,9 @@ class AccountBatch:
         found = pl.DataFrame(pairs, schema=FOUND, orient="row")
         waiting = told.filter(pl.col("place").is_in(found["place"].implode()))
         matched = self._with_rows(waiting, found, known)
-        new, kept = matched.filter(~pl.col("is_known")), matched.filter("is_known")
+        new, kept = _numbered(matched.filter(~pl.col("is_known")), known), matched.filter("is_known")
         self._delete("pending_transactions", known["id"] if is_complete else kept["stored_id"])
-        self._write("pending_transactions", pl.concat([kept, new.with_columns(numbered(new, known))]))
+        self._write("pending_transactions", pl.concat([kept.drop("base"), new]))
 
     def _items(self, told: pl.DataFrame) -> list[Item]:
         keys = told.select("place", "base", "fingerprint", "claim").rows()
@@ -164,10 +179,10 @@ class AccountBatch:
 
     def _write(self, table: str, matched: pl.DataFrame, change: journal.Change | None = None) -> None:
         """Derive and append the rows of these bookings, a piece at a time."""
-        ordered = matched.sort("place")
-        done = 0
-        for places, wordings in self._spool.pieces(ordered["place"].to_list()):
-            piece = ordered.slice(done, len(places))
+        for first in range(0, len(self._spool), CHUNK_ROWS):
+            piece = matched.filter(pl.col("place").is_between(first, first + CHUNK_ROWS - 1)).sort("place")
+            if piece.is_empty():
+                continue
             ids = [
                 id_ or transaction_id(self._account_id, identity)
                 for id_, identity in piece.select("stored_id", "identity").iter_rows()
@@ -176,7 +191,7 @@ class AccountBatch:
                 _claims(piece), pl.Series("id", ids, dtype=pl.String), pl.col("created_at").fill_null(self._now)
             )
             rows = self._derivation.derive(
-                incoming(keys, [record_of(wording) for wording in wordings]).with_columns(
+                incoming(keys, self._spool.records(piece["place"].to_list())).with_columns(
                     user_id=pl.lit(self._user_id),
                     account_id=pl.lit(self._account_id),
                     connection_id=pl.lit(self._connection.id),
@@ -186,7 +201,6 @@ class AccountBatch:
                 )
             )
             self._session.append(table, rows.sort("booking_date", "id", descending=[True, False]))
-            done += len(places)
             if change:
                 self.changes.append(journal.changed(keys["id"], change))
 
@@ -195,6 +209,10 @@ class AccountBatch:
             self._session.execute(
                 f"DELETE FROM {table} WHERE user_id = $1 AND id = ANY($2::TEXT[])", self._user_id, ids.to_list()
             )
+
+
+def _numbered(new: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
+    return new.with_columns(numbered(new, stored)).drop("base")
 
 
 def _claims(matched: pl.DataFrame) -> pl.Series:

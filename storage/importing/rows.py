@@ -60,7 +60,7 @@ CHARACTERS_MAX = {
 }
 """The bounds of the contract (openapi.json); readers keep far below, and no other source may break an answer."""
 
-FROM_KEYS = ("id", "identity", "fingerprint", "created_at", "booking_date", "amount", "currency", "claims")
+FROM_KEYS = ("id", "identity", "fingerprint", "created_at", "claims")
 FROM_RECORD = [name for name in INCOMING if name not in {*FROM_KEYS, "reference_keys", "source_merchant_name"}]
 
 

@@ -14,7 +14,7 @@ from analytics.frames import MONEY
 from storage.importing.matching.booking_keys import fingerprint, own_id, plain
 from storage.importing.records import TransactionRecord
 
-CHUNK_ROWS = 10_000  # held, derived and written in one go: bounds memory, changes no result
+CHUNK_ROWS = 2_000  # held, derived and written in one go: bounds memory, changes no result
 KEYS: dict[str, pl.DataType] = {
     "place": pl.UInt32(),
     "booking_date": pl.Date(),

@@ -7,6 +7,11 @@ from analytics.transfers import pair
 from storage.database import Transaction
 from storage.importing.derivation import derive_again, write
 
+MAY_BE_A_LEG = (  # the user has another account, and no stranger's IBAN is on the other side
+    "(SELECT count(*) > 1 FROM accounts WHERE user_id = $1)"
+    " AND upper(replace(coalesce(counterpart_iban, ''), ' ', '')) IN"
+    " (SELECT upper(replace(coalesce(iban, ''), ' ', '')) FROM accounts WHERE user_id = $1 UNION ALL SELECT '')"
+)
 PAIRING = ("transfer_account_id", "transfer_id", "transfer_rule")
 
 
@@ -14,7 +19,7 @@ def pair_again(session: Transaction, user_id: str) -> list[str]:
     """Bring the stored pairing of the user up to date, late legs included; ids of the rows that changed."""
     stored = session.frame(
         f"SELECT {', '.join(LEGS)}, {', '.join(f'{name} AS old_{name}' for name in PAIRING)}"
-        " FROM transactions WHERE user_id = $1",
+        f" FROM transactions WHERE user_id = $1 AND (transfer_account_id IS NOT NULL OR {MAY_BE_A_LEG})",
         user_id,
         schema={**LEGS, **{f"old_{name}": pl.String() for name in PAIRING}},
     )

@@ -17,18 +17,27 @@ MONEY = ("booking_date", "amount", "currency")
 PART = r"/\d+$"  # the end of a reference to a detail of a batch (storage.importing.matching.stored_index.PART)
 
 
+COMPARED = ("place", *MONEY, "own_id", "fingerprint", "claim", "base", "is_part")
+
+
 def prepared(told: pl.DataFrame, source: str) -> pl.DataFrame:
-    """Bookings (spool.KEYS) of one account in one batch, with `claim`, their provider's id in the name space of the
-    source, and `base`, the key that identifies each, still without its ordinal: as identity.base_keys. A provider's id
-    stands for one booking: rows repeat where a page ends, and what is told last holds."""
+    """Bookings (spool.KEYS) of one account in one batch as COMPARED: with `claim`, their provider's id in the name
+    space of the source, `base`, the key that identifies each, still without its ordinal, and `is_part`, whether one is
+    a detail of a batch.
+
+    The key is the provider's id where it is guaranteed; else the strongest reference that is unique within the batch,
+    together with day and amount, so that a bank that numbers anew every day loses nothing; else the content. An id of
+    a provider stands for one booking: rows repeat where a page ends, and what is told last holds."""
     claimed = told.with_columns(claim=pl.lit(f"{source}:") + pl.col("provider_id"))
     if claimed["claim"].null_count() < claimed.height:
         claimed = _each_claim_once(claimed, source)
     references = claimed.select("place", reference="references").explode("reference").drop_nulls()
+    parts = references.filter(pl.col("reference").str.contains(PART))["place"].implode()
     unique = references.filter(pl.col("reference").is_unique()).unique("place", keep="first", maintain_order=True)
     dated = pl.concat_str("reference", pl.col("booking_date").dt.to_string("%Y-%m-%d"), "amount_text", separator="|")
     base = pl.coalesce(pl.lit(PROVIDER) + pl.col("provider_id"), dated, pl.lit("content:") + pl.col("fingerprint"))
-    return claimed.join(unique, on="place", how="left", maintain_order="left").with_columns(base=base).drop("reference")
+    named = claimed.join(unique, on="place", how="left", maintain_order="left")
+    return named.with_columns(base=base, is_part=pl.col("place").is_in(parts)).select(COMPARED)
 
 
 def certain(told: pl.DataFrame, stored: pl.DataFrame, source: str) -> pl.DataFrame:
@@ -70,8 +79,7 @@ def undecided(told: pl.DataFrame, stored: pl.DataFrame, source: str) -> tuple[pl
     and for details of a batch that add up."""
     if told.is_empty() or stored.is_empty():
         return told.clear(), stored.clear()
-    has_part = told["references"].explode().str.contains(PART).any()
-    if has_part or stored["has_parts"].any():
+    if told["is_part"].any() or stored["is_part"].any():
         return told, stored
     claims = claims_of(stored, source).join(told, on="claim", how="semi")
     amount = ["amount", "currency"]

@@ -25,12 +25,12 @@ STORED: dict[str, pl.DataType] = {
     "claim": pl.String(),
     "told_print": pl.String(),
     "claims": pl.String(),
-    "has_parts": pl.Boolean(),
+    "is_part": pl.Boolean(),
 }
 """What stored bookings are compared by. `claim` is the id by which one source knows the row, with the fingerprint of
 what it told last; a row that several ids stand for has all of them in `claims`, as JSON, and null there."""
 _SELECTED = (
-    "id, identity, booking_date, amount, currency, created_at, claims, strpos(reference_keys, '/') > 0 AS has_parts,"
+    "id, identity, booking_date, amount, currency, created_at, claims, strpos(reference_keys, '/') > 0 AS is_part,"
     f" CASE WHEN claims IS NULL AND starts_with(identity, '{PROVIDER}') THEN connection_id END AS connection_id,"
     f" CASE WHEN claims IS NULL AND starts_with(identity, '{PROVIDER}') THEN fingerprint END AS told_print"
 )
@@ -79,7 +79,7 @@ class StoredBookings:
         margin = timedelta(days=NEIGHBOUR_DAYS)
         first, last = told.select(pl.min("booking_date") - margin, last=pl.max("booking_date") + margin).row(0)
         near = self._frame(table, "booking_date BETWEEN $3 AND $4", first, last)
-        wanted = told.select(base=pl.lit(PROVIDER) + pl.col("provider_id")).drop_nulls().unique()
+        wanted = told.filter(pl.col("claim").is_not_null()).select("base").unique()
         if wanted.is_empty():
             return near
         with self._session.staged("wanted", wanted):  # a provider's id is the booking, however far its date has moved
