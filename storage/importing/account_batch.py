@@ -113,7 +113,9 @@ class AccountBatch:
         """The bookings that are new, or were pending until now, and those that are known."""
         stored, waiting = self._stored.around("transactions", told), self._stored.around("pending_transactions")
         found = self._found(source, told, stored, waiting)
-        matched = self._with_rows(told, found, pl.concat([stored, waiting]))
+        takes_over = pl.lit(value=True).alias("takes_over")
+        rows = pl.concat([stored.with_columns(~takes_over), waiting.with_columns(takes_over)])
+        matched = self._with_rows(told, found, rows)
         return _numbered(matched.filter(~pl.col("is_known")), stored), matched.filter("is_known")
 
     def _found(self, source: str, told: pl.DataFrame, stored: pl.DataFrame, waiting: pl.DataFrame) -> pl.DataFrame:
@@ -138,22 +140,34 @@ class AccountBatch:
     def _with_rows(self, told: pl.DataFrame, found: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
         """The bookings with what is stored of the row that each is, and what its source told of it last, by this very
         id (`told_print`)."""
-        last = claims_of(rows, self._source).select("claim", "told_print", stored_id="id")
+        last = claims_of(rows.filter(~pl.col("takes_over")), self._source)
         as_stored = rows.select(
-            "identity", "created_at", "claims", first_claim="claim", first_print="told_print", stored_id="id"
+            "identity",
+            "created_at",
+            "claims",
+            "takes_over",
+            first_claim="claim",
+            first_print="told_print",
+            stored_id="id",
         )
         return (
             told.drop(MONEY, "is_part")
             .join(found, on="place", how="left", maintain_order="left")
-            .join(as_stored, on="stored_id", how="left", maintain_order="left")
-            .join(last, on=["stored_id", "claim"], how="left", maintain_order="left")
+            .join(as_stored, on=["stored_id", "takes_over"], how="left", maintain_order="left")
+            .join(
+                last.select("claim", "told_print", stored_id="id"),
+                on=["stored_id", "claim"],
+                how="left",
+                maintain_order="left",
+            )
             .with_columns(is_known=pl.col("stored_id").is_not_null() & ~pl.col("takes_over"))
         )
 
     def _merge_pending(self, told: pl.DataFrame, *, is_complete: bool) -> None:
         """What is still pending keeps its id; a complete set ends all others."""
         known = self._stored.around("pending_transactions")
-        _, booked = undecided(told, self._stored.around("transactions", told), self._source)
+        around = self._stored.around("transactions", told)
+        _, booked = undecided(told, around, self._source)
         matches = match_pending(
             self._items(told),
             self._stored.rows("pending_transactions", known["id"]),
@@ -163,8 +177,9 @@ class AccountBatch:
         pairs = [(each.item.place, each.stored.id if each.stored else None, False) for each in matches]
         found = pl.DataFrame(pairs, schema=FOUND, orient="row")
         waiting = told.filter(pl.col("place").is_in(found["place"].implode()))
-        matched = self._with_rows(waiting, found, known)
-        new, kept = _numbered(matched.filter(~pl.col("is_known")), known), matched.filter("is_known")
+        matched = self._with_rows(waiting, found, known.with_columns(takes_over=pl.lit(value=False)))
+        new, kept = matched.filter(~pl.col("is_known")), matched.filter("is_known")
+        new = _numbered(new, pl.concat([known, around]))  # it keeps its id when it books: no booked one may have it
         self._delete("pending_transactions", known["id"] if is_complete else kept["stored_id"])
         self._write("pending_transactions", pl.concat([kept.drop("base"), new]))
 

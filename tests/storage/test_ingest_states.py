@@ -332,3 +332,13 @@ def test_the_same_batch_again_tells_no_balance_anew(bank: Bank) -> None:
         bank.bring([], statement=said, id_=id_)
         bank.now += timedelta(hours=1)
     assert balance(bank) == 50
+
+
+@pytest.mark.requirement("import.pending")
+def test_the_pending_twin_of_a_booked_row_books_under_an_id_of_its_own(bank: Bank) -> None:
+    coffee = bookings("2026-11-02 | -2.80 | Cafe | Kaffee")
+    bank.bring(coffee)
+    bank.bring([replace(coffee[0], status="pending")] * 2, statement=StatementRecord(is_pending_complete=True))
+    assert len(bank.rows(table="pending_transactions")) == 1
+    bank.bring(coffee * 2)
+    assert (len(bank.ids()), bank.rows(table="pending_transactions")) == (2, [])

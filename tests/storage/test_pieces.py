@@ -1,0 +1,55 @@
+"""An import that is held, derived, written and flagged in pieces is the same as in one."""
+
+from collections.abc import Callable
+
+import pytest
+
+from storage.importing import account_batch, contributions, duplicate_flags, spool
+from storage.importing.spool import Spool
+from tests.storage.conftest import Bank, bookings
+
+TOLD = bookings("""
+    2026-11-02 | -2.80 | Cafe   | Kaffee  | references=s:1
+    2026-11-02 | -2.80 | Cafe   | Kaffee  | references=s:2
+    2026-11-03 | -5.00 | Kiosk  | Zeitung
+    2026-11-09 | -7.00 | Kiosk  | Buch    | provider_id=p1
+    2026-11-09 | -9.00 | Markt  | Brot
+""")
+TOLD_ELSEWHERE = bookings("""
+    2026-11-03 | -2.80 | Cafe  | Karte 1  | provider_id=q1
+    2026-11-04 | -2.80 | Cafe  | Karte 2  | provider_id=q2
+    2026-11-05 | -5.00 | Kiosk | Karte 3  | provider_id=q3
+    2026-11-20 | -7.00 | Kiosk | Karte 4  | provider_id=q4
+    2026-11-10 | -9.00 | Markt | Karte 5  | provider_id=q5
+""")
+COLUMNS = "booking_date, amount, purpose, identity, is_potential_duplicate, type, category"
+
+
+@pytest.mark.requirement("import.any-order")
+@pytest.mark.parametrize("at_once", [1, 2, 3, 5])
+def test_an_import_in_pieces_is_that_in_one(
+    new_bank: Callable[..., Bank], monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    def stored(user: str) -> list[tuple[object, ...]]:
+        bank = new_bank(user)
+        assert bank.bring(TOLD).new_transactions == 5
+        assert bank.bring(TOLD_ELSEWHERE).new_transactions == 5
+        assert bank.bring(TOLD).new_transactions == 0
+        return sorted((tuple(row.values()) for row in bank.rows(COLUMNS)), key=str)
+
+    whole = stored("eva")
+    assert {row[2] for row in whole if row[4]} == {"Karte 1", "Karte 2", "Karte 3", "Karte 5"}
+    for module in (spool, account_batch, contributions, duplicate_flags):
+        monkeypatch.setattr(module, "CHUNK_ROWS", at_once)
+    assert stored("ida") == whole
+
+
+@pytest.mark.requirement("import.any-order")
+def test_a_spool_gives_back_what_it_was_given_in_the_order_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool, "CHUNK_ROWS", 2)
+    kept = Spool()
+    for record in TOLD:
+        kept.add(record)
+    assert len(kept) == 5
+    assert kept.records([4, 0, 3]) == [TOLD[4], TOLD[0], TOLD[3]]
+    assert kept.keys([range(3, 5), range(1)])["place"].to_list() == [3, 4, 0]
