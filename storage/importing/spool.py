@@ -73,7 +73,7 @@ class Spool:
     def keys(self, ranges: Iterable[range]) -> pl.DataFrame:
         """The bookings of these places in their order, as KEYS."""
         whole = pl.concat([*self._frames, _frame(self._keys)])
-        return pl.concat([whole.slice(each.start, len(each)) for each in ranges])
+        return pl.concat([whole.clear(), *(whole.slice(each.start, len(each)) for each in ranges)])
 
     def pieces(self, places: Sequence[int]) -> Iterator[tuple[list[int], list[bytes]]]:
         """Places (given in ascending order) and wordings of these bookings, a chunk at a time."""

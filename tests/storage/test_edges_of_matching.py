@@ -3,14 +3,18 @@
 from datetime import date
 from decimal import Decimal
 
+import polars as pl
 import pytest
 
 from storage import journal
 from storage.importing import account_identity, ingest
 from storage.importing.account_identity import AccountUnclear
-from storage.importing.matching.booking_keys import base_keys
+from storage.importing.matching.certain_matches import prepared
+from storage.importing.matching.stored_index import FILES
 from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
+from storage.importing.spool import Spool
 from tests.storage.conftest import Bank, bookings
+from tests.storage.test_certain_matches import keys_of
 
 NOBODY = AccountRecord(stable_key="unnamed", currency="EUR", is_anonymous=True)
 CLOSING = StatementRecord(closing=Decimal("5"), closing_date=date(2026, 11, 19))
@@ -27,7 +31,8 @@ def test_an_account_without_name_and_bookings_proves_nothing_for_the_next_file(b
 @pytest.mark.requirement("accounts.overlap")
 def test_a_file_without_bookings_stands_in_no_other_account(bank: Bank) -> None:
     bank.bring(bookings("2026-11-02 | -5.00 | A | a"))
-    assert account_identity.overlap(bank.database, bank.user.id, [], but=[]) is None
+    with bank.database.transaction() as session:
+        assert account_identity.overlap(session, bank.user.id, Spool().keys([]), but=[]) is None
 
 
 def record(*references: str) -> TransactionRecord:
@@ -38,7 +43,8 @@ def record(*references: str) -> TransactionRecord:
 
 @pytest.mark.requirement("import.references")
 def test_a_booking_is_known_by_its_first_reference_that_no_other_of_the_batch_has() -> None:
-    keys = base_keys([record("order:1", "txid:A"), record("order:1", "txid:B"), record("order:1")])
+    told = keys_of([record("order:1", "txid:A"), record("order:1", "txid:B"), record("order:1")])
+    keys = prepared(told, FILES)["base"].to_list()
     assert keys[:2] == ["txid:A|2026-11-02|-5", "txid:B|2026-11-02|-5"]
     assert keys[2].startswith("content:")
 
@@ -58,5 +64,6 @@ def test_a_booking_is_known_by_its_first_reference_that_no_other_of_the_batch_ha
 def test_the_journal_says_of_each_booking_what_an_import_has_done_to_it_in_all(
     changes: list[journal.Change], net: journal.Change | None
 ) -> None:
-    found = ingest._each_once([("txn_1", change) for change in changes])
-    assert found == ([] if net is None else [("txn_1", net)])
+    other = journal.changed(["txn_2"], "added")
+    found = ingest._each_once(pl.concat([other, *(journal.changed(["txn_1"], change) for change in changes)]))
+    assert found.rows() == [("txn_2", "added"), *([] if net is None else [("txn_1", net)])]

@@ -1,12 +1,11 @@
 """What is checked of a batch before anything of it is stored, whichever source brings it."""
 
-import gc
 from datetime import date
 from decimal import Decimal
 
 import pytest
 
-from storage.importing.batches import read_batch, without_collection
+from storage.importing.batches import read_batch
 from storage.importing.records import AccountRecord, Batch, InvalidRecord, Record, StatementRecord, TransactionRecord
 
 TODAY = date(2026, 11, 20)
@@ -50,13 +49,3 @@ def test_what_no_source_may_say_is_refused_in_a_sentence(records: list[Record], 
 @pytest.mark.requirement("contract.bounds")
 def test_the_largest_and_the_smallest_amount_that_can_be_kept_are_kept() -> None:
     check(ACCOUNT, booking("999999999999999.99999", original="0.00001"))
-
-
-@pytest.mark.requirement("contract.bounds")
-def test_the_collection_of_garbage_rests_until_the_outermost_reading_ends() -> None:
-    assert gc.isenabled()
-    with without_collection():
-        with without_collection():
-            assert not gc.isenabled()
-        assert not gc.isenabled()
-    assert gc.isenabled()
