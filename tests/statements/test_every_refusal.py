@@ -10,10 +10,11 @@ import pytest
 
 from connectors.connector import UNREADABLE, SourceError
 from connectors.formats import read_records
+from connectors.reference.rates_download import NoFileThere
 from tests.statements.refusals import Refusal, refusals
 
 ROOT = Path(__file__).parents[2]
-SAYING = {"ProfileError", "_malformed", *(kind.__name__ for kind in SourceError.__subclasses__())}
+SAYING = {"ProfileError", "_malformed", NoFileThere.__name__, *(kind.__name__ for kind in SourceError.__subclasses__())}
 QUOTED = ("camt", "mt940")  # rooms whose sentences end with the words of a ValueError
 
 
