@@ -41,7 +41,7 @@ from tests.storage.conftest import Bank, make_bank
 
 USERS = ("eva", "max", "kim", "tom")
 SHOPS = ("Rewe", "Bäckerei Müller", "Netflix", "Stadtwerke", "Tankstelle")
-FIRST_BOOKINGS = 300
+FIRST_BOOKINGS = 200
 DEFAULTS: dict[str, dict[str, Any]] = {
     "listAccounts": {},
     "listTransactions": {
@@ -175,18 +175,23 @@ class Load:
             with self._lock:
                 self.outcome.compared += 1
             if status != answer.status_code or (status == 200 and body != answer.content):
-                self.outcome.wrong.append(f"{operation} {path} {asked} of {name} at state {before} is not the store's")
+                self.outcome.wrong.append(
+                    f"{operation} {path} {asked} of {name} at state {before} is not the store's:"
+                    f" {_difference(answer.content, body)}"
+                )
 
     def _drawn(self, user_id: str, chance: random.Random) -> tuple[str, str, dict[str, Any]]:
         today = self.services.clock.today()
         operation = chance.choice([*DEFAULTS, "listTransactions", "listTransactions"])
-        asked: dict[str, Any] = {}
+        owned = [account.id for account in accounts.of_user(self.services.database, user_id)]
+        ids = {"accountIds": ",".join(chance.sample(owned, chance.randrange(1, len(owned) + 1)))}
+        asked: dict[str, Any] = ids if "account_ids" in DEFAULTS[operation] else {}
         if operation in ("getTransaction", "explainTransaction"):
             rows = self.services.database.rows("SELECT id FROM transactions WHERE user_id = $1 LIMIT 50", user_id)
             path = f"/transactions/{chance.choice(rows)['id']}"
             return operation, path + ("/explanation" if operation == "explainTransaction" else ""), asked
         if operation == "listTransactions":
-            asked = {"page": chance.randrange(1, 9), "perPage": chance.choice([5, 50, 100])}
+            asked = ids | {"page": chance.randrange(1, 9), "perPage": chance.choice([5, 50, 100])}
             if chance.random() < 0.3:
                 asked["search"] = chance.choice(["rewe", "müller", "number 1", "e"])
             if chance.random() < 0.3:
@@ -201,6 +206,12 @@ class Load:
             "listCategoryTransactions": "/snapshot/categories/GROCERIES/transactions",
         }
         return operation, paths[operation], asked
+
+
+def _difference(given: bytes, expected: bytes) -> str:
+    """Where the two part, with what stands there."""
+    at = next((at for at, pair in enumerate(zip(given, expected, strict=False)) if pair[0] != pair[1]), 0)
+    return f"{given[max(0, at - 150) : at + 100]!r} instead of {expected[max(0, at - 150) : at + 100]!r}"
 
 
 def soak(*, minutes: float, readers: int) -> Outcome:
