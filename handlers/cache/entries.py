@@ -11,7 +11,7 @@ import polars as pl
 
 from analytics.frames import BOOKINGS
 from analytics.letters import fold, plain
-from handlers.cache.texts import Texts
+from handlers.cache.search_texts import SearchTexts
 from storage.accounts import StoredAccount
 from storage.transactions import Selection
 
@@ -29,7 +29,7 @@ class Entries:
     def __init__(self, rows: pl.DataFrame, accounts: Mapping[str, StoredAccount], render: Render) -> None:
         self.rows = rows.drop("search_text")
         self.bookings = self.rows.select(*BOOKINGS)
-        self._texts = Texts(rows["search_text"].to_list())
+        self._texts = SearchTexts(rows["search_text"].to_list())
         # Newest first: negated, the days ascend, as bisect wants them
         self._days: list[int] = (-rows["booking_date"].to_physical()).to_list()
         self._accounts = accounts

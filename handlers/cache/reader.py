@@ -8,7 +8,7 @@ from analytics.frames import BOOKINGS
 from handlers.cache.cache import Cache
 from handlers.cache.entries import Entries, Render
 from handlers.cache.from_store import FromStore
-from handlers.cache.user_data import Details, UserData
+from handlers.cache.user_data import TransactionDetails, UserData
 from storage import accounts, connections, rules, transactions, users
 from storage.database import Database, Session
 
@@ -89,7 +89,7 @@ class Reader:
                 session, user_id, transactions.DETAILS, hidden=data.hidden, rows_max=ROWS_MAX + 1
             )
             ids = data.entries.rows.select("id")
-            data.details = Details(
+            data.details = TransactionDetails(
                 rows=ids.join(rows, on="id", how="left", maintain_order="left"),
                 own_rules=rules.of_user(session, user_id),
             )

@@ -22,7 +22,7 @@ BASE_BYTES = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class Details:
+class TransactionDetails:
     """What is shown of single transactions besides the list, and by what rules it was derived."""
 
     rows: pl.DataFrame  # storage.transactions.DETAILS, in the order of the entries
@@ -42,7 +42,7 @@ class UserData:
         self.known_statuses: Mapping[str, Status] | None = None
         self.entries: Entries | None = None
         self.figures: pl.DataFrame | None = None  # analytics.frames.BOOKINGS
-        self.details: Details | None = None
+        self.details: TransactionDetails | None = None
         self.waiting: pl.DataFrame | None = None  # storage.transactions.KEPT, of what is not booked yet
         self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
         self._answer_bytes = self._frame_bytes = 0

@@ -8,7 +8,7 @@ from itertools import accumulate
 BETWEEN = "\x1e"  # white space to `str.split`, so that no word of a search holds it and none is found across two rows
 
 
-class Texts:
+class SearchTexts:
     """The search texts of rows by their positions."""
 
     def __init__(self, texts: Sequence[str]) -> None:
