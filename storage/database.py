@@ -25,7 +25,6 @@ T = TypeVar("T")
 LATE_MATERIALIZATION_ROWS_MAX = 100  # the largest page (interface 4.3)
 MEMORY_LIMIT = "128MB"  # the server's promise is 400 MB in all; larger sorts spill to disk
 CONFLICT_PAUSES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)  # seconds: the winner may be committing
-STATEMENTS_MAX = 512  # parsed ones that are kept; the product has about 200
 DISK_FULL = re.compile("no space left|file too large|disk quota exceeded", re.IGNORECASE)  # ENOSPC, EFBIG, EDQUOT
 
 
@@ -86,48 +85,26 @@ class Transaction(Session, Protocol):
         ...
 
 
-class _Statements:
-    """Statements as DuckDB has parsed them, by their text: parsing is a third of what a short one costs."""
-
-    def __init__(self) -> None:
-        self._parsed: dict[str, duckdb.Statement] = {}
-
-    def of(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
-        """The one statement of this text."""
-        parsed = self._parsed.get(sql)
-        if parsed is None:
-            (parsed,) = cursor.extract_statements(sql)
-            if len(self._parsed) >= STATEMENTS_MAX:
-                self._parsed.clear()
-            self._parsed[sql] = parsed
-        return parsed
-
-    def forget(self) -> None:
-        """DuckDB complains at the end of the process about those that are left."""
-        self._parsed.clear()
-
-
 class _Cursor:
     """A session on one DuckDB cursor."""
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, statements: _Statements) -> None:
+    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
         self._cursor = cursor
-        self._statements = statements
 
     def rows(self, sql: str, *parameters: Any) -> list[Row]:
         with _translated():
-            result = self._cursor.execute(self._statements.of(self._cursor, sql), list(parameters))
+            result = self._cursor.execute(sql, list(parameters))
             names = [column[0] for column in result.description or ()]
             return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
     def execute(self, sql: str, *parameters: Any) -> int:
         with _translated():
-            result = self._cursor.execute(self._statements.of(self._cursor, sql), list(parameters))
+            result = self._cursor.execute(sql, list(parameters))
             return max(result.rowcount, 0)
 
     def frame(self, sql: str, *parameters: Any, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
         with _translated():
-            relation = self._cursor.sql(self._statements.of(self._cursor, sql), params=list(parameters))
+            relation = self._cursor.sql(sql, params=list(parameters))
             found = pl.DataFrame(relation)
         if list(found.schema.items()) == list(schema.items()):
             return found
@@ -155,8 +132,8 @@ class _Cursor:
 class _OpenTransaction(_Cursor):
     """A session on a cursor that has begun a transaction."""
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, statements: _Statements, states: States) -> None:
-        super().__init__(cursor, statements)
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, states: States) -> None:
+        super().__init__(cursor)
         self._states = states
         self.changed: set[str] = set()
 
@@ -189,12 +166,10 @@ class Database:
         self.path = path
         self._root = _connect(path)
         self._states = States()
-        self._statements = _Statements()
         _harden(self._root, export_folder or path.parent / "backups")
 
     def close(self) -> None:
         """Write everything into the file and let go of it."""
-        self._statements.forget()
         with suppress(duckdb.Error):
             self._root.execute("CHECKPOINT")
         for pause in CONFLICT_PAUSES:
@@ -243,7 +218,7 @@ class Database:
     def transaction(self) -> Iterator[Transaction]:
         """All or nothing; raises Conflict when another transaction was first."""
         cursor = self._root.cursor()
-        session = _OpenTransaction(cursor, self._statements, self._states)
+        session = _OpenTransaction(cursor, self._states)
         try:
             with _translated():
                 cursor.execute("BEGIN")
@@ -300,7 +275,7 @@ class Database:
     def _session(self) -> Iterator[_Cursor]:
         cursor = self._root.cursor()
         try:
-            yield _Cursor(cursor, self._statements)
+            yield _Cursor(cursor)
         finally:
             cursor.close()
 
