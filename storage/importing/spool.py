@@ -14,6 +14,7 @@ from analytics.frames import MONEY
 from storage.importing.matching.booking_keys import fingerprint, own_id, plain
 from storage.importing.records import TransactionRecord
 
+PARTING = "\x1f"  # between references; no text of a source has one (connectors.text.clean)
 CHUNK_ROWS = 2_000  # held, derived and written in one go: bounds memory, changes no result
 KEYS: dict[str, pl.DataType] = {
     "place": pl.UInt32(),
@@ -24,11 +25,12 @@ KEYS: dict[str, pl.DataType] = {
     "is_booked": pl.Boolean(),
     "provider_id": pl.String(),
     "own_id": pl.String(),
-    "references": pl.List(pl.String()),
+    "references": pl.String(),
     "fingerprint": pl.String(),
     "digest": pl.String(),
 }
-"""What bookings are compared by: one row each, `place` is the booking's in the batch, `digest` that of its wording."""
+"""What bookings are compared by: one row each, `place` is the booking's in the batch, `references` stand one after the
+other (a column of lists takes Polars ten times as long to make), `digest` is that of the wording."""
 
 wording_of = msgspec.json.Encoder().encode
 record_of = msgspec.json.Decoder(TransactionRecord).decode
@@ -61,7 +63,7 @@ class Spool:
                 record.status == "booked",
                 record.provider_id,
                 own_id(record),
-                record.references,
+                PARTING.join(record.references),
                 fingerprint(record, text),
                 blake2b(wording, digest_size=16).hexdigest(),
             )

@@ -12,6 +12,7 @@ import polars as pl
 from storage.importing.matching.booking_keys import PROVIDER
 from storage.importing.matching.stored_bookings import base_of
 from storage.importing.matching.stored_index import FILES
+from storage.importing.spool import PARTING
 
 MONEY = ("booking_date", "amount", "currency")
 PART = r"/\d+$"  # the end of a reference to a detail of a batch (storage.importing.matching.stored_index.PART)
@@ -31,7 +32,8 @@ def prepared(told: pl.DataFrame, source: str) -> pl.DataFrame:
     claimed = told.with_columns(claim=pl.lit(f"{source}:") + pl.col("provider_id"))
     if claimed["claim"].null_count() < claimed.height:
         claimed = _each_claim_once(claimed, source)
-    references = claimed.select("place", reference="references").explode("reference").drop_nulls()
+    given = claimed.filter(pl.col("references") != "")
+    references = given.select("place", reference=pl.col("references").str.split(PARTING)).explode("reference")
     parts = references.filter(pl.col("reference").str.contains(PART))["place"].implode()
     unique = references.filter(pl.col("reference").is_unique()).unique("place", keep="first", maintain_order=True)
     dated = pl.concat_str("reference", pl.col("booking_date").dt.to_string("%Y-%m-%d"), "amount_text", separator="|")
