@@ -30,5 +30,8 @@ def said(served: Served) -> str:
     ("public", "is_warned"), [("http://192.0.2.1:8000", True), ("https://bank.example.org", False)]
 )
 def test_a_public_address_without_tls_is_warned_of(public: str, is_warned: bool, tmp_path: Path) -> None:
+    if is_warned:
+        assert bankdata("users", "add", "eva", "--random", "--data", tmp_path / "data").code == 0
     with running(tmp_path / "data", command="serve", settings={"PUBLIC_URL": public}) as served:
         assert ("passwords and tokens travel in clear" in said(served)) == is_warned
+        assert ("There are no users yet. Add one with" in said(served)) != is_warned

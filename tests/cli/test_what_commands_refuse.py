@@ -1,10 +1,11 @@
 """What a command cannot do, said in one sentence: a store of one user, and no server."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,12 @@ from handlers.services import Services, open_services
 from handlers.settings import load
 from storage import backup, connections, users
 from storage.database import Conflict
+from tests.analytics.rate_server import ecb_zip, rate_server, response
 from tests.cli.conftest import bankdata
 from tests.service.conftest import Said
 
+COFFEE = "Date,Description,Amount,Currency\n2026-03-01,Coffee,-3.50,EUR\n"
+A_DAY = date(2026, 7, 27)
 HOLDS_THE_STORE = """
 import sys
 import duckdb
@@ -153,3 +157,59 @@ def test_a_grant_is_revoked_by_its_id(folder: Path) -> None:
     (grant,) = bankdata("grants", "list", "--data", folder).lines
     assert bankdata("grants", "revoke", grant.split("\t")[0], "--data", folder).err == "Revoked.\n"
     assert bankdata("grants", "list", "--data", folder).lines == []
+
+
+@pytest.mark.requirement("cli.one-sentence")
+def test_an_import_waits_neither_for_a_sync_of_its_connection_nor_for_a_server_that_stops(
+    services: Services, tmp_path: Path
+) -> None:
+    file = tmp_path / "coffee.csv"
+    file.write_text(COFFEE)
+    eva = users.named(services.database, "eva")
+    import_files(services, Said(), user=eva, files=[str(file)])
+    (connection,) = connections.of_user(services.database, eva.id)
+    assert services.sync_engine.start(connection, cooldown=timedelta(0)).job is not None
+    with pytest.raises(CommandError, match=r"^Statement files is being synced\. Try again in a moment\.$"):
+        import_files(services, Said(), user=eva, files=[str(file)])
+    services.sync_engine.stop()
+    with pytest.raises(
+        CommandError, match=r"^The server is being stopped\. Import the file again after its next start"
+    ):
+        import_files(services, Said(), user=eva, files=[str(file)])
+
+
+@pytest.mark.requirement("cli.connect")
+def test_a_sync_by_command_counts_the_files_that_were_refused(folder: Path, tmp_path: Path) -> None:
+    inbox = tmp_path / "inbox"
+    inbox.mkdir()
+    assert bankdata("connect", "folder", inbox, "--user", "eva", "--data", folder).code == 0
+    for name, content in (("broken.xml", "<Document><BkToCstmrStmt>"), ("good.csv", COFFEE)):
+        (inbox / name).write_text(content)
+        os.utime(inbox / name, (0, 0))  # a folder leaves alone what may still be written
+    done = bankdata("sync", "--user", "eva", "--data", folder, settings={"SYNC_COOLDOWN_SECONDS": "0"})
+    assert done.lines[-1] == "eva\tinbox\t1 new transaction"
+    assert done.failed_with("1 file refused.")
+
+
+@pytest.mark.requirement("cli.one-sentence")
+@pytest.mark.parametrize("options", [(), ("--explain",)])
+def test_a_wrong_layout_of_ones_own_is_named_before_a_file_is_read(
+    folder: Path, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    (folder / "csv-profiles").mkdir()
+    (folder / "csv-profiles" / "mine.json").write_text("{")
+    file = tmp_path / "coffee.csv"
+    file.write_text(COFFEE)
+    assert bankdata("import", *options, "--user", "eva", file, "--data", folder).failed_with("mine.json")
+
+
+@pytest.mark.requirement("rates.download")
+def test_rates_have_no_place_where_the_data_folder_is_gone_and_the_store_is_elsewhere(
+    folder: Path, tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone"
+    with rate_server() as server:
+        address = server.page("/rates.zip", response(ecb_zip(A_DAY)))
+        wanted = {"RATES_URL": address, "DATABASE_URL": f"duckdb:///{folder / 'bankdata.duckdb'}"}
+        done = bankdata("rates", "update", "--data", gone, settings=wanted)
+    assert done.failed_with(f"The data folder {gone} cannot be used: No such file or directory.")
