@@ -25,7 +25,7 @@ from handlers.sync.detection import detect_after_import, detect_for_new_day
 from handlers.sync.engine import SyncEngine
 from handlers.sync.scheduler import Scheduler
 from storage import jobs, store_facts
-from storage.database import Database, StoreError
+from storage.database import Database
 from storage.migrations import runner
 
 CLOCK_OFFSET = "clock offset, seconds"
@@ -65,8 +65,8 @@ class Services:
         """Whether the store answers; it was brought up to date when it was opened."""
         try:
             return runner.current_version(self.database) > 0
-        except StoreError as error:
-            log.warning("not ready: %s", error)
+        except Exception as error:  # whatever it is, the answer to the monitor is no
+            log.warning("not ready: %s", type(error).__name__)
             return False
 
     def close(self) -> bool:

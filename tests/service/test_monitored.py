@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from handlers.services import open_services
+from handlers.settings import load
 from tests.service.conftest import Served, running
 
 Copied = Callable[[], Path]
@@ -44,6 +47,15 @@ def test_a_server_tells_requests_cache_jobs_store_loop_and_process(figures: dict
 def test_a_server_with_an_open_store_is_ready(service: Served) -> None:
     answer = httpx.get(f"{service.address}/readyz", trust_env=False)
     assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+
+
+@pytest.mark.requirement("monitoring.ready")
+def test_a_store_that_fails_is_not_ready_whatever_its_failure(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with closing(open_services(load({}, data_dir=tmp_path / "data"))) as services:
+        assert services.is_ready()
+        services.database.execute("DROP TABLE schema_version")
+        assert not services.is_ready()
+    assert caplog.messages == ["not ready: CatalogException"]
 
 
 @pytest.mark.requirement("monitoring.logs")
