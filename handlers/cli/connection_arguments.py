@@ -32,10 +32,11 @@ def connect_demo(user: str, accounts: int | None, bank: str | None, fault: str |
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--user", required=True, help="Whose accounts the statements are about.")
 @click.option("--bank", help="Name of the connection.  [default: name of the folder]")
+@click.option("--account", help="The account of files that do not say theirs, by id, IBAN or name.")
 @data_option
-def connect_folder(folder: Path, user: str, bank: str | None, data_dir: Path | None) -> None:
+def connect_folder(folder: Path, user: str, bank: str | None, account: str | None, data_dir: Path | None) -> None:
     """A folder of statement files: every sync reads what is new and moves it to done/ or failed/."""
-    run("connect folder", data_dir, folder=str(folder.resolve()), user=user, bank=bank)
+    run("connect folder", data_dir, folder=str(folder.resolve()), user=user, bank=bank, account=account)
 
 
 @click.group()

@@ -8,6 +8,7 @@ from connectors import limits
 from connectors.connector import SourceError
 from connectors.sources.folder import Folder, checked_folder, is_waiting
 from connectors.statements import format_name
+from handlers.commands.accounts import chosen_account
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.commands.syncs import first_sync, new_transactions
@@ -40,8 +41,11 @@ def connect_bank(
         report.note(f"The next sync of {name} will show: {fault}.")
 
 
-def connect_folder(services: Services, report: Report, *, folder: str, user: str, bank: str | None) -> None:
-    """A folder whose statement files every sync reads. Connecting it again renews the connection."""
+def connect_folder(
+    services: Services, report: Report, *, folder: str, user: str, bank: str | None, account: str | None = None
+) -> None:
+    """A folder whose statement files every sync reads; those that do not say their account are about `account`.
+    Connecting it again renews the connection."""
     owner = users.named(services.database, user)
     try:
         path = checked_folder(folder)
@@ -54,7 +58,10 @@ def connect_folder(services: Services, report: Report, *, folder: str, user: str
             raise CommandError(
                 f"{name} is already connected to {each.settings['folder']}. Give this one another name with --bank."
             )
-    stored = _connected(services, owner, connector=Folder.name, bank_name=name, settings={"folder": str(path)})
+    settings = {"folder": str(path)}
+    if account is not None:
+        settings["account"] = chosen_account(services.database, owner, account).id
+    stored = _connected(services, owner, connector=Folder.name, bank_name=name, settings=settings)
     if not _sync_and_say(services, report, stored):
         report.note(f"{name} was synced recently; its next sync reads what is new.")
 

@@ -85,7 +85,15 @@ class JobImport:
 
     def _store(self, job: Job, connection: StoredConnection, read: ReadBatch, cursor: source.Json | None) -> None:
         def store(session: Transaction) -> None:
-            runs.store_batch(session, job, connection, read, now=self._clock.now(), cursor=cursor)
+            runs.store_batch(
+                session,
+                job,
+                connection,
+                read,
+                now=self._clock.now(),
+                cursor=cursor,
+                unnamed=connection.settings.get("account"),
+            )
 
         self._database.atomically(store)
 

@@ -120,6 +120,17 @@ def chosen_owner(
     return Owner(choice, natural.source_id, account)
 
 
+def still_there(session: Session, user_id: str, account_id: str) -> str | None:
+    """The account, or the one that it has been merged into; None once it is deleted."""
+    rows = session.rows(
+        "SELECT id FROM accounts WHERE user_id = $1 AND id IN (coalesce((SELECT account_id FROM account_aliases"
+        " WHERE user_id = $1 AND source_id = $2), $2))",
+        user_id,
+        account_id,
+    )
+    return str(rows[0]["id"]) if rows else None
+
+
 def add_alias(session: Session, *, user_id: str, source_id: str, account_id: str) -> None:
     """What comes from this source goes to another account from now on, and so does what came through the source."""
     session.execute(

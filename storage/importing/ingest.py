@@ -13,7 +13,7 @@ from storage.connections import StoredConnection
 from storage.database import Transaction
 from storage.importing import contributions, duplicate_flags, transfer_pairs
 from storage.importing.account_batch import AccountBatch, AccountReport
-from storage.importing.account_identity import Owner, anonymous_owner, chosen_owner, owner
+from storage.importing.account_identity import Owner, anonymous_owner, chosen_owner, owner, still_there
 from storage.importing.batches import AccountStatement, ReadBatch, spooled
 from storage.importing.contributions import Contribution, records
 from storage.importing.derivation import Derivation
@@ -46,11 +46,12 @@ def store(
     batches: Iterable[ReadBatch],
     now: datetime,
     choice: str | None = None,
+    unnamed: str | None = None,
 ) -> ImportReport:
     """Merge the batches into the user's accounts; runs inside the transaction that also completes the job. `choice` is
-    the id of the account they are about, or NEW_ACCOUNT, where the user has said so; raises AccountUnclear where
-    nobody says so."""
-    run = _Import(session, user, connection, now, job_id=job_id, choice=choice)
+    the id of the account they are about, or NEW_ACCOUNT, where the user has said so; `unnamed`
+    is the account of files that do not say theirs. Raises AccountUnclear where nobody says so."""
+    run = _Import(session, user, connection, now, job_id=job_id, choice=choice, unnamed=unnamed)
     reports = {batch.id: run.add(batch) for batch in batches}
     run.flag_duplicates()
     changes = pl.concat(run.changes)
@@ -87,9 +88,11 @@ class _Import:
         *,
         job_id: str = "",
         choice: str | None = None,
+        unnamed: str | None = None,
     ) -> None:
         self.job_id = job_id
         self.choice = choice
+        self.unnamed = unnamed
         self.session = session
         self.user = user
         self.connection = connection
@@ -148,6 +151,8 @@ class _Import:
             return Owner(exported, exported, account)
         if not account.is_anonymous:
             return owner(self.session, user=self.user, connection=self.connection, account=account)
+        if self.unnamed and (known := still_there(self.session, self.user.id, self.unnamed)):
+            return chosen_owner(self.session, user=self.user, connection=self.connection, account=account, choice=known)
         return anonymous_owner(
             self.session,
             user=self.user,

@@ -22,15 +22,23 @@ def store_batch(
     now: datetime,
     cursor: Mapping[str, Any] | None = None,
     choice: str | None = None,
+    unnamed: str | None = None,
 ) -> Sequence[AccountReport]:
     """One batch with its cursor and its part of the job's count: all of it in the caller's transaction, so that a crash
-    leaves the batch whole or not at all; `choice` as in `ingest.store`. Raises JobEnded, before any work where the job
-    has been ended already."""
+    leaves the batch whole or not at all; `choice` and `unnamed` as in `ingest.store`. Raises JobEnded, before any
+    work where the job has been ended already."""
     jobs.check_running(session, job.id)
     user = users.find(session, job.user_id)
     assert user is not None, "a job outlived its user"
     report = ingest.store(
-        session, user=user, connection=connection, job_id=job.id, batches=[batch], now=now, choice=choice
+        session,
+        user=user,
+        connection=connection,
+        job_id=job.id,
+        batches=[batch],
+        now=now,
+        choice=choice,
+        unnamed=unnamed,
     )
     jobs.add_stored(session, job.id, new_transactions=report.new_transactions, now=now)
     if cursor is not None:
