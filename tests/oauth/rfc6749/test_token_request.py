@@ -199,3 +199,57 @@ def test_a_grant_of_a_removed_user_ends(fresh: Any) -> None:
     assert fresh.redeem(code, verifier, client_id).json()["error"] == "invalid_grant"
     assert fresh.refresh(tokens["refresh_token"], tokens["client_id"]).json()["error"] == "invalid_grant"
     assert fresh.api(tokens["access_token"]).status_code == 401
+
+
+@pytest.mark.requirement("oauth.token_errors")
+def test_one_kind_of_secret_does_not_pass_for_another_and_loses_nothing_by_the_attempt(world: Any) -> None:
+    tokens = world.tokens()
+    client_id = tokens["client_id"]
+    code, verifier = world.browser().code(client_id)
+    for answer in (
+        world.refresh(code, client_id),
+        world.refresh(tokens["access_token"], client_id),
+        world.redeem(tokens["refresh_token"], verifier, client_id),
+        world.redeem(tokens["access_token"], verifier, client_id),
+    ):
+        assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
+    assert world.redeem(code, verifier, client_id).status_code == 200
+    assert world.refresh(tokens["refresh_token"], client_id).status_code == 200
+
+
+@pytest.mark.requirement("oauth.code_bound")
+def test_the_scope_is_what_the_person_allowed_whatever_the_redemption_asks_for(world: Any) -> None:
+    client_id = world.register()
+    code, verifier = world.browser().code(client_id, scope="read:accounts")
+    answer = world.redeem(code, verifier, client_id, scope="read:accounts read:transactions")
+    assert (answer.status_code, answer.json()["scope"]) == (200, "read:accounts")
+
+
+@pytest.mark.requirement("oauth.token_errors")
+def test_unknown_parameters_and_empty_ones_are_as_if_they_had_not_been_sent(world: Any) -> None:
+    tokens = world.tokens()
+    more = {"unknown": "x", "scope": "", "client_secret": "", "resource": ""}
+    answer = world.refresh(tokens["refresh_token"], tokens["client_id"], **more)
+    assert (answer.status_code, answer.json()["scope"]) == (200, tokens["scope"])
+
+
+@pytest.mark.requirement("oauth.token_errors")
+def test_an_assertion_is_refused_like_a_secret_and_burns_nothing(world: Any) -> None:
+    tokens = world.tokens()
+    kind = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+    sent = {"client_assertion": "a.b.c", "client_assertion_type": kind}
+    answer = world.refresh(tokens["refresh_token"], tokens["client_id"], **sent)
+    assert (answer.status_code, answer.json()["error"]) == (401, "invalid_client")
+    assert world.refresh(tokens["refresh_token"], tokens["client_id"]).status_code == 200
+
+
+@pytest.mark.requirement("oauth.token_errors")
+def test_nothing_of_a_removed_client_counts_any_more(fresh: Any) -> None:
+    tokens = fresh.tokens()
+    client_id = tokens["client_id"]
+    code, verifier = fresh.browser().code(client_id)
+    assert fresh.api(tokens["access_token"]).status_code == 200
+    fresh.server.clients.remove(client_id)
+    for answer in (fresh.redeem(code, verifier, client_id), fresh.refresh(tokens["refresh_token"], client_id)):
+        assert (answer.status_code, answer.json()["error"]) == (401, "invalid_client")
+    assert fresh.api(tokens["access_token"]).status_code == 401
