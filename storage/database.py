@@ -4,6 +4,7 @@ Every query function takes a `Session` first: the `Database` itself (each statem
 transaction. The SQL is the part that PostgreSQL understands too: `$1` parameters, TEXT, TIMESTAMP in UTC.
 """
 
+import errno
 import json
 import os
 import re
@@ -293,6 +294,8 @@ def as_json(value: Any) -> str:
 
 def _connect(path: Path) -> duckdb.DuckDBPyConnection:
     try:
+        if not os.access(path.parent, os.W_OK, effective_ids=True):  # the write-ahead log stands beside the store
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         empty = os.fstat(descriptor).st_size == 0
         os.close(descriptor)
@@ -317,7 +320,12 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
         if "lock" in str(error).lower():
             raise StoreInUse(f"{path} is open in another process") from error
         raise StoreUnreadable(f"{path} cannot be read as a store: {_first_line(error)}") from error
-    except (duckdb.Error, OSError) as error:
+    except OSError as error:
+        raise StoreUnreadable(
+            f"{path} cannot be opened for writing: {error.strerror}. Every command needs a store and a folder that it"
+            " may write; look at who owns them."
+        ) from error
+    except duckdb.Error as error:
         raise StoreUnreadable(f"{path} cannot be read as a store: {_first_line(error)}") from error
     return connection
 

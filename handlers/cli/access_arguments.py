@@ -86,7 +86,7 @@ def keys() -> None:
 @keys.command("rotate")
 @data_option
 def keys_rotate(data_dir: Path | None) -> None:
-    """Put a new signing key in charge; tokens of the old one live out their hour."""
+    """Sign with a new key from now on; tokens signed by the old one stay valid for their hour."""
     run("keys rotate", data_dir)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from handlers.cli.server_or_here import data_option, run
+from handlers.cli.terminal import confirm
 
 user_option = click.option("--user", required=True, help="Whose account it is.")
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
@@ -63,7 +64,7 @@ def accounts_merge(account: str, into: str, user: str, yes: bool, data_dir: Path
     A booking that both have counts once. What comes later for either goes to INTO.
     """
     if not yes:
-        click.confirm(f"Merge {account} into {into}? They cannot be parted again.", abort=True, err=True)
+        confirm(f"Merge {account} into {into}? They cannot be separated again.")
     run("accounts merge", data_dir, user=user, account=account, into=into)
 
 
@@ -75,5 +76,5 @@ def accounts_merge(account: str, into: str, user: str, yes: bool, data_dir: Path
 def accounts_delete(account: str, user: str, yes: bool, data_dir: Path | None) -> None:
     """Delete an account with its bookings and statements. A later import of the same brings it back."""
     if not yes:
-        click.confirm(f"Delete {account} with all bookings?", abort=True, err=True)
+        confirm(f"Delete {account} with all bookings?")
     run("accounts delete", data_dir, user=user, account=account)

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import click
 
 from handlers.cli.server_or_here import data_option, run, settings_of
-from handlers.cli.terminal import stop
+from handlers.cli.terminal import Terminal, stop
 from handlers.settings import Settings
 
 EXPORT_FORMATS = ("csv", "jsonl", "parquet", "camt053", "ofx", "beancount")
@@ -70,9 +70,12 @@ def export(user: str, format_: str, output: Path | None, data_dir: Path | None) 
         return
     with TemporaryDirectory(prefix="bankdata-") as folder:
         path = Path(folder) / "export"
-        run("export", data_dir, user=user, format_=format_, path=str(path))
+        terminal = Terminal(keeps_notes=True)
+        run("export", data_dir, terminal=terminal, user=user, format_=format_, path=str(path))
         with path.open("rb") as stream:
             copyfileobj(stream, sys.stdout.buffer)
+        sys.stdout.flush()  # raises where the reader has gone: then nothing is said of an export
+        terminal.release()
 
 
 def _explain(files: Sequence[Path], settings: Settings) -> None:

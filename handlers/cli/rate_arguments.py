@@ -25,7 +25,7 @@ def rates() -> None:
 )
 @data_option
 def rates_update(file: Path | None, data_dir: Path | None) -> None:
-    """Take newer rates from the European Central Bank, or from a file of it."""
+    """Take newer rates from the European Central Bank, or from one of its files."""
     if file is not None:
         run("rates update", data_dir, file=str(file.absolute()))
         return

@@ -28,10 +28,10 @@ data_option = click.option(
 )
 
 
-def run(command: str, data_dir: Path | None, **arguments: Any) -> None:
+def run(command: str, data_dir: Path | None, *, terminal: Terminal | None = None, **arguments: Any) -> None:
     """Carry out a command of handlers/commands, there or here, and print what it reports."""
     settings = settings_of(data_dir)
-    terminal = Terminal()
+    terminal = terminal or Terminal()
     for name, value in arguments.items():
         if isinstance(value, str) and name not in PATHS and not _is_text(value):
             stop(f"{name.replace('_', ' ').capitalize()} {value!r} is not a text in UTF-8.")

@@ -82,7 +82,7 @@ def _settings(host: str, port: int, data_dir: Path | None) -> Settings:
     settings = settings_of(data_dir, address=_address(host, port))
     if host in EVERYWHERE and not os.environ.get("BANKDATA_PUBLIC_URL"):
         stop(
-            f"On {host} others are to connect, and they have to be told where: set BANKDATA_PUBLIC_URL to the address"
+            f"On {host} others can connect, and they need to be told where: set BANKDATA_PUBLIC_URL to the address"
             f" under which they reach this server, such as http://192.168.1.20:{port}."
         )
     return settings

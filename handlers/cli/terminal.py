@@ -15,9 +15,11 @@ REST_AFTER = 3.0  # seconds; before that an estimate of the rest jumps about
 class Terminal:
     """A report for a person."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_notes: bool = False) -> None:
+        """`keeps_notes` until `release`, where they would say too early that something is done."""
         self._bar_shown = False
         self._began = 0.0
+        self._kept: list[str] | None = [] if keeps_notes else None
 
     def line(self, text: str) -> None:
         """A line of the result."""
@@ -26,8 +28,17 @@ class Terminal:
 
     def note(self, text: str) -> None:
         """A line for the person."""
+        if self._kept is not None:
+            self._kept.append(text)
+            return
         self.end()
         click.echo(text, err=True)
+
+    def release(self) -> None:
+        """What the notes say is true now."""
+        kept, self._kept = self._kept or (), None
+        for text in kept:
+            self.note(text)
 
     def progress(self, label: str, done: int, total: int) -> None:
         """Redraw the bar; without a terminal nothing is drawn."""
@@ -65,6 +76,19 @@ def progress_text(label: str, done: int, total: int, *, seconds: float) -> str:
         minutes, rest = divmod(round(seconds * (total - done) / done), 60)
         text += f", about {minutes} min {rest} s left" if minutes else f", about {rest} s left"
     return text
+
+
+def confirm(question: str) -> None:
+    """Go on only where the person says yes; where nobody can be asked, say what to do instead."""
+    try:
+        is_wanted = click.confirm(question, err=True)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        click.echo(err=True)
+        stop("There is nobody to ask. Use --yes to go ahead without a question.")
+    if not is_wanted:
+        raise click.Abort
 
 
 def stop(message: str) -> NoReturn:

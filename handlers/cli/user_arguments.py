@@ -9,7 +9,7 @@ from secrets import token_urlsafe
 import click
 
 from handlers.cli.server_or_here import data_option, run
-from handlers.cli.terminal import stop
+from handlers.cli.terminal import confirm, stop
 
 stdin_option = click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
 random_option = click.option("--random", "is_random", is_flag=True, help="Make up a password and print it.")
@@ -81,7 +81,7 @@ def users_currency(name: str, currency: str, data_dir: Path | None) -> None:
 def users_remove(name: str, yes: bool, data_dir: Path | None) -> None:
     """Delete a user with accounts, transactions and connected apps."""
     if not yes:
-        click.confirm(f"Delete {name} with all accounts and transactions?", abort=True, err=True)
+        confirm(f"Delete {name} with all accounts and transactions?")
     run("users remove", data_dir, name=name)
 
 

@@ -26,6 +26,11 @@ def test_a_user_is_added_listed_changed_and_removed(run: Run) -> None:
     assert len(changed.lines) == 1
     assert len(changed.lines[0]) >= 20
     assert run("users", "remove", name, stdin="n\n").code == 1
+    unasked = run("users", "remove", name, stdin="")
+    assert (unasked.code, unasked.err.splitlines()[-1]) == (
+        1,
+        "Error: There is nobody to ask. Use --yes to go ahead without a question.",
+    )
     assert any(line.startswith(f"{name}\t") for line in run("users", "list").lines)
     assert run("users", "remove", name, "--yes").code == 0
     assert not any(line.startswith(f"{name}\t") for line in run("users", "list").lines)

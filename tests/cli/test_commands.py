@@ -87,7 +87,7 @@ def test_the_clock_of_a_demo_moves_forward(run: Run) -> None:
 def test_the_clock_of_a_real_store_does_not_move(tmp_path: Path) -> None:
     assert bankdata("users", "add", "eva", "--random", "--data", tmp_path).code == 0
     done = bankdata("clock", "advance", 60, "--data", tmp_path)
-    assert done.failed_with("The clock moves in a store made by `bankdata demo` only; this one is real.")
+    assert done.failed_with("Only a store made by `bankdata demo` has a clock that can be moved; this one is real.")
 
 
 @pytest.mark.requirement("cli.check")

@@ -218,6 +218,17 @@ def test_ctrl_c_while_importing_leaves_nothing_and_the_file_can_be_imported_agai
     assert bankdata("import", file, "--user", "eva", "--data", data).lines[0] == f"{file} (ofx): 10 new, 0 known"
 
 
+@pytest.mark.requirement("export.pipe")
+def test_an_export_whose_reader_has_gone_does_not_say_that_it_was_exported(copied: Callable[[], Path]) -> None:
+    process = bankdata_process("export", "--user", "solo", "--format", "jsonl", "--data", copied())
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()  # as `head -1` does after its line
+    with process.stderr as said:
+        assert said.read() == ""
+    assert process.wait(60) == 1
+
+
 def _has_open(process: int, file: Path) -> bool:
     """Whether the process reads this file."""
     descriptors = Path(f"/proc/{process}/fd").iterdir()

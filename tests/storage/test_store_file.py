@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import duckdb
 import polars as pl
@@ -23,6 +24,7 @@ from tests.conftest import NOW
 from tests.storage.conftest import Bank, bookings, make_bank
 
 NewBank = Callable[..., Bank]
+NOBODY = 65534
 
 
 def dump(database: Database) -> dict[str, list[str]]:
@@ -83,6 +85,28 @@ def test_a_folder_in_its_place_is_no_store(tmp_path: Path) -> None:
     (tmp_path / "bankdata.duckdb").mkdir()
     with pytest.raises(StoreUnreadable):
         Database(tmp_path / "bankdata.duckdb")
+
+
+@pytest.mark.requirement("store.unreadable")
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_a_store_that_may_not_be_written_is_said_so_at_once(*, is_folder: bool) -> None:
+    """As somebody who is not its owner; whoever runs the tests as root is nobody for a moment."""
+    with TemporaryDirectory(dir="/tmp") as name:
+        folder, path = Path(name), Path(name) / "bankdata.duckdb"
+        Database(path).close()
+        path.chmod(0o644 if is_folder else 0o444)
+        folder.chmod(0o555)
+        own = os.geteuid()
+        try:
+            if own == 0:
+                os.seteuid(NOBODY)
+            with pytest.raises(
+                StoreUnreadable, match=r"bankdata\.duckdb cannot be opened for writing: Permission denied"
+            ):
+                Database(path)
+        finally:
+            os.seteuid(own)
+            folder.chmod(0o755)
 
 
 @pytest.mark.requirement("store.one-process")
