@@ -62,7 +62,7 @@ def revoke_grant(services: Services, report: Report, *, grant_id: str) -> None:
 
 
 def rotate_keys(services: Services, report: Report) -> None:
-    """A new signing key; tokens of the old one live out their hour."""
+    """A new signing key; tokens signed by the old one stay valid for their hour."""
     report.line(services.authorization.rotate_keys())
 
 

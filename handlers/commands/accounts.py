@@ -59,7 +59,7 @@ def hide_account(services: Services, report: Report, *, user: str, account: str,
     )
     detect_after_import(services.database, [owner.id], today=services.clock.today())
     report.note(
-        "Hidden: apps see it no more and no figure counts it. `bankdata accounts show` brings it back."
+        "Hidden: apps no longer see it, and no figure counts it. `bankdata accounts show` brings it back."
         if is_hidden
         else "Shown again."
     )

@@ -115,7 +115,7 @@ def welcome(services: Services, report: Report) -> None:
     for user in USERS:
         report.line(f"  user {user.name:<7} password {PASSWORDS[user.name]:<17} {ABOUT[user.name]}")
     report.line("")
-    report.line("Read the accounts of the user demo (the token lives for an hour, `bankdata token` makes others):")
+    report.line("Read the accounts of the user demo (the token is valid for an hour; `bankdata token` makes others):")
     report.line("")
     report.line(f'  curl -s -H "Authorization: Bearer {token}" {settings.base_url}/accounts')
     report.line("")

@@ -27,7 +27,7 @@ def list_imports(services: Services, report: Report, *, user: str) -> None:
     older = undoable_imports.older_imports(services.database, owner.id)
     if older:
         report.note(
-            f"{counted(older, 'older file')} came before imports were remembered and cannot be taken back."
+            f"{counted(older, 'older file')} arrived before imports were recorded and cannot be undone."
             " `bankdata accounts delete` deletes a whole account."
         )
 
@@ -50,4 +50,6 @@ def undo_import(services: Services, report: Report, *, user: str, import_id: str
         + "."
     )
     if rebuilt.added:
-        report.note(f"{counted(rebuilt.added, 'booking')} of other imports had been hidden behind them and show again.")
+        report.note(
+            f"{counted(rebuilt.added, 'booking')} of other imports had been hidden behind them and are shown again."
+        )

@@ -167,10 +167,10 @@ def _same_account(session: Transaction, user: User, read: ReadBatch, result: Seq
         return None
     told = counted(bookings.height, "booking")
     return (
-        f"{found.bookings} of {told} of this file stand in {called(found.account)} already"
-        " and count twice now. If it is the same account, make the two one:"
+        f"{found.bookings} of {told} of this file are already in {called(found.account)}"
+        " and now count twice. If it is the same account, merge the two:"
         f" bankdata accounts merge {ids[0]} {found.account.id} --user {user.name}"
-        " (or `import --account` the next time)."
+        " (or use `import --account` next time)."
     )
 
 

@@ -58,7 +58,7 @@ def _layout(found: Explanation) -> Iterator[str]:
         header = f"header in row {found.header_row}" if found.header_row else "no header"
         dates = f", dates {' or '.join(found.dates)}" if found.dates else ""
         delimiter = DELIMITERS.get(found.delimiter, found.delimiter)
-        yield f"  written    {found.encoding}, parted by {delimiter}, {header}, decimal mark {found.decimal}{dates}"
+        yield f"  written    {found.encoding}, separated by {delimiter}, {header}, decimal mark {found.decimal}{dates}"
     width = max((len(column) for column, _ in found.columns), default=0)
     for number, (column, field) in enumerate(found.columns):
         yield f"  {'columns' if not number else '':<9}  {column:<{width}}  ->  {field or LEFT_OUT}"

@@ -41,14 +41,14 @@ def back_up(services: Services, report: Report) -> None:
 
 
 def compact(services: Services, report: Report) -> None:
-    """Put the transactions back into their order, which reads rely on for speed."""
+    """Put the transactions back into the order that makes reading them fast."""
     report.line(f"Sorted {counted(compaction.compact(services.database), 'transaction')}.")
 
 
 def advance_clock(services: Services, report: Report, *, seconds: int) -> None:
     """Move the clock of a demo server: tokens expire, cool-downs end, the bank grows new days."""
     if store_facts.recall(services.database, IS_DEMO) is None:
-        raise CommandError("The clock moves in a store made by `bankdata demo` only; this one is real.")
+        raise CommandError("Only a store made by `bankdata demo` has a clock that can be moved; this one is real.")
     offset = services.clock.offset + timedelta(seconds=seconds)
     store_facts.remember(services.database, CLOCK_OFFSET, str(int(offset.total_seconds())))
     services.clock.offset = offset

@@ -18,7 +18,7 @@ Write = Callable[..., Path]
 def test_accounts_are_listed_renamed_hidden_merged_and_deleted(shell: Shell, write: Write) -> None:
     shell("import", "--user", "eva", write("a.csv", JANUARY))
     warned = shell("import", "--user", "eva", write("a.sta", THE_SAME))
-    assert "3 of 3 bookings of this file stand in N26 already" in warned.stderr
+    assert "3 of 3 bookings of this file are already in N26" in warned.stderr
 
     shell("accounts", "rename", "n26", "Haushalt", "--user", "eva")
     shell("accounts", "hide", "Haushalt", "--user", "eva")
@@ -69,7 +69,7 @@ def test_what_another_import_words_differently_comes_to_the_fore_and_older_impor
         services.database.execute(f"INSERT INTO earlier_{table} SELECT * FROM {table}")
     services.close()
     assert shell("imports", "list", "--user", "eva").stderr == (
-        "1 older file came before imports were remembered and cannot be taken back."
+        "1 older file arrived before imports were recorded and cannot be undone."
         " `bankdata accounts delete` deletes a whole account.\n"
     )
 

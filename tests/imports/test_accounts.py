@@ -329,7 +329,7 @@ def test_a_file_that_stands_in_another_account_is_said_to_count_twice(eva: House
     eva.bring(write("a.sta", THE_SAME))
     (note,) = eva.notes
     first, second = accounts.of_user(eva.services.database, eva.user.id)
-    assert note.startswith("3 of 3 bookings of this file stand in N26 already and count twice now.")
+    assert note.startswith("3 of 3 bookings of this file are already in N26 and now count twice.")
     assert f"bankdata accounts merge {second.id} {first.id} --user eva" in note
     eva.notes.clear()
     eva.bring(write("a.sta", THE_SAME))  # nothing new, nothing to say

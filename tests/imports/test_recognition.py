@@ -18,7 +18,7 @@ def test_each_column_of_a_csv_has_its_field_or_is_left_out(shell: Shell, write: 
     assert lines[0] == f"{path}: CSV"
     assert lines[1].startswith("  layout     ")
     assert lines[2].startswith("  because    ")
-    assert lines[3].startswith("  written    utf-8, parted by ,, header in row 1, decimal mark .")
+    assert lines[3].startswith("  written    utf-8, separated by ,, header in row 1, decimal mark .")
     assert [tuple(line.removeprefix("  columns  ").split("->")[-1].split()) for line in lines[4:9]] == [
         ("date",), ("purpose",), ("amount",), ("currency",), ("(left", "out)"),
     ]  # fmt: skip
@@ -41,7 +41,7 @@ def test_other_formats_are_named_with_their_statements(shell: Shell, write: Call
 @pytest.mark.requirement("import.explain")
 def test_a_file_that_would_be_refused_is_told_why(shell: Shell, write: Callable[..., Path], tmp_path: Path) -> None:
     unknown = write("a.csv", "one,two,three\n1,2,3\n")
-    lines = shell("import", "--explain", unknown, tmp_path / "none", code=1).stdout.splitlines()
+    lines = shell("import", "--explain", unknown, tmp_path / "none").stdout.splitlines()
     assert lines[:2] == [f"{unknown}: CSV", "  no layout was recognised"]
     assert lines[2].startswith("  refused: The CSV layout is unknown: ")
     assert lines[3] == f"{tmp_path}/none: refused: The file cannot be read: No such file or directory."
