@@ -1,9 +1,13 @@
 """An import that is held, derived, written and flagged in pieces is the same as in one."""
 
+import gc
+import weakref
 from collections.abc import Callable
 
+import polars as pl
 import pytest
 
+from storage.database import Database
 from storage.importing import account_batch, contributions, duplicate_flags, spool
 from storage.importing.spool import Spool
 from tests.storage.conftest import Bank, bookings
@@ -53,3 +57,15 @@ def test_a_spool_gives_back_what_it_was_given_in_the_order_asked_for(monkeypatch
     assert len(kept) == 5
     assert kept.records([4, 0, 3]) == [TOLD[4], TOLD[0], TOLD[3]]
     assert kept.keys([range(3, 5), range(1)])["place"].to_list() == [3, 4, 0]
+
+
+@pytest.mark.requirement("decision 82")
+def test_rows_handed_to_the_engine_are_let_go_before_the_transaction_ends(database: Database) -> None:
+    frame = pl.DataFrame({"number": [7]})
+    kept = weakref.ref(frame)
+    with database.transaction() as session:
+        with session.staged("handed", frame):
+            assert session.rows("SELECT number FROM handed") == [{"number": 7}]
+        del frame
+        gc.collect()
+        assert kept() is None
