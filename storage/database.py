@@ -126,7 +126,8 @@ class _Cursor:
         try:
             yield
         finally:
-            self._cursor.unregister(name)
+            with suppress(duckdb.TransactionException):  # the conflict that is on its way says more: it is tried again
+                self._cursor.unregister(name)
             stream.let_go()
 
 
@@ -142,7 +143,14 @@ class _OpenTransaction(_Cursor):
         if user_id not in self.changed:
             self.changed.add(user_id)
             self._states.begin(user_id)
-            self.execute("UPDATE users SET state = state + 1 WHERE id = $1", user_id)
+            # Not `state + 1`: DuckDB does not see that somebody else has raised it meanwhile where this transaction has
+            # changed other columns of the row before, and two commits would leave one state
+            self.execute(
+                "UPDATE users SET state = $2 WHERE id = $1", user_id, self._states.following(self._highest_state)
+            )
+
+    def _highest_state(self) -> int:
+        return int(self.rows("SELECT coalesce(max(state), 0) AS highest FROM users")[0]["highest"])
 
 
 class _ArrowStream:

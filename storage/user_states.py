@@ -18,6 +18,7 @@ class States:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._last: int | None = None  # that was given to a change
         self._known: dict[str, int] = {}
         self._changing: Counter[str] = Counter()
         self._changes: Counter[str] = Counter()  # begun or ended; a state that was read meanwhile may be the old one
@@ -45,6 +46,12 @@ class States:
         state = read()
         self.learn(user_id, state, mark=mark)
         return state
+
+    def following(self, highest: Callable[[], int]) -> int:
+        """A state that nobody's data ever had; `highest` asks the store for the highest one, once."""
+        with self._lock:
+            self._last = (highest() if self._last is None else self._last) + 1
+            return self._last
 
     def begin(self, user_id: str) -> None:
         """A transaction is about to change what this user can read."""

@@ -17,6 +17,7 @@ from storage.database import Row
 from storage.transactions import Selection
 
 ANSWERS_MAX = 1_000  # of one user; the oldest go first
+ANSWERS_BYTES_MAX = 2**21
 ANSWER_OVERHEAD_BYTES = 1_000
 BASE_BYTES = 4_000
 
@@ -86,7 +87,7 @@ class UserData:
                 return
             self._answers[key] = answer
             self._answer_bytes += size
-            while len(self._answers) > ANSWERS_MAX:
+            while len(self._answers) > ANSWERS_MAX or self._answer_bytes > ANSWERS_BYTES_MAX:
                 _, dropped = self._answers.popitem(last=False)
                 self._answer_bytes -= len(dropped.body) + ANSWER_OVERHEAD_BYTES
 

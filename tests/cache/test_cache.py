@@ -13,7 +13,7 @@ import pytest
 from handlers.cache import reader
 from handlers.cache.cache import Cache
 from handlers.cache.reader import Reader, Reading
-from handlers.cache.user_data import ANSWERS_MAX, BASE_BYTES, UserData
+from handlers.cache.user_data import ANSWERS_BYTES_MAX, ANSWERS_MAX, BASE_BYTES, UserData
 from handlers.http.request import Answer, Request
 from handlers.operations.cached_answers import CachedOperation
 from handlers.services import Services, open_services
@@ -73,6 +73,14 @@ def test_only_so_many_answers_of_one_user_are_kept() -> None:
     assert kept.answer(0) is None
     assert kept.answer(1) == Answer(body=b"{}")
     assert kept.answer(ANSWERS_MAX) is not None
+
+
+@pytest.mark.requirement("cache.bounded")
+def test_answers_of_one_user_take_only_so_many_bytes() -> None:
+    kept = user_data()
+    kept.keep_answer(1, Answer(body=bytes(ANSWERS_BYTES_MAX // 2)))
+    kept.keep_answer(2, Answer(body=bytes(ANSWERS_BYTES_MAX // 2)))
+    assert (kept.answer(1) is None, kept.answer(2) is None) == (True, False)
 
 
 @pytest.mark.requirement("cache.state")

@@ -183,3 +183,15 @@ def test_a_rule_that_is_removed_is_quoted_no_more(services: Services) -> None:
     rules.keep(services.database, bank.user.id, [])
     _, after, _ = table.ask("explainTransaction", bank.user.id, **asked)
     assert "you have changed your rules since" in after.decode()
+
+
+@pytest.mark.requirement("cache.never_stale")
+def test_two_commits_never_leave_one_state_though_the_first_to_begin_is_the_last_to_end(services: Services) -> None:
+    database, user_id = services.database, make_bank(services.database, services.clock.now()).user.id
+    before = database.state(user_id)
+    with database.transaction() as slow:
+        slow.rows("UPDATE users SET data_version = data_version + 1 WHERE id = $1 RETURNING data_version", user_id)
+        database.changes(user_id)
+        between = database.state(user_id)
+        slow.changes(user_id)
+    assert len({before, between, database.state(user_id)}) == 3
