@@ -41,7 +41,7 @@ def test_other_formats_are_named_with_their_statements(shell: Shell, write: Call
 @pytest.mark.requirement("import.explain")
 def test_a_file_that_would_be_refused_is_told_why(shell: Shell, write: Callable[..., Path], tmp_path: Path) -> None:
     unknown = write("a.csv", "one,two,three\n1,2,3\n")
-    lines = shell("import", "--explain", unknown, tmp_path / "none").stdout.splitlines()
+    lines = shell("import", "--explain", unknown, tmp_path / "none", code=1).stdout.splitlines()
     assert lines[:2] == [f"{unknown}: CSV", "  no layout was recognised"]
     assert lines[2].startswith("  refused: The CSV layout is unknown: ")
     assert lines[3] == f"{tmp_path}/none: refused: The file cannot be read: No such file or directory."
