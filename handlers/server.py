@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from types import FrameType
@@ -22,6 +22,7 @@ from handlers.commands import control_socket
 from handlers.http.app import CONTRACT_FILE, create_app
 from handlers.http.health_and_metrics import health_and_metrics
 from handlers.http.hosts import Hosts
+from handlers.http.request import Operation
 from handlers.http.request_durations import RequestDurations
 from handlers.http.sockets.connection_limits import IDLE_SECONDS
 from handlers.http.sockets.http_protocol import HttpProtocol
@@ -51,13 +52,14 @@ def application(
     services: Services,
     listener: control_socket.ControlServer | None = None,
     *,
+    answered_by: Mapping[str, Operation] | None = None,
     is_cut_off: threading.Event | None = None,
     listens_at: str = "127.0.0.1",
     validate_responses: bool = False,
 ) -> ASGIApp:
     """The whole service as one ASGI application; it closes `services`, and the control socket, when it ends.
 
-    `listens_at` is the address of the socket.
+    `listens_at` is the address of the socket. `answered_by` are other operations than the service's own, by id.
     `is_cut_off` is set where an import or a source was still at work then: the process has to end at once.
     """
     settings, cut_off = services.settings, is_cut_off or threading.Event()
@@ -86,7 +88,7 @@ def application(
     oauth_rate = BUDGET if limit else None
     app = create_app(
         contract=CONTRACT_FILE.read_bytes(),
-        operations=operations(services),
+        operations=answered_by or operations(services),
         authenticate=bearer_check(services.authorization),
         public_url=settings.public_url,
         billing_url=settings.billing_url,
@@ -113,7 +115,13 @@ def application(
     return RequestDurations(app, registry, waiting=WAIT_FOR_BANKS)
 
 
-def run(services: Services, *, listener: socket.socket, ready: Callable[[], None]) -> None:
+def run(
+    services: Services,
+    *,
+    listener: socket.socket,
+    ready: Callable[[], None],
+    answered_by: Mapping[str, Operation] | None = None,
+) -> None:
     """Serve until SIGINT or SIGTERM, in this one process: DuckDB lets one process open the store.
 
     `ready` is called once requests are answered. Being asked to stop is no failure: this returns. Raises CannotListen
@@ -130,7 +138,13 @@ def run(services: Services, *, listener: socket.socket, ready: Callable[[], None
         ) from error
     is_cut_off = threading.Event()
     try:
-        served = application(services, commands_from, is_cut_off=is_cut_off, listens_at=listener.getsockname()[0])
+        served = application(
+            services,
+            commands_from,
+            answered_by=answered_by,
+            is_cut_off=is_cut_off,
+            listens_at=listener.getsockname()[0],
+        )
     except CountsUnusable:
         commands_from.close(within=0)
         raise

@@ -7,6 +7,7 @@ import click
 from handlers.cli import (
     access_arguments,
     account_arguments,
+    bench_arguments,
     connection_arguments,
     file_arguments,
     import_history_arguments,
@@ -54,6 +55,7 @@ COMMANDS: tuple[click.Command, ...] = (
     upkeep_arguments.backup,
     upkeep_arguments.compact,
     upkeep_arguments.clock,
+    bench_arguments.bench,
 )
 for command in COMMANDS:
     main.add_command(command)
