@@ -36,18 +36,23 @@ class Noticed:
 
     @property
     def median(self) -> float:
-        return statistics.median(self.seconds)
+        """Seconds of half of the requests at most, the lack of a processor left out."""
+        return statistics.median(self._served)
 
     @property
     def slowest(self) -> float:
         """Seconds of the slowest request, the lack of a processor left out."""
-        return max(seconds - waited for seconds, waited in zip(self.seconds, self.waited, strict=True))
+        return max(self._served)
+
+    @property
+    def _served(self) -> list[float]:
+        return [seconds - waited for seconds, waited in zip(self.seconds, self.waited, strict=True)]
 
     def __str__(self) -> str:
+        felt = f"median {statistics.median(self.seconds) * 1000:.1f} ms, at most {max(self.seconds) * 1000:.0f} ms"
         return (
-            f"/healthz median {self.median * 1000:.1f} ms, at most {max(self.seconds) * 1000:.0f} ms of"
-            f" {len(self.seconds)} ({self.slowest * 1000:.0f} ms had all had a processor), {len(self.failures)} failed;"
-            f" {self.memory / 2**20:.0f} MB; attacker saw {dict(self.seen)}"
+            f"/healthz {felt} of {len(self.seconds)} ({self.median * 1000:.1f} and {self.slowest * 1000:.0f} ms had all had"
+            f" a processor), {len(self.failures)} failed; {self.memory / 2**20:.0f} MB; attacker saw {dict(self.seen)}"
         )
 
 
