@@ -51,8 +51,8 @@ class Noticed:
     def __str__(self) -> str:
         felt = f"median {statistics.median(self.seconds) * 1000:.1f} ms, at most {max(self.seconds) * 1000:.0f} ms"
         return (
-            f"/healthz {felt} of {len(self.seconds)} ({self.median * 1000:.1f} and {self.slowest * 1000:.0f} ms had all had"
-            f" a processor), {len(self.failures)} failed; {self.memory / 2**20:.0f} MB; attacker saw {dict(self.seen)}"
+            f"/healthz {felt} of {len(self.seconds)} ({self.median * 1000:.1f} and {self.slowest * 1000:.0f} ms with a"
+            f" processor), {len(self.failures)} failed; {self.memory / 2**20:.0f} MB; attacker saw {dict(self.seen)}"
         )
 
 
