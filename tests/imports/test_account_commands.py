@@ -13,6 +13,8 @@ from tests.imports.test_accounts import JANUARY, THE_SAME, csv
 
 Write = Callable[..., Path]
 
+UNASKED = "There is nobody to ask. Use --yes to go ahead without a question.\n"
+
 
 @pytest.mark.requirement("cli.accounts")
 def test_accounts_are_listed_renamed_hidden_merged_and_deleted(shell: Shell, write: Write) -> None:
@@ -30,10 +32,10 @@ def test_accounts_are_listed_renamed_hidden_merged_and_deleted(shell: Shell, wri
     shell("accounts", "show", "Haushalt", "--user", "eva")
 
     iban = shown[1][3]
-    assert shell("accounts", "merge", "Haushalt", iban, "--user", "eva", code=1).stderr.endswith("Aborted!\n")
+    assert shell("accounts", "merge", "Haushalt", iban, "--user", "eva", code=1).stderr.endswith(UNASKED)
     merged = shell("accounts", "merge", "Haushalt", iban, "--user", "eva", "--yes")
     assert merged.stdout == f"Merged Haushalt into {iban}: 3 bookings stood in both and count once.\n"
-    assert shell("accounts", "delete", iban, "--user", "eva", code=1).stderr.endswith("Aborted!\n")
+    assert shell("accounts", "delete", iban, "--user", "eva", code=1).stderr.endswith(UNASKED)
     deleted = shell("accounts", "delete", iban, "--user", "eva", "--yes")
     assert f"Deleted {iban} with 3 bookings." in deleted.stderr
     assert shell("accounts", "list", "--user", "eva").stdout == ""
