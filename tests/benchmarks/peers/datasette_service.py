@@ -80,6 +80,7 @@ class Paths:
     """The plugin that leads from the interface's paths and tokens to queries."""
 
     def __init__(self, people: dict[str, str], today: date) -> None:
+        self.__name__ = "paths"  # by which Datasette knows a plugin
         self._people = people
         self._today = today
 
