@@ -20,8 +20,9 @@ log = logging.getLogger("bankdata.requests")
 class RequestDurations:
     """What stands around the whole application and looks on.
 
-    A duration ends where the answer begins: how fast a client reads says nothing about the service. The log names
-    operation, status, duration and id of a slow request, never its address or query, which hold search texts.
+    A duration begins where the request has arrived with its body, and ends where the answer begins: how fast a client
+    sends and reads says nothing about the service. The log names operation, status, duration and id of a slow request,
+    never its address or query, which hold search texts.
     """
 
     def __init__(self, app: ASGIApp, registry: CollectorRegistry, *, waiting: Collection[str]) -> None:
@@ -30,7 +31,7 @@ class RequestDurations:
         self._waiting = frozenset(waiting)
         self._durations = Histogram(
             "bankdata_request_duration_seconds",
-            "Seconds from the arrival of a request to the beginning of its answer, by operationId and status.",
+            "Seconds from the end of a request to the beginning of its answer, by operationId and status.",
             ["operation", "status"],
             buckets=BUCKETS,
             registry=registry,
@@ -43,12 +44,19 @@ class RequestDurations:
             return
         began = time.perf_counter()
 
+        async def arrived() -> Message:
+            nonlocal began
+            message = await receive()
+            if message.get("body"):
+                began = time.perf_counter()
+            return message
+
         async def noted(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._note(scope, message["status"], time.perf_counter() - began)
             await send(message)
 
-        await self._app(scope, receive, noted)
+        await self._app(scope, arrived, noted)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         found = scope.get("extensions", {}).get(ROUTING_CONTEXT, {})

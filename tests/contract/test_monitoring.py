@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from ipaddress import ip_network
 from typing import Any
 
@@ -116,6 +116,24 @@ def test_a_slow_request_is_named_without_what_was_asked_unless_waiting_is_its_ta
     assert answer.status_code == 200
     named = f"slow: listTransactions, 200 after 0.0 s, request {TRACE}"
     assert caplog.messages == ([named] if is_named else [])
+
+
+@pytest.mark.requirement("monitoring.slow")
+def test_a_client_that_sends_slowly_is_no_slow_request(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(request_durations, "SLOW_SECONDS", 0.3)
+
+    def slowly() -> Iterator[bytes]:
+        yield b"{"
+        time.sleep(0.4)
+        yield b"}"
+
+    with caplog.at_level(logging.WARNING, logger="bankdata.requests"):
+        headers = {"Content-Type": "application/json"}
+        answer = from_address(measured(make_app), "127.0.0.1").post("/api/v1/sync", content=slowly(), headers=headers)
+    assert answer.status_code == 202
+    assert caplog.messages == []
 
 
 @pytest.mark.requirement("monitoring.slow")
