@@ -1,6 +1,7 @@
 """The command that measures: what is built, how hard it is asked, and where the figures go."""
 
 import json
+import signal
 import tempfile
 from pathlib import Path
 from shutil import rmtree
@@ -53,6 +54,7 @@ def bench(
     terminal = Terminal()
     plan = Plan(sizes=sizes, connections=connections, seconds=seconds, with_peers=peers)
     folder = None
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C: no server stays behind
     try:
         if peers:
             others.check()

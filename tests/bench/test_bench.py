@@ -133,7 +133,8 @@ def test_keep_leaves_the_stores_and_says_where(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("bench.clean")
-def test_ctrl_c_ends_the_servers_and_removes_the_folder(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_servers_and_removes_the_folder(tmp_path: Path, number: signal.Signals) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", "from handlers.cli import main; main()", "bench", "--rows", "500", "--data", tmp_path],
         stdout=subprocess.PIPE,
@@ -143,7 +144,7 @@ def test_ctrl_c_ends_the_servers_and_removes_the_folder(tmp_path: Path) -> None:
     )
     try:
         servers = _servers_of(process)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, told = process.communicate(timeout=120)
     finally:
         process.kill()
