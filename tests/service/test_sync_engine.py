@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from datetime import date, timedelta
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -341,7 +342,9 @@ def test_a_reader_waits_for_a_job_that_is_due_within_a_second_and_for_no_other(
         assert found is not None
         return found
 
-    monkeypatch.setattr("handlers.sync.engine.asyncio.sleep", sleep)
+    # The engine's own: a server in a thread of this process sleeps too
+    ours = SimpleNamespace(sleep=sleep, wait=asyncio.wait, wrap_future=asyncio.wrap_future)
+    monkeypatch.setattr("handlers.sync.engine.asyncio", ours)
     bank.answer["One"] = "pauses"
     waiting = read()
     assert (waiting.status, sync_engine.seconds_until_due(waiting)) == ("syncing", 60)
