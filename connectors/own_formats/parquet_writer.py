@@ -32,7 +32,7 @@ def write(blocks: Iterable[Block], stream: BinaryIO, *, schema: Mapping[str, pl.
     account = {name: DTYPES[kind] for name, (_, kind) in ACCOUNT.items()}
 
     # Polars asks for the frames in a thread of its own, which coverage does not see; the tests read every row back
-    def frames(*_wanted: object) -> Iterator[pl.DataFrame]:  # pragma: no cover
+    def frames(*_wanted: object) -> Iterator[pl.DataFrame]:  # pragma: no cover - see above
         for about, said, pieces in blocks:
             values = (
                 about.stable_key, about.iban, about.name, about.kind, about.currency, about.bank_name, about.bic,

@@ -60,8 +60,9 @@ def _refusal(error: SourceError) -> FileRefusal:
     return FileRefusal(kind="MalformedFile", reason=reason, detail=detail)
 
 
-# From here on everything runs in processes that coverage does not see; tests/attack/files holds what they do.
-def main() -> None:  # pragma: no cover
+# No line below is covered: it runs in a process with an empty environment and in forks of it that end by _exit, where
+# coverage neither begins nor writes. tests/attack/files holds what they do, limit by limit.
+def main() -> None:  # pragma: no cover - a fork
     """Serve the socket that is standard input, until its other end is closed or nothing has come for a while."""
     with socket.socket(fileno=os.dup(0)) as control:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -84,7 +85,9 @@ def main() -> None:  # pragma: no cover
                     os.close(descriptor)
 
 
-def _attend(control: socket.socket, source: int, spool: int, channel: int, *, folder: Path) -> None:  # pragma: no cover
+def _attend(
+    control: socket.socket, source: int, spool: int, channel: int, *, folder: Path
+) -> None:  # pragma: no cover - a fork
     seconds = read_seconds_max(os.fstat(source).st_size)
     child = os.fork()
     if not child:
@@ -102,7 +105,7 @@ def _attend(control: socket.socket, source: int, spool: int, channel: int, *, fo
             return  # nobody waits any more
 
 
-def _limit(seconds: int) -> None:  # pragma: no cover
+def _limit(seconds: int) -> None:  # pragma: no cover - a fork
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     resource.setrlimit(resource.RLIMIT_AS, (READ_MEMORY_BYTES_MAX, READ_MEMORY_BYTES_MAX))
     resource.setrlimit(resource.RLIMIT_NOFILE, (READ_OPEN_FILES_MAX, READ_OPEN_FILES_MAX))
@@ -110,7 +113,7 @@ def _limit(seconds: int) -> None:  # pragma: no cover
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _read(source: int, spool: int, channel: int) -> None:  # pragma: no cover
+def _read(source: int, spool: int, channel: int) -> None:  # pragma: no cover - a fork
     place = os.fstat(spool).st_size
     request = decoded_request(os.pread(spool, place, 0))
 
@@ -127,13 +130,13 @@ def _read(source: int, spool: int, channel: int) -> None:  # pragma: no cover
     os.write(channel, END)
 
 
-def _write_all(descriptor: int, content: bytes) -> None:  # pragma: no cover
+def _write_all(descriptor: int, content: bytes) -> None:  # pragma: no cover - a fork
     view = memoryview(content)
     while view:
         view = view[os.write(descriptor, view) :]
 
 
-def _verdict(child: int, seconds: float) -> bytes:  # pragma: no cover
+def _verdict(child: int, seconds: float) -> bytes:  # pragma: no cover - a fork
     """How the child ended, where it did not end by itself; it is killed when it takes longer."""
     ended: Callable[..., None] = lambda *_: os.kill(child, signal.SIGKILL)  # noqa: E731 - a handler takes two
     signal.signal(signal.SIGALRM, ended)

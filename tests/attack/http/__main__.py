@@ -4,8 +4,8 @@
 
 It starts `bankdata serve` on a free port in an empty folder, runs every attack of `attacks.py` in its large form, and
 ends with 1 when the server is dead, needed more than 400 MB, or kept somebody else's /healthz waiting for more than
-50 ms at the median or 500 ms at most, what a busy machine adds to that left out. With `--port` it only attacks what
-listens there, as the tests do, and prints what it saw.
+50 ms at the median or 500 ms at most. With `--port` it only attacks what listens there, as the
+tests do, and prints what it saw.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def main() -> int:
                 served.process.poll() is None
                 and not noticed.failures
                 and noticed.median < MEDIAN_SECONDS_MAX
-                and noticed.slowest < SECONDS_MAX
+                and max(noticed.seconds) < SECONDS_MAX
                 and noticed.memory < MEMORY_BYTES_MAX
             )
             are_bearable = are_bearable and is_bearable

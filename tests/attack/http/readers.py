@@ -1,8 +1,4 @@
-"""What somebody else notices of an attack: how long /healthz takes meanwhile, and how much memory the server needs.
-
-A busy machine makes everybody wait who wants to compute. The kernel counts for how long a thread was ready and had no
-processor; what the server and the reader waited like that is told apart, since no server can do anything about it.
-"""
+"""What somebody else notices of an attack: how long /healthz takes meanwhile, and how much memory the server needs."""
 
 import http.client
 import json
@@ -30,29 +26,18 @@ class Noticed:
 
     seen: Counter[str] = field(default_factory=Counter)  # by the attacker
     seconds: list[float] = field(default_factory=list)  # of each reader's request
-    waited: list[float] = field(default_factory=list)  # of these, without a processor
     failures: list[str] = field(default_factory=list)
     memory: int = 0  # bytes, at most
 
     @property
     def median(self) -> float:
-        """Seconds of half of the requests at most, the lack of a processor left out."""
-        return statistics.median(self._served)
-
-    @property
-    def slowest(self) -> float:
-        """Seconds of the slowest request, the lack of a processor left out."""
-        return max(self._served)
-
-    @property
-    def _served(self) -> list[float]:
-        return [seconds - waited for seconds, waited in zip(self.seconds, self.waited, strict=True)]
+        return statistics.median(self.seconds)
 
     def __str__(self) -> str:
-        felt = f"median {statistics.median(self.seconds) * 1000:.1f} ms, at most {max(self.seconds) * 1000:.0f} ms"
         return (
-            f"/healthz {felt} of {len(self.seconds)} ({self.median * 1000:.1f} and {self.slowest * 1000:.0f} ms with a"
-            f" processor), {len(self.failures)} failed; {self.memory / 2**20:.0f} MB; attacker saw {dict(self.seen)}"
+            f"/healthz median {self.median * 1000:.1f} ms, at most {max(self.seconds) * 1000:.0f} ms of"
+            f" {len(self.seconds)}, {len(self.failures)} failed; {self.memory / 2**20:.0f} MB; attacker saw"
+            f" {dict(self.seen)}"
         )
 
 
@@ -60,7 +45,7 @@ def attacked(name: str, port: int, server: int, *, is_large: bool = False) -> No
     """An attack from a process of its own, while two readers ask: one keeps its connection, one opens a new one."""
     noticed = Noticed()
     over = threading.Event()
-    watching = [threading.Thread(target=_read, args=(port, server, noticed, over, keeps)) for keeps in (True, False)]
+    watching = [threading.Thread(target=_read, args=(port, noticed, over, keeps)) for keeps in (True, False)]
     watching.append(threading.Thread(target=_weigh, args=(server, noticed, over)))
     for thread in watching:
         thread.start()
@@ -83,10 +68,10 @@ def attacked(name: str, port: int, server: int, *, is_large: bool = False) -> No
     return noticed
 
 
-def _read(port: int, server: int, noticed: Noticed, over: threading.Event, keeps: bool) -> None:
+def _read(port: int, noticed: Noticed, over: threading.Event, keeps: bool) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     while not over.wait(PAUSE_SECONDS):
-        waited, began = _waited(server), time.perf_counter()
+        began = time.perf_counter()
         try:
             connection.request("GET", "/healthz")
             answer = connection.getresponse()
@@ -96,18 +81,10 @@ def _read(port: int, server: int, noticed: Noticed, over: threading.Event, keeps
         except (OSError, http.client.HTTPException) as error:
             noticed.failures.append(repr(error))
             connection.close()
-        seconds = time.perf_counter() - began
-        noticed.seconds.append(seconds)
-        noticed.waited.append(min(seconds, _waited(server) - waited))
+        noticed.seconds.append(time.perf_counter() - began)
         if not keeps:
             connection.close()
     connection.close()
-
-
-def _waited(server: int) -> float:
-    """Seconds for which the server's loop and this thread have been ready and had no processor."""
-    counts = (Path(f"/proc/{who}/schedstat") for who in (server, "thread-self"))
-    return sum(int(path.read_text().split()[1]) for path in counts) / 1e9
 
 
 def _weigh(server: int, noticed: Noticed, over: threading.Event) -> None:

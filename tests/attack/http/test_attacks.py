@@ -1,7 +1,7 @@
 """Every attack in its small form against a real server: others are answered, memory stays, the log holds no tracebacks.
 
-Only the median is held here, without what readers and server waited for a processor: the rest says on a busy machine
-how busy it is. The command of `__main__.py` holds the slowest request as well, in large.
+Only the median is held here: what the slowest of some hundred requests took says on a busy machine how busy it is. The
+command of `__main__.py` holds both, in large.
 """
 
 from collections.abc import Iterator
