@@ -4,11 +4,14 @@ The engine of `re` tells nothing about its work, and time depends on the machine
 pattern with the same backtracking; `test_patterns` holds that both find the same.
 """
 
+import importlib
 import re
 from collections.abc import Callable, Iterable
-from re import _constants as op
-from re import _parser as parser
 from typing import Any
+
+# what `re` itself parses with; no stubs describe it
+op: Any = importlib.import_module("re._constants")
+parser: Any = importlib.import_module("re._parser")
 
 Then = Callable[[int], int | None]  # what follows: from a place in the text to the end of the match, None without one
 Matcher = Callable[[int, Then], int | None]
