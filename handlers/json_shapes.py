@@ -10,6 +10,7 @@ import orjson
 from analytics.currencies import minor_digits
 from analytics.recurring.history import History
 from analytics.snapshot import Snapshot
+from analytics.totals import Sums, Totals
 from storage.accounts import StoredAccount
 from storage.jobs import Job
 
@@ -92,6 +93,19 @@ def month(row: Mapping[str, Any], currency: str) -> Json:
     return {
         "month": row["month"].strftime("%Y-%m"),
         **{name: money(row[name], currency) for name in ("income", "expenses", "net")},
+    }
+
+
+def totals(value: Totals, currency: str) -> Json:
+    """TransactionTotals of the contract, without its groups."""
+    return {"currency": currency, **sums(value.whole, currency), "leftOut": value.left_out}
+
+
+def sums(value: Sums, currency: str) -> Json:
+    """The figures of TransactionGroup."""
+    return {
+        "count": value.count,
+        **{name: money(getattr(value, name), currency) for name in ("income", "expenses", "net")},
     }
 
 

@@ -182,7 +182,12 @@ def bookings(
     until: date | None = None,
 ) -> pl.DataFrame:
     """The selection's rows from `since` to `until`, both included, as analytics.frames.BOOKINGS."""
-    condition, values = Selection(account_ids=account_ids, date_from=since, date_to=until).condition(user_id)
+    return matching(session, user_id, Selection(account_ids=account_ids, date_from=since, date_to=until))
+
+
+def matching(session: Session, user_id: str, selection: Selection) -> pl.DataFrame:
+    """All rows of the selection as analytics.frames.BOOKINGS."""
+    condition, values = selection.condition(user_id)
     return session.frame(f"SELECT {BOOKING_COLUMNS} FROM transactions WHERE {condition}", *values, schema=BOOKINGS)
 
 

@@ -49,6 +49,16 @@ class Entries:
 
     def page(self, selection: Selection, *, limit: int, offset: int) -> tuple[int, Sequence[int]]:
         """How many rows the selection holds, and where those of one page stand."""
+        found, first, end = self._found(selection)
+        return end - first, found[min(first + offset, end) : min(first + offset + limit, end)]
+
+    def matching(self, selection: Selection) -> pl.DataFrame:
+        """All rows of the selection as analytics.frames.BOOKINGS."""
+        found, first, end = self._found(selection)
+        return self.bookings[found[first:end]]
+
+    def _found(self, selection: Selection) -> tuple[Sequence[int], int, int]:
+        """Positions, and between which two of them in this list the selection's rows stand."""
         first = bisect_left(self._days, -_days_since_1970(selection.date_to)) if selection.date_to else 0
         end = bisect_right(self._days, -_days_since_1970(selection.date_from)) if selection.date_from else len(self)
         found: Sequence[int] = range(len(self))
@@ -56,11 +66,11 @@ class Entries:
             found = self._positions_of(selection)
             first, end = bisect_left(found, first), bisect_left(found, end)
         if selection.search is None or not (words := dict.fromkeys(selection.search.split())):
-            return end - first, found[min(first + offset, end) : min(first + offset + limit, end)]
+            return found, first, end
         for word in words:
             found = self._texts.containing({fold(word), plain(word)}, found[first:end])
             first, end = 0, len(found)
-        return len(found), found[offset : offset + limit]
+        return found, 0, len(found)
 
     def json(self, positions: Sequence[int]) -> list[bytes]:
         """The JSON of the rows at these positions."""

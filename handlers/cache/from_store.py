@@ -59,6 +59,10 @@ class FromStore:
         rows = transactions.page(self._session, self._user_id, selection, limit=limit, offset=offset, total=total)
         return total, [orjson.dumps(self._render(row, self.by_id)) for row in rows]
 
+    def matching(self, selection: Selection) -> pl.DataFrame:
+        """All rows of the selection as analytics.frames.BOOKINGS."""
+        return transactions.matching(self._session, self._user_id, selection)
+
     def bookings(
         self, account_ids: Sequence[str] | None, *, since: date | None = None, until: date | None = None
     ) -> pl.DataFrame:

@@ -96,6 +96,10 @@ class UserData:
         total, positions = self._listed.page(selection, limit=limit, offset=offset)
         return total, self._listed.json(positions)
 
+    def matching(self, selection: Selection) -> pl.DataFrame:
+        """All rows of the selection as analytics.frames.BOOKINGS."""
+        return self._listed.matching(selection)
+
     def bookings(self, *_selection: object, **_days: object) -> pl.DataFrame:
         """At least the rows of these accounts and days as analytics.frames.BOOKINGS: all there are, for what reads them
         chooses by itself, and a selection would be a copy."""

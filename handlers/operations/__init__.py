@@ -34,6 +34,7 @@ def _light_page(data: UserData, arguments: dict[str, Any]) -> bool:
 KEPT: Mapping[str, tuple[Function, Needs, Light]] = {
     "listAccounts": (accounts.list_accounts, "statuses", _looked_up("statuses")),
     "listTransactions": (transactions.list_transactions, "list", _light_page),
+    "sumTransactions": (transactions.sum_transactions, "list", _never),
     "getTransaction": (transactions.get_transaction, "details", _looked_up("details")),
     "explainTransaction": (explanations.explain_transaction, "details", _looked_up("details")),
     "getCashflow": (reports.get_cashflow, "figures", _never),

@@ -1,17 +1,20 @@
-"""GET /transactions and GET /transactions/{id} (interface 4.3, 4.4)."""
+"""GET /transactions, what they add up to, and GET /transactions/{id} (interface 4.3, 4.4)."""
 
 import re
 from datetime import date
 from urllib.parse import parse_qsl, urlencode
 
+from analytics.totals import GroupBy, totals
 from handlers import json_shapes
 from handlers.cache.reader import Reading
 from handlers.http import call
 from handlers.http.errors import BadRequest, NotFound
 from handlers.http.request import Answer, Request
+from handlers.operations.reports import money_of, unconverted
 from handlers.operations.selection import selected_accounts
 from handlers.services import Services
 from storage import transactions
+from storage.accounts import Selected
 
 _AS_ENCODED = re.compile(r"[\w.~-]+=[\w.~+-]*(?:&[\w.~-]+=[\w.~+-]*)*", re.ASCII)  # nothing that needs a percent sign
 
@@ -30,15 +33,7 @@ def list_transactions(
     per_page: int,
 ) -> Answer:
     """One page of the selected accounts' booked transactions, newest first (decisions 1, 2, 5, 9)."""
-    if date_from and date_to and date_from > date_to:
-        raise BadRequest("dateFrom: must not be after dateTo")
-    selection = transactions.Selection(
-        account_ids=selected_accounts(reading.accounts, account_ids).filter,
-        category=category,
-        date_from=date_from,
-        date_to=date_to,
-        search=search,
-    )
+    _, selection = _filtered(reading, account_ids, category, date_from, date_to, search)
     total, rows = reading.page(selection, limit=per_page, offset=(page - 1) * per_page)
     pagination = call.encoded(json_shapes.pagination(page=page, per_page=per_page, total=total))
     return Answer(
@@ -49,12 +44,53 @@ def list_transactions(
     )
 
 
+def sum_transactions(
+    services: Services,
+    _request: Request,
+    reading: Reading,
+    *,
+    account_ids: str | None,
+    category: str | None,
+    date_from: date | None,
+    date_to: date | None,
+    search: str | None,
+    group_by: GroupBy | None,
+) -> Answer:
+    """What the transactions of the same filters add up to (decisions 13 to 15, 19)."""
+    selected, selection = _filtered(reading, account_ids, category, date_from, date_to, search)
+    bookings = reading.matching(selection)
+    currency, rates = money_of(services, reading, selected.accounts, bookings)
+    found = totals(bookings, selection=selected.ids, currency=currency, group_by=group_by, rates=rates)
+    groups = [{"key": each.key, **json_shapes.sums(each, currency)} for each in found.groups]
+    return Answer(
+        body=json_shapes.totals(found, currency) | ({"groups": groups} if group_by else {}),
+        headers=unconverted(found.unconverted),
+    )
+
+
 def get_transaction(_services: Services, _request: Request, reading: Reading, *, id: str) -> Answer:
     """One booked transaction with all its details."""
     row = reading.find(id)
     if row is None:
         raise NotFound("Transaction not found")
     return Answer(body=json_shapes.transaction_detail(row, reading.by_id))
+
+
+def _filtered(
+    reading: Reading,
+    account_ids: str | None,
+    category: str | None,
+    date_from: date | None,
+    date_to: date | None,
+    search: str | None,
+) -> tuple[Selected, transactions.Selection]:
+    """The accounts that are meant, and what the filters let through of them."""
+    if date_from and date_to and date_from > date_to:
+        raise BadRequest("dateFrom: must not be after dateTo")
+    selected = selected_accounts(reading.accounts, account_ids)
+    return selected, transactions.Selection(
+        account_ids=selected.filter, category=category, date_from=date_from, date_to=date_to, search=search
+    )
 
 
 def _links(request: Request, *, page: int, last: int) -> str:

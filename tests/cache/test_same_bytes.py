@@ -80,6 +80,42 @@ def test_pages_are_the_same(
 
 
 @pytest.mark.requirement("cache.same_bytes")
+@given(
+    who=selections(),
+    category=st.sampled_from(CATEGORIES),
+    first=days,
+    last=days,
+    search=st.one_of(st.none(), st.sampled_from(WORDS), st.text(max_size=6)),
+    group_by=st.sampled_from([None, "category", "month"]),
+)
+def test_totals_are_the_same(
+    opened: Services,
+    kept: Operations,
+    slow: Operations,
+    user_ids: dict[str, str],
+    who: tuple[str, int],
+    category: str | None,
+    first: date | None,
+    last: date | None,
+    search: str | None,
+    group_by: str | None,
+) -> None:
+    user_id = user_ids[who[0]]
+    asked = {
+        "account_ids": named(opened, user_id, who[1]),
+        "category": category,
+        "date_from": first,
+        "date_to": last,
+        "search": search,
+        "group_by": group_by,
+    }
+    query = urlencode({name: value for name, value in asked.items() if value is not None})
+    expected = slow.ask("sumTransactions", user_id, query=query, **asked)
+    assert kept.ask("sumTransactions", user_id, query=query, **asked) == expected
+    assert kept.ask("sumTransactions", user_id, query=query, **asked) == expected
+
+
+@pytest.mark.requirement("cache.same_bytes")
 @given(who=selections(), months=st.one_of(st.integers(1, 40), st.sampled_from([119, 120, 121, 10**9])))
 def test_figures_are_the_same(
     opened: Services, kept: Operations, slow: Operations, user_ids: dict[str, str], who: tuple[str, int], months: int

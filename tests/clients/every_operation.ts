@@ -38,6 +38,7 @@ if (purposes.length !== categories.length || accounts.length === 0) throw new Er
 const answers = {
   listAccounts: { accounts },
   listTransactions: page,
+  sumTransactions: must(await client.GET("/transactions/totals", { params: { query } })),
   getTransaction: must(await client.GET("/transactions/{id}", { params: { path: { id: known.id } } })),
   explainTransaction: must(await client.GET("/transactions/{id}/explanation", { params: { path: { id: known.id } } })),
   getCashflow: must(await client.GET("/cashflow", { params: { query: { ...query, months: 3 } } })),

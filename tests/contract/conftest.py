@@ -62,6 +62,10 @@ async def list_transactions(request: Request, *, page: int, per_page: int, **fil
     return Answer(body={"transactions": [TRANSACTION], "pagination": pagination}, headers={"Link": link})
 
 
+def sum_transactions(request: Request, *, group_by: str | None, **filters: Any) -> dict[str, Any]:
+    return {"currency": "EUR", "count": 1, "income": 0, "expenses": 12.99, "net": -12.99, "leftOut": {}}
+
+
 def get_transaction(request: Request, *, id: str) -> dict[str, Any]:
     if id != TRANSACTION_ID:
         raise NotFound("Transaction not found")
@@ -122,6 +126,7 @@ def explain_transaction(request: Request, *, id: str) -> dict[str, Any]:
 OPERATIONS: dict[str, Operation] = {
     "listAccounts": list_accounts,
     "listTransactions": list_transactions,
+    "sumTransactions": sum_transactions,
     "getTransaction": get_transaction,
     "getCashflow": get_cashflow,
     "getSnapshot": get_snapshot,

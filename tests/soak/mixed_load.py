@@ -49,6 +49,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "page": 1,
         "per_page": 50,
     },
+    "sumTransactions": dict.fromkeys(("account_ids", "category", "date_from", "date_to", "search", "group_by")),
     "getTransaction": {},
     "explainTransaction": {},
     "getCashflow": {"account_ids": None, "months": 6},
@@ -194,6 +195,7 @@ class Load:
             return operation, path + ("/explanation" if operation == "explainTransaction" else ""), asked
         if operation == "listTransactions":
             asked = ids | {"page": chance.randrange(1, 9), "perPage": chance.choice([5, 50, 100])}
+        if operation in ("listTransactions", "sumTransactions"):
             if chance.random() < 0.3:
                 asked["search"] = chance.choice(["rewe", "müller", "number 1", "e"])
             if chance.random() < 0.3:
@@ -201,6 +203,7 @@ class Load:
         paths = {
             "listAccounts": "/accounts",
             "listTransactions": "/transactions",
+            "sumTransactions": "/transactions/totals",
             "getCashflow": "/cashflow",
             "getSnapshot": "/snapshot",
             "listSubscriptions": "/subscriptions",
