@@ -17,8 +17,9 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
-from handlers import commands, logs
+from handlers import logs
 from handlers.commands import control_socket
+from handlers.commands.table import perform
 from handlers.http.app import CONTRACT_FILE, create_app
 from handlers.http.health_and_metrics import health_and_metrics
 from handlers.http.hosts import Hosts
@@ -129,7 +130,7 @@ def run(
     """
     try:
         commands_from = control_socket.ControlServer(
-            services.settings.data_dir, lambda *command: commands.perform(services, *command)
+            services.settings.data_dir, lambda *command: perform(services, *command)
         )
     except OSError as error:
         raise CannotListen(

@@ -106,10 +106,10 @@ def _opened(settings: Settings, *, for_server: bool) -> "Services":
 
 
 def _run_here(settings: Settings, command: str, arguments: Mapping[str, Any], terminal: Terminal) -> None:
-    from handlers import commands  # a second of loading that a running server saves us
+    from handlers.commands.table import perform  # a second of loading that a running server saves us
 
     with closing(opened(settings, may_make=command in MAKES_A_STORE)) as services:
-        commands.perform(services, command, arguments, terminal)
+        perform(services, command, arguments, terminal)
 
 
 def _is_text(value: str) -> bool:

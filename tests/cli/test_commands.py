@@ -1,5 +1,7 @@
 """What all commands of `bankdata` share, and those that keep a store well; with and without a running server."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,6 +25,19 @@ def commands(group: click.Group = main, path: tuple[str, ...] = ()) -> Iterator[
 
 
 ALL = {" ".join(path): command for path, command in commands()}
+
+
+LOADED = """
+import sys
+import handlers.cli
+print(*sorted({"connexion", "cryptography", "duckdb", "lxml", "polars"} & set(sys.modules)))
+"""
+
+
+@pytest.mark.requirement("cli.quick")
+def test_help_and_commands_of_a_server_load_none_of_what_it_has_loaded_already() -> None:
+    loaded = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
+    assert loaded.stdout.split() == []
 
 
 @pytest.mark.requirement("cli.help")

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from handlers import commands
 from handlers.commands.control_socket import CommandError
 from handlers.commands.imports import import_files
+from handlers.commands.table import COMMANDS, perform
 from handlers.services import Services, open_services
 from handlers.settings import load
 from storage import backup, connections, users
@@ -50,7 +50,7 @@ def services(folder: Path) -> Iterator[Services]:
 def refusal(services: Services, command: str, **arguments: Any) -> str:
     """Why a command is refused."""
     with pytest.raises(CommandError) as caught:
-        commands.perform(services, command, arguments, Said())
+        perform(services, command, arguments, Said())
     return str(caught.value)
 
 
@@ -78,7 +78,7 @@ def test_a_change_that_another_one_keeps_out_may_be_tried_again(
     def kept_out(*_: object, **__: object) -> None:
         raise Conflict
 
-    monkeypatch.setitem(commands.COMMANDS, "users list", kept_out)
+    monkeypatch.setitem(COMMANDS, "users list", kept_out)
     assert refusal(services, "users list") == "Something else changed the same data at the same time. Try again."
 
 

@@ -22,9 +22,10 @@ from connectors.ofx import writer as ofx
 from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import csv as csv_statement
 from connectors.sources.demo.households import USERS
-from handlers.commands import demo, perform
+from handlers.commands import demo
 from handlers.commands.control_socket import CommandError
 from handlers.commands.imports import import_files
+from handlers.commands.table import perform
 from handlers.http.app import CONTRACT_FILE
 from handlers.server import application
 from handlers.services import Services, open_services

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from handlers.commands import perform
+from handlers.commands.table import perform
 from handlers.services import open_services
 from handlers.settings import load
 from storage import users

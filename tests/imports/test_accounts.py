@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from connectors.reference.bank_names import with_bank_names
-from handlers.commands import perform
 from handlers.commands.control_socket import CommandError
+from handlers.commands.table import perform
 from handlers.operations.selection import selected_accounts
 from handlers.sync.detection import subscriptions_of
 from storage import accounts, transactions

@@ -18,8 +18,8 @@ import pytest
 
 from connectors.classified_records import unclassified
 from connectors.own_formats import csv as csv_statement
-from handlers.commands import perform
 from handlers.commands.control_socket import CommandError
+from handlers.commands.table import perform
 from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from tests.imports.command_line import Shell
 

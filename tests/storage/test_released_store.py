@@ -26,7 +26,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from handlers.commands import perform
+from handlers.commands.table import perform
 from handlers.services import open_services
 from handlers.settings import load
 from storage.migrations import runner

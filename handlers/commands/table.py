@@ -1,0 +1,97 @@
+"""What the command line can do, by name: functions over an open service, in this process or inside a running server."""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from connectors.bank_csv.profile import ProfileError
+from handlers.commands import access, accounts, connections, files, import_history, rates, rules, syncs, upkeep, users
+from handlers.commands.control_socket import CommandError, Report
+from handlers.services import Services
+from storage import users as stored_users
+from storage.database import Conflict, StoreError
+
+Command = Callable[..., None]
+"""`def name(services, report, *, ...)`; raises CommandError."""
+
+COMMANDS: Mapping[str, Command] = {
+    "users add": users.add_user,
+    "users list": users.list_users,
+    "users passwd": users.change_password,
+    "users subscription": users.set_subscription,
+    "users currency": users.set_currency,
+    "users remove": users.remove_user,
+    "connect": connections.connect_bank,
+    "connect folder": connections.connect_folder,
+    "connections list": connections.list_connections,
+    "connections remove": connections.remove_connection,
+    "sync": syncs.sync,
+    "import": files.import_statements,
+    "export": files.export_bookings,
+    "accounts list": accounts.list_accounts,
+    "accounts rename": accounts.rename_account,
+    "accounts hide": accounts.hide_account,
+    "accounts show": accounts.hide_account,
+    "accounts merge": accounts.merge_accounts,
+    "accounts delete": accounts.delete_account,
+    "imports list": import_history.list_imports,
+    "imports undo": import_history.undo_import,
+    "rules add": rules.add_rules,
+    "rules list": rules.list_rules,
+    "rules remove": rules.remove_rule,
+    "rules apply": rules.apply_rules,
+    "correct": rules.correct_category,
+    "rates update": rates.update,
+    "token": access.print_token,
+    "clients list": access.list_clients,
+    "clients add": access.add_client,
+    "clients remove": access.remove_client,
+    "grants list": access.list_grants,
+    "grants revoke": access.revoke_grant,
+    "keys rotate": access.rotate_keys,
+    "registration-token": access.print_registration_token,
+    "check": upkeep.check,
+    "backup": upkeep.back_up,
+    "compact": upkeep.compact,
+    "clock advance": upkeep.advance_clock,
+}
+
+
+READS_ONLY = frozenset(
+    {"users list", "connections list", "rules list", "clients list", "grants list", "registration-token", "check"}
+)
+"""Commands that change nothing and hand out nothing that opens a door: the log is silent about them."""
+
+log = logging.getLogger("bankdata.commands")
+
+
+def perform(services: Services, name: str, arguments: Mapping[str, Any], report: Report) -> None:
+    """Carry out a command by name; every expected failure becomes a CommandError. The log of a server says which
+    command it was and the id of the user it was about, and no name (decision 52)."""
+    user_id = _user_id(services, name, arguments)
+    try:
+        _carry_out(services, name, arguments, report)
+    except BaseException as error:
+        log.info("command=%s user=%s outcome=%s", name, user_id, type(error).__name__)
+        raise
+    if name not in READS_ONLY:
+        log.info("command=%s user=%s outcome=done", name, user_id or _user_id(services, name, arguments))
+
+
+def _user_id(services: Services, command: str, arguments: Mapping[str, Any]) -> str | None:
+    """The id of the user whom the arguments name; None when they name nobody, or somebody who is not there."""
+    name = arguments.get("name" if command.startswith("users ") else "user")
+    user = stored_users.find_by_name(services.database, name) if name else None
+    return user.id if user else None
+
+
+def _carry_out(services: Services, name: str, arguments: Mapping[str, Any], report: Report) -> None:
+    try:
+        COMMANDS[name](services, report, **arguments)
+    except (StoreError, ProfileError) as error:
+        raise CommandError(str(error)) from error
+    except OSError as error:
+        named = f"{error.filename}: " if error.filename else ""
+        raise CommandError(f"{named}{error.strerror or error}.") from error
+    except Conflict as error:
+        raise CommandError("Something else changed the same data at the same time. Try again.") from error
