@@ -206,5 +206,7 @@ GVCS = _ranges("gvc_types.tsv")
 SWIFTS = {(code, sign): value for code, sign, value in table("swift_types.tsv")}
 SWIFT_KEYS = {code for code, _ in SWIFTS}
 PURPOSES = {(code, sign): value for code, sign, value in table("purpose_types.tsv")}
-TYPE_WORDS = Phrases((phrase, value) for value, phrases in table("type_words.tsv") for phrase in phrases.split(", "))
-PAYROLL = Phrases((phrase, "salary") for [phrase] in table("payroll_words.txt"))
+TYPE_WORDS = Phrases(
+    lambda: ((phrase, value) for value, phrases in table("type_words.tsv") for phrase in phrases.split(", "))
+)
+PAYROLL = Phrases(lambda: ((phrase, "salary") for [phrase] in table("payroll_words.txt")))

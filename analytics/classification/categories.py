@@ -161,6 +161,6 @@ def _mccs() -> dict[str, str]:
     return known
 
 
-INVOICE = Phrases((phrase, True) for [phrase] in table("invoice_words.txt"))
+INVOICE = Phrases(lambda: ((phrase, True) for [phrase] in table("invoice_words.txt")))
 PURPOSES = _codes()
 MCCS = _mccs()

@@ -28,7 +28,11 @@ def trades_of(label_words: Sequence[str]) -> Iterator[Found[Keyword]]:
     return (hit for hit in keywords_of(label_words) if hit.meaning.scope in ("name", "card"))
 
 
-KEYWORDS = Phrases(
-    (phrase, Keyword(value, scope)) for value, scope, phrases in table("keywords.tsv") for phrase in phrases.split(", ")
-)
+def _entries() -> Iterator[tuple[str, Keyword]]:
+    for value, scope, phrases in table("keywords.tsv"):
+        keyword = Keyword(value, scope)
+        yield from ((phrase, keyword) for phrase in phrases.split(", "))
+
+
+KEYWORDS = Phrases(_entries)
 assert {keyword_category for keyword_category, _, _ in table("keywords.tsv")} <= set(CATEGORIES)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import dropwhile
 from typing import NamedTuple
 
@@ -211,10 +211,19 @@ def _glued(label_words: Sequence[str], *, length_min: int = 0) -> Brand | None:
     """A brand that runs into other letters (EBAYO, IKEADEUTSCHLAN): only after an intermediary if it is short."""
     word = label_words[0] if label_words else ""
     lengths = range(len(word), max(length_min, GLUED_BEHIND_LENGTH_MIN) - 1, -1)
-    return next((GLUED[word[:length]] for length in lengths if word[:length] in GLUED), None)
+    known = _unbroken()
+    return next((known[word[:length]] for length in lengths if word[:length] in known), None)
 
 
-def _brands() -> list[tuple[str, tuple[Brand, bool]]]:
+@cache
+def _unbroken() -> dict[str, Brand]:
+    """Brands by their letters without a gap."""
+    sure = (("".join(words_of(alias)), brand) for alias, (brand, is_ambiguous) in _entries() if not is_ambiguous)
+    return {letters: brand for letters, brand in sure if len(letters) >= GLUED_BEHIND_LENGTH_MIN}
+
+
+@cache
+def _entries() -> list[tuple[str, tuple[Brand, bool]]]:
     entries: list[tuple[str, tuple[Brand, bool]]] = []
     for category, name, *aliases in table("brands.tsv"):
         slug = "-".join(words_of(name))
@@ -224,10 +233,4 @@ def _brands() -> list[tuple[str, tuple[Brand, bool]]]:
     return entries
 
 
-_ENTRIES = _brands()
-BRANDS = Phrases(_ENTRIES)
-GLUED = {
-    "".join(words_of(alias)): brand
-    for alias, (brand, is_ambiguous) in _ENTRIES
-    if not is_ambiguous and len("".join(words_of(alias))) >= GLUED_BEHIND_LENGTH_MIN
-}
+BRANDS = Phrases(_entries)

@@ -1,7 +1,7 @@
 """Telling private people from companies by their names, so that no person is ever shown as a merchant."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from analytics.classification.facts import table, words
 from analytics.classification.phrases import Phrases
@@ -43,13 +43,12 @@ def _is_sure(phrase: str) -> bool:
     return len(phrase.strip("*")) >= SURE_LENGTH_MIN
 
 
-COMPANY = Phrases(
-    (phrase, True)
-    for phrase in (
-        *(word.replace("_", " ") for word in words("company_words.txt")),
-        *(phrase for phrase in _trades() if _is_sure(phrase)),
-    )
-)
-MAYBE_TRADES = Phrases((phrase, True) for phrase in _trades() if not _is_sure(phrase))
+def _companies() -> Iterator[tuple[str, bool]]:
+    yield from ((word.replace("_", " "), True) for word in words("company_words.txt"))
+    yield from ((phrase, True) for phrase in _trades() if _is_sure(phrase))
+
+
+COMPANY = Phrases(_companies)
+MAYBE_TRADES = Phrases(lambda: ((phrase, True) for phrase in _trades() if not _is_sure(phrase)))
 TITLES = frozenset(fold(word) for word in words("titles.txt"))
 FIRST_NAMES = frozenset(fold(word) for word in words("first_names.txt"))

@@ -1,8 +1,9 @@
 """Finding known phrases in a text of words: by whole words, or by a part of one word where the phrase says so."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Generic, TypeVar
 
 from analytics.letters import fold
@@ -26,34 +27,18 @@ class Found(Generic[T]):
 class Phrases(Generic[T]):
     """An index of phrases: "miete" is that word, "*miete" its end, "miete*" its beginning, "*miete*" any part of it.
 
-    Cost grows with the words of the text, not with the phrases. Several words are matched as they stand.
+    Cost grows with the words of the text, not with the phrases. Several words are matched as they stand. It is made
+    when it is first asked: thousands of phrases take longer than most commands, which ask for none.
     """
 
-    def __init__(self, entries: Iterable[tuple[str, T]]) -> None:
-        self._by_first_word: dict[str, list[tuple[tuple[str, ...], str, T]]] = {}
-        self._beginnings: dict[str, tuple[str, T]] = {}
-        self._ends: dict[str, tuple[str, T]] = {}
-        self._parts: list[tuple[str, str, T]] = []
+    def __init__(self, entries: Callable[[], Iterable[tuple[str, T]]]) -> None:
+        self._entries = entries
         self._dull: set[str] = set()  # words that begin no phrase and hold none: most words
         self._remembered: dict[str, tuple[str, T, int] | None] = {}
-        for phrase, meaning in entries:
-            self._add(phrase, meaning)
-        for candidates in self._by_first_word.values():
-            candidates.sort(key=lambda candidate: -len(candidate[0]))
-        self._stem_lengths = sorted({len(stem) for stem in (*self._beginnings, *self._ends)}, reverse=True)
 
-    def _add(self, phrase: str, meaning: T) -> None:
-        stem = words_of(phrase.replace("*", ""))
-        if "*" not in phrase:
-            self._by_first_word.setdefault(stem[0], []).append((stem, phrase, meaning))
-            return
-        assert len(stem) == 1, f"a star stands in single words only: {phrase}"
-        if phrase.startswith("*") and phrase.endswith("*"):
-            self._parts.append((stem[0], phrase, meaning))
-        elif phrase.startswith("*"):
-            self._ends.setdefault(stem[0], (phrase, meaning))
-        else:
-            self._beginnings.setdefault(stem[0], (phrase, meaning))
+    @cached_property
+    def _index(self) -> "_Index[T]":
+        return _Index(self._entries())
 
     def best(self, words: Sequence[str]) -> Found[T] | None:
         """The longest phrase of the text, the earliest of equals."""
@@ -66,11 +51,11 @@ class Phrases(Generic[T]):
     def all(self, words: Sequence[str]) -> list[Found[T]]:
         """Every phrase of the text, at most one for each word that one can begin with and one for its parts."""
         hits: list[Found[T]] = []
-        dull = self._dull
+        dull, by_first_word = self._dull, self._index.by_first_word
         for position, word in enumerate(words):
             if word in dull:
                 continue
-            candidates = self._by_first_word.get(word)
+            candidates = by_first_word.get(word)
             part = self._part(word) if word.isalpha() else None  # numbers and references end no compound
             if candidates is None and part is None:
                 if len(dull) < REMEMBERED_WORDS_MAX and word.isalpha():
@@ -94,15 +79,44 @@ class Phrases(Generic[T]):
             return self._remembered.setdefault(word, self._look_up(word))
 
     def _look_up(self, word: str) -> tuple[str, T, int] | None:
-        for length in self._stem_lengths:
+        index = self._index
+        for length in index.stem_lengths:
             if length <= len(word):
-                entry = self._beginnings.get(word[:length]) or self._ends.get(word[-length:])
+                entry = index.beginnings.get(word[:length]) or index.ends.get(word[-length:])
                 if entry is not None:
                     return (*entry, length)
-        for stem, phrase, meaning in self._parts:
+        for stem, phrase, meaning in index.parts:
             if stem in word:
                 return phrase, meaning, len(stem)
         return None
+
+
+class _Index(Generic[T]):
+    """The phrases by what is looked up in them."""
+
+    def __init__(self, entries: Iterable[tuple[str, T]]) -> None:
+        self.by_first_word: dict[str, list[tuple[tuple[str, ...], str, T]]] = {}
+        self.beginnings: dict[str, tuple[str, T]] = {}
+        self.ends: dict[str, tuple[str, T]] = {}
+        self.parts: list[tuple[str, str, T]] = []
+        for phrase, meaning in entries:
+            self._add(phrase, meaning)
+        for candidates in self.by_first_word.values():
+            candidates.sort(key=lambda candidate: -len(candidate[0]))
+        self.stem_lengths = sorted({len(stem) for stem in (*self.beginnings, *self.ends)}, reverse=True)
+
+    def _add(self, phrase: str, meaning: T) -> None:
+        stem = words_of(phrase.replace("*", ""))
+        if "*" not in phrase:
+            self.by_first_word.setdefault(stem[0], []).append((stem, phrase, meaning))
+            return
+        assert len(stem) == 1, f"a star stands in single words only: {phrase}"
+        if phrase.startswith("*") and phrase.endswith("*"):
+            self.parts.append((stem[0], phrase, meaning))
+        elif phrase.startswith("*"):
+            self.ends.setdefault(stem[0], (phrase, meaning))
+        else:
+            self.beginnings.setdefault(stem[0], (phrase, meaning))
 
 
 def words_of(text: str) -> tuple[str, ...]:

@@ -60,7 +60,7 @@ def test_an_intermediary_is_known_by_its_first_words_and_short_ones_need_their_s
 @pytest.mark.requirement("issue 4 dictionary")
 def test_phrases_match_whole_words_and_parts_only_where_a_star_says_so() -> None:
     phrases = Phrases(
-        [("miete", 1), ("*apotheke", 2), ("kino*", 3), ("*versicher*", 4), ("haus und grund", 5), ("haus", 6)]
+        lambda: [("miete", 1), ("*apotheke", 2), ("kino*", 3), ("*versicher*", 4), ("haus und grund", 5), ("haus", 6)]
     )
 
     def found(text: str) -> int | None:
@@ -89,7 +89,7 @@ def test_words_beyond_those_remembered_are_looked_up_again_and_found_all_the_sam
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("analytics.classification.phrases.REMEMBERED_WORDS_MAX", 2)
-    known = Phrases([("*apotheke", "health")])
+    known = Phrases(lambda: [("*apotheke", "health")])
     text = words_of("Rosenapotheke Loewenapotheke Adlerapotheke Markt Platz Hof Rosenapotheke Markt")
     for _ in range(2):
         assert [hit.position for hit in known.all(text)] == [0, 1, 2, 6]
