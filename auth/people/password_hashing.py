@@ -1,8 +1,10 @@
 """Passwords are stored as argon2id hashes, of which a bounded number is computed at a time (oauth.md 3.3)."""
 
 import threading
+from base64 import b64encode
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from secrets import token_bytes
 from typing import TypeVar
 
 from argon2 import PasswordHasher
@@ -28,7 +30,9 @@ class Passwords:
         self._hasher = PasswordHasher(time_cost=time_cost, memory_cost=memory_kib, parallelism=lanes)
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="passwords")
         self._places = threading.BoundedSemaphore(AT_ONCE + WAITING_MAX)
-        self._dummy = self._hasher.hash("nobody has this password")
+        salt, digest = (b64encode(token_bytes(size)).rstrip(b"=").decode() for size in (16, 32))
+        # What no password gives, made up: to compute one would take as long as a sign-in, at every start
+        self._nobodys = f"$argon2id$v=19$m={memory_kib},t={time_cost},p={lanes}${salt}${digest}"
 
     def hash(self, password: str) -> str:
         """The text to store; raises Busy."""
@@ -39,7 +43,7 @@ class Passwords:
 
         def verify() -> bool:
             try:
-                return self._hasher.verify(stored or self._dummy, password)
+                return self._hasher.verify(stored or self._nobodys, password)
             except (VerificationError, InvalidHashError):
                 return False
 

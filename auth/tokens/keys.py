@@ -11,6 +11,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import TypedDict
 
@@ -22,6 +23,7 @@ from auth.errors import KeysUnusable
 
 FILE_NAME = "oauth-keys.json"
 RSA_BITS = 2048
+KEYS_REMEMBERED = 4  # the active one and those that it replaced within the last hour
 RETIRED_FOR = timedelta(hours=1, seconds=5)  # one access lifetime and the leeway (oauth.md 3.7)
 
 
@@ -165,9 +167,7 @@ def _document(secret: bytes, keys: tuple[SigningKey, ...]) -> bytes:
 
 
 def _loaded(stored: _StoredKey) -> SigningKey:
-    private = serialization.load_pem_private_key(stored["pem"].encode(), password=None)
-    if not isinstance(private, RSAPrivateKey) or private.key_size < RSA_BITS:
-        raise ValueError("not an RSA key of 2048 bits or more")
+    private = _private(stored["pem"])
     retired_at = stored["retired_at"]
     return SigningKey(
         thumbprint(public_jwk(private.public_key())),
@@ -175,6 +175,15 @@ def _loaded(stored: _StoredKey) -> SigningKey:
         datetime.fromisoformat(stored["created_at"]),
         datetime.fromisoformat(retired_at) if retired_at else None,
     )
+
+
+@lru_cache(maxsize=KEYS_REMEMBERED)
+def _private(pem: str) -> RSAPrivateKey:
+    """The key, checked: a twentieth of a second, which a rotation would take for every key that stays."""
+    private = serialization.load_pem_private_key(pem.encode(), password=None)
+    if not isinstance(private, RSAPrivateKey) or private.key_size < RSA_BITS:
+        raise ValueError("not an RSA key of 2048 bits or more")
+    return private
 
 
 def _write_once(path: Path, content: bytes) -> None:
