@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from auth import pkce
 from auth.apps import redirects
 from auth.errors import InvalidRequest, InvalidScope, InvalidTarget, OAuthError, UnsupportedResponseType
+from auth.policy import Resource
 from auth.scopes import SCOPES, scope_set, scope_text
 from storage.oauth.clients import Client
 
@@ -34,7 +35,7 @@ class Asked:
 
     parameters: Mapping[str, tuple[str, ...]]
     client: Client | None
-    resource: str
+    resource: Resource | None  # which of ours is asked for; None: not one
 
     def get(self, name: str) -> str | None:
         """The first value of a parameter."""
@@ -145,7 +146,7 @@ def scope_is_known(asked: Asked) -> None:
 
 def resource_is_ours(asked: Asked) -> None:
     """ "invalid_target The requested resource is invalid, missing, unknown, or malformed." RFC 8707 section 2"""
-    if not is_own_resource(asked.parameters.get("resource", ()), asked.resource):
+    if asked.resource is None:
         raise InvalidTarget()
 
 
@@ -195,8 +196,3 @@ def returned_state(asked: Asked) -> dict[str, str]:
     """`state` as it goes back: byte for byte, absent if absent, and never one of several."""
     state = asked.get("state")
     return {"state": state} if state is not None and not asked.is_repeated("state") else {}
-
-
-def is_own_resource(values: tuple[str, ...], resource: str) -> bool:
-    """Whether every resource indicator names this service's data interface; none is fine too."""
-    return all(value in (resource, resource + "/") for value in values)

@@ -6,6 +6,7 @@ from auth.errors import TemporarilyUnavailable
 from auth.events import Events
 from auth.instants import Now
 from auth.people.sessions import Browser
+from auth.policy import Resource
 from auth.secret_text import new_secret, stored_hash
 from auth.tokens.codes import AuthorizationCodes
 from storage.database import Conflict, Database, Session
@@ -28,7 +29,15 @@ class Consent:
         self._now = now
 
     def keep(
-        self, browser: Browser, *, client: Client, redirect_uri: str, scope: str, state: str | None, challenge: str
+        self,
+        browser: Browser,
+        *,
+        client: Client,
+        redirect_uri: str,
+        scope: str,
+        state: str | None,
+        challenge: str,
+        resource: Resource = "data",
     ) -> str:
         """Remember a valid authorization request for this browser; the id that the pages carry. Raises
         TemporarilyUnavailable."""
@@ -46,6 +55,7 @@ class Consent:
             created_at=now,
             expires_at=now + LIFETIME,
             used_at=None,
+            resource=resource,
         )
 
         def work(session: Session) -> None:

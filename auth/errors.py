@@ -56,7 +56,8 @@ class InvalidScope(OAuthError):
 
 
 class InvalidTarget(OAuthError):
-    """resource must be the address of this service's data interface."""
+    """resource must be the address of this service's data interface, or that of its interface for assistants, and the
+    one that the user allowed."""
 
     code = "invalid_target"
 

@@ -3,12 +3,15 @@
 from typing import Any
 from urllib.parse import urlsplit
 
-from auth.policy import Policy
+from auth.policy import Policy, Resource
 from auth.scopes import SCOPES
 
 SERVER_PATH = "/.well-known/oauth-authorization-server"
 RESOURCE_PATH = "/.well-known/oauth-protected-resource"
-RESOURCE_NAME = "Banking Data Service"
+RESOURCE_NAMES: dict[Resource, str] = {
+    "data": "Banking Data Service",
+    "mcp": "Banking Data Service for assistants",
+}
 
 
 def server_metadata(policy: Policy) -> dict[str, Any]:
@@ -30,21 +33,21 @@ def server_metadata(policy: Policy) -> dict[str, Any]:
         "code_challenge_methods_supported": ["S256"],
         "authorization_response_iss_parameter_supported": True,
         "service_documentation": f"{policy.public_url}/docs",
-        "protected_resources": [policy.resource],
+        "protected_resources": [policy.resource, policy.mcp_resource],
     }
     if policy.registration == "off":
         del document["registration_endpoint"]
     return document
 
 
-def resource_metadata(policy: Policy) -> dict[str, Any]:
-    """What a client needs to know of the data interface; `resource` is exactly its base address."""
+def resource_metadata(policy: Policy, resource: Resource = "data") -> dict[str, Any]:
+    """What a client needs to know of a resource; `resource` is exactly its address."""
     return {
-        "resource": policy.resource,
+        "resource": policy.address_of(resource),
         "authorization_servers": [policy.issuer],
         "scopes_supported": list(SCOPES),
         "bearer_methods_supported": ["header"],
-        "resource_name": RESOURCE_NAME,
+        "resource_name": RESOURCE_NAMES[resource],
         "resource_documentation": f"{policy.public_url}/docs",
     }
 
@@ -58,5 +61,13 @@ def server_metadata_paths(policy: Policy) -> tuple[str, ...]:
 
 def resource_metadata_paths(policy: Policy) -> tuple[str, ...]:
     """The origin's root (interface 5.3) and the path-inserted address (RFC 9728 section 3.1)."""
-    inserted = RESOURCE_PATH + urlsplit(policy.resource).path
-    return tuple(dict.fromkeys((RESOURCE_PATH, inserted)))
+    return tuple(dict.fromkeys((RESOURCE_PATH, _inserted(policy.resource))))
+
+
+def mcp_metadata_paths(policy: Policy) -> tuple[str, ...]:
+    """The path-inserted address alone: the one at the root is the data interface's."""
+    return (_inserted(policy.mcp_resource),)
+
+
+def _inserted(resource: str) -> str:
+    return RESOURCE_PATH + urlsplit(resource).path

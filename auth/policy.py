@@ -7,7 +7,10 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 Registration = Literal["open", "token", "off"]
+Resource = Literal["data", "mcp"]
+"""What an app may be granted: the data interface, or the one for assistants. A token opens one of them."""
 
+RESOURCES: tuple[Resource, ...] = ("data", "mcp")
 REFRESH_REUSE_SECONDS_MAX = 60  # oauth.md 2.6
 _LIMIT = re.compile(r"([1-9][0-9]{0,5})/(second|minute|hour|day)")
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
@@ -55,6 +58,21 @@ class Policy:
     def resource(self) -> str:
         """The data interface as RFC 8707 and 9728 name it: exactly the base address."""
         return self.public_url + "/api/v1"
+
+    @property
+    def mcp_resource(self) -> str:
+        """The interface for assistants, exactly the address that people type in."""
+        return self.public_url + "/mcp"
+
+    def address_of(self, resource: Resource) -> str:
+        """The identifier of a resource, which its tokens name as their audience."""
+        return self.mcp_resource if resource == "mcp" else self.resource
+
+    def named_resource(self, values: tuple[str, ...]) -> Resource | None:
+        """Which resource these indicators (RFC 8707) name, the data interface when there are none; None where one of
+        them is not ours, or they name both: a token has one audience."""
+        named = {value.removesuffix("/") for value in values} or {self.resource}
+        return next((each for each in RESOURCES if named == {self.address_of(each)}), None)
 
     @property
     def origin(self) -> str:

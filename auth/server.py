@@ -14,7 +14,7 @@ from auth.people.password_hashing import Passwords
 from auth.people.sessions import Sessions
 from auth.people.sign_in import SignIn
 from auth.people.throttle import Throttles
-from auth.policy import Policy
+from auth.policy import Policy, Resource
 from auth.scopes import SCOPES
 from auth.tokens.access_check import AccessCheck
 from auth.tokens.access_tokens import LEEWAY_SECONDS, AccessTokens
@@ -51,7 +51,11 @@ class AuthorizationServer:
         leeway = timedelta(seconds=LEEWAY_SECONDS)
         self.keys = KeyRing(keys_folder, now=now(), retired_for=policy.access_lifetime + leeway)
         tokens = AccessTokens(
-            self.keys, issuer=policy.issuer, audience=policy.resource, lifetime=policy.access_lifetime
+            self.keys,
+            issuer=policy.issuer,
+            audience=policy.resource,
+            other_audiences=[policy.mcp_resource],
+            lifetime=policy.access_lifetime,
         )
         events = Events(self.keys.secret("log"), shows_addresses=policy.shows_addresses)
         recheck = OTHER_PROCESSES_SEEN_WITHIN if has_other_processes else None
@@ -73,7 +77,9 @@ class AuthorizationServer:
         self._events = events
         self._now = now
 
-    def issue_token(self, user_id: str, scopes: frozenset[str], lifetime: timedelta) -> str:
+    def issue_token(
+        self, user_id: str, scopes: frozenset[str], lifetime: timedelta, *, resource: Resource = "data"
+    ) -> str:
         """An access token for the operator's own use, listed and revocable like every other; raises UserUnknown."""
         if not scopes or not scopes <= frozenset(SCOPES):
             raise InvalidRequest("The scopes are read:accounts, read:transactions, read:cashflow.")
@@ -82,7 +88,9 @@ class AuthorizationServer:
         if users.find(self._database, user_id) is None:
             raise UserUnknown("There is no user of this id.")
         client_id = self.clients.ensure_builtin()
-        return self.grants.issue_alone(user_id=user_id, client_id=client_id, scopes=scopes, lifetime=lifetime)
+        return self.grants.issue_alone(
+            user_id=user_id, client_id=client_id, scopes=scopes, lifetime=lifetime, resource=resource
+        )
 
     def remove_user(self, user_id: str) -> None:
         """Delete all that the authorization server knows of a user; tokens are refused from now on."""
@@ -108,6 +116,6 @@ class AuthorizationServer:
         """RFC 8414."""
         return metadata.server_metadata(self.policy)
 
-    def resource_metadata(self) -> dict[str, object]:
+    def resource_metadata(self, resource: Resource = "data") -> dict[str, object]:
         """RFC 9728."""
-        return metadata.resource_metadata(self.policy)
+        return metadata.resource_metadata(self.policy, resource)

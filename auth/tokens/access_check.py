@@ -34,12 +34,14 @@ class AccessCheck:
         self._standing: dict[str, tuple[Standing, datetime]] = {}
         self._revoked: tuple[frozenset[str], datetime] | None = None
 
-    def remembered(self, token: str) -> Principal | None:
-        """Whom a token speaks for, from memory alone; None when the store has to be asked. Raises InvalidToken."""
+    def remembered(self, token: str, audience: str | None = None) -> Principal | None:
+        """Whom a token speaks for, from memory alone; None when the store has to be asked. Raises InvalidToken, also
+        for a token of another resource than `audience`, which is the data interface unless said."""
         now = self._now()
         claims = self._claims.get(token)
         if claims is None:
             return None
+        self._check_audience(claims, audience)
         if not self._tokens.still_holds(claims, now):
             self._claims.pop(token, None)
             raise InvalidToken("expired")
@@ -48,8 +50,8 @@ class AccessCheck:
             return None
         return _principal(claims, revoked[0], standing[0], now)
 
-    def principal(self, token: str) -> Principal:
-        """Whom a token speaks for; raises InvalidToken. A failing store raises its own error: it is no 401."""
+    def principal(self, token: str, audience: str | None = None) -> Principal:
+        """The same; a failing store raises its own error: it is no 401."""
         now = self._now()
         claims = self._claims.get(token)
         if claims is None or not self._tokens.still_holds(claims, now):
@@ -58,6 +60,7 @@ class AccessCheck:
             if len(self._claims) >= CACHED_TOKENS_MAX:
                 self._claims.clear()
             self._claims[token] = claims
+        self._check_audience(claims, audience)
         return _principal(claims, self._revoked_tokens(now), self._grant(claims.grant_id, now), now)
 
     def forget(self) -> None:
@@ -91,6 +94,11 @@ class AccessCheck:
             if generation == self._generation:
                 self._revoked = (revoked, now)
         return revoked
+
+    def _check_audience(self, claims: Claims, audience: str | None) -> None:
+        """Claims are remembered by token: which resource they are for has to be asked each time."""
+        if claims.audience != (audience or self._tokens.audience):
+            raise InvalidToken("of another resource")
 
     def _is_stale(self, read_at: datetime, now: datetime) -> bool:
         return self._recheck is not None and not timedelta() <= now - read_at < self._recheck

@@ -8,8 +8,9 @@ from auth import pkce
 from auth.apps.clients import DOCUMENTATION
 from auth.errors import InvalidGrant, InvalidRequest
 from auth.instants import Now
+from auth.policy import Resource
 from auth.secret_text import new_secret, stored_hash
-from auth.tokens.grants import Grants
+from auth.tokens.grants import Grants, check_resource
 from auth.tokens.one_time import OneTime, Reused
 from auth.tokens.refresh_tokens import RefreshTokens, TokenAnswer
 from storage.database import Session
@@ -99,7 +100,9 @@ class AuthorizationCodes:
 
     def issue(self, session: Session, request: PendingRequest, *, user_id: str) -> str:
         """The code for a request that the user has just allowed, inside the caller's transaction."""
-        grant = self._grants.add(session, user_id=user_id, client_id=request.client_id, scope=request.scope)
+        grant = self._grants.add(
+            session, user_id=user_id, client_id=request.client_id, scope=request.scope, resource=request.resource
+        )
         code, now = new_secret(), self._now()
         codes.add(
             session,
@@ -116,8 +119,17 @@ class AuthorizationCodes:
         clients.mark_used(session, request.client_id, now=now)
         return code
 
-    def redeem(self, code: str, *, client_id: str, redirect_uri: str | None, verifier: str | None) -> TokenAnswer:
-        """The first tokens of a grant (RFC 6749 section 4.1.3); raises InvalidGrant, InvalidRequest."""
+    def redeem(
+        self,
+        code: str,
+        *,
+        client_id: str,
+        redirect_uri: str | None,
+        verifier: str | None,
+        resource: Resource | None = None,
+    ) -> TokenAnswer:
+        """The first tokens of a grant (RFC 6749 section 4.1.3), for `resource` where the app names one; raises
+        InvalidGrant, InvalidRequest, InvalidTarget."""
         code_hash = stored_hash(code)
 
         def work(session: Session) -> tuple[Grant, TokenAnswer]:
@@ -128,6 +140,7 @@ class AuthorizationCodes:
             for check in CHECKS:
                 check(presented)
             grant = self._grants.live(session, row.grant_id)
+            check_resource(grant, resource)
             if not codes.use(session, code_hash, now=now):
                 raise Reused(row.grant_id)
             grants.redeem(session, grant.id, now=now)

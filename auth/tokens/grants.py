@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from secrets import token_hex
 from typing import TypeVar
 
-from auth.errors import InvalidGrant, InvalidToken
+from auth.errors import InvalidGrant, InvalidTarget, InvalidToken
 from auth.events import Events
 from auth.instants import Now
-from auth.policy import Policy
+from auth.policy import Policy, Resource
 from auth.scopes import scope_text
 from auth.secret_text import stored_hash
 from auth.tokens.access_check import AccessCheck
@@ -37,10 +37,11 @@ class Grants:
         self._events = events
         self._now = now
 
-    def add(self, session: Session, *, user_id: str, client_id: str, scope: str) -> Grant:
+    def add(self, session: Session, *, user_id: str, client_id: str, scope: str, resource: Resource = "data") -> Grant:
         """A new grant inside the caller's transaction; it counts as connected once its first tokens are fetched."""
         now = self._now()
-        grant = _new(user_id, client_id, scope, created_at=now, expires_at=now + self._policy.grant_lifetime)
+        expires_at = now + self._policy.grant_lifetime
+        grant = _new(user_id, client_id, scope, created_at=now, expires_at=expires_at, resource=resource)
         grants.add(session, grant)
         return grant
 
@@ -57,14 +58,30 @@ class Grants:
         """The apps connected to a user, or to everybody, newest first."""
         return grants.connected(self._database, now=self._now(), user_id=user_id)
 
-    def issue_alone(self, *, user_id: str, client_id: str, scopes: frozenset[str], lifetime: timedelta) -> str:
+    def issue_alone(
+        self,
+        *,
+        user_id: str,
+        client_id: str,
+        scopes: frozenset[str],
+        lifetime: timedelta,
+        resource: Resource = "data",
+    ) -> str:
         """An access token with a grant of its own and no refresh token (`bankdata token`)."""
         now, scope = self._now(), scope_text(scopes)
-        grant = _new(user_id, client_id, scope, created_at=now, expires_at=now + lifetime, redeemed_at=now)
+        grant = _new(
+            user_id, client_id, scope, created_at=now, expires_at=now + lifetime, redeemed_at=now, resource=resource
+        )
         self._database.atomically(lambda session: grants.add(session, grant))
         self._events.happened("token issued by the operator", user=user_id, grant=grant.id)
         return self._tokens.issue(
-            user_id=user_id, client_id=client_id, scopes=scopes, grant_id=grant.id, now=now, lifetime=lifetime
+            user_id=user_id,
+            client_id=client_id,
+            scopes=scopes,
+            grant_id=grant.id,
+            now=now,
+            lifetime=lifetime,
+            audience=self._policy.address_of(resource),
         )
 
     def revoke(self, grant_id: str, *, because: str) -> bool:
@@ -129,6 +146,13 @@ class Grants:
         raise AssertionError
 
 
+def check_resource(grant: Grant, resource: Resource | None) -> None:
+    """A grant is for one resource (RFC 8707 section 2.2): raises InvalidTarget for the other one; an app that
+    names none means the one it has."""
+    if resource not in (None, grant.resource):
+        raise InvalidTarget()
+
+
 def _new(
     user_id: str,
     client_id: str,
@@ -137,6 +161,7 @@ def _new(
     created_at: datetime,
     expires_at: datetime,
     redeemed_at: datetime | None = None,
+    resource: Resource = "data",
 ) -> Grant:
     return Grant(
         id="g" + token_hex(12),
@@ -148,4 +173,5 @@ def _new(
         redeemed_at=redeemed_at,
         revoked_at=None,
         revoked_because=None,
+        resource=resource,
     )

@@ -8,11 +8,11 @@ from datetime import timedelta
 
 from auth.errors import InvalidGrant, InvalidScope
 from auth.instants import Now
-from auth.policy import Policy
+from auth.policy import Policy, Resource
 from auth.scopes import scope_set, scope_text
 from auth.secret_text import derived, new_secret, stored_hash
 from auth.tokens.access_tokens import AccessTokens
-from auth.tokens.grants import Grants
+from auth.tokens.grants import Grants, check_resource
 from auth.tokens.one_time import OneTime, Reused
 from storage.database import Session
 from storage.oauth import tokens
@@ -53,8 +53,11 @@ class RefreshTokens:
         """The first tokens of a grant, inside the caller's transaction."""
         return self._next(session, grant, new_secret(), scope=grant.scope)
 
-    def refresh(self, refresh_token: str, *, client_id: str, scope: str | None) -> TokenAnswer:
-        """The next tokens of a family; raises InvalidGrant, InvalidScope."""
+    def refresh(
+        self, refresh_token: str, *, client_id: str, scope: str | None, resource: Resource | None = None
+    ) -> TokenAnswer:
+        """The next tokens of a family, for `resource` where the app names one; raises InvalidGrant, InvalidScope,
+        InvalidTarget."""
         token_hash = stored_hash(refresh_token)
         successor = derived(self._successor_key, refresh_token)
 
@@ -66,6 +69,7 @@ class RefreshTokens:
             # "the refresh token is bound to the client to which it was issued" RFC 6749 section 6
             if grant.client_id != client_id:
                 raise InvalidGrant(reason="of another client")
+            check_resource(grant, resource)
             if row.used_at is not None:
                 if not self._is_in_grace(session, row, successor):
                     raise Reused(grant.id)
@@ -113,6 +117,7 @@ class RefreshTokens:
             scopes=scope.split(),
             grant_id=grant.id,
             now=self._now(),
+            audience=self._policy.address_of(grant.resource),
         )
         return TokenAnswer(
             access_token=access_token,

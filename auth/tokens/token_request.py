@@ -4,8 +4,8 @@ each. What a code or a token itself must fulfil stands in auth/tokens/codes.py a
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from auth.authorization import is_own_resource
 from auth.errors import InvalidClient, InvalidRequest, InvalidTarget, UnsupportedGrantType
+from auth.policy import Resource
 from storage.oauth.clients import Client
 
 GRANT_TYPES = ("authorization_code", "refresh_token")
@@ -24,7 +24,7 @@ class Sent:
     has_query: bool
     authorization_scheme: str  # of the Authorization header, in lower case; empty without one
     client: Client | None
-    resource: str
+    resource: Resource | None  # which of ours is named, the data interface when none is; None: another one
 
 
 Check = Callable[[Sent], None]
@@ -85,7 +85,7 @@ def client_is_known(sent: Sent) -> None:
 
 def resource_is_ours(sent: Sent) -> None:
     """ "invalid_target The requested resource is invalid, missing, unknown, or malformed." RFC 8707 section 2"""
-    if not is_own_resource(tuple(filter(None, [sent.fields.get("resource")])), sent.resource):
+    if sent.resource is None:
         raise InvalidTarget()
 
 

@@ -16,6 +16,7 @@ from starlette.routing import BaseRoute, Route
 from auth import metadata
 from auth.apps.client_metadata import registration_answer
 from auth.errors import InvalidRequest, OAuthError, TemporarilyUnavailable
+from auth.policy import Resource
 from auth.principal import Principal
 from auth.server import AuthorizationServer
 from auth.tokens.refresh_tokens import TokenAnswer
@@ -50,6 +51,7 @@ def oauth_api(server: AuthorizationServer, *, limiter: Limiter, rate: Rate | Non
             "getAuthorizationServer": endpoints.server_metadata,
             "getProtectedResource": endpoints.resource_metadata,
             "getDataInterface": endpoints.resource_metadata,
+            "getAssistantInterface": endpoints.mcp_metadata,
         },
         refused=refused,
     )
@@ -68,6 +70,7 @@ def oauth_routes(
     documents: list[tuple[tuple[str, ...], Callable[[], object]]] = [
         (metadata.server_metadata_paths(server.policy), server.server_metadata),
         (metadata.resource_metadata_paths(server.policy), server.resource_metadata),
+        (metadata.mcp_metadata_paths(server.policy), lambda: server.resource_metadata("mcp")),
     ]
     routes: list[BaseRoute] = [
         Route(path, _document(content), methods=["GET"])
@@ -85,12 +88,16 @@ def oauth_shared_paths(server: AuthorizationServer) -> tuple[str, ...]:
     return tuple(f"{path}/oauth/{name}" for name in ("token", "register", "revoke", "jwks.json"))
 
 
-def bearer_check(server: AuthorizationServer) -> Authenticate:
-    """Whom an access token speaks for: from memory on the event loop, and from the store in a worker thread."""
+def bearer_check(server: AuthorizationServer, resource: Resource = "data") -> Authenticate:
+    """Whom an access token for this resource speaks for: from memory on the event loop, and from the store in a worker
+    thread."""
+    audience = server.policy.address_of(resource)
 
     async def authenticate(token: str) -> Principal:
-        remembered = server.access.remembered(token)
-        return remembered if remembered is not None else await run_in_threadpool(server.access.principal, token)
+        remembered = server.access.remembered(token, audience)
+        if remembered is not None:
+            return remembered
+        return await run_in_threadpool(server.access.principal, token, audience)
 
     return authenticate
 
@@ -153,6 +160,10 @@ class Endpoints:
         """RFC 9728 section 3.2."""
         return Answer(body=self._server.resource_metadata(), headers=_CACHED)
 
+    async def mcp_metadata(self, _request: Request) -> Answer:
+        """The same of the interface for assistants."""
+        return Answer(body=self._server.resource_metadata("mcp"), headers=_CACHED)
+
     async def _count(self, request: Request) -> None:
         if self._rate is not None:
             quota = await self._limiter.take("oauth", self._rate, request.client_address)
@@ -165,16 +176,21 @@ class Endpoints:
 
     def _tokens(self, request: Request, body: Fields) -> TokenAnswer:
         self._server.cleanup.sweep()
-        fields = checked(self._sent(request, body), TOKEN_CHECKS)
+        sent = self._sent(request, body)
+        fields = checked(sent, TOKEN_CHECKS)
         if fields["grant_type"] == "refresh_token":
             return self._server.refresh_tokens.refresh(
-                fields["refresh_token"], client_id=fields["client_id"], scope=fields.get("scope")
+                fields["refresh_token"],
+                client_id=fields["client_id"],
+                scope=fields.get("scope"),
+                resource=sent.resource if "resource" in fields else None,
             )
         return self._server.codes.redeem(
             fields["code"],
             client_id=fields["client_id"],
             redirect_uri=fields.get("redirect_uri"),
             verifier=fields.get("code_verifier"),
+            resource=sent.resource if "resource" in fields else None,
         )
 
     def _revoke(self, request: Request, body: Fields) -> None:
@@ -188,7 +204,7 @@ class Endpoints:
             has_query=bool(request.query),
             authorization_scheme=request.headers.get("authorization", "").partition(" ")[0].lower(),
             client=self._server.clients.find(fields.get("client_id", "")),
-            resource=self._server.policy.resource,
+            resource=self._server.policy.named_resource(tuple(filter(None, [fields.get("resource")]))),
         )
 
 

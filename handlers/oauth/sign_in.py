@@ -35,7 +35,7 @@ def authorize(site: Site, visit: Visit) -> Response:
     asked = Asked(
         parameters=visit.parameters,
         client=site.server.clients.find(client_ids[0]) if len(client_ids) == 1 else None,
-        resource=site.policy.resource,
+        resource=site.policy.named_resource(visit.parameters.get("resource", ())),
     )
     try:
         redirect_uri = authorization.trusted_redirect(asked)
@@ -53,6 +53,7 @@ def authorize(site: Site, visit: Visit) -> Response:
         scope=authorization.requested_scope(asked),
         state=asked.get("state"),
         challenge=asked.get("code_challenge") or "",
+        resource=asked.resource or "data",
     )
     page = "/oauth/consent" if site.server.sign_in.user_of(browser) else "/oauth/login"
     response = site.redirect(f"{site.address(page)}?request={secret}")

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from storage.database import Row, Session
 from storage.oauth.moments import aware, in_utc, with_moments
@@ -20,6 +21,7 @@ class Grant:
     redeemed_at: datetime | None
     revoked_at: datetime | None
     revoked_because: str | None
+    resource: Literal["data", "mcp"] = "data"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +48,7 @@ def add(session: Session, grant: Grant) -> None:
     """Store a grant."""
     session.execute(
         "INSERT INTO oauth_grants (id, user_id, client_id, scope, created_at, expires_at, redeemed_at, revoked_at,"
-        " revoked_because) VALUES ($1, $2, $3, $4, $5, $6, $7, NULL, NULL)",
+        " revoked_because, resource) VALUES ($1, $2, $3, $4, $5, $6, $7, NULL, NULL, $8)",
         grant.id,
         grant.user_id,
         grant.client_id,
@@ -54,6 +56,7 @@ def add(session: Session, grant: Grant) -> None:
         in_utc(grant.created_at),
         in_utc(grant.expires_at),
         in_utc(grant.redeemed_at),
+        grant.resource,
     )
 
 
@@ -145,7 +148,8 @@ def standing(session: Session, grant_id: str) -> Standing | None:
 
 
 def _grant(row: Row) -> Grant:
-    return Grant(**with_moments(row, "created_at", "expires_at", "redeemed_at", "revoked_at"))
+    row = with_moments(row, "created_at", "expires_at", "redeemed_at", "revoked_at")
+    return Grant(**{**row, "resource": row["resource"] or "data"})
 
 
 def _connected(row: Row) -> Connected:

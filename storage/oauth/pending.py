@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from storage.database import Row, Session
 from storage.oauth.moments import in_utc, with_moments
@@ -21,13 +22,14 @@ class PendingRequest:
     created_at: datetime
     expires_at: datetime
     used_at: datetime | None
+    resource: Literal["data", "mcp"] = "data"
 
 
 def add(session: Session, request: PendingRequest) -> None:
     """Store a request."""
     session.execute(
         "INSERT INTO oauth_requests (id_hash, session_hash, client_id, redirect_uri, scope, state, code_challenge,"
-        " created_at, expires_at, used_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, NULL)",
+        " created_at, expires_at, used_at, resource) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, NULL, $10)",
         request.id_hash,
         request.session_hash,
         request.client_id,
@@ -37,6 +39,7 @@ def add(session: Session, request: PendingRequest) -> None:
         request.code_challenge,
         in_utc(request.created_at),
         in_utc(request.expires_at),
+        request.resource,
     )
 
 
@@ -90,4 +93,6 @@ def move(session: Session, *, from_session: str, to_session: str) -> None:
 
 
 def _request(row: Row) -> PendingRequest:
-    return PendingRequest(**with_moments(row, "created_at", "expires_at", "used_at"))
+    return PendingRequest(
+        **{**with_moments(row, "created_at", "expires_at", "used_at"), "resource": row["resource"] or "data"}
+    )

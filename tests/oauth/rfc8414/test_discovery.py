@@ -32,7 +32,7 @@ def test_the_server_document_is_complete(world: Any) -> None:
         "code_challenge_methods_supported": ["S256"],
         "authorization_response_iss_parameter_supported": True,
         "service_documentation": base + "/docs",
-        "protected_resources": [base + "/api/v1"],
+        "protected_resources": [base + "/api/v1", base + "/mcp"],
     }
 
 
