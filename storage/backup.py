@@ -1,5 +1,6 @@
 """Backups: consistent copies of the store while it is in use."""
 
+import re
 import shutil
 import threading
 from collections.abc import Iterable
@@ -10,6 +11,8 @@ from storage.database import Database, StoreError
 
 FREE_BYTES_MIN = 500 * 2**20
 STORE_NAME = "bankdata.duckdb"
+
+MADE_HERE = re.compile(r"(\d{8}-\d{6})(?:-(\d+))?")  # the folders of `bankdata backup`, and no others
 
 _BACKING_UP = threading.Lock()  # the copy is attached to the store under one name
 
@@ -41,3 +44,25 @@ def backup(database: Database, folder: Path, *, also: Iterable[Path] = ()) -> Pa
             raise BackupFailed(f"The backup could not be written to {folder}: {error.strerror or error}.") from error
         finally:
             shutil.rmtree(partial, ignore_errors=True)
+
+
+def found_in(backups: Path) -> list[Path]:
+    """The backups in this folder, oldest first: folders that are named as `bankdata backup` names them and hold a
+    store."""
+    found = [
+        (match[1], int(match[2] or 1), path)
+        for path in backups.iterdir()
+        if (match := MADE_HERE.fullmatch(path.name)) and (path / STORE_NAME).is_file() and not path.is_symlink()
+    ]
+    return [path for _, _, path in sorted(found)]
+
+
+def remove_older(backups: Path, *, keep: int) -> list[Path]:
+    """Delete all but the newest `keep` backups in this folder, oldest first; which ones. Raises BackupFailed."""
+    older = found_in(backups)[:-keep]
+    for path in older:
+        try:
+            shutil.rmtree(path)
+        except OSError as error:
+            raise BackupFailed(f"The old backup {path} could not be deleted: {error.strerror or error}.") from error
+    return older

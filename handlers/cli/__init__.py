@@ -53,6 +53,7 @@ COMMANDS: tuple[click.Command, ...] = (
     access_arguments.registration_token,
     upkeep_arguments.check,
     upkeep_arguments.backup,
+    upkeep_arguments.upgrade_check,
     upkeep_arguments.compact,
     upkeep_arguments.clock,
     bench_arguments.bench,

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import click
 
-from handlers.cli.server_or_here import data_option, run
+from handlers.cli.server_or_here import data_option, run, settings_of
+from handlers.cli.terminal import Terminal, stop
+from handlers.commands.control_socket import CommandError
 
 
 @click.command()
@@ -15,10 +17,24 @@ def check(data_dir: Path | None) -> None:
 
 
 @click.command()
+@click.option("--keep", type=click.IntRange(1, 10_000), help="Then delete all but this many of the newest backups.")
 @data_option
-def backup(data_dir: Path | None) -> None:
+def backup(keep: int | None, data_dir: Path | None) -> None:
     """Copy store and keys into a new folder under the data folder, also while the server runs."""
-    run("backup", data_dir)
+    run("backup", data_dir, keep=keep)
+
+
+@click.command("upgrade-check")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), required=False)
+@data_option
+def upgrade_check(folder: Path | None, data_dir: Path | None) -> None:
+    """Rehearse an upgrade: open a copy of the newest backup, or of the one in FOLDER, with this program."""
+    from handlers.commands.upgrade_check import upgrade_check as rehearse  # loading it takes a second
+
+    try:
+        rehearse(settings_of(data_dir), Terminal(), folder=folder)
+    except CommandError as error:
+        stop(str(error))
 
 
 @click.command()

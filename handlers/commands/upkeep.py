@@ -33,11 +33,15 @@ def check(services: Services, report: Report) -> None:
         raise CommandError(f"{counted(len(faults), 'problem')} found.")
 
 
-def back_up(services: Services, report: Report) -> None:
-    """A consistent copy of store and keys, also while the server runs; the folder it stands in."""
+def back_up(services: Services, report: Report, *, keep: int | None = None) -> None:
+    """A consistent copy of store and keys, also while the server runs; the folder it stands in. With `keep`, all but
+    that many of the newest backups are deleted afterwards."""
     folder = services.settings.data_dir / BACKUPS_FOLDER
     name = services.clock.now().strftime("%Y%m%d-%H%M%S")
     report.line(str(backup.backup(services.database, folder / name, also=[services.authorization.keys.path])))
+    if keep is not None:
+        for path in backup.remove_older(folder, keep=keep):
+            report.note(f"Deleted {path}.")
 
 
 def compact(services: Services, report: Report) -> None:

@@ -1,0 +1,17 @@
+"""How much a store holds, in figures that an upgrade must not change."""
+
+from storage.database import Row, Session
+
+COUNTED = ("users", "connections", "accounts", "transactions", "pending_transactions", "statements")
+
+
+def holdings(session: Session) -> list[Row]:
+    """For each kind of thing how many there are, and the sum of all bookings of a currency: `what`, `figure`."""
+    counts = [
+        {"what": name.replace("_", " "), "figure": session.rows(f"SELECT count(*) AS number FROM {name}")[0]["number"]}
+        for name in COUNTED
+    ]
+    sums = session.rows(
+        "SELECT currency AS what, sum(amount) AS figure FROM transactions GROUP BY currency ORDER BY currency"
+    )
+    return counts + sums
