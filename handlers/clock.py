@@ -1,6 +1,7 @@
 """The one place that reads the clock; everything below receives `now` and `today` as arguments."""
 
 from datetime import UTC, date, datetime, timedelta
+from time import time
 from zoneinfo import ZoneInfo
 
 
@@ -13,7 +14,7 @@ class Clock:
     def __init__(self, zone: ZoneInfo, *, offset: timedelta = timedelta(0)) -> None:
         self.zone = zone
         self.offset = offset
-        self._minute: tuple[datetime, date] | None = None
+        self._minute: tuple[float, date] | None = None
 
     def now(self) -> datetime:
         """The present instant in UTC, milliseconds at most: what is stored is what is sent."""
@@ -27,10 +28,9 @@ class Clock:
     def today(self) -> date:
         """The calendar day in the configured zone (decision 10). Days begin on whole minutes, and every request asks:
         so the day is found once a minute."""
-        moment = self.now()
-        minute, known = moment.replace(second=0, microsecond=0), self._minute
+        minute, known = (time() + self.offset.total_seconds()) // 60, self._minute
         if known is None or known[0] != minute:
-            known = self._minute = minute, self.day_of(moment)
+            known = self._minute = minute, self.day_of(datetime.fromtimestamp(minute * 60, UTC))
         return known[1]
 
     def day_of(self, moment: datetime) -> date:

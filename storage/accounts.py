@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from typing import NamedTuple
 
 from storage.database import Session
 from storage.importing.records import AccountKind, AccountRecord
@@ -55,8 +56,7 @@ class StoredAccount:
         return self.bank_name if self.stable_key == UNNAMED else self.stable_key.replace("/", " / ")
 
 
-@dataclass(frozen=True, slots=True)
-class Selected:
+class Selected(NamedTuple):
     """Some or all accounts of a user, in the order of `of_user`."""
 
     accounts: list[StoredAccount]

@@ -4,8 +4,8 @@ Every query carries the user's id: the table is sorted by it, and that is also w
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
+from typing import NamedTuple
 
 import polars as pl
 
@@ -57,8 +57,7 @@ EVERYTHING: dict[str, pl.DataType] = {
 """What an export has of a booking."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class Selection(NamedTuple):
     """Which booked transactions of a user are meant; both ends of the date range are inclusive."""
 
     account_ids: Sequence[str] | None = None  # None: all of the user's that are not hidden, which is also faster

@@ -68,7 +68,7 @@ class Cache:
 
     def weigh(self, user_id: str, data: UserData) -> None:
         """The data of a user have grown: the cache stays within its bound."""
-        if self._users.get(user_id) is data:
+        if self._users.get(user_id) is data and self._sizes.get(user_id) != data.size:
             self._put(user_id, data)
 
     def clear(self) -> None:

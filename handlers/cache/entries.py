@@ -1,5 +1,6 @@
 """The booked transactions of one user in the order of the list, with each row's JSON as soon as it was shown once."""
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
@@ -15,10 +16,13 @@ from handlers.cache.search_texts import SearchTexts
 from storage.accounts import StoredAccount
 from storage.transactions import Selection
 
-KEPT_FILTERS_MAX = 64  # combinations of category and accounts whose positions are remembered
+KEPT_FILTERS_MAX = 64  # combinations of category, accounts and words whose positions are remembered
+KEPT_POSITIONS_MAX = 500_000  # of all of them
 INDEX_BYTES = 100  # of one id in a dictionary
 _EPOCH = date(1970, 1, 1).toordinal()
 
+Filter = tuple[str | None, tuple[str, ...] | None, tuple[str, ...]]
+"""What rows are chosen by besides days: category, accounts, words that each must contain."""
 Render = Callable[[Mapping[str, Any], Mapping[str, StoredAccount]], dict[str, Any]]
 """A row of the list, and the user's accounts by id, as the JSON object of the contract."""
 
@@ -34,8 +38,9 @@ class Entries:
         self._days: list[int] = (-rows["booking_date"].to_physical()).to_list()
         self._accounts = accounts
         self._render = render
-        self._json: list[bytes | None] = [None] * rows.height
-        self._filtered: dict[tuple[str | None, tuple[str, ...] | None], list[int]] = {}
+        self._json = [b""] * rows.height  # made when it is first shown
+        self._positions: dict[Filter, array[int]] = {}
+        self._positions_count = 0
         self.size = int(self.rows.estimated_size()) + self._texts.size + rows.height * 16
 
     def __len__(self) -> int:
@@ -62,44 +67,57 @@ class Entries:
         first = bisect_left(self._days, -_days_since_1970(selection.date_to)) if selection.date_to else 0
         end = bisect_right(self._days, -_days_since_1970(selection.date_from)) if selection.date_from else len(self)
         found: Sequence[int] = range(len(self))
-        if selection.category is not None or selection.account_ids is not None:
+        if selection.category is not None or selection.account_ids is not None or selection.search is not None:
             found = self._positions_of(selection)
             first, end = bisect_left(found, first), bisect_left(found, end)
-        if selection.search is None or not (words := dict.fromkeys(selection.search.split())):
-            return found, first, end
-        for word in words:
-            found = self._texts.containing({fold(word), plain(word)}, found[first:end])
-            first, end = 0, len(found)
-        return found, 0, len(found)
+        return found, first, end
 
     def json(self, positions: Sequence[int]) -> list[bytes]:
         """The JSON of the rows at these positions."""
-        kept = self._json
-        shown = [made for at in positions if (made := kept[at]) is not None]
-        if len(shown) == len(positions):
+        shown = self._kept_json(positions)
+        if all(shown):
             return shown
-        missing = [at for at in positions if kept[at] is None]
+        missing = [at for at in positions if not self._json[at]]
         for at, row in zip(missing, self.rows[missing].iter_rows(named=True), strict=True):
-            kept[at] = made = orjson.dumps(self._render(row, self._accounts))
+            self._json[at] = made = orjson.dumps(self._render(row, self._accounts))
             self.size += len(made)
-        return [made for at in positions if (made := kept[at]) is not None]
+        return self._kept_json(positions)
 
-    def _positions_of(self, selection: Selection) -> list[int]:
+    def _kept_json(self, positions: Sequence[int]) -> list[bytes]:
+        if isinstance(positions, range):
+            return self._json[positions.start : positions.stop]
+        return [self._json[at] for at in positions]
+
+    def _positions_of(self, selection: Selection) -> Sequence[int]:
+        """Of all days, kept: whoever reads one page of them mostly reads the next."""
         accounts = tuple(sorted(selection.account_ids)) if selection.account_ids is not None else None
-        key = selection.category, accounts
-        kept = self._filtered.get(key)
+        key = selection.category, accounts, tuple(dict.fromkeys((selection.search or "").split()))
+        kept = self._positions.get(key)
         if kept is not None:
             return kept
+        found = array("I", self._matching(*key))
+        if len(self._positions) >= KEPT_FILTERS_MAX or self._positions_count + len(found) > KEPT_POSITIONS_MAX:
+            self._positions.clear()
+            self.size -= self._positions_count * found.itemsize
+            self._positions_count = 0
+        self._positions[key] = found
+        self._positions_count += len(found)
+        self.size += len(found) * found.itemsize
+        return found
+
+    def _matching(
+        self, category: str | None, accounts: tuple[str, ...] | None, words: tuple[str, ...]
+    ) -> Sequence[int]:
         conditions = []
-        if selection.category is not None:
-            conditions.append(pl.col("category") == selection.category)
+        if category is not None:
+            conditions.append(pl.col("category") == category)
         if accounts is not None:
             conditions.append(pl.col("account_id").is_in(accounts))
-        found: list[int] = self.rows.select(pl.arg_where(pl.all_horizontal(conditions))).to_series().to_list()
-        if len(self._filtered) >= KEPT_FILTERS_MAX:
-            self._filtered.clear()
-        self._filtered[key] = found
-        self.size += 8 * len(found)
+        found: Sequence[int] = range(len(self))
+        if conditions:
+            found = self.rows.select(pl.arg_where(pl.all_horizontal(conditions))).to_series().to_list()
+        for word in words:
+            found = self._texts.containing({fold(word), plain(word)}, found)
         return found
 
 

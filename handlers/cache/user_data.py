@@ -18,6 +18,7 @@ from storage.transactions import Selection
 
 ANSWERS_MAX = 1_000  # of one user; the oldest go first
 ANSWERS_BYTES_MAX = 2**21
+ASKED_MAX = 1_000  # requests of one user that are remembered without their answers
 ANSWER_OVERHEAD_BYTES = 1_000
 BASE_BYTES = 4_000
 
@@ -47,6 +48,7 @@ class UserData:
         self.waiting: pl.DataFrame | None = None  # storage.transactions.KEPT, of what is not booked yet
         self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
         self._answer_bytes = self._frame_bytes = 0
+        self._asked: set[int] = set()
         self._lock = threading.Lock()
 
     @property
@@ -77,6 +79,17 @@ class UserData:
     def answer(self, key: Hashable) -> Answer | None:
         """An answer that was given before, at this very state."""
         return self._answers.get(key)
+
+    def is_asked_again(self, key: Hashable) -> bool:
+        """Whether this has been asked lately. An answer that is quickly made is worth its bytes only then: most pages
+        are read once, and memory that was not used lately is slower than what makes them."""
+        asked = hash(key)
+        if asked in self._asked:
+            return True
+        if len(self._asked) >= ASKED_MAX:
+            self._asked.clear()
+        self._asked.add(asked)
+        return False
 
     def keep_answer(self, key: Hashable, answer: Answer) -> None:
         """Keep an answer whose body is bytes."""

@@ -1,8 +1,8 @@
 """What the steps of the loop tell each other about one request, and how an answer is put on the wire."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -47,7 +47,7 @@ def current(scope: Scope) -> Call:
 async def send_answer(send: Send, answer: Answer) -> None:
     """The answer as JSON."""
     content = answer.body if isinstance(answer.body, bytes) else encoded(answer.body)
-    said = JSON_HEADERS if not answer.headers else _with_own(tuple(answer.headers.items()))
+    said = JSON_HEADERS if not answer.headers else _with_own(answer.headers)
     headers = [*said, (b"content-length", b"%d" % len(content))]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": content})
@@ -62,10 +62,10 @@ def encoded(body: Any) -> bytes:
         return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
-@lru_cache(maxsize=1024)
-def _with_own(own_headers: tuple[tuple[str, str], ...]) -> tuple[Header, ...]:
-    if not all(value.isprintable() for _, value in own_headers):
-        raise ValueError("a header of an answer holds a control character")  # the server would send it as it is
-    own = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in own_headers]
-    named = {name for name, _ in own}
-    return (*(header for header in JSON_HEADERS if header[0] not in named), *own)
+def _with_own(own_headers: Mapping[str, str]) -> list[Header]:
+    own: dict[bytes, bytes] = {}
+    for name, value in own_headers.items():
+        if not value.isprintable():
+            raise ValueError("a header of an answer holds a control character")  # the server would send it as it is
+        own[name.lower().encode("latin-1")] = value.encode("latin-1")
+    return [*(header for header in JSON_HEADERS if header[0] not in own), *own.items()]

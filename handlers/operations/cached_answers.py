@@ -43,7 +43,8 @@ class CachedOperation:
         answer = data.answer(key)
         if answer is None and self.is_light(data, arguments):
             answer = _finished(self.function(self.services, request, data, **arguments))
-            data.keep_answer(key, answer)
+            if data.is_asked_again(key):
+                data.keep_answer(key, answer)
             self.services.reader.weigh(request.principal.user_id, data)
         return answer
 

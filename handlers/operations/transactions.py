@@ -95,11 +95,10 @@ def _filtered(
 
 def _links(request: Request, *, page: int, last: int) -> str:
     """RFC 8288: where first, previous, next and last page are, relative to this host (decision 8)."""
-    pages = {"first": 1, "prev": min(page - 1, last), "next": page + 1, "last": last}
-    before = "&".join([*_other_parameters(request.query), "page="])
-    return ", ".join(
-        f'<{request.path}?{before}{number}>; rel="{rel}"' for rel, number in pages.items() if 1 <= number <= last
-    )
+    before = f"<{request.path}?{'&'.join([*_other_parameters(request.query), 'page='])}"
+    previous = f'{before}{min(page - 1, last)}>; rel="prev", ' if page > 1 else ""
+    following = f'{before}{page + 1}>; rel="next", ' if page < last else ""
+    return f'{before}1>; rel="first", {previous}{following}{before}{last}>; rel="last"'
 
 
 def _other_parameters(query: str) -> list[str]:

@@ -1,6 +1,7 @@
 """The data in memory: bounded, least recently used out first, loaded by one caller for all that wait."""
 
 import threading
+from array import array
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date, timedelta
@@ -8,17 +9,19 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
-from handlers.cache import reader
+from handlers.cache import entries, reader
 from handlers.cache.cache import Cache
 from handlers.cache.reader import Reader, Reading
-from handlers.cache.user_data import ANSWERS_BYTES_MAX, ANSWERS_MAX, BASE_BYTES, UserData
+from handlers.cache.user_data import ANSWERS_BYTES_MAX, ANSWERS_MAX, ASKED_MAX, BASE_BYTES, UserData
 from handlers.http.request import Answer, Request
 from handlers.operations.cached_answers import CachedOperation
 from handlers.services import Services, open_services
 from handlers.settings import load
 from storage.importing.records import AccountRecord, TransactionRecord
+from storage.transactions import KEPT, Selection
 from tests.cache.conftest import Operations, asking
 from tests.storage.conftest import make_bank
 
@@ -81,6 +84,54 @@ def test_answers_of_one_user_take_only_so_many_bytes() -> None:
     kept.keep_answer(1, Answer(body=bytes(ANSWERS_BYTES_MAX // 2)))
     kept.keep_answer(2, Answer(body=bytes(ANSWERS_BYTES_MAX // 2)))
     assert (kept.answer(1) is None, kept.answer(2) is None) == (True, False)
+
+
+@pytest.mark.requirement("cache.bounded")
+def test_what_was_asked_once_is_remembered_and_only_so_much_of_it() -> None:
+    kept = user_data()
+    assert [kept.is_asked_again("page 1"), kept.is_asked_again("page 1")] == [False, True]
+    for number in range(ASKED_MAX):
+        kept.is_asked_again(number)
+    assert not kept.is_asked_again("page 1")
+
+
+@pytest.mark.requirement("cache.bounded")
+def test_an_answer_that_is_quickly_made_is_kept_when_it_is_asked_for_again(services: Services) -> None:
+    bank = make_bank(services.database, services.clock.now())
+    made: list[int] = []
+
+    def quick(_services: Services, _request: Request, _reading: Reading) -> Answer:
+        made.append(1)
+        return Answer(body={})
+
+    operation = CachedOperation(
+        name="x", services=services, function=quick, needs="accounts", is_light=lambda _data, _arguments: True
+    )
+    with services.reader.open(bank.user.id, "accounts"):
+        pass
+    for _ in range(4):
+        assert operation.at_once(asking(bank.user.id, "x", "")) == Answer(body=b"{}")
+    assert len(made) == 2
+
+
+@pytest.mark.requirement("cache.bounded")
+@pytest.mark.parametrize("bound", ["KEPT_FILTERS_MAX", "KEPT_POSITIONS_MAX"])
+def test_positions_of_only_so_many_filters_are_kept(bound: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entries, bound, 2)
+    rows = pl.DataFrame(
+        [
+            {"booking_date": date(2026, 11, 1), "id": name, "category": name, "search_text": "rewe"}
+            for name in ("GROCERIES", "DINING", "RENT")
+        ],
+        schema=KEPT,
+    )
+    listed = entries.Entries(rows, {}, lambda row, _accounts: {"id": row["id"]})
+    empty = listed.size
+    for _ in range(3):
+        for place, category in enumerate(("GROCERIES", "DINING", "RENT")):
+            selection = Selection(category=category, search="rewe")
+            assert listed.page(selection, limit=5, offset=0) == (1, array("I", [place]))
+            assert empty < listed.size <= empty + 2 * array("I").itemsize
 
 
 @pytest.mark.requirement("cache.state")
