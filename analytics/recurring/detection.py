@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from analytics.frames import SUBSCRIPTIONS
 from analytics.recurring.charges import eligible
 from analytics.recurring.choice import chosen, completed, continued
 from analytics.recurring.evidence import accepted, worth_fitting
@@ -11,6 +12,8 @@ from analytics.recurring.prices import described
 from analytics.recurring.report import reported
 from analytics.recurring.rhythm import fits, likely, with_axes
 
+CHARGES_MIN = 2  # a rhythm has two beats
+NONE = pl.DataFrame(schema=SUBSCRIPTIONS)
 ROUNDS = 2  # what the first round explains is taken away; what is left at those payees is looked at once more
 
 
@@ -20,24 +23,32 @@ def detect(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
     `charges` has the columns of `analytics.frames.CHARGES`, `users` has (user_id, today: Date); the result has those
     of `analytics.frames.SUBSCRIPTIONS`: per user by yearly cost descending, then name (decision 21).
     """
-    rows = with_group_keys(with_axes(with_payee(eligible(charges, users))))
+    payments = eligible(charges, users)
+    if payments.height < CHARGES_MIN:
+        return NONE
+    rows = with_group_keys(with_axes(with_payee(payments)))
     left, found = rows, []
     for _ in range(ROUNDS):
         streams = streams_in(left)
+        if streams is None:
+            break
         found.append(streams)
         touched = left.join(streams, on="row", how="semi").select(*WHOSE, "payee").unique()
         left = left.join(streams, on="row", how="anti").join(touched, on=[*WHOSE, "payee"], how="semi")
-    return reported(rows, continued(rows, pl.concat(found)))
+    return reported(rows, continued(rows, pl.concat(found))) if found else NONE
 
 
-def streams_in(rows: pl.DataFrame) -> pl.DataFrame:
-    """(group, row, frequency, lattice, period_days, score) of the streams that these charges show."""
+def streams_in(rows: pl.DataFrame) -> pl.DataFrame | None:
+    """(group, row, frequency, lattice, period_days, score) of the streams that these charges show; None where no
+    calendar is likely, which most new accounts and what the first round leaves are."""
     counted = rows.with_columns(
         payee_n=pl.len().over(*WHOSE, "payee"),
         mandate_n=pl.when(pl.col("contract_key").is_not_null()).then(pl.len().over(*WHOSE, "contract_key")),
     )
     members, groups = candidate_groups(counted)
     pairs = likely(groups)
+    if pairs.is_empty():
+        return None
     members = members.join(pairs, on="group", how="semi")
     known = described(counted, members, groups)
     candidates = accepted(fits(counted, members, worth_fitting(pairs, known)), known)
