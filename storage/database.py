@@ -324,16 +324,14 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
             },
         )
         path.chmod(0o600)
-    except duckdb.IOException as error:
-        if "lock" in str(error).lower():
-            raise StoreInUse(f"{path} is open in another process") from error
-        raise StoreUnreadable(f"{path} cannot be read as a store: {_first_line(error)}") from error
     except OSError as error:
         raise StoreUnreadable(
             f"{path} cannot be opened for writing: {error.strerror}. Every command needs a store and a folder that it"
             " may write; look at who owns them."
         ) from error
     except duckdb.Error as error:
+        if isinstance(error, duckdb.IOException) and "lock" in str(error).lower():
+            raise StoreInUse(f"{path} is open in another process") from error
         raise StoreUnreadable(f"{path} cannot be read as a store: {_first_line(error)}") from error
     return connection
 

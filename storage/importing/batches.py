@@ -107,7 +107,7 @@ def _checked(batch: Batch, today: date) -> Iterator[Record]:
             case StatementRecord() if max(record.opening_date or today, record.closing_date or today) > last_day:
                 batch.warnings.append(BALANCE_AHEAD)
                 yield replace(_dated(record, today), opening=None, closing=None)
-            case StatementRecord():
+            case _:
                 yield _dated(record, today)
 
 

@@ -7,6 +7,7 @@ overlapping answers of a bank repeat it.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain, islice
 
 import msgspec
 import polars as pl
@@ -130,27 +131,26 @@ def of_job(session: Session, user_id: str, job_id: str) -> list[Contribution]:
 
 def records(session: Session, user_id: str, contribution: Contribution) -> Iterator[Record]:
     """The contribution as its source told it, read in pieces."""
-    bookings = _bookings(session, user_id, contribution)
+    pieces = range(0, sum(block.bookings for block in contribution.blocks), CHUNK_ROWS)
+    bookings = chain.from_iterable(_bookings(session, user_id, contribution, first) for first in pieces)
     for block in contribution.blocks:
         yield block.account
-        for _ in range(block.bookings):
-            yield next(bookings)
+        yield from islice(bookings, block.bookings)
         yield block.statement
 
 
-def _bookings(session: Session, user_id: str, contribution: Contribution) -> Iterator[Record]:
-    for first in range(0, sum(block.bookings for block in contribution.blocks), CHUNK_ROWS):
-        rows = session.rows(
-            "SELECT known.wording FROM contribution_bookings AS seen JOIN booking_wordings AS known"
-            " ON known.user_id = seen.user_id AND known.number = seen.booking"
-            " WHERE seen.user_id = $1 AND seen.contribution = $2 AND seen.position BETWEEN $3 AND $4"
-            " ORDER BY seen.position",
-            user_id,
-            contribution.sequence,
-            first,
-            first + CHUNK_ROWS - 1,
-        )
-        yield from (record_of(row["wording"]) for row in rows)
+def _bookings(session: Session, user_id: str, contribution: Contribution, first: int) -> list[Record]:
+    rows = session.rows(
+        "SELECT known.wording FROM contribution_bookings AS seen JOIN booking_wordings AS known"
+        " ON known.user_id = seen.user_id AND known.number = seen.booking"
+        " WHERE seen.user_id = $1 AND seen.contribution = $2 AND seen.position BETWEEN $3 AND $4"
+        " ORDER BY seen.position",
+        user_id,
+        contribution.sequence,
+        first,
+        first + CHUNK_ROWS - 1,
+    )
+    return [record_of(row["wording"]) for row in rows]
 
 
 def forget(session: Session, user_id: str, sequences: Sequence[int]) -> None:

@@ -54,6 +54,18 @@ def test_the_least_recently_used_goes_first() -> None:
 
 
 @pytest.mark.requirement("cache.bounded")
+def test_what_is_evicted_while_it_is_read_is_handed_out_and_stays_evicted() -> None:
+    def evicting(user_id: str) -> int:
+        kept.clear()
+        return 1
+
+    kept = Cache(bytes_max=ROOM_FOR_TWO, state=lambda _: 1, known_state=evicting)
+    data = put(kept, "a")
+    assert kept.at_hand("a") is data
+    assert (kept.users(), kept.hits) == ([], 1)
+
+
+@pytest.mark.requirement("cache.bounded")
 def test_one_that_has_grown_pushes_others_out_and_at_last_itself() -> None:
     kept = cache_of({"a": 1, "b": 1}, bytes_max=ROOM_FOR_TWO)
     first, second = put(kept, "a"), put(kept, "b")

@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from handlers.sync.engine import SyncEngine
-from handlers.sync.outcomes import INTERNAL, NOT_SYNCABLE, TIMED_OUT
+from handlers.sync.engine import Started, SyncEngine
+from handlers.sync.outcomes import INTERNAL, NOT_SYNCABLE, TIMED_OUT, Outcomes
 from handlers.sync.scheduler import NEWS_EVERY, READERS_FIRST, Scheduler
 from storage import connections, jobs, users
 from storage.database import Database, StoreFull, Transaction
@@ -375,6 +375,41 @@ def test_a_consent_that_has_run_out_ends_by_itself_and_the_bank_is_not_asked(
     assert connections.statuses(database, user.id)[job.connection_id] == "EXPIRED"
     sync_engine.read(user.id, job.id)
     assert state(database, job) == ("failed", NOT_SYNCABLE["EXPIRED"])
+
+
+@pytest.mark.requirement("sync.consent")
+def test_no_sync_begins_after_the_consent_has_run_out(
+    database: Database, sync_engine: SyncEngine, clock: Hand, user: User, job: Job
+) -> None:
+    connections.keep_consent(database, job.connection_id, expires_at=clock.moment)
+    connection = connections.find(database, user.id, job.connection_id)
+    assert connection is not None
+    assert connection.status == "ACTIVE"
+    assert sync_engine.start(connection) == Started(error=NOT_SYNCABLE["EXPIRED"])
+    assert connections.statuses(database, user.id)[job.connection_id] == "EXPIRED"
+
+
+@pytest.mark.requirement("sync.ended-once")
+def test_a_step_that_another_process_has_taken_is_left_to_it(
+    database: Database, sync_engine: SyncEngine, bank: ScriptedBank, clock: Hand, job: Job
+) -> None:
+    bank.before_poll = lambda: pytest.fail("the bank was asked")
+    assert database.atomically(lambda session: jobs.lease(session, job.id, now=clock.now())) is not None
+    step = sync_engine.advance(job)
+    assert step is not None
+    step.result(10)
+    assert state(database, job) == ("pending", None)
+
+
+@pytest.mark.requirement("sync.ended-once")
+def test_a_job_that_has_failed_fails_once_and_so_does_its_connection(
+    database: Database, clock: Hand, user: User, job: Job
+) -> None:
+    outcomes = Outcomes(database, clock)
+    outcomes.fail(job, "The bank is closed")
+    outcomes.fail(job, "The bank is still closed")
+    assert state(database, job) == ("failed", "The bank is closed")
+    assert database.rows("SELECT failures_in_row FROM connections") == [{"failures_in_row": 1}]
 
 
 @pytest.mark.requirement("folder.by-itself")

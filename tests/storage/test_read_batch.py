@@ -4,6 +4,7 @@ from datetime import date
 from decimal import Decimal
 
 import pytest
+from msgspec.structs import replace
 
 from storage.importing.batches import read_batch
 from storage.importing.records import AccountRecord, Batch, InvalidRecord, Record, StatementRecord, TransactionRecord
@@ -49,3 +50,10 @@ def test_what_no_source_may_say_is_refused_in_a_sentence(records: list[Record], 
 @pytest.mark.requirement("contract.bounds")
 def test_the_largest_and_the_smallest_amount_that_can_be_kept_are_kept() -> None:
     check(ACCOUNT, booking("999999999999999.99999", original="0.00001"))
+
+
+@pytest.mark.requirement("readers.camt")
+def test_the_bookings_of_one_row_are_one_entry_of_the_statement() -> None:
+    parts = [replace(booking("1"), detail=0), replace(booking("2"), detail=1), booking("4")]
+    (statement,) = read_batch(Batch(id="b", records=iter([ACCOUNT, *parts])), today=TODAY).statements
+    assert (len(statement.places), statement.entries, statement.booked_amount) == (3, 2, Decimal(7))
