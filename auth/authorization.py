@@ -9,12 +9,14 @@ from dataclasses import dataclass
 
 from auth import pkce
 from auth.apps import redirects
+from auth.apps.clients import PAGE
 from auth.errors import InvalidRequest, InvalidScope, InvalidTarget, OAuthError, UnsupportedResponseType
 from auth.policy import Resource
-from auth.scopes import SCOPES, scope_set, scope_text
+from auth.scopes import SCOPES, WRITE_SCOPES, scope_set, scope_text
 from storage.oauth.clients import Client
 
 STATE_LENGTH_MAX = 4096
+SENT_ONCE = ("response_type", "scope", "state", "code_challenge", "code_challenge_method", "response_mode", "prompt")
 
 
 class Untrusted(InvalidRequest):
@@ -36,6 +38,7 @@ class Asked:
     parameters: Mapping[str, tuple[str, ...]]
     client: Client | None
     resource: Resource | None  # which of ours is asked for; None: not one
+    writing_clients: frozenset[str] = frozenset()
 
     def get(self, name: str) -> str | None:
         """The first value of a parameter."""
@@ -82,7 +85,7 @@ def redirect_uri_is_registered(asked: Asked) -> None:
 def nothing_is_repeated(asked: Asked) -> None:
     """ "Request and response parameters MUST NOT be included more than once." RFC 6749 section 3.1; only `resource`
     may be ("Multiple 'resource' parameters MAY be used", RFC 8707 section 2)."""
-    for name in ("response_type", "scope", "state", "code_challenge", "code_challenge_method", "response_mode"):
+    for name in SENT_ONCE:
         if asked.is_repeated(name):
             raise InvalidRequest(f"{name} must not be sent more than once.")
 
@@ -144,6 +147,24 @@ def scope_is_known(asked: Asked) -> None:
         raise InvalidScope()
 
 
+def scope_is_for_this_client(asked: Asked) -> None:
+    """ "The authorization server MAY fully or partially ignore the scope requested by the client, based on the
+    authorization server policy or the resource owner's instructions." RFC 6749 section 3.3; ours says so instead: what
+    changes something is for our own page, and for apps that the operator has named."""
+    assert asked.client is not None
+    wanted = scope_set(asked.get("scope") or "") or frozenset()
+    if not wanted.isdisjoint(WRITE_SCOPES) and asked.client.id not in {PAGE, *asked.writing_clients}:
+        raise InvalidScope("Scopes that change something are for apps that the operator has named.")
+
+
+def prompt_is_known(asked: Asked) -> None:
+    """ "If this parameter contains none with any other value, an error is returned." OpenID Connect Core 1.0 section
+    3.1.2.1; other values ask for pages that are shown anyway."""
+    words = (asked.get("prompt") or "").split(" ")
+    if "none" in words and len(words) > 1:
+        raise InvalidRequest("prompt must not hold none beside another value.")
+
+
 def resource_is_ours(asked: Asked) -> None:
     """ "invalid_target The requested resource is invalid, missing, unknown, or malformed." RFC 8707 section 2"""
     if asked.resource is None:
@@ -166,6 +187,8 @@ REQUEST_CHECKS: tuple[Check, ...] = (
     challenge_method_is_s256,
     challenge_is_well_formed,
     scope_is_known,
+    scope_is_for_this_client,
+    prompt_is_known,
     resource_is_ours,
 )
 

@@ -1,12 +1,13 @@
 """Consent: an authorization request waits for its user's answer, which is taken once."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from auth.errors import TemporarilyUnavailable
 from auth.events import Events
 from auth.instants import Now
 from auth.people.sessions import Browser
 from auth.policy import Resource
+from auth.scopes import WRITE_SCOPES, scope_text
 from auth.secret_text import new_secret, stored_hash
 from auth.tokens.codes import AuthorizationCodes
 from storage.database import Conflict, Database, Session
@@ -44,19 +45,7 @@ class Consent:
         now, secret = self._now(), new_secret()
         if pending.count(self._database, browser.id_hash, now=now) >= OPEN_MAX:
             raise TemporarilyUnavailable(60, "Too many sign-ins are open in this browser.")
-        request = PendingRequest(
-            id_hash=stored_hash(secret),
-            session_hash=browser.id_hash,
-            client_id=client.id,
-            redirect_uri=redirect_uri,
-            scope=scope,
-            state=state,
-            code_challenge=challenge,
-            created_at=now,
-            expires_at=now + LIFETIME,
-            used_at=None,
-            resource=resource,
-        )
+        request = _request(secret, browser, client, redirect_uri, scope, state, challenge, now, resource)
 
         def work(session: Session) -> None:
             pending.add(session, request)
@@ -65,14 +54,28 @@ class Consent:
         self._database.atomically(work)
         return secret
 
+    def allow_at_once(
+        self, browser: Browser, *, client: Client, redirect_uri: str, scope: str, challenge: str, resource: Resource
+    ) -> str:
+        """The code for the page of this server, which needs no answer; no request waits for one."""
+        user_id = browser.user_id
+        assert user_id is not None, "only a signed-in browser gets a code"
+        request = _request(new_secret(), browser, client, redirect_uri, scope, None, challenge, self._now(), resource)
+        return self._database.atomically(
+            lambda session: self._codes.issue(session, request, user_id=user_id, scope=scope)
+        )
+
     def waiting(self, browser: Browser, secret: str) -> tuple[PendingRequest, Client] | None:
         """The request behind an id, if it is this browser's and still open."""
         request = pending.find(self._database, stored_hash(secret), session_hash=browser.id_hash, now=self._now())
         client = clients.find(self._database, request.client_id) if request else None
         return (request, client) if request and client else None
 
-    def decide(self, browser: Browser, secret: str, *, is_allowed: bool) -> tuple[PendingRequest, str | None] | None:
-        """The user's answer, taken once: the request and, when allowed, the code."""
+    def decide(
+        self, browser: Browser, secret: str, *, is_allowed: bool, ticked: frozenset[str] = frozenset()
+    ) -> tuple[PendingRequest, str | None] | None:
+        """The user's answer, taken once: the request and, when allowed, the code. Of the scopes that change something
+        only those are granted that the user has `ticked`; where nothing is left to grant, nothing is allowed."""
         user_id, now = browser.user_id, self._now()
         assert user_id is not None, "only a signed-in browser decides"
 
@@ -80,14 +83,46 @@ class Consent:
             request = pending.use(session, stored_hash(secret), session_hash=browser.id_hash, now=now)
             if request is None or clients.find(session, request.client_id) is None:
                 return None
-            return request, self._codes.issue(session, request, user_id=user_id) if is_allowed else None
+            scope = granted_scope(request.scope, ticked)
+            is_granted = is_allowed and bool(scope)
+            return request, self._codes.issue(session, request, user_id=user_id, scope=scope) if is_granted else None
 
         try:
             decided = self._database.atomically(work)
         except Conflict:
             return None  # the same form, sent twice at once: the other one counts
         if decided is not None:
-            self._events.happened(
-                "consent given" if is_allowed else "consent denied", user=user_id, client=decided[0].client_id
-            )
+            answer = "consent given" if decided[1] is not None else "consent denied"
+            self._events.happened(answer, user=user_id, client=decided[0].client_id)
         return decided
+
+
+def granted_scope(asked: str, ticked: frozenset[str]) -> str:
+    """Of what was asked for: all that only reads, and of what changes something what the user has ticked."""
+    return scope_text(name for name in asked.split() if name not in WRITE_SCOPES or name in ticked)
+
+
+def _request(
+    secret: str,
+    browser: Browser,
+    client: Client,
+    redirect_uri: str,
+    scope: str,
+    state: str | None,
+    challenge: str,
+    now: datetime,
+    resource: Resource,
+) -> PendingRequest:
+    return PendingRequest(
+        id_hash=stored_hash(secret),
+        session_hash=browser.id_hash,
+        client_id=client.id,
+        redirect_uri=redirect_uri,
+        scope=scope,
+        state=state,
+        code_challenge=challenge,
+        created_at=now,
+        expires_at=now + LIFETIME,
+        used_at=None,
+        resource=resource,
+    )

@@ -37,6 +37,18 @@ class InvalidGrant(OAuthError):
         self.reason = reason
 
 
+class LoginRequired(OAuthError):
+    """Nobody is signed in with this browser, and prompt=none forbids to ask."""
+
+    code = "login_required"  # OpenID Connect Core 1.0 section 3.1.2.6
+
+
+class ConsentRequired(OAuthError):
+    """The user has to be asked, and prompt=none forbids to ask."""
+
+    code = "consent_required"  # OpenID Connect Core 1.0 section 3.1.2.6
+
+
 class UnsupportedGrantType(OAuthError):
     """grant_type must be authorization_code or refresh_token."""
 
@@ -50,7 +62,7 @@ class UnsupportedResponseType(OAuthError):
 
 
 class InvalidScope(OAuthError):
-    """scope must name scopes of this service only: read:accounts, read:transactions, read:cashflow."""
+    """scope must name scopes that this client may have: read:accounts, read:transactions, read:cashflow."""
 
     code = "invalid_scope"
 

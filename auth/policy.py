@@ -33,6 +33,7 @@ class Policy:
     registration_limit: str  # unused clients of one network address, such as 20/hour
     refresh_reuse_seconds: int
     shows_addresses: bool  # in the log, for fail2ban
+    writing_clients: frozenset[str] = frozenset()  # ids of apps that may be allowed to change something
     access_lifetime: timedelta = timedelta(hours=1)
     refresh_lifetime: timedelta = timedelta(days=30)
     grant_lifetime: timedelta = timedelta(days=365)

@@ -1,4 +1,4 @@
-"""The three scopes of the interface (5.1) and how they are written in requests and tokens."""
+"""The three scopes of the interface (5.1), those that change something, and how they are written."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,13 @@ READ_ACCOUNTS = "read:accounts"
 READ_TRANSACTIONS = "read:transactions"
 READ_CASHFLOW = "read:cashflow"
 
-SCOPES = (READ_ACCOUNTS, READ_TRANSACTIONS, READ_CASHFLOW)
+WRITE_IMPORTS = "write:imports"
+WRITE_RULES = "write:rules"
+WRITE_ACCOUNTS = "write:accounts"
+
+SCOPES = (READ_ACCOUNTS, READ_TRANSACTIONS, READ_CASHFLOW)  # what every app may ask for, and gets unless it says less
+WRITE_SCOPES = (WRITE_IMPORTS, WRITE_RULES, WRITE_ACCOUNTS)  # for our own page, and for whom the operator names
+ALL_SCOPES = SCOPES + WRITE_SCOPES
 
 
 def scope_set(text: str) -> frozenset[str] | None:
@@ -16,12 +22,12 @@ def scope_set(text: str) -> frozenset[str] | None:
     RFC 6749 section 3.3
     """
     names = [name for name in text.split(" ") if name]
-    if not names or any(name not in SCOPES for name in names):
+    if not names or any(name not in ALL_SCOPES for name in names):
         return None
     return frozenset(names)
 
 
 def scope_text(scopes: Iterable[str]) -> str:
-    """The scopes in the order of the interface, separated by spaces."""
+    """The scopes in the order in which they stand here, separated by spaces."""
     wanted = set(scopes)
-    return " ".join(name for name in SCOPES if name in wanted)
+    return " ".join(name for name in ALL_SCOPES if name in wanted)

@@ -15,7 +15,7 @@ from auth.people.sessions import Sessions
 from auth.people.sign_in import SignIn
 from auth.people.throttle import Throttles
 from auth.policy import Policy, Resource
-from auth.scopes import SCOPES
+from auth.scopes import ALL_SCOPES
 from auth.tokens.access_check import AccessCheck
 from auth.tokens.access_tokens import LEEWAY_SECONDS, AccessTokens
 from auth.tokens.codes import AuthorizationCodes
@@ -69,7 +69,7 @@ class AuthorizationServer:
         self.consent = Consent(database, self.codes, events, now)
         self.clients = Clients(database, self.grants, policy, events, self.keys.secret, now)
         self.passwords = passwords or Passwords()
-        self.sessions = Sessions(database, self.keys.secret("sessions"), now)
+        self.sessions = Sessions(database, self.keys.secret("sessions"), now, ended=self.access.forget)
         throttles = Throttles(database, self.keys.secret("throttles"))
         self.sign_in = SignIn(database, self.sessions, throttles, self.passwords, events, now)
         self.cleanup = Cleanup(database, now)
@@ -81,8 +81,8 @@ class AuthorizationServer:
         self, user_id: str, scopes: frozenset[str], lifetime: timedelta, *, resource: Resource = "data"
     ) -> str:
         """An access token for the operator's own use, listed and revocable like every other; raises UserUnknown."""
-        if not scopes or not scopes <= frozenset(SCOPES):
-            raise InvalidRequest("The scopes are read:accounts, read:transactions, read:cashflow.")
+        if not scopes or not scopes <= frozenset(ALL_SCOPES):
+            raise InvalidRequest(f"The scopes are {', '.join(ALL_SCOPES)}.")
         if not timedelta() < lifetime <= self.policy.grant_lifetime:
             raise InvalidRequest(f"The lifetime must lie between 1 second and {self.policy.grant_lifetime.days} days.")
         if users.find(self._database, user_id) is None:

@@ -67,6 +67,7 @@ def application(
     limiter = Limiter(settings.rate_limit_url)
     registry = registry_of(services)
     services.authorization.clients.ensure_documentation()
+    services.authorization.clients.ensure_page()
 
     @asynccontextmanager
     async def lifespan(_app: Any) -> AsyncIterator[None]:

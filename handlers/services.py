@@ -140,6 +140,7 @@ def _authorization(settings: Settings, database: Database, clock: Clock) -> Auth
             registration_limit=settings.registration_limit,
             refresh_reuse_seconds=int(settings.refresh_reuse_seconds.total_seconds()),
             shows_addresses=settings.log_addresses,
+            writing_clients=settings.writing_clients,
         ),
         clock.now_in_utc,
     )

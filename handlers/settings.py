@@ -106,6 +106,13 @@ def _quota(text: str) -> str:
     return text
 
 
+def _client_ids(text: str) -> frozenset[str]:
+    names = [part.strip() for part in text.split(",")]
+    if not all(re.fullmatch(r"[A-Za-z0-9_-]{16,100}", name) for name in names):
+        raise ValueError("ids as `bankdata clients list` shows them, separated by commas")
+    return frozenset(names)
+
+
 def _database_url(text: str) -> str:
     if text.startswith(("postgres://", "postgresql://")):
         raise ValueError("duckdb:///PATH; this version has no PostgreSQL adapter yet")
@@ -156,6 +163,9 @@ class Settings:
     registration_limit: str = _setting("20/hour", _quota, "client registrations per address")
     refresh_reuse_seconds: timedelta = _setting(
         timedelta(0), _seconds(0, 60), "grace in which a used refresh token yields its successor again"
+    )
+    writing_clients: frozenset[str] = _setting(
+        frozenset(), _client_ids, "ids of apps that users may allow to change something; default none"
     )
     rates_url: str = _setting(
         "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-hist.zip",

@@ -22,6 +22,8 @@ NETWORK_SHARE = 5  # a network may register as much as five addresses
 BUILTIN = "bankdata-command-line"
 DOCUMENTATION = "bankdata-documentation"
 DOCUMENTATION_REDIRECT = "/docs/oauth2-redirect.html"  # below the public address
+PAGE = "bankdata-page"
+PAGE_REDIRECT = "/signed-in"  # below the public address
 
 
 class ClientUnknown(Exception):
@@ -95,6 +97,11 @@ class Clients:
         return self._ensure(
             DOCUMENTATION, "Interface documentation", (self._policy.public_url + DOCUMENTATION_REDIRECT,)
         )
+
+    def ensure_page(self) -> str:
+        """The id of the client that our own page is. Its one address is one of this server: its identity is certain,
+        and nobody is asked for consent."""
+        return self._ensure(PAGE, "This website", (self._policy.public_url + PAGE_REDIRECT,))
 
     def _ensure(self, client_id: str, name: str, redirect_uris: tuple[str, ...]) -> str:
         now = self._now()

@@ -1,5 +1,6 @@
 """Browser sessions: a random id in a cookie, its hash in the store, a new id at sign-in (oauth.md 3.2)."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -27,12 +28,16 @@ class Browser:
 
 
 class Sessions:
-    """Starts, finds, renews and ends sessions, and makes the form tokens that only a session's own pages carry."""
+    """Starts, finds, renews and ends sessions, and makes the form tokens that only a session's own pages carry.
 
-    def __init__(self, database: Database, key: bytes, now: Now) -> None:
+    `ended` is called whenever a session has ended in which somebody was signed in: grants may have ended with it.
+    """
+
+    def __init__(self, database: Database, key: bytes, now: Now, *, ended: Callable[[], None]) -> None:
         self._database = database
         self._key = key
         self._now = now
+        self._ended = ended
 
     def find(self, secret: str | None) -> Browser | None:
         """The live session of a cookie."""
@@ -59,20 +64,31 @@ class Sessions:
 
     def sign_in(self, before: Browser | None, user_id: str) -> Browser:
         """A new session id (against fixation); the open requests of the old one come along."""
-        return self._database.atomically(lambda session: self._replaced(session, before, user_id))
+        browser = self._database.atomically(lambda session: self._replaced(session, before, user_id))
+        if before is not None and before.user_id is not None:
+            self._ended()
+        return browser
 
     def sign_out_for_another(self, browser: Browser) -> Browser:
         """A session of nobody that keeps the open requests, so that another person can answer them."""
-        return self._database.atomically(lambda session: self._replaced(session, browser, None))
+        nobodys = self._database.atomically(lambda session: self._replaced(session, browser, None))
+        self._ended()
+        return nobodys
 
     def end(self, browser: Browser) -> None:
         """Sign out."""
-        self._database.atomically(lambda session: browsers.remove(session, browser.id_hash))
+        self.end_hashed(browser.id_hash)
+
+    def end_hashed(self, id_hash: str) -> None:
+        """Sign out the browser whose session is stored under this hash."""
+        self._database.atomically(lambda session: browsers.remove(session, id_hash))
+        self._ended()
 
     def end_all(self, user_id: str, *, but: Browser | None = None) -> None:
         """Sign a user out of all browsers, or of all others."""
         kept = but.id_hash if but else ""
         self._database.atomically(lambda session: browsers.remove_all(session, user_id, but=kept))
+        self._ended()
 
     def form_token(self, browser: Browser, purpose: str) -> str:
         """What a form must carry: HMAC of session and purpose."""

@@ -2,15 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from auth import pkce
-from auth.apps.clients import DOCUMENTATION
+from auth.apps.clients import DOCUMENTATION, PAGE
 from auth.errors import InvalidGrant, InvalidRequest
 from auth.instants import Now
 from auth.policy import Resource
 from auth.secret_text import new_secret, stored_hash
-from auth.tokens.grants import Grants, check_resource
+from auth.tokens.grants import CODE_LIFETIME, Grants, check_resource
 from auth.tokens.one_time import OneTime, Reused
 from auth.tokens.refresh_tokens import RefreshTokens, TokenAnswer
 from storage.database import Session
@@ -18,8 +18,6 @@ from storage.oauth import clients, codes, grants
 from storage.oauth.codes import Code
 from storage.oauth.grants import Grant
 from storage.oauth.pending import PendingRequest
-
-LIFETIME = timedelta(seconds=60)  # ASVS 5.0 10.4.3: at most one minute
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,10 +96,15 @@ class AuthorizationCodes:
         self._one_time = one_time
         self._now = now
 
-    def issue(self, session: Session, request: PendingRequest, *, user_id: str) -> str:
-        """The code for a request that the user has just allowed, inside the caller's transaction."""
+    def issue(self, session: Session, request: PendingRequest, *, user_id: str, scope: str) -> str:
+        """The code for a request of which the user has just allowed this scope, inside the caller's transaction."""
         grant = self._grants.add(
-            session, user_id=user_id, client_id=request.client_id, scope=request.scope, resource=request.resource
+            session,
+            user_id=user_id,
+            client_id=request.client_id,
+            scope=scope,
+            resource=request.resource,
+            session_hash=request.session_hash if request.client_id == PAGE else None,
         )
         code, now = new_secret(), self._now()
         codes.add(
@@ -112,7 +115,7 @@ class AuthorizationCodes:
                 client_id=request.client_id,
                 redirect_uri=request.redirect_uri,
                 code_challenge=request.code_challenge,
-                expires_at=now + LIFETIME,
+                expires_at=now + CODE_LIFETIME,
                 used_at=None,
             ),
         )
@@ -144,7 +147,9 @@ class AuthorizationCodes:
             if not codes.use(session, code_hash, now=now):
                 raise Reused(row.grant_id)
             grants.redeem(session, grant.id, now=now)
-            return grant, self._refresh_tokens.first(session, grant)
+            # The page asks again while the browser is signed in: a refresh token in a script could only be stolen
+            is_page = grant.client_id == PAGE
+            return grant, self._refresh_tokens.alone(grant) if is_page else self._refresh_tokens.first(session, grant)
 
         grant, answer = self._one_time.exchange(code_hash, work, kind="code", client_id=client_id)
         if client_id == DOCUMENTATION:

@@ -9,6 +9,7 @@ from typing import TypeVar
 from auth.errors import InvalidGrant, InvalidTarget, InvalidToken
 from auth.events import Events
 from auth.instants import Now
+from auth.people.sessions import LIFETIME as SESSION_LIFETIME
 from auth.policy import Policy, Resource
 from auth.scopes import scope_text
 from auth.secret_text import stored_hash
@@ -16,9 +17,10 @@ from auth.tokens.access_check import AccessCheck
 from auth.tokens.access_tokens import AccessTokens
 from storage import users
 from storage.database import Conflict, Database, Session
-from storage.oauth import grants, tokens
+from storage.oauth import browsers, grants, tokens
 from storage.oauth.grants import Connected, Grant
 
+CODE_LIFETIME = timedelta(seconds=60)  # ASVS 5.0 10.4.3: at most one minute
 REVOCATION_TRIES = 8  # a quarter of a second in all
 
 T = TypeVar("T")
@@ -37,11 +39,36 @@ class Grants:
         self._events = events
         self._now = now
 
-    def add(self, session: Session, *, user_id: str, client_id: str, scope: str, resource: Resource = "data") -> Grant:
-        """A new grant inside the caller's transaction; it counts as connected once its first tokens are fetched."""
+    def add(
+        self,
+        session: Session,
+        *,
+        user_id: str,
+        client_id: str,
+        scope: str,
+        resource: Resource = "data",
+        session_hash: str | None = None,
+    ) -> Grant:
+        """A new grant inside the caller's transaction; it counts as connected once its first tokens are fetched.
+
+        One of a browser session ends with that session. Its one access token is all it ever has, so that it needs to
+        live no longer than from the code to the end of that token.
+        """
         now = self._now()
-        expires_at = now + self._policy.grant_lifetime
-        grant = _new(user_id, client_id, scope, created_at=now, expires_at=expires_at, resource=resource)
+        ends = now + self._policy.grant_lifetime
+        if session_hash is not None:
+            row = browsers.find(session, session_hash)
+            session_ends = row.created_at + SESSION_LIFETIME if row is not None else now
+            ends = min(session_ends, now + CODE_LIFETIME + self._policy.access_lifetime)
+        grant = _new(
+            user_id,
+            client_id,
+            scope,
+            created_at=now,
+            expires_at=ends,
+            resource=resource,
+            session_hash=session_hash,
+        )
         grants.add(session, grant)
         return grant
 
@@ -50,9 +77,16 @@ class Grants:
         grant = grants.find(session, grant_id)
         if grant is None or grant.revoked_at is not None or self._now() >= grant.expires_at:
             raise InvalidGrant(reason="grant ended")
+        if not grants.has_its_session(session, grant):
+            raise InvalidGrant(reason="session ended")
         if users.find(session, grant.user_id) is None:
             raise InvalidGrant(reason="user removed")
         return grant
+
+    def session_of(self, grant_id: str) -> str | None:
+        """The hash of the browser session that a grant belongs to; None for the grants of apps."""
+        grant = grants.find(self._database, grant_id)
+        return grant.session_hash if grant is not None else None
 
     def connected(self, user_id: str | None = None) -> list[Connected]:
         """The apps connected to a user, or to everybody, newest first."""
@@ -162,6 +196,7 @@ def _new(
     expires_at: datetime,
     redeemed_at: datetime | None = None,
     resource: Resource = "data",
+    session_hash: str | None = None,
 ) -> Grant:
     return Grant(
         id="g" + token_hex(12),
@@ -174,4 +209,5 @@ def _new(
         revoked_at=None,
         revoked_because=None,
         resource=resource,
+        session_hash=session_hash,
     )

@@ -26,7 +26,7 @@ class TokenAnswer:
 
     access_token: str
     expires_in: int
-    refresh_token: str
+    refresh_token: str | None
     scope: str
 
 
@@ -52,6 +52,10 @@ class RefreshTokens:
     def first(self, session: Session, grant: Grant) -> TokenAnswer:
         """The first tokens of a grant, inside the caller's transaction."""
         return self._next(session, grant, new_secret(), scope=grant.scope)
+
+    def alone(self, grant: Grant) -> TokenAnswer:
+        """The only token of a grant that is asked for anew instead of refreshed."""
+        return self._answer(grant, None, scope=grant.scope)
 
     def refresh(
         self, refresh_token: str, *, client_id: str, scope: str | None, resource: Resource | None = None
@@ -110,18 +114,21 @@ class RefreshTokens:
         )
         return self._answer(grant, refresh_token, scope=scope)
 
-    def _answer(self, grant: Grant, refresh_token: str, *, scope: str) -> TokenAnswer:
+    def _answer(self, grant: Grant, refresh_token: str | None, *, scope: str) -> TokenAnswer:
+        now = self._now()
+        lifetime = min(self._access_tokens.lifetime, grant.expires_at - now)
         access_token = self._access_tokens.issue(
             user_id=grant.user_id,
             client_id=grant.client_id,
             scopes=scope.split(),
             grant_id=grant.id,
-            now=self._now(),
+            now=now,
             audience=self._policy.address_of(grant.resource),
+            lifetime=lifetime,
         )
         return TokenAnswer(
             access_token=access_token,
-            expires_in=int(self._access_tokens.lifetime.total_seconds()),
+            expires_in=int(lifetime.total_seconds()),
             refresh_token=refresh_token,
             scope=scope,
         )

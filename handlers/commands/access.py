@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from auth.apps.clients import ClientUnknown
 from auth.errors import OAuthError
-from auth.scopes import SCOPES
+from auth.scopes import ALL_SCOPES
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.services import Services
@@ -14,8 +14,8 @@ from storage import users
 def print_token(services: Services, report: Report, *, user: str, scope: str, seconds: int) -> None:
     """An access token, alone on standard output."""
     scopes = frozenset(scope.split())
-    if not scopes or not scopes <= frozenset(SCOPES):
-        raise CommandError(f"--scope accepts one or more of {', '.join(SCOPES)}, separated by spaces.")
+    if not scopes or not scopes <= frozenset(ALL_SCOPES):
+        raise CommandError(f"--scope accepts one or more of {', '.join(ALL_SCOPES)}, separated by spaces.")
     owner = users.named(services.database, user)
     try:
         issued = services.authorization.issue_token(owner.id, scopes, timedelta(seconds=seconds))

@@ -7,11 +7,13 @@ from datetime import datetime, tzinfo
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
+from auth.apps.clients import PAGE
+from auth.errors import InvalidToken
 from auth.people.sessions import Browser
-from auth.scopes import SCOPES
+from auth.scopes import ALL_SCOPES
 from auth.server import AuthorizationServer
 from handlers.oauth.mistakes import Mistake
-from handlers.oauth.rendering import clamped
+from handlers.oauth.rendering import clamped, page_headers
 from handlers.oauth.site import Site, Visit
 from storage.users import User
 
@@ -29,6 +31,11 @@ class ConnectedApp:
     since: datetime
     last_used_at: datetime
     twin: str = ""  # the end of its id, where another app has the same name
+
+    @property
+    def is_page(self) -> bool:
+        """Whether it is the page of this server, which ends with the session instead."""
+        return self.client_id == PAGE
 
 
 def account_routes(site: Site) -> list[BaseRoute]:
@@ -83,7 +90,12 @@ def change_password(site: Site, visit: Visit) -> Response:
 
 
 def sign_out(site: Site, visit: Visit) -> Response:
-    """End the session; from the consent page the waiting request stays for whoever signs in next."""
+    """End the session; from the consent page the waiting request stays for whoever signs in next.
+
+    The page of this server sends its access token in place of a form token, and no form.
+    """
+    if visit.bearer is not None:
+        return _sign_out_of_page(site, visit, visit.bearer)
     browser, _user = _signed_in(site, visit, "sign out")
     secret = visit.form.get("request", "")
     if secret and site.server.consent.waiting(browser, secret):
@@ -93,6 +105,21 @@ def sign_out(site: Site, visit: Visit) -> Response:
     site.server.sessions.end(browser)
     response = site.redirect(site.address("/oauth/login"))
     site.cookies.forget(response)
+    return response
+
+
+def _sign_out_of_page(site: Site, visit: Visit, token: str) -> Response:
+    try:
+        grant_id = site.server.access.principal(token).grant_id
+        session_hash = site.server.grants.session_of(grant_id) if grant_id is not None else None
+    except InvalidToken:
+        session_hash = None
+    if session_hash is None:  # over already, or the token of an app
+        raise Mistake("no_session", status=401, challenge='Bearer error="invalid_token"')
+    site.server.sessions.end_hashed(session_hash)
+    response = Response(status_code=204, headers=page_headers(""))
+    if visit.browser is None or visit.browser.id_hash == session_hash:
+        site.cookies.forget(response)
     return response
 
 
@@ -107,7 +134,7 @@ def connected_apps(server: AuthorizationServer, user_id: str, *, time_zone: tzin
             ConnectedApp(grant.client_id, entry.client_name, [], grant.created_at, last_used_at),
         )
         allowed = {*app.scopes, *grant.scope.split()}
-        app.scopes = [scope for scope in SCOPES if scope in allowed]
+        app.scopes = [scope for scope in ALL_SCOPES if scope in allowed]
         app.since = min(app.since, grant.created_at)
         app.last_used_at = max(app.last_used_at, last_used_at)
     names = Counter(clamped(app.name) for app in apps.values())

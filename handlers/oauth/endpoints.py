@@ -136,7 +136,7 @@ class Endpoints:
                 "access_token": answer.access_token,
                 "token_type": "Bearer",
                 "expires_in": answer.expires_in,
-                "refresh_token": answer.refresh_token,
+                **({"refresh_token": answer.refresh_token} if answer.refresh_token is not None else {}),
                 "scope": answer.scope,
             },
             headers=_NOT_STORED,

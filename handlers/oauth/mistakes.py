@@ -5,11 +5,20 @@ class Mistake(Exception):
     """A page that says what went wrong; `name` finds its words."""
 
     def __init__(
-        self, name: str, *, status: int = 400, detail: str = "", back: str | None = None, retry_after: int | None = None
+        self,
+        name: str,
+        *,
+        status: int = 400,
+        detail: str = "",
+        back: str | None = None,
+        retry_after: int | None = None,
+        challenge: str | None = None,
     ) -> None:
+        """`challenge` goes into WWW-Authenticate, which a 401 needs (RFC 9110 section 15.5.2)."""
         super().__init__(name)
         self.name = name
         self.status = status
         self.detail = detail
         self.back = back
         self.retry_after = retry_after
+        self.challenge = challenge

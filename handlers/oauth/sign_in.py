@@ -7,9 +7,11 @@ from starlette.routing import BaseRoute
 
 from auth import authorization
 from auth.apps import redirects
+from auth.apps.clients import PAGE
 from auth.authorization import Asked, Untrusted
-from auth.errors import AccessDenied, OAuthError
+from auth.errors import AccessDenied, ConsentRequired, LoginRequired, OAuthError
 from auth.people.sessions import Browser
+from auth.scopes import SCOPES, WRITE_SCOPES
 from handlers.oauth.account_page import account_routes
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.rendering import file_routes
@@ -30,36 +32,70 @@ def page_routes(site: Site) -> list[BaseRoute]:
 
 
 def authorize(site: Site, visit: Visit) -> Response:
-    """The authorization endpoint: checks, remembers the request, and sends the browser to the next page."""
+    """The authorization endpoint: checks, remembers the request, and sends the browser to the next page.
+
+    Only the page of this server is answered at once where somebody is signed in: its identity is certain.
+    """
     client_ids = visit.parameters.get("client_id", ("",))
     asked = Asked(
         parameters=visit.parameters,
         client=site.server.clients.find(client_ids[0]) if len(client_ids) == 1 else None,
         resource=site.policy.named_resource(visit.parameters.get("resource", ())),
+        writing_clients=site.policy.writing_clients,
     )
     try:
         redirect_uri = authorization.trusted_redirect(asked)
     except Untrusted as untrusted:
         raise Mistake(f"bad_{untrusted.mistake}", detail=untrusted.description) from untrusted
     assert asked.client is not None
-    fault = authorization.first_fault(asked)
+    is_signed_in = site.server.sign_in.user_of(visit.browser) is not None
+    fault = authorization.first_fault(asked) or _silent_fault(asked, is_signed_in=is_signed_in)
     if fault is not None:
         return _sent_back_with(site, visit, asked.client, redirect_uri, fault, authorization.returned_state(asked))
+    scope, challenge = authorization.requested_scope(asked), asked.get("code_challenge") or ""
+    if visit.browser is not None and is_signed_in and asked.client.id == PAGE:
+        code = site.server.consent.allow_at_once(
+            visit.browser,
+            client=asked.client,
+            redirect_uri=redirect_uri,
+            scope=scope,
+            challenge=challenge,
+            resource=asked.resource or "data",
+        )
+        return _sent_back_with_code(site, redirect_uri, code, authorization.returned_state(asked))
     browser = visit.browser or site.server.sessions.start()
     secret = site.server.consent.keep(
         browser,
         client=asked.client,
         redirect_uri=redirect_uri,
-        scope=authorization.requested_scope(asked),
+        scope=scope,
         state=asked.get("state"),
-        challenge=asked.get("code_challenge") or "",
+        challenge=challenge,
         resource=asked.resource or "data",
     )
-    page = "/oauth/consent" if site.server.sign_in.user_of(browser) else "/oauth/login"
+    page = "/oauth/consent" if is_signed_in else "/oauth/login"
     response = site.redirect(f"{site.address(page)}?request={secret}")
     if visit.browser is None:
         site.cookies.remember(response, browser)
     return response
+
+
+def _silent_fault(asked: Asked, *, is_signed_in: bool) -> OAuthError | None:
+    """ "none: The Authorization Server MUST NOT display any authentication or consent user interface pages. An error is
+    returned if an End-User is not already Authenticated or the Client does not have pre-configured consent for the
+    requested Claims." OpenID Connect Core 1.0 section 3.1.2.1; no request is left waiting."""
+    assert asked.client is not None
+    if asked.get("prompt") != "none":
+        return None
+    if not is_signed_in:
+        return LoginRequired()
+    return ConsentRequired() if asked.client.id != PAGE else None
+
+
+def _sent_back_with_code(site: Site, redirect_uri: str, code: str, state: Mapping[str, str]) -> Response:
+    # "code", "state" RFC 6749 section 4.1.2; "iss" RFC 9207 section 2
+    parameters = {"code": code, **state, "iss": site.policy.issuer}
+    return site.redirect(redirects.with_parameters(redirect_uri, parameters))
 
 
 def _sent_back_with(
@@ -139,7 +175,8 @@ def _login_form(
         "login.html",
         visit.words,
         status={"wait": 429, "wrong": 400}.get(error, 200),
-        client=opened[1] if opened else None,
+        client=opened[1] if opened and opened[1].id != PAGE else None,
+        is_page=opened is not None and opened[1].id == PAGE,
         request=secret,
         form_token=site.server.sessions.form_token(browser, "login"),
         name=name,
@@ -154,18 +191,23 @@ def _after_sign_in(site: Site, secret: str) -> str:
 
 def consent_page(site: Site, visit: Visit) -> Response:
     """Which app asks, what for, and where it will send the person back to; always asked (ASVS 5.0 10.7.1)."""
+    _refuse_scripts(visit)
     secret = _request_secret(visit.parameters)
     user = site.server.sign_in.user_of(visit.browser)
     if user is None:
         return site.redirect(f"{site.address('/oauth/login')}?request={secret}")
     assert visit.browser is not None
     request, client = _opened(site, visit.browser, secret)
+    if client.id == PAGE:
+        return _decided(site, visit.browser, secret, is_allowed=True, ticked=frozenset(WRITE_SCOPES))
+    asked = request.scope.split()
     return site.page(
         "consent.html",
         visit.words,
         form_action=redirects.form_action_source(request.redirect_uri),
         client=client,
-        scopes=request.scope.split(),
+        scopes=[scope for scope in asked if scope in SCOPES],
+        changes=[scope for scope in asked if scope in WRITE_SCOPES],
         user=user,
         destination=redirects.destination(request.redirect_uri),
         is_loopback=redirects.is_loopback(request.redirect_uri),
@@ -179,6 +221,7 @@ def consent_page(site: Site, visit: Visit) -> Response:
 
 def decide(site: Site, visit: Visit) -> Response:
     """Allow or Deny, once. The form carries only the request's id: there is nothing in it to tamper with."""
+    _refuse_scripts(visit)
     secret = _request_secret({name: (value,) for name, value in visit.form.items()})
     browser = site.checked_browser(visit, f"consent {secret}")
     decision = visit.form.get("decision")
@@ -186,16 +229,26 @@ def decide(site: Site, visit: Visit) -> Response:
         raise Mistake("bad_form")
     if site.server.sign_in.user_of(browser) is None:
         raise Mistake("no_session")
-    decided = site.server.consent.decide(browser, secret, is_allowed=decision == "allow")
+    ticked = frozenset(scope for scope in WRITE_SCOPES if scope in visit.form)
+    return _decided(site, browser, secret, is_allowed=decision == "allow", ticked=ticked)
+
+
+def _decided(site: Site, browser: Browser, secret: str, *, is_allowed: bool, ticked: frozenset[str]) -> Response:
+    decided = site.server.consent.decide(browser, secret, is_allowed=is_allowed, ticked=ticked)
     if decided is None:
         raise Mistake("request_over")
     request, code = decided
     state = {"state": request.state} if request.state is not None else {}
     if code is None:
         return site.redirect(_error_redirect(site, request.redirect_uri, AccessDenied(), state))
-    # "code", "state" RFC 6749 section 4.1.2; "iss" RFC 9207 section 2
-    parameters = {"code": code, **state, "iss": site.policy.issuer}
-    return site.redirect(redirects.with_parameters(request.redirect_uri, parameters))
+    return _sent_back_with_code(site, request.redirect_uri, code, state)
+
+
+def _refuse_scripts(visit: Visit) -> None:
+    """ "Sec-Fetch-Dest: document" is a person's navigation, and only those that know no such header leave it out. A
+    script of our own origin must not read the form token and press Allow for another app (W3C Fetch Metadata)."""
+    if visit.destination not in (None, "document"):
+        raise Mistake("foreign_form", status=403)
 
 
 def _opened(site: Site, browser: Browser, secret: str) -> tuple[PendingRequest, Client]:

@@ -36,6 +36,8 @@ class Visit:
     known_browser: str | None
     address: str
     words: Words
+    bearer: str | None  # the access token of a script that calls in place of a form
+    destination: str | None  # what the browser fetches this for (W3C Fetch Metadata)
 
 
 Answering = Callable[["Site", Visit], Response]
@@ -103,7 +105,9 @@ class Site:
 
     async def _visit(self, request: Request, words: Words) -> Visit:
         parameters = forms.query(request)
-        form = await forms.form(request) if request.method == "POST" else {}
+        scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
+        bearer = credentials.strip() if scheme.lower() == "bearer" else None
+        form = await forms.form(request) if request.method == "POST" and bearer is None else {}
         cookies = sent_cookies(request)
         browser = await run_in_threadpool(self.server.sessions.find, cookies.get(self.cookies.session))
         if request.method == "POST":
@@ -115,6 +119,8 @@ class Site:
             known_browser=cookies.get(self.cookies.known),
             address=call.current(request.scope).client_address,
             words=words,
+            bearer=bearer,
+            destination=request.headers.get("sec-fetch-dest"),
         )
 
     def _refuse_foreign(self, request: Request) -> None:
@@ -142,6 +148,8 @@ class Site:
         response = self.page("mistake.html", words, status=mistake.status, mistake=mistake)
         if mistake.retry_after is not None:
             response.headers["retry-after"] = str(mistake.retry_after)
+        if mistake.challenge is not None:
+            response.headers["www-authenticate"] = mistake.challenge
         return response
 
     def redirect(self, address: str) -> Response:

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 from storage.database import Row, Session
+from storage.oauth import browsers
 from storage.oauth.moments import aware, in_utc, with_moments
 
 
@@ -22,6 +23,7 @@ class Grant:
     revoked_at: datetime | None
     revoked_because: str | None
     resource: Literal["data", "mcp"] = "data"
+    session_hash: str | None = None  # of the browser session that it ends with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +50,7 @@ def add(session: Session, grant: Grant) -> None:
     """Store a grant."""
     session.execute(
         "INSERT INTO oauth_grants (id, user_id, client_id, scope, created_at, expires_at, redeemed_at, revoked_at,"
-        " revoked_because, resource) VALUES ($1, $2, $3, $4, $5, $6, $7, NULL, NULL, $8)",
+        " revoked_because, resource, session_hash) VALUES ($1, $2, $3, $4, $5, $6, $7, NULL, NULL, $8, $9)",
         grant.id,
         grant.user_id,
         grant.client_id,
@@ -57,6 +59,7 @@ def add(session: Session, grant: Grant) -> None:
         in_utc(grant.expires_at),
         in_utc(grant.redeemed_at),
         grant.resource,
+        grant.session_hash,
     )
 
 
@@ -64,6 +67,11 @@ def find(session: Session, grant_id: str) -> Grant | None:
     """The grant, live or not."""
     rows = session.rows("SELECT * FROM oauth_grants WHERE id = $1", grant_id)
     return _grant(rows[0]) if rows else None
+
+
+def has_its_session(session: Session, grant: Grant) -> bool:
+    """Whether the browser session that a grant belongs to is still there; most belong to none."""
+    return grant.session_hash is None or browsers.find(session, grant.session_hash) is not None
 
 
 def redeem(session: Session, grant_id: str, *, now: datetime) -> None:
@@ -121,7 +129,7 @@ def connected(session: Session, *, now: datetime, user_id: str | None = None) ->
         "SELECT g.*, c.name AS client_name, u.name AS user_name,"
         " (SELECT max(t.issued_at) FROM oauth_refresh_tokens t WHERE t.grant_id = g.id) AS last_used_at"
         " FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id JOIN users u ON u.id = g.user_id"
-        " WHERE g.revoked_at IS NULL AND g.redeemed_at IS NOT NULL AND g.expires_at > $1"
+        f" WHERE g.revoked_at IS NULL AND g.redeemed_at IS NOT NULL AND g.expires_at > $1 AND {_HAS_ITS_SESSION}"
         " AND (CAST($2 AS TEXT) IS NULL OR g.user_id = $2) ORDER BY g.created_at DESC, g.id",
         in_utc(now),
         user_id,
@@ -132,7 +140,8 @@ def connected(session: Session, *, now: datetime, user_id: str | None = None) ->
 def standing(session: Session, grant_id: str) -> Standing | None:
     """Whether a grant and its user still stand; None when either is gone."""
     rows = session.rows(
-        "SELECT g.user_id, g.revoked_at, g.expires_at, u.has_subscription"
+        "SELECT g.user_id, g.revoked_at, g.expires_at, u.has_subscription,"
+        f" {_HAS_ITS_SESSION} AS has_its_session"
         " FROM oauth_grants g JOIN users u ON u.id = g.user_id WHERE g.id = $1",
         grant_id,
     )
@@ -141,10 +150,15 @@ def standing(session: Session, grant_id: str) -> Standing | None:
     row = rows[0]
     return Standing(
         user_id=row["user_id"],
-        is_live=row["revoked_at"] is None,
+        is_live=row["revoked_at"] is None and row["has_its_session"],
         expires_at=aware(row["expires_at"]),
         has_subscription=row["has_subscription"],
     )
+
+
+_HAS_ITS_SESSION = (
+    "(g.session_hash IS NULL OR EXISTS (SELECT 1 FROM oauth_sessions s WHERE s.id_hash = g.session_hash))"
+)
 
 
 def _grant(row: Row) -> Grant:

@@ -168,7 +168,7 @@ def test_deny_is_access_denied_with_state_and_issuer(world: Any) -> None:
 @pytest.mark.requirement("oauth.authorization_request")
 def test_unknown_parameters_are_ignored_and_never_fetched(world: Any) -> None:
     browser = world.browser()
-    more = {"prompt": "none", "nonce": "n", "request": "a.b.c", "request_uri": "http://127.0.0.1:1/x", "foo": "bar"}
+    more = {"display": "page", "nonce": "n", "request": "a.b.c", "request_uri": "http://127.0.0.1:1/x", "foo": "bar"}
     assert "/oauth/login?request=" in browser.authorize(world.register(), **more).headers["location"]
 
 
