@@ -148,9 +148,8 @@ def scope_is_known(asked: Asked) -> None:
 
 
 def scope_is_for_this_client(asked: Asked) -> None:
-    """ "The authorization server MAY fully or partially ignore the scope requested by the client, based on the
-    authorization server policy or the resource owner's instructions." RFC 6749 section 3.3; ours says so instead: what
-    changes something is for our own page, and for apps that the operator has named."""
+    """ "invalid_scope The requested scope is invalid, unknown, or malformed." RFC 6749 section 4.1.2.1; what changes
+    something is for our own page, and for apps that the operator has named (decision 83)."""
     assert asked.client is not None
     wanted = scope_set(asked.get("scope") or "") or frozenset()
     if not wanted.isdisjoint(WRITE_SCOPES) and asked.client.id not in {PAGE, *asked.writing_clients}:

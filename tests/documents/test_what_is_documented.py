@@ -16,7 +16,15 @@ from tests.documents.conftest import ROOT, blocks, pages, table, ticked
 DOCS = ROOT / "docs"
 INTERFACE = DOCS / "decisions" / "interface.md"
 SETTINGS = {ticked(row[0])[0]: row for row in table(DOCS / "settings.md", "setting")}
-SAID_IN_WORDS = {"DATABASE_URL", "PUBLIC_URL", "AUTH_URL", "BILLING_URL", "TRUSTED_PROXIES", "DATA_DIR"}
+SAID_IN_WORDS = {
+    "DATABASE_URL",
+    "PUBLIC_URL",
+    "AUTH_URL",
+    "BILLING_URL",
+    "TRUSTED_PROXIES",
+    "DATA_DIR",
+    "WRITING_CLIENTS",
+}
 CONTRACTS = ("openapi.json", "handlers/oauth/oauth-api.json")
 COMMAND_PAGES = ("commands.md", "settings.md", "operations.md", "rules.md")
 METHODS = ("get", "post", "put", "patch", "delete")

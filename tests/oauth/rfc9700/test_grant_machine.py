@@ -125,6 +125,7 @@ class Grants(RuleBasedStateMachine):
             family.is_over = family.is_over or (family.code_used and not self.is_swept(family))
             return
         assert expected
+        assert tokens.refresh_token is not None
         family.code_used = True
         family.refresh.append((tokens.refresh_token, self.now))
         family.access.append((tokens.access_token, self.now))
@@ -145,6 +146,7 @@ class Grants(RuleBasedStateMachine):
             family.is_over = family.is_over or not is_last
             return
         assert expected
+        assert tokens.refresh_token is not None
         family.refresh.append((tokens.refresh_token, self.now))
         family.access.append((tokens.access_token, self.now))
 
