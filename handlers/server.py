@@ -37,6 +37,7 @@ from handlers.oauth.rendering import unknown_address
 from handlers.operations import operations
 from handlers.services import Services
 from storage import accounts
+from storage.database import StoreUnavailable
 
 # With what the sync engine takes (its STOP_WITHIN), all of a shutdown stays below ten seconds
 REQUESTS_END_WITHIN = 3  # seconds for requests that still run
@@ -111,6 +112,7 @@ def application(
         ],
         shared_paths=oauth_shared_paths(services.authorization),
         unknown_page=unknown_address(services.authorization.policy),
+        unavailable=(StoreUnavailable,),
         lifespan=lifespan,
         validate_responses=validate_responses,
     )

@@ -68,6 +68,7 @@ def create_app(
     shared_paths: Sequence[str] = (),
     lifespan: Lifespan | None = None,
     unknown_page: UnknownPage | None = None,
+    unavailable: tuple[type[Exception], ...] = (),
     validate_responses: bool = False,
 ) -> ASGIApp:
     """The whole HTTP loop over the bytes of openapi.json; it knows no store.
@@ -75,7 +76,7 @@ def create_app(
     `hosts` are those that requests may be meant for; None answers for any, which is for tests.
     `rate` None switches the limit off. `routes` are HTML pages and documents that are no operations. `shared_paths`
     are beginnings of paths, besides the contract's own, that scripts of other origins may read (oauth.md 2.11).
-    `unknown_page` is for people who open an address that does not exist.
+    `unknown_page` is for people who open an address that does not exist. `unavailable` are failures that pass (503).
     """
     main = Api(description=orjson.loads(contract), operations=operations, base_path=BASE_PATH)
     apis = [main, *extra_apis]
@@ -114,6 +115,7 @@ def create_app(
         shared_paths=(*SHARED_PATHS, *shared_paths),
         hosts=hosts,
         unknown_page=unknown_page,
+        unavailable=unavailable,
     )
 
 
