@@ -98,14 +98,16 @@ def test_a_file_that_is_no_store_is_named_and_left_as_it_is(tmp_path: Path, cont
 @pytest.mark.requirement("store.unreadable")
 def test_a_store_that_was_overwritten_behind_its_head_is_named_and_left_as_it_is(database: Database) -> None:
     database.close()
+    assert database.path is not None
     whole = database.path.read_bytes()
     damaged = whole[:12288] + bytes(len(whole) - 12288)  # three headers of 4 KiB, then blocks with checksums
     database.path.write_bytes(damaged)
     with pytest.raises(StoreUnreadable, match=r"bankdata\.duckdb cannot be read as a store: Corrupt database file"):
-        Database(database.path)
+        DuckDBFile(database.path)
     assert database.path.read_bytes() == damaged
 
 
+@pytest.mark.engine("duckdb")
 @pytest.mark.requirement("store.unreadable")
 def test_a_folder_in_its_place_is_no_store(tmp_path: Path) -> None:
     (tmp_path / "bankdata.duckdb").mkdir()
