@@ -32,6 +32,7 @@ def rendered(
             icon=policy.auth_path + ICON_PATH,
             account_address=policy.auth_path + "/account",
             login_address=policy.auth_path + "/oauth/login",
+            page_address=policy.public_url + "/",
             **values,
         )
     )

@@ -14,7 +14,8 @@ from starlette.responses import Response
 from starlette.testclient import TestClient
 
 from handlers.http.app import CONTRACT_FILE
-from handlers.http.documentation import documentation, takes_gzip
+from handlers.http.documentation import documentation
+from handlers.http.fixed_files import takes_gzip
 
 
 @pytest.mark.requirement("contract.bytes")
@@ -78,7 +79,7 @@ def test_a_file_is_compressed_once_however_many_ask_at_once_and_waits_for_no_thr
     assert first is second
     assert (pack(b"{}" * 1000, mtime=0), b"{}" * 1000) == (first.body, plain.body)
     assert made == [b"{}" * 1000]
-    monkeypatch.setattr("handlers.http.documentation.run_in_threadpool", None)
+    monkeypatch.setattr("handlers.http.fixed_files.run_in_threadpool", None)
     assert asyncio.run(all_at_once()) == [first, second, plain]
 
 
@@ -162,12 +163,6 @@ def test_the_pages_are_under_a_policy_that_allows_this_server_only(client: TestC
 )
 def test_the_files_of_the_page_have_their_types(client: TestClient, name: str, kind: str) -> None:
     assert client.get(f"/docs/{name}").headers["content-type"] == kind
-
-
-@pytest.mark.requirement("docs.root")
-def test_the_root_leads_to_the_page_without_repeating_the_host(client: TestClient) -> None:
-    answer = client.get("/", headers={"Host": "evil.example"})
-    assert (answer.status_code, answer.headers["location"]) == (303, "docs")
 
 
 @pytest.mark.requirement("docs.health")

@@ -31,6 +31,7 @@ def test_a_person_reads_a_page_in_the_form_of_the_others(client: TestClient, lan
     assert (answer.headers["cache-control"], answer.headers["x-content-type-options"]) == ("no-store", "nosniff")
     assert title in answer.text
     assert 'href="/auth/oauth/style.css"' in answer.text
+    assert '<a class="button" href="http://127.0.0.1:8000/">' in answer.text
     assert "acount" not in answer.text
     assert client.head("/acount", headers={"Accept": CHROMIUM}).content == b""
 

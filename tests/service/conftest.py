@@ -1,7 +1,9 @@
 """The service as a client meets it: `bankdata demo` in a process and on a port of its own, over a copied store."""
 
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -16,8 +18,6 @@ import httpx
 import pytest
 
 from handlers.commands import control_socket
-from tests.engines import ENGINE
-from tests.engines import free_port as free_port
 
 ALL_SCOPES = "read:accounts read:transactions read:cashflow"
 START_SECONDS_MAX = 120.0  # four seconds on an idle machine
@@ -30,6 +30,14 @@ def environment(**settings: str) -> dict[str, str]:
     """The environment without settings of whoever runs the tests."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("BANKDATA_")}
     return {**kept, **{f"BANKDATA_{name}": value for name, value in settings.items()}}
+
+
+def free_port() -> int:
+    """A port that nobody listens on right now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
 
 
 @dataclass
@@ -113,7 +121,7 @@ def start(folder: Path, *, command: str = "demo", settings: Mapping[str, str] | 
     with log.open("w") as errors:
         process = subprocess.Popen(
             [BANKDATA, command, "--data", folder, "--port", str(port)],
-            env={**environment(**{"RATE_LIMIT": "off", **(settings or {})}), **ENGINE.environment(folder)},
+            env=environment(**{"RATE_LIMIT": "off", **(settings or {})}),
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
@@ -161,7 +169,7 @@ def demo_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def copied(demo_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
     """Makes copies of the demo's folder."""
-    return lambda: ENGINE.copy(demo_store, tmp_path_factory.mktemp("copy") / "data")
+    return lambda: Path(shutil.copytree(demo_store, tmp_path_factory.mktemp("copy") / "data"))
 
 
 @pytest.fixture(scope="session")

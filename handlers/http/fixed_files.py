@@ -1,0 +1,53 @@
+"""Bytes that do not change while the server runs: under a strong ETag, compressed once for who reads that."""
+
+import asyncio
+import gzip
+import hashlib
+import re
+from collections.abc import Mapping
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.staticfiles import NotModifiedResponse, StaticFiles
+
+COMPRESSED_BYTES_MIN = 1024
+
+_REFUSED = re.compile(r"q=0(\.0{0,3})?")
+_FILES = StaticFiles()  # of no folder: for its rules on If-None-Match
+
+
+def fixed_file(path: str, content: bytes, media_type: str, headers: Mapping[str, str]) -> Route:
+    """These bytes at this address, so that asking again costs nothing."""
+    digest = hashlib.sha256(content).hexdigest()
+    is_large = len(content) >= COMPRESSED_BYTES_MIN
+    told = {**headers, **({"vary": "Accept-Encoding"} if is_large else {})}
+    plain = Response(content, headers={**told, "etag": f'"{digest}"'}, media_type=media_type)
+
+    compressed: list[Response] = []  # one, from the first request for it on: Swagger UI takes a tenth of a second
+    compressing = asyncio.Lock()
+
+    def compress() -> Response:
+        own = {**told, "etag": f'"{digest}-gzip"', "content-encoding": "gzip"}
+        return Response(gzip.compress(content, mtime=0), headers=own, media_type=media_type)
+
+    # Not in a worker thread: hundreds of requests at once kept everybody waiting for seconds while threads took turns
+    async def answer(request: Request) -> Response:
+        response = plain
+        if is_large and takes_gzip(request.headers.get("accept-encoding", "")):
+            async with compressing:
+                if not compressed:
+                    compressed.append(await run_in_threadpool(compress))
+            response = compressed[0]
+        if _FILES.is_not_modified(response.headers, request.headers):
+            return NotModifiedResponse(response.headers)
+        return response
+
+    return Route(path, answer, methods=["GET"])
+
+
+def takes_gzip(accept_encoding: str) -> bool:
+    """Whether a client reads gzip (RFC 9110 12.5.3); `gzip;q=0` says that it does not."""
+    codings = [part.partition(";") for part in accept_encoding.lower().replace(" ", "").split(",")]
+    return any(name == "gzip" and not _REFUSED.fullmatch(weight) for name, _, weight in codings)

@@ -1,0 +1,107 @@
+"""Serves the page: one HTML document without data at a fixed list of addresses, and its files below /assets/."""
+
+import hashlib
+import html
+import re
+from importlib import resources
+from importlib.resources.abc import Traversable
+from urllib.parse import urlsplit
+
+import orjson
+from starlette.routing import Route
+
+from handlers.http.documentation import MEDIA_TYPES
+from handlers.http.fixed_files import fixed_file
+
+PLACES = ("/", "/transactions", "/months", "/recurring", "/import", "/connections", "/settings", "/signed-in")
+YEAR_SECONDS = 31_536_000
+METHODS = ("get", "post", "put", "patch", "delete")
+# What the overview needs; the others come with the place or the language that asks for them
+FIRST = (
+    "api", "auth", "charts", "format", "icons", "overview", "parts", "person", "place", "sync", "ui", "words",
+    "vendor/hooks", "vendor/htm", "vendor/preact",
+)  # fmt: skip
+COMMENT = re.compile(r"^[ ]*(//[^\n]*|/\*\*.*?\*/)\n", re.MULTILINE | re.DOTALL)
+
+
+def page_routes(*, public_url: str, auth_url: str, contract: bytes) -> list[Route]:
+    """Every address of the page; the addresses in it follow the public address, which a proxy may give a path."""
+    files = _files()
+    digest = hashlib.sha256()
+    for name in sorted(files):
+        digest.update(name.encode() + b"\0" + files[name])
+    base, folder = urlsplit(public_url).path.rstrip("/"), f"/assets/{digest.hexdigest()[:16]}"
+    document = _document(base=base, assets=base + folder, public=public_url, auth=auth_url, contract=contract)
+    kept_for_good = {"cache-control": f"public, max-age={YEAR_SECONDS}, immutable"}
+    asked_again = {"cache-control": "no-cache", **_page_headers(auth_url, public_url)}
+    return [
+        *(fixed_file(f"{folder}/{name}", files[name], _media_type(name), kept_for_good) for name in files),
+        *(fixed_file(path, document, MEDIA_TYPES[".html"], asked_again) for path in PLACES),
+    ]
+
+
+def _files() -> dict[str, bytes]:
+    """The modules, the stylesheet and the icon, by their names below /assets/<hash>/."""
+    folder = resources.files("handlers.page") / "static"
+    own = {name: _without_comments(content) for name, content in _served(folder).items()}
+    found = {**own, **{f"vendor/{name}": content for name, content in _served(folder / "vendor").items()}}
+    icon = resources.files("handlers.oauth") / "static" / "oauth.svg"
+    return {**found, "icon.svg": icon.read_bytes()}
+
+
+def _served(folder: Traversable) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in folder.iterdir() if file.name.endswith((".js", ".css"))}
+
+
+def _without_comments(content: bytes) -> bytes:
+    """A file of ours without its comments and indentation, which are an eighth of what a browser would load."""
+    lines = COMMENT.sub("", content.decode()).splitlines()
+    return "\n".join(line.lstrip() for line in lines if line.strip()).encode()
+
+
+def _document(*, base: str, assets: str, public: str, auth: str, contract: bytes) -> bytes:
+    """index.html with the addresses of this server, and what its contract offers."""
+    description = orjson.loads(contract)
+    scopes = description["components"]["securitySchemes"]["oauth2"]["flows"]["authorizationCode"]["scopes"]
+    operations = [
+        f"{method.upper()} {path}"
+        for path, item in description["paths"].items()
+        for method in item
+        if method in METHODS
+    ]
+    values = {
+        "base": base,
+        "assets": assets,
+        "public": public,
+        "auth": auth,
+        "scopes": " ".join(scopes),
+        "operations": ",".join(operations),
+    }
+    text = (resources.files("handlers.page") / "static" / "index.html").read_text("utf-8")
+    for name, value in values.items():
+        text = text.replace(f"{{{name}}}", html.escape(value))
+    links = "\n".join(f'<link rel="modulepreload" href="{html.escape(assets)}/{name}.js">' for name in FIRST)
+    return text.replace("{preloads}", links).encode()
+
+
+def _media_type(name: str) -> str:
+    suffix = name[name.rindex(".") :]
+    return MEDIA_TYPES.get(suffix, "image/svg+xml")
+
+
+def _page_headers(auth_url: str, public_url: str) -> dict[str, str]:
+    """No script but ours and no markup from text (Trusted Types); sign-in pages that open this page, or that it opens,
+    get no hold of it (COOP)."""
+    here, there = (f"{urlsplit(url).scheme}://{urlsplit(url).netloc}" for url in (public_url, auth_url))
+    asked = "'self'" if here == there else f"'self' {there}"
+    return {
+        "content-security-policy": (
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+            f"connect-src {asked}; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+            "require-trusted-types-for 'script'; trusted-types 'none'"
+        ),
+        "cross-origin-opener-policy": "same-origin",
+        "referrer-policy": "no-referrer",
+        "x-frame-options": "DENY",
+        "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    }

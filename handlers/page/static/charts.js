@@ -1,0 +1,171 @@
+/** The two charts, drawn as SVG: the course of a balance, and months as bars. */
+import { day, money, month, roundMoney, shortMonth } from "./format.js";
+import { html, useEffect, useId, useRef, useState } from "./ui.js";
+import { t } from "./words.js";
+
+const HEIGHT = 236;
+const TOP = 10;
+const BOTTOM = 26;
+const MONTH_MIN = 25; // pixels: what a finger can hit
+
+/** The width of an element, followed. */
+function useWidth() {
+  const element = useRef();
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
+    const follow = new ResizeObserver(([entry]) => setWidth(Math.floor(entry.contentRect.width)));
+    follow.observe(element.current);
+    return () => follow.disconnect();
+  }, []);
+  return [element, width];
+}
+
+/** Round numbers from below the least to above the largest value. */
+export function ticks(least, largest, wanted = 4) {
+  const range = largest - least || Math.abs(largest) || 1;
+  const rough = range / wanted;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((size) => size >= rough);
+  const first = Math.floor(least / step);
+  const last = Math.max(first + 1, Math.ceil(largest / step));
+  return Array.from({ length: last - first + 1 }, (_, index) => (first + index) * step);
+}
+
+/** What both charts share: the lines across with their amounts. */
+function Grid({ levels, y, right, width, currency }) {
+  return levels.map(
+    (level) => html`<g key=${level}>
+      <line class=${level === 0 ? "grid zero" : "grid"} x1="0" x2=${right} y1=${y(level)} y2=${y(level)} />
+      <text class="axis" x=${width} y=${y(level) + 4} text-anchor="end">${roundMoney(level, currency)}</text>
+    </g>`,
+  );
+}
+
+const marginOf = (levels, currency) =>
+  14 + 7 * Math.max(...levels.map((level) => roundMoney(level, currency).length));
+
+/** A balance over days: `points` of `{date, balance}`, oldest first. Arrow keys and the pointer read single days. */
+export function Course({ points, currency }) {
+  const [element, width] = useWidth();
+  const shade = useId();
+  const [chosen, setChosen] = useState(null);
+  const last = points.length - 1;
+  const at = Math.min(chosen ?? last, last);
+  const balances = points.map(({ balance }) => balance);
+  const levels = ticks(Math.min(...balances), Math.max(...balances));
+  const right = Math.max(40, width - marginOf(levels, currency));
+  const x = (index) => (last ? (index / last) * (right - 6) : right / 2);
+  const [low, high] = [levels[0], levels.at(-1)];
+  const y = (level) => TOP + ((high - level) / (high - low)) * (HEIGHT - TOP - BOTTOM);
+  const line = points.map(({ balance }, index) => `${index ? "L" : "M"}${x(index).toFixed(1)} ${y(balance).toFixed(1)}`).join("");
+  const names = monthNames(points, x, right);
+
+  const said = ({ date, balance }) => `${day(date)}: ${money(balance, currency)}`;
+  const keys = (event) => {
+    const step = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -30, PageUp: 30, Home: -last, End: last };
+    if (!(event.key in step)) return;
+    event.preventDefault();
+    setChosen(Math.max(0, Math.min(last, at + step[event.key])));
+  };
+  const point = (event) => {
+    const { left } = element.current.getBoundingClientRect();
+    setChosen(Math.max(0, Math.min(last, Math.round(((event.clientX - left) / (right - 6)) * last))));
+  };
+  return html`<div class="chart" ref=${element} role="slider" tabindex="0" aria-label=${t("balance_course")}
+    aria-valuemin="0" aria-valuemax=${last} aria-valuenow=${at} aria-valuetext=${said(points[at])}
+    onKeyDown=${keys} onPointerMove=${point} onPointerLeave=${() => setChosen(null)} onBlur=${() => setChosen(null)}>
+    ${width > 0 &&
+    html`<svg width=${width} height=${HEIGHT} viewBox="0 0 ${width} ${HEIGHT}" aria-hidden="true" focusable="false">
+      <defs>
+        <linearGradient id=${shade} x1="0" y1="0" x2="0" y2="1">
+          <stop class="shade-top" offset="0" /><stop class="shade-end" offset="1" />
+        </linearGradient>
+      </defs>
+      <${Grid} levels=${levels} y=${y} right=${right} width=${width} currency=${currency} />
+      ${names.map(([place, name]) => html`<text class="axis" key=${place} x=${place} y=${HEIGHT - 6} text-anchor="middle">${name}</text>`)}
+      <path d="${line}L${x(last).toFixed(1)} ${HEIGHT - BOTTOM}L${x(0).toFixed(1)} ${HEIGHT - BOTTOM}Z" fill="url(#${shade})" />
+      <path class="course" d=${line} />
+      ${chosen !== null && html`<line class="cursor" x1=${x(at)} x2=${x(at)} y1=${TOP} y2=${HEIGHT - BOTTOM} />`}
+      <circle class="dot" cx=${x(at)} cy=${y(points[at].balance)} r="4.5" />
+    </svg>`}
+    ${chosen !== null &&
+    html`<div class="readout" style=${{ left: `${Math.max(80, Math.min(right - 60, x(at)))}px` }}>${said(points[at])}</div>`}
+  </div>`;
+}
+
+/** The names of the months that begin among the points, as many as have room. */
+function monthNames(points, x, right) {
+  const starts = points.flatMap(({ date }, index) => {
+    const isNew = index > 0 && points[index - 1].date.slice(0, 7) !== date.slice(0, 7);
+    return isNew && x(index) > 14 && x(index) < right - 16 ? [[Math.round(x(index)), date.slice(0, 7)]] : [];
+  });
+  const every = Math.max(1, Math.ceil((starts.length * 54) / right));
+  return starts.filter((_, index) => index % every === 0).map(([place, iso]) => [place, shortMonth(iso)]);
+}
+
+/** Months as bars, oldest first: income up, expenses down, net as a line. `link` leads from a month to its rows. */
+export function MonthBars({ months, currency, link, chosen = null, running }) {
+  const [element, width] = useWidth();
+  const values = months.flatMap(({ income, expenses, net }) => [income, -expenses, net]);
+  const levels = ticks(Math.min(0, ...values), Math.max(0, ...values));
+  const right = Math.max(40, width - marginOf(levels, currency));
+  const shown = months.slice(-Math.max(1, Math.floor(right / MONTH_MIN)));
+  const column = right / shown.length;
+  const bar = Math.min(22, column * 0.56);
+  const [low, high] = [levels[0], levels.at(-1)];
+  const y = (level) => TOP + ((high - level) / (high - low)) * (HEIGHT - TOP - BOTTOM);
+  const middle = (index) => column * (index + 0.5);
+  const net = shown.map((each, index) => `${index ? "L" : "M"}${middle(index).toFixed(1)} ${y(each.net).toFixed(1)}`).join("");
+  const every = Math.ceil(30 / column);
+  const rectangle = (kind, index, from, to, isRunning) =>
+    html`<rect class="bar ${kind} ${isRunning ? "running" : ""}" x=${middle(index) - bar / 2} width=${bar} rx="2"
+      y=${Math.min(y(from), y(to))} height=${Math.abs(y(to) - y(from))} />`;
+  return html`<div class="chart" ref=${element}>
+    ${width > 0 &&
+    html`<svg width=${width} height=${HEIGHT} viewBox="0 0 ${width} ${HEIGHT}">
+      <g aria-hidden="true"><${Grid} levels=${levels} y=${y} right=${right} width=${width} currency=${currency} /></g>
+      ${shown.map((each, index) => {
+        const isRunning = each.month === running;
+        const isNamed = (shown.length - 1 - index) % every === 0;
+        return html`<a key=${each.month} class="month ${each.month === chosen ? "chosen" : ""}" href=${link(each.month)}
+          aria-label=${monthSaid(each, currency, isRunning)} aria-current=${each.month === chosen ? "true" : undefined}>
+          <rect class="column" x=${column * index + 1} width=${column - 2} y="0" height=${HEIGHT} rx="6" />
+          ${rectangle("in", index, 0, each.income, isRunning)} ${rectangle("out", index, -each.expenses, 0, isRunning)}
+          ${isNamed && html`<text class="axis" x=${middle(index)} y=${HEIGHT - 6} text-anchor="middle" aria-hidden="true">${shortMonth(each.month)}</text>`}
+        </a>`;
+      })}
+      <g class="net" aria-hidden="true">
+        <path d=${net} />
+        ${shown.map((each, index) => html`<circle key=${each.month} cx=${middle(index)} cy=${y(each.net)} r="3.5" />`)}
+      </g>
+    </svg>`}
+  </div>`;
+}
+
+function monthSaid({ month: iso, income, expenses, net }, currency, isRunning) {
+  const said = { income: money(income, currency), expenses: money(expenses, currency), net: money(net, currency, { signed: true }) };
+  return t("bar_name", { month: month(iso) + (isRunning ? ` (${t("so_far")})` : ""), ...said });
+}
+
+/** What the colours of the bars mean. */
+export const Legend = () => html`<ul class="legend">
+  <li><span class="key in"></span>${t("income")}</li>
+  <li><span class="key out"></span>${t("expenses")}</li>
+  <li><span class="key net"></span>${t("net")}</li>
+</ul>`;
+
+/** A price over time as a small stair. */
+export function Stair({ prices }) {
+  const [least, largest] = [Math.min(...prices.map(({ amount }) => amount)), Math.max(...prices.map(({ amount }) => amount))];
+  const total = prices.reduce((sum, { charges }) => sum + charges, 0) || 1;
+  const y = (amount) => (largest === least ? 12 : 19 - (14 * (amount - least)) / (largest - least));
+  let x = 2;
+  const path = prices.map(({ amount, charges }, index) => {
+    const from = x;
+    x += (60 * charges) / total;
+    return `${index ? "L" : "M"}${from.toFixed(1)} ${y(amount).toFixed(1)}L${x.toFixed(1)} ${y(amount).toFixed(1)}`;
+  });
+  return html`<svg class="stair" width="70" height="24" viewBox="0 0 70 24" aria-hidden="true" focusable="false">
+    <path d=${path.join("")} /><circle cx=${x} cy=${y(prices.at(-1).amount)} r="2.5" />
+  </svg>`;
+}

@@ -1,0 +1,44 @@
+/** Connections: where the bookings come from, how each source is, and when it may be asked again. */
+import { useRead } from "./api.js";
+import { ago, day, moment } from "./format.js";
+import { Hint } from "./first-run.js";
+import { Loaded, Place, State, accountName } from "./parts.js";
+import { SyncButton } from "./sync.js";
+import { html } from "./ui.js";
+import { named, t } from "./words.js";
+
+export default function Connections({ person }) {
+  const list = useRead("/connections");
+  return html`<${Place} title=${t("connections")} text=${t("connections_text")}>
+    <${Loaded} of=${list} bones=${html`<div class="card"><div class="bones tall"></div></div>`}>
+      ${({ connections }) =>
+        connections.length === 0
+          ? html`<div class="card"><${State} icon="connections" title=${t("connections_none")} text=${t("connections_none_text")} /></div>`
+          : html`<ul class="connections">${connections.map((each) => html`<li key=${each.id}><${Connection} connection=${each} person=${person} /></li>`)}</ul>`}
+    <//>
+    <div class="hints">
+      <${Hint} icon="folder" title=${t("folder")} text=${t("folder_text")} command="bankdata connect folder ~/statements --user ${person.profile.name}" />
+    </div>
+  <//>`;
+}
+
+function Connection({ connection, person }) {
+  const { accountIds, bankName, canSync, consentDaysLeft, consentExpiresAt, isSyncing, lastSync, lastSyncedAt, message, needsUser, nextSyncAllowedAt, status, warnings } = connection;
+  const accounts = accountIds.map((id) => person.byId.get(id)).filter(Boolean);
+  const fresh = lastSync?.newTransactions > 0 ? ` · ${t("n_new", { n: lastSync.newTransactions })}` : "";
+  const facts = [
+    ["accounts", accounts.map(accountName).join(", ")],
+    ["last_sync", lastSyncedAt ? ago(lastSyncedAt) + fresh : t("never")],
+    ["next_sync", canSync ? t("now") : nextSyncAllowedAt && moment(nextSyncAllowedAt)],
+    ["consent_until", consentExpiresAt && `${t("until", { day: day(consentExpiresAt) })}${consentDaysLeft === null ? "" : ` · ${t("days_left", { n: consentDaysLeft })}`}`],
+  ].filter(([, value]) => value);
+  return html`<section class="card" aria-label=${bankName}>
+    <header class="card-head">
+      <div class="connection-name"><h2>${bankName}</h2><span class="pill ${status === "ACTIVE" ? "good" : "up"}">${isSyncing ? t("syncing") : named(status)}</span></div>
+      ${canSync && accountIds.length > 0 && html`<${SyncButton} accountIds=${accountIds} about=${bankName} />`}
+    </header>
+    ${message && html`<p class=${needsUser ? "caution" : "soft"} lang="en">${message}</p>`}
+    ${warnings.map((warning) => html`<p class="caution" lang="en" key=${warning}>${warning}</p>`)}
+    <dl class="facts">${facts.map(([name, value]) => html`<div key=${name}><dt>${t(name)}</dt><dd>${value}</dd></div>`)}</dl>
+  </section>`;
+}

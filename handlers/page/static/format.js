@@ -1,0 +1,137 @@
+/** How amounts, days and months are written: by the browser's own tag where it speaks the language of the page. */
+
+const KEPT = "language"; // in localStorage; absent where the browser decides
+const DIGITS = new Map();
+const made = new Map();
+
+let tag = "en-GB";
+
+/** The language of the page, `en` or `de`, chosen by the person or by the browser. */
+export function chosenLanguage(kept = stored(KEPT), wanted = navigator.languages) {
+  if (kept === "en" || kept === "de") return kept;
+  const spoken = wanted.map((name) => name.slice(0, 2).toLowerCase());
+  return spoken.find((name) => name === "en" || name === "de") ?? "en";
+}
+
+/** Write from now on as this language does; `de-CH` writes otherwise than `de-DE`, so the browser's own tag goes first. */
+export function writeAs(language, wanted = globalThis.navigator?.languages ?? []) {
+  tag = wanted.find((name) => name.slice(0, 2).toLowerCase() === language) ?? { en: "en-GB", de: "de-DE" }[language];
+  if (tag === "en") tag = "en-GB";
+  made.clear();
+}
+
+function stored(name) {
+  try {
+    return localStorage.getItem(name);
+  } catch {
+    return null;
+  }
+}
+
+function maker(kind, options) {
+  const key = kind.name + JSON.stringify(options);
+  if (!made.has(key)) made.set(key, new kind(tag, options));
+  return made.get(key);
+}
+
+/** A real minus sign: a hyphen is often not read out, and is as short as it is wrong. */
+const withMinus = (text) => text.replaceAll("-", "−");
+
+/** An amount: 12.5 in EUR is €12.50. `signed` writes a plus too. */
+export function money(amount, currency, { signed = false } = {}) {
+  const options = { style: "currency", currency, signDisplay: signed ? "exceptZero" : "negative" };
+  return withMinus(maker(Intl.NumberFormat, options).format(amount));
+}
+
+/** An amount for the side of a chart: no decimals. */
+export function roundMoney(amount, currency) {
+  const options = { style: "currency", currency, maximumFractionDigits: 0, signDisplay: "negative" };
+  return withMinus(maker(Intl.NumberFormat, options).format(amount));
+}
+
+/** How many decimals a currency has. */
+export function decimals(currency) {
+  if (!DIGITS.has(currency)) {
+    const { maximumFractionDigits } = new Intl.NumberFormat("en", { style: "currency", currency }).resolvedOptions();
+    DIGITS.set(currency, maximumFractionDigits);
+  }
+  return DIGITS.get(currency);
+}
+
+/** A sum in whole cents: 0.1 and 0.2 are 0.3. */
+export function sum(amounts, currency) {
+  const unit = 10 ** decimals(currency);
+  return amounts.reduce((total, amount) => total + Math.round(amount * unit), 0) / unit;
+}
+
+/** A whole number with the separators of the language. */
+export const count = (value) => withMinus(maker(Intl.NumberFormat, {}).format(value));
+
+/** A whole percentage: 54 is 54 %. */
+export const percent = (value) => maker(Intl.NumberFormat, { style: "percent" }).format(value / 100);
+
+const atMidnight = (iso) => new Date(`${iso.slice(0, 10)}T00:00:00Z`);
+
+function written(iso, options) {
+  // Days are the bank's: midnight UTC, or Los Angeles would see the day before
+  return maker(Intl.DateTimeFormat, { ...options, timeZone: "UTC" }).format(atMidnight(iso));
+}
+
+/** 2026-11-19 is 19 Nov; with its year where that is not this one. */
+export function shortDay(iso, today = "") {
+  const isThisYear = !today || iso.slice(0, 4) === today.slice(0, 4);
+  return written(iso, { day: "numeric", month: "short", ...(isThisYear ? {} : { year: "numeric" }) });
+}
+
+/** 2026-11-19 is 19 Nov 2026. */
+export const day = (iso) => written(iso, { day: "numeric", month: "short", year: "numeric" });
+
+/** 2026-11-19 is Thursday, 19 November 2026. */
+export const longDay = (iso) =>
+  written(iso, { weekday: "long", day: "numeric", month: "long", year: "numeric" });
+
+/** The day of the month, and the month in short, for the leaf of a calendar. */
+export const leaf = (iso) => [String(atMidnight(iso).getUTCDate()), written(iso, { month: "short" }).replace(".", "")];
+
+/** 2026-10 is October 2026. */
+export const month = (iso) => written(`${iso}-01`, { month: "long", year: "numeric" });
+
+/** 2026-10 is Oct, and 2026-01 is 2026: the name under a bar. */
+export function shortMonth(iso) {
+  return iso.endsWith("-01") ? iso.slice(0, 4) : written(`${iso}-01`, { month: "short" }).replace(".", "");
+}
+
+/** A moment in the zone of the browser: 22 Nov, 14:05. */
+export const moment = (iso) =>
+  maker(Intl.DateTimeFormat, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" }).format(new Date(iso));
+
+/** How many days lie between two days. */
+export const daysBetween = (from, to) => Math.round((atMidnight(to) - atMidnight(from)) / 86_400_000);
+
+/** In how many days: tomorrow, in 9 days, 3 days ago. */
+export const inDays = (days) => maker(Intl.RelativeTimeFormat, { numeric: "auto" }).format(days, "day");
+
+/** How long ago a moment was: 5 minutes ago. */
+export function ago(iso, now = Date.now()) {
+  const seconds = Math.round((now - new Date(iso)) / 1000);
+  const [unit, size] = [["day", 86_400], ["hour", 3600], ["minute", 60]].find(([, s]) => seconds >= s) ?? ["second", 1];
+  const value = seconds < 60 ? 0 : Math.floor(seconds / size);
+  return maker(Intl.RelativeTimeFormat, { numeric: "auto" }).format(value ? -value : 0, unit);
+}
+
+/** A day moved by months, and kept within its month: a year before 2024-02-29 is 2023-02-28. */
+export function monthsBefore(iso, months) {
+  const [year, number, dayOfMonth] = iso.slice(0, 10).split("-").map(Number);
+  const last = new Date(Date.UTC(year, number - months, 0)).getUTCDate();
+  return new Date(Date.UTC(year, number - 1 - months, Math.min(dayOfMonth, last))).toISOString().slice(0, 10);
+}
+
+/** A day moved by days. */
+export const daysBefore = (iso, days) => new Date(atMidnight(iso) - days * 86_400_000).toISOString().slice(0, 10);
+
+/** The size of a file: 1.2 MB. */
+export function size(bytes) {
+  const [unit, one] = bytes < 1_000_000 ? ["kilobyte", 1000] : ["megabyte", 1_000_000];
+  const options = { style: "unit", unit, maximumFractionDigits: bytes < 1_000_000 ? 0 : 1 };
+  return maker(Intl.NumberFormat, options).format(Math.max(bytes / one, bytes ? 0.1 : 0));
+}

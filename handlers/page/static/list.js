@@ -1,0 +1,108 @@
+/** A list of any length of which only what is in view is in the page: rows of one height, fetched page by page. */
+import { read } from "./api.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./ui.js";
+
+const PER_PAGE = 100; // as many as the interface gives at once
+const AROUND = 8; // rows above and below what is in view
+const RESTS_AFTER = 90; // milliseconds without scrolling: pages flown over are not asked for
+
+const rowHeight = () => (matchMedia("(max-width: 719px)").matches ? 64 : 56);
+
+/**
+ * `path` and `parameters` are asked for page by page; `rowsOf` finds the rows in an answer. `first` is the first page,
+ * `total` how many rows there are. `children(row, index, before)` is what stands in a row, null while it is on its way.
+ */
+export function LongList({ path, parameters, rowsOf, first, total, label, link, children }) {
+  const list = useRef();
+  const pages = useRef(new Map());
+  const [, redraw] = useState(0);
+  const [view, setView] = useState({ from: 0, to: 20, height: rowHeight() });
+  const [active, setActive] = useState(0);
+  const wanted = useRef(null); // the row that the focus waits for
+  const key = JSON.stringify([path, parameters]);
+  const kept = useRef(key);
+  if (kept.current !== key || pages.current.get(0) !== rowsOf(first)) {
+    if (kept.current !== key) setActive(0);
+    kept.current = key;
+    pages.current = new Map([[0, rowsOf(first)]]);
+  }
+  const rowAt = (index) => pages.current.get(Math.floor(index / PER_PAGE))?.[index % PER_PAGE];
+
+  useEffect(() => {
+    const measure = () => {
+      const height = rowHeight();
+      const top = -list.current.getBoundingClientRect().top;
+      const from = Math.max(0, Math.floor(top / height) - AROUND);
+      const to = Math.min(total, Math.ceil((top + innerHeight) / height) + AROUND);
+      setView((before) => (before.from === from && before.to === to && before.height === height ? before : { from, to, height }));
+    };
+    measure();
+    addEventListener("scroll", measure, { passive: true });
+    addEventListener("resize", measure);
+    return () => {
+      removeEventListener("scroll", measure);
+      removeEventListener("resize", measure);
+    };
+  }, [total, key]);
+
+  useEffect(() => {
+    const overtaken = new AbortController();
+    const timer = setTimeout(() => {
+      for (let page = Math.floor(view.from / PER_PAGE); page <= Math.floor(Math.max(view.from, view.to - 1) / PER_PAGE); page += 1) {
+        if (pages.current.has(page) || page * PER_PAGE >= total) continue;
+        read(path, { ...parameters, perPage: PER_PAGE, page: page + 1 }, { signal: overtaken.signal }).then(
+          (answer) => {
+            if (kept.current !== key) return;
+            pages.current.set(page, rowsOf(answer));
+            redraw((turn) => turn + 1);
+          },
+          () => {}, // overtaken, or told by the banner; the next scroll asks again
+        );
+      }
+    }, RESTS_AFTER);
+    return () => {
+      clearTimeout(timer);
+      overtaken.abort();
+    };
+  }, [view.from, view.to, key, total]);
+
+  useLayoutEffect(() => {
+    if (wanted.current === null || !rowAt(wanted.current)) return;
+    const row = list.current.querySelector(`[data-index="${wanted.current}"]`);
+    if (!row) return;
+    wanted.current = null;
+    row.focus({ preventScroll: true });
+  });
+
+  const goTo = (index) => {
+    const { height } = view;
+    wanted.current = index;
+    setActive(index);
+    const top = list.current.getBoundingClientRect().top + index * height;
+    const [least, most] = [height, innerHeight - 2.5 * height];
+    if (top < least) scrollBy(0, top - least);
+    else if (top > most) scrollBy(0, top - most);
+  };
+  const keys = (event) => {
+    const page = Math.max(1, Math.floor(innerHeight / view.height) - 2);
+    const to = { ArrowDown: active + 1, ArrowUp: active - 1, PageDown: active + page, PageUp: active - page, Home: 0, End: total - 1 };
+    if (!(event.key in to) || event.altKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    goTo(Math.max(0, Math.min(total - 1, to[event.key])));
+  };
+
+  const indexes = new Set([Math.min(active, total - 1)]);
+  for (let index = view.from; index < Math.min(view.to, total); index += 1) indexes.add(index);
+  return html`<ol class="long-list" ref=${list} aria-label=${label} style=${{ height: `${total * view.height}px` }} onKeyDown=${keys}>
+    ${[...indexes].sort((a, b) => a - b).map((index) => {
+      const row = rowAt(index);
+      const place = { transform: `translateY(${index * view.height}px)`, height: `${view.height}px` };
+      return html`<li key=${index} style=${place} aria-setsize=${total} aria-posinset=${index + 1}>
+        ${row
+          ? html`<a class="row" href=${link(row)} data-index=${index} tabindex=${index === active ? 0 : -1}
+              onFocus=${() => setActive(index)}>${children(row, index, rowAt(index - 1))}</a>`
+          : html`<span class="row coming" data-coming></span>`}
+      </li>`;
+    })}
+  </ol>`;
+}

@@ -1,0 +1,187 @@
+/** The page: its frame, the places in it, and what is shown around them while something is amiss. */
+import { SignedOut, forget, useCondition } from "./api.js";
+import { SignInFailed, accessToken, finish, onEnd, signIn, signOut } from "./auth.js";
+import { chosenLanguage, writeAs } from "./format.js";
+import { Icon } from "./icons.js";
+import { Overview } from "./overview.js";
+import { Bones, Failed, Place, State, Toasts } from "./parts.js";
+import { usePerson } from "./person.js";
+import { BASE, PUBLIC_URL, address, followLinks, go, offers, usePlace } from "./place.js";
+import { html, render, useEffect, useState } from "./ui.js";
+import { speak, t } from "./words.js";
+
+// A place is loaded when it is opened for the first time, except the one that is seen first
+const ALL = [
+  { path: "/", name: "overview", load: () => ({ default: Overview }) },
+  { path: "/transactions", name: "transactions", load: () => import("./transactions.js") },
+  { path: "/months", name: "months", load: () => import("./months.js") },
+  { path: "/recurring", name: "recurring", load: () => import("./recurring.js") },
+  { path: "/connections", name: "connections", load: () => import("./connections.js"), isAside: true },
+  { path: "/settings", name: "settings", load: () => import("./settings.js"), isAside: true },
+];
+const PLACES = ALL.filter(({ path }) => path !== "/connections" || offers("GET /connections"));
+
+const root = document.getElementById("page");
+
+function Mark() {
+  return html`<svg class="mark" viewBox="0 0 32 32" width="28" height="28" aria-hidden="true" focusable="false">
+    <path class="shield" d="M16 2 28 6.5v8.6c0 7-4.9 12.4-12 14.9C8.9 27.5 4 22.1 4 15.1V6.5z" />
+    <path class="mark-bars" d="M10.5 20.5v-4M16 20.5v-10M21.5 20.5v-7" />
+  </svg>`;
+}
+
+function PlaceLink({ place, current }) {
+  const isHere = place.path === current;
+  return html`<a class="place-link" href=${address(place.path)} aria-current=${isHere ? "page" : undefined}>
+    <${Icon} name=${place.name} /><span>${t(place.name)}</span>
+  </a>`;
+}
+
+/** The places beside the content; on a phone tabs below it, the less frequent ones behind More. */
+function Navigation({ current, name }) {
+  const [isOpen, setIsOpen] = useState(false);
+  const aside = PLACES.filter(({ isAside }) => isAside);
+  useEffect(() => setIsOpen(false), [current]);
+  useEffect(() => {
+    if (!isOpen) return undefined;
+    const close = (event) => {
+      if (event.type === "keydown" ? event.key === "Escape" : !event.target.closest(".places")) setIsOpen(false);
+    };
+    addEventListener("keydown", close);
+    addEventListener("pointerdown", close);
+    return () => {
+      removeEventListener("keydown", close);
+      removeEventListener("pointerdown", close);
+    };
+  }, [isOpen]);
+  return html`<nav class="places" aria-label=${t("places")}>
+    <a class="masthead" href=${address("/")}><${Mark} /><span>${t("service")}</span></a>
+    <div class="places-main">
+      ${PLACES.filter(({ isAside }) => !isAside).map((place) => html`<${PlaceLink} key=${place.path} place=${place} current=${current} />`)}
+      <button type="button" class="place-link more" aria-expanded=${isOpen} aria-controls="more" onClick=${() => setIsOpen(!isOpen)}
+        data-here=${aside.some(({ path }) => path === current) ? "" : undefined}>
+        <${Icon} name="more" /><span>${t("more")}</span>
+      </button>
+    </div>
+    <div class="places-aside ${isOpen ? "open" : ""}" id="more">
+      ${aside.map((place) => html`<${PlaceLink} key=${place.path} place=${place} current=${current} />`)}
+      ${name && html`<a class="place-link who" href=${address("/settings")}><${Icon} name="person" /><span>${name}</span></a>`}
+    </div>
+  </nav>`;
+}
+
+/** What is amiss with the service, above the place; what is shown stays readable. */
+function Banner() {
+  const condition = useCondition();
+  const text = condition && (condition.kind === "away" ? t("away") : t("waiting", { n: condition.seconds }));
+  return html`<div role="status">${text && html`<div class="banner">${text}</div>`}</div>`;
+}
+
+/** What shows a place, once it is loaded. */
+function useShown(place) {
+  const [shown, setShown] = useState(null);
+  useEffect(() => {
+    let isWanted = true;
+    const load = async () => {
+      const shows = (await place.load()).default;
+      if (isWanted) setShown({ place, shows });
+    };
+    if (place) load().catch(() => location.reload()); // the server has become a newer one, with other files
+    return () => {
+      isWanted = false;
+    };
+  }, [place]);
+  return shown?.place === place ? shown.shows : null;
+}
+
+function Frame() {
+  const { path, parameters } = usePlace();
+  const person = usePerson();
+  useEffect(() => scrollTo(0, 0), [path]);
+  const place = PLACES.find((each) => each.path === path);
+  const Shown = useShown(place);
+  let content;
+  if (!place) content = html`<${Nowhere} />`;
+  else if (person.error)
+    content = html`<${Place} title=${t(place.name)} key=${path}>
+      <div class="card"><${Failed} error=${person.error} again=${person.again} /></div>
+      <p class="buttons"><button type="button" onClick=${signOut}>${t("sign_out")}</button></p>
+    <//>`;
+  else if (!person.data || !Shown) content = html`<${Place} title=${t(place.name)} key=${path}><div class="card"><${Bones} rows="6" /></div><//>`;
+  else content = html`<${Shown} key=${path} person=${person.data} parameters=${parameters} />`;
+  return html`<a class="skip" href="#content" data-leaves>${t("skip")}</a>
+    <${Navigation} current=${path} name=${person.data?.profile.name ?? ""} />
+    <main id="content" tabindex="-1"><${Banner} />${content}</main>
+    <${Toasts} />`;
+}
+
+const Nowhere = () => html`<${Place} title=${t("nowhere")} text=${t("nowhere_text")}>
+  <p><a class="button primary" href=${address("/")}>${t("to_overview")}</a></p>
+<//>`;
+
+/** A sentence instead of the whole page. */
+const alone = (title, text, action = null) =>
+  html`<main class="alone"><div class="card"><${State} icon="warn" title=${title} text=${text}>${action}<//></div></main>`;
+
+function Page() {
+  const [state, setState] = useState("opening");
+  useEffect(() => {
+    onEnd(() => setState("over"));
+    const open = async () => {
+      try {
+        if (location.pathname === `${BASE}/signed-in`) go(await finish(new URLSearchParams(location.search)), { replace: true });
+        await accessToken();
+        setState("open");
+      } catch (error) {
+        if (error instanceof SignedOut) await signIn();
+        else setState(error instanceof SignInFailed ? "failed" : "away");
+      }
+    };
+    open();
+    const restored = (event) => event.persisted && location.reload();
+    const left = (event) => event.persisted && render(null, root);
+    addEventListener("pageshow", restored);
+    addEventListener("pagehide", left);
+    return () => {
+      removeEventListener("pageshow", restored);
+      removeEventListener("pagehide", left);
+    };
+  }, []);
+  if (state === "opening") return html`<main class="alone"><${Bones} rows="3" /></main>`;
+  const retry = html`<button type="button" class="primary" onClick=${signIn}>${t("again")}</button>`;
+  if (state === "failed") return alone(t("sign_in_failed"), t("sign_in_failed_text"), retry);
+  if (state === "away")
+    return alone(t("away_text"), "", html`<button type="button" onClick=${() => location.reload()}>${t("again")}</button>`);
+  if (state === "over") return html`<${SessionOver} />`;
+  return html`<${Frame} />`;
+}
+
+/** The session ended, here or in another tab: nothing of anybody's money stays on the screen. */
+function SessionOver() {
+  useEffect(forget, []);
+  const action = html`<button type="button" class="primary" onClick=${signIn}>${t("sign_in")}</button>`;
+  return html`<main class="alone"><div class="card" role="alert"><${State} icon="person" title=${t("over")}>${action}<//></div></main>`;
+}
+
+/** The same service on this machine under another name, where a sign-in would not come back to. */
+function isSameMachine(url) {
+  const names = ["localhost", "127.0.0.1", "[::1]"];
+  return names.includes(location.hostname) && names.includes(new URL(url).hostname);
+}
+
+async function start() {
+  const chosen = chosenLanguage();
+  document.documentElement.lang = chosen;
+  await speak(chosen);
+  writeAs(chosen);
+  document.addEventListener("click", followLinks);
+  const open = `${new URL(PUBLIC_URL).origin}${location.pathname}${location.search}`;
+  if (new URL(PUBLIC_URL).origin !== location.origin) {
+    if (isSameMachine(PUBLIC_URL)) return location.replace(open);
+    return render(alone(t("elsewhere"), t("elsewhere_text"), html`<a href=${open} data-leaves>${PUBLIC_URL}</a>`), root);
+  }
+  if (!globalThis.crypto?.subtle) return render(alone(t("need_https"), t("need_https_text")), root);
+  return render(html`<${Page} />`, root);
+}
+
+start();

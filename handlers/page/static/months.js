@@ -1,0 +1,102 @@
+/** Months: income and expenses as bars; behind each bar its categories and the bookings that add up to it. */
+import { useRead } from "./api.js";
+import { Legend, MonthBars } from "./charts.js";
+import { month as monthName, money, sum } from "./format.js";
+import { BookingParts, Bookings, Card, CategoryBars, Loaded, Money, Place } from "./parts.js";
+import { address, offers } from "./place.js";
+import { html, useState } from "./ui.js";
+import { t } from "./words.js";
+
+const MONTHS = 24;
+const ROWS_AT_FIRST = 50;
+
+export default function Months({ person, parameters }) {
+  const running = person.profile.today.slice(0, 7);
+  const asked = parameters.get("month");
+  const chosen = /^\d{4}-(0[1-9]|1[0-2])$/.test(asked ?? "") ? asked : running;
+  const currency = person.profile.homeCurrency;
+  const cashflow = useRead("/cashflow", { accountIds: person.ids, months: MONTHS });
+  const link = (month) => address("/months", { month });
+  return html`<${Place} title=${t("months")} text=${t("choose_month")}>
+    <${Card}>
+      <${Legend} />
+      <${Loaded} of=${cashflow} bones=${html`<div class="chart coming"></div>`}>
+        ${(data) => html`<${MonthBars} months=${data.cashflow} currency=${currency} running=${running} chosen=${chosen} link=${link} />
+          <${AsTable} months=${data.cashflow} currency=${currency} running=${running} link=${link} />`}
+      <//>
+    <//>
+    <${Month} key=${chosen} month=${chosen} isRunning=${chosen === running} person=${person} />
+  <//>`;
+}
+
+function AsTable({ months, currency, running, link }) {
+  return html`<details class="as-table">
+    <summary>${t("as_table")}</summary>
+    <div class="scrolls" tabindex="0" role="region" aria-label=${t("as_table")}><table>
+      <thead><tr>${["month", "income", "expenses", "net"].map((name) => html`<th key=${name} scope="col">${t(name)}</th>`)}</tr></thead>
+      <tbody>
+        ${[...months].reverse().map((each) => html`<tr key=${each.month}>
+          <th scope="row"><a href=${link(each.month)}>${monthName(each.month)}</a>${each.month === running && html` <span class="soft small">${t("so_far")}</span>`}</th>
+          <td><${Money} amount=${each.income} currency=${currency} /></td>
+          <td><${Money} amount=${each.expenses} currency=${currency} /></td>
+          <td><${Money} amount=${each.net} currency=${currency} signed /></td>
+        </tr>`)}
+      </tbody>
+    </table></div>
+  </details>`;
+}
+
+function Month({ month, isRunning, person }) {
+  const rows = useRead(`/cashflow/${month}/transactions`, { accountIds: person.ids });
+  const categories = useRead(offers("GET /cashflow/categories") ? "/cashflow/categories" : null, { accountIds: person.ids, months: MONTHS });
+  const title = html`${monthName(month)}${isRunning && html` <span class="soft small">${t("so_far")}</span>`}`;
+  return html`<${Card} title=${title}>
+    <${Loaded} of=${rows}>${(data) => html`<${MonthRows} data=${data} person=${person}
+      categories=${categories.data?.months.find((each) => each.month === month) ?? null} />`}<//>
+  <//>`;
+}
+
+function MonthRows({ data, person, categories }) {
+  const { currency } = data;
+  const counted = data.transactions.filter(({ countedAs }) => countedAs);
+  const leftOut = data.transactions.filter(({ countedAs }) => !countedAs);
+  const [shown, setShown] = useState(ROWS_AT_FIRST);
+  const link = ({ id }) => address("/transactions", { id });
+  return html`<dl class="figures">
+      ${["income", "expenses", "net"].map((name) => html`<div key=${name}>
+        <dt>${t(name)}</dt>
+        <dd class="figure medium ${name}"><${Money} amount=${data[name]} currency=${currency} signed=${name === "net"} /></dd>
+      </div>`)}
+    </dl>
+    ${data.transactions.length === 0 && html`<p class="soft">${t("month_none")}</p>`}
+    <div class="halves">
+      ${categories?.categories.length > 0 && html`<section aria-labelledby="by-category">
+        <h3 id="by-category">${t("by_category")}</h3>
+        <${CategoryBars} categories=${categories.categories} currency=${currency} total=${categories.expenses}
+          link=${(category) => address("/transactions", { category, period: "other", from: `${data.month}-01`, to: lastDay(data.month) })} />
+      </section>`}
+      ${counted.length > 0 && html`<section aria-labelledby="month-rows">
+        <h3 id="month-rows">${t("transactions")}</h3>
+        <p class="soft small">${t("counted_sum", { n: counted.length, sum: money(sum(counted.map(({ countedAmount }) => countedAmount), currency), currency, { signed: true }) })}</p>
+        <${Bookings} rows=${counted.slice(0, shown)} accounts=${person.byId} today=${person.profile.today} link=${link} tag=${false} />
+        ${counted.length > shown && html`<button type="button" onClick=${() => setShown(Infinity)}>${t("all")}</button>`}
+      </section>`}
+    </div>
+    ${leftOut.length > 0 && html`<section class="left-out" aria-labelledby="left-out">
+      <h3 id="left-out">${t("left_out")}</h3>
+      <p class="soft small">${t("left_out_text")}</p>
+      <ol class="rows">
+        ${leftOut.map((row, index) => html`<li key=${row.id}>
+          <a class="row" href=${link(row)}>
+            <${BookingParts} row=${{ ...row, purpose: t(`left_${row.leftOut}`) }} accounts=${person.byId} today=${person.profile.today}
+              isFirstOfDay=${leftOut[index - 1]?.bookingDate !== row.bookingDate} tag=${false} />
+          </a>
+        </li>`)}
+      </ol>
+    </section>`}`;
+}
+
+const lastDay = (month) => {
+  const [year, number] = month.split("-").map(Number);
+  return new Date(Date.UTC(year, number, 0)).toISOString().slice(0, 10);
+};

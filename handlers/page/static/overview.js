@@ -1,0 +1,170 @@
+/** The overview: what there is, how it came about, what is coming. */
+import { useRead } from "./api.js";
+import { Course, Legend, MonthBars } from "./charts.js";
+import { ago, day, daysBetween, money, monthsBefore, sum } from "./format.js";
+import { FirstRun } from "./first-run.js";
+import { Bookings, Card, CategoryBars, Expected, Loaded, Money, MoreLink, Place, Segments, State, accountName, shortIban } from "./parts.js";
+import { address, offers } from "./place.js";
+import { SyncButton } from "./sync.js";
+import { html, useState } from "./ui.js";
+import { named, t } from "./words.js";
+
+const PERIODS = [["3", "m3"], ["6", "m6"], ["12", "m12"], ["24", "m24"]];
+const COMING_DAYS = 30;
+
+export function Overview({ person }) {
+  if (person.all.length === 0) return html`<${FirstRun} person=${person} />`;
+  const synced = person.accounts.map(({ lastSyncedAt }) => lastSyncedAt).filter(Boolean).sort().at(-1);
+  return html`<${Place} title=${t("overview")} text=${synced && t("updated", { ago: ago(synced) })} actions=${html`<${SyncButton} />`}>
+    <div class="overview">
+      <${Total} person=${person} />
+      <${Accounts} person=${person} />
+      <${LastMonths} person=${person} />
+      <${Spending} person=${person} />
+      <${Latest} person=${person} />
+      <${ComingUp} person=${person} />
+    </div>
+  <//>`;
+}
+
+function Total({ person }) {
+  const [months, setMonths] = useState("12");
+  const currency = person.profile.homeCurrency;
+  const snapshot = useRead("/snapshot", { accountIds: person.ids });
+  const balances = useRead(offers("GET /balances") ? "/balances" : null, {
+    accountIds: person.ids, dateFrom: monthsBefore(person.profile.today, Number(months)), dateTo: person.profile.today,
+    every: months === "24" ? "week" : "day",
+  });
+  const choice = html`<${Segments} legend=${t("period")} value=${months} onChoose=${setMonths}
+    options=${PERIODS.map(([key, name]) => [key, t(name), t(`${name}_long`)])} />`;
+  return html`<section class="card total" aria-labelledby="total">
+    <div class="total-head">
+      <div>
+        <h2 id="total" class="figure-name">${t("total_balance")}</h2>
+        <${Loaded} of=${snapshot} bones=${html`<p class="figure coming"></p>`}>
+          ${({ totalBalance }) => html`<p class="figure"><${Money} amount=${totalBalance} currency=${currency} /></p>`}
+        <//>
+        ${balances.data && html`<${Change} of=${balances.data} />`}
+      </div>
+      ${offers("GET /balances") && choice}
+    </div>
+    ${offers("GET /balances") && html`<${Loaded} of=${balances} bones=${html`<div class="chart coming"></div>`}>
+      ${(data) => html`
+        ${data.points.length > 0 && html`<${Course} points=${data.points} currency=${data.currency} />`}
+        ${data.leftOut.length > 0 && html`<p class="soft small">${t("left_out_currencies", { names: leftOut(data.leftOut, person) })}</p>`}
+      `}
+    <//>`}
+  </section>`;
+}
+
+function leftOut(accounts, person) {
+  const said = ({ accountId, reason }) => `${accountName(person.byId.get(accountId))} (${t(reason === "no_rate" ? "left_no_rate" : "no_balance")})`;
+  return accounts.map(said).join(", ");
+}
+
+function Change({ of: { points, currency } }) {
+  if (points.length < 2) return null;
+  const change = sum([points.at(-1).balance, -points[0].balance], currency);
+  return html`<p class="change">
+    <data class="pill ${change >= 0 ? "good" : ""}" value=${change}>${money(change, currency, { signed: true })}</data>
+    <span class="soft">${t("since", { day: day(points[0].date) })}</span>
+  </p>`;
+}
+
+function Accounts({ person }) {
+  const banks = Map.groupBy
+    ? Map.groupBy(person.accounts, ({ bankConnection }) => bankConnection.bankName)
+    : grouped(person.accounts);
+  const counted = `${t("accounts_at", { n: person.accounts.length })} ${t("at_banks", { n: banks.size })}`;
+  return html`<${Card} title=${t("accounts")} aside=${html`<span class="soft small">${counted}</span>`}>
+    ${[...banks].map(([bank, accounts]) => html`<div class="bank" key=${bank}>
+      <h3>${bank}</h3>
+      <ul class="accounts">
+        ${accounts.map((account) => html`<li key=${account.id}>
+          <a class="account" href=${address("/transactions", { account: account.id })}>
+            <span class="row-text"><span class="row-title">${accountName(account)}</span><span class="row-about">${about(account)}</span></span>
+            ${account.balance === null
+              ? html`<span class="soft small">${t("no_balance")}</span>`
+              : html`<${Money} amount=${account.balance} currency=${account.currency} />`}
+          </a>
+        </li>`)}
+      </ul>
+    </div>`)}
+  <//>`;
+}
+
+function grouped(accounts) {
+  const banks = new Map();
+  for (const account of accounts) {
+    const bank = account.bankConnection.bankName;
+    banks.set(bank, [...(banks.get(bank) ?? []), account]);
+  }
+  return banks;
+}
+
+function about(account) {
+  const kind = account.accountName && account.accountType ? named(account.accountType) : null;
+  const status = account.bankConnection.status === "ACTIVE" ? null : named(account.bankConnection.status);
+  return [kind, shortIban(account.iban), status].filter(Boolean).join(" · ");
+}
+
+function LastMonths({ person }) {
+  const cashflow = useRead("/cashflow", { accountIds: person.ids, months: 12 });
+  return html`<${Card} title=${t("income_expenses")} aside=${html`<${MoreLink} to=${address("/months")}>${t("all_months")}<//>`}>
+    <${Legend} />
+    <${Loaded} of=${cashflow} bones=${html`<div class="chart coming"></div>`}>
+      ${(data) => html`<${MonthBars} months=${data.cashflow} currency=${person.profile.homeCurrency}
+        running=${person.profile.today.slice(0, 7)} link=${(month) => address("/months", { month })} />`}
+    <//>
+  <//>`;
+}
+
+function Spending({ person }) {
+  const snapshot = useRead("/snapshot", { accountIds: person.ids });
+  const currency = person.profile.homeCurrency;
+  return html`<${Card} title=${t("spending")}>
+    <${Loaded} of=${snapshot}>
+      ${({ last30Days: { totalExpenses, topCategories } }) =>
+        topCategories.length === 0
+          ? html`<p class="soft">${t("spending_none")}</p>`
+          : html`<p class="figure medium"><${Money} amount=${totalExpenses} currency=${currency} /> <span class="soft small">${t("in_all")}</span></p>
+            <${CategoryBars} categories=${topCategories} currency=${currency} link=${(category) => address("/transactions", { category, period: "30" })} />`}
+    <//>
+  <//>`;
+}
+
+function Latest({ person }) {
+  const latest = useRead("/transactions", { accountIds: person.ids, perPage: 8 });
+  return html`<${Card} title=${t("latest")} aside=${html`<${MoreLink} to=${address("/transactions")}>${t("all_transactions")}<//>`}>
+    <${Loaded} of=${latest} bones=${undefined}>
+      ${({ transactions }) =>
+        transactions.length === 0
+          ? html`<${State} icon="transactions" title=${t("none_found")} />`
+          : html`<${Bookings} rows=${transactions} accounts=${person.byId} today=${person.profile.today}
+              link=${({ id }) => address("/transactions", { id })} />`}
+    <//>
+  <//>`;
+}
+
+function ComingUp({ person }) {
+  const payments = useRead("/subscriptions/details", { accountIds: person.ids });
+  return html`<${Card} title=${t("coming_up")} aside=${html`<${MoreLink} to=${address("/recurring")}>${t("all")}<//>`}>
+    <${Loaded} of=${payments}>
+      ${({ subscriptions }) => {
+        const coming = comingUp(subscriptions, person.profile.today).slice(0, 8);
+        if (coming.length === 0) return html`<p class="soft">${t("coming_up_none")}</p>`;
+        return html`<ul class="coming-up">
+          ${coming.map(([payment, days]) => html`<li key=${payment.id}><${Expected} payment=${payment} days=${days} /></li>`)}
+        </ul>`;
+      }}
+    <//>
+  <//>`;
+}
+
+/** Payments expected within thirty days, each with the number of days, the next one first. */
+export function comingUp(payments, today) {
+  return payments
+    .map((payment) => [payment, daysBetween(today, payment.nextExpected)])
+    .filter(([, days]) => days >= 0 && days <= COMING_DAYS)
+    .sort(([, one], [, other]) => one - other);
+}

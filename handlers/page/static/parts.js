@@ -1,0 +1,226 @@
+/** The parts that every place is made of: amounts, days, cards, states, dialogs, toasts. */
+import { Away, Refused, SignedOut } from "./api.js";
+import { signIn } from "./auth.js";
+import { inDays, leaf, money, percent, shortDay } from "./format.js";
+import { CategoryTile, Icon, group } from "./icons.js";
+import { address } from "./place.js";
+import { html, useEffect, useId, useLayoutEffect, useRef, useState } from "./ui.js";
+import { named, t } from "./words.js";
+
+/** An amount that programs can read too; `signed` writes a plus and colours what came in. */
+export function Money({ amount, currency, signed = false, size = "" }) {
+  const kind = signed && amount > 0 ? "in" : "";
+  return html`<data class="money ${kind} ${size}" value=${amount}>${money(amount, currency, { signed })}</data>`;
+}
+
+export const Day = ({ date, text }) => html`<time datetime=${date.slice(0, 10)}>${text ?? shortDay(date)}</time>`;
+
+/** A card with its title; `aside` stands at the other end of the title's line. */
+export function Card({ title, aside, children, wide = "" }) {
+  const id = useId();
+  return html`<section class="card ${wide}" aria-labelledby=${title ? id : undefined}>
+    ${title && html`<header class="card-head"><h2 id=${id}>${title}</h2>${aside}</header>`}${children}
+  </section>`;
+}
+
+export const MoreLink = ({ to, children }) =>
+  html`<a class="more-link" href=${to}>${children}<${Icon} name="right" size="14" /></a>`;
+
+/** A place: its one h1, which takes the focus when the place is opened from another one. */
+export function Place({ title, text, actions, children }) {
+  const heading = useRef();
+  useEffect(() => {
+    document.title = `${title} · ${t("service")}`;
+  }, [title]);
+  useLayoutEffect(() => {
+    if (Place.hasOpened) heading.current.focus({ preventScroll: true });
+    Place.hasOpened = true;
+  }, []);
+  return html`<div class="place">
+    <header class="place-head">
+      <div><h1 ref=${heading} tabindex="-1">${title}</h1>${text && html`<p class="soft">${text}</p>`}</div>
+      ${actions}
+    </header>
+    ${children}
+  </div>`;
+}
+
+/** What stands where something will be. */
+export const Bones = ({ rows = 4, tall = false }) =>
+  html`<div class="bones ${tall ? "tall" : ""}" role="status" aria-label=${t("loading")}>
+    ${Array.from({ length: rows }, (_, index) => html`<span key=${index}></span>`)}
+  </div>`;
+
+/** A state instead of content: an icon, a sentence, what to do now. */
+export function State({ icon, title, text, note, children }) {
+  return html`<div class="state">
+    ${icon && html`<${Icon} name=${icon} size="32" />`}
+    <p class="state-title">${title}</p>
+    ${text && html`<p class="soft">${text}</p>`}
+    ${children && html`<div class="state-do">${children}</div>`}
+    ${note && html`<p class="soft small">${note}</p>`}
+  </div>`;
+}
+
+/** Why something is not here, and what a person can do about it. */
+export function Failed({ error, again }) {
+  const retry = again && html`<button type="button" onClick=${again}>${t("again")}</button>`;
+  let shown;
+  if (error instanceof SignedOut) {
+    shown = html`<${State} icon="person" title=${t("over")}>
+      <button type="button" class="primary" onClick=${signIn}>${t("sign_in")}</button>
+    <//>`;
+  } else if (error instanceof Away) {
+    shown = html`<${State} icon="warn" title=${t("away_text")}>${retry}<//>`;
+  } else if (error instanceof Refused && error.status === 403 && !error.message.startsWith("Insufficient")) {
+    const where = /https?:\/\/\S+/.exec(error.message)?.[0];
+    shown = html`<${State} icon="warn" title=${t("lapsed")} text=${t("lapsed_text")}>
+      ${where && html`<a class="button primary" href=${where} data-leaves rel="noreferrer">${t("subscribe")}</a>`}
+    <//>`;
+  } else {
+    const id = error.requestId;
+    shown = html`<${State} icon="warn" title=${t("failed")} text=${error.message || t("failed_text")}
+      note=${id && t("request", { id })}>${retry}<//>`;
+  }
+  return html`<div role="alert">${shown}</div>`;
+}
+
+/** Content once it is there; bones before, a sentence where it will not come. */
+export function Loaded({ of, bones, children }) {
+  if (of.error) return html`<${Failed} error=${of.error} again=${of.again} />`;
+  if (of.data === null) return bones ?? html`<${Bones} />`;
+  return children(of.data);
+}
+
+/** One of a few: `options` are `[key, text, longer text]`. */
+export function Segments({ legend, options, value, onChoose }) {
+  return html`<div class="segments" role="group" aria-label=${legend}>
+    ${options.map(
+      ([key, text, long]) => html`<button key=${key} type="button" aria-pressed=${key === value} title=${long}
+        onClick=${() => onChoose(key)}>${text}</button>`,
+    )}
+  </div>`;
+}
+
+/** A modal dialog over the place, open while it is there; Escape and the place around it close it. */
+export function Dialog({ title, onClose, children }) {
+  const dialog = useRef();
+  const id = useId();
+  useLayoutEffect(() => {
+    const opened = dialog.current;
+    const opener = document.activeElement;
+    opened.showModal();
+    return () => {
+      opened.close();
+      opener?.focus?.({ preventScroll: true });
+    };
+  }, []);
+  const beside = (event) => event.target === dialog.current && onClose();
+  const cancelled = (event) => {
+    event.preventDefault();
+    onClose();
+  };
+  return html`<dialog ref=${dialog} aria-labelledby=${id} onClick=${beside} onCancel=${cancelled}>
+    <div class="dialog">
+      <header class="card-head">
+        <h2 id=${id}>${title}</h2>
+        <button type="button" class="round" aria-label=${t("close")} onClick=${onClose}><${Icon} name="close" /></button>
+      </header>
+      ${children}
+    </div>
+  </dialog>`;
+}
+
+let showToast = () => {};
+
+/** Say for a while that something was done, with something to do about it (`{text, act}`). */
+export const toast = (text, action = null) => showToast({ text, action });
+
+/** Where toasts appear; screen readers hear them. */
+export function Toasts() {
+  const [shown, setShown] = useState(null);
+  useEffect(() => {
+    showToast = setShown;
+    const timer = shown && setTimeout(() => setShown(null), shown.action ? 12_000 : 6000);
+    return () => clearTimeout(timer);
+  }, [shown]);
+  const act = () => {
+    setShown(null);
+    shown.action.act();
+  };
+  return html`<div class="toasts" role="status" aria-live="polite">
+    ${shown &&
+    html`<div class="toast">
+      <span>${shown.text}</span>
+      ${shown.action && html`<button type="button" onClick=${act}>${shown.action.text}</button>`}
+    </div>`}
+  </div>`;
+}
+
+/** Whom a booking is with: the merchant, the other side, or what it is for. */
+export const partyOf = (row) => row.merchantName ?? row.counterpartName ?? row.purpose ?? t("no_name");
+
+/** What an account is called: by its name, else by its kind. */
+export const accountName = (account) =>
+  account.accountName ?? (account.accountType ? named(account.accountType) : shortIban(account.iban)) ?? t("account");
+
+/** The end of an IBAN, by which a person knows it. */
+export const shortIban = (iban) => (iban ? `…${iban.slice(-4)}` : null);
+
+/** What stands in one row of a list of bookings. */
+export function BookingParts({ row, isFirstOfDay, accounts, today, amount = row.amount, tag = true }) {
+  const account = accounts?.get(row.bankAccount.id);
+  const about = [account ? accountName(account) : row.bankAccount.accountName, row.purpose].filter(Boolean).join(" · ");
+  return html`<span class="row-day">${isFirstOfDay && html`<${Day} date=${row.bookingDate} text=${shortDay(row.bookingDate, today)} />`}</span>
+    <${CategoryTile} category=${row.category} />
+    <span class="row-text"><span class="row-title">${partyOf(row)}</span><span class="row-about">${about}</span></span>
+    ${tag && html`<span class="row-tag">${row.category && html`<span class="tag">${named(row.category)}</span>`}</span>`}
+    <span class="row-amount"><${Money} amount=${amount} currency=${row.currency} signed /></span>`;
+}
+
+/** A short list of bookings, each of them a link to all that is known of it. */
+export function Bookings({ rows, accounts, today, link, tag }) {
+  return html`<ol class="rows">
+    ${rows.map((row, index) => {
+      const isFirstOfDay = rows[index - 1]?.bookingDate !== row.bookingDate;
+      return html`<li key=${row.id}>
+        <a class="row" href=${link(row)}>
+          <${BookingParts} row=${row} isFirstOfDay=${isFirstOfDay} accounts=${accounts} today=${today} tag=${tag} />
+        </a>
+      </li>`;
+    })}
+  </ol>`;
+}
+
+/** A leaf of the calendar, what is expected on that day, and in how many days. */
+export function Expected({ payment, days }) {
+  const [number, month] = leaf(payment.nextExpected);
+  return html`<a class="expected" href=${address("/recurring", { id: payment.id })}>
+    <time class="leaf" datetime=${payment.nextExpected.slice(0, 10)}><b>${number}</b> <span>${month}</span></time>
+    <span class="row-text">
+      <span class="row-title">${payment.merchantName}</span><span class="row-about">${inDays(days)}</span>
+    </span>
+    <${Money} amount=${-payment.amount} currency=${payment.currency} />
+  </a>`;
+}
+
+/** Categories as bars, the largest first; each leads to its rows. */
+export function CategoryBars({ categories, currency, total, link }) {
+  const largest = Math.max(...categories.map(({ amount }) => amount), 0.01);
+  return html`<ul class="bars">
+    ${categories.map(
+      ({ category, amount, percentage }) => html`<li key=${category}>
+        <a class="bar-row" href=${link(category)}>
+          <${CategoryTile} category=${category} />
+          <span class="bar-name">${named(category)}</span>
+          <${Money} amount=${amount} currency=${currency} />
+          <span class="bar-share">${percent(percentage ?? Math.round((100 * amount) / (total || 1)))}</span>
+          <${Bar} category=${category} share=${Math.max(0, amount) / largest} />
+        </a>
+      </li>`,
+    )}
+  </ul>`;
+}
+
+const Bar = ({ category, share }) =>
+  html`<span class="track" aria-hidden="true"><span class="fill ${group(category)}" style=${{ width: `${100 * share}%` }}></span></span>`;

@@ -1,0 +1,64 @@
+/** Where the page is: the addresses of the service, the place that is open, and how to go to another one. */
+import { useEffect, useState } from "./ui.js";
+
+const told = globalThis.document?.documentElement.dataset ?? {};
+
+/** The path before every address of the service, which a proxy may have put there; no slash at its end. */
+export const BASE = told.base ?? "";
+/** The address of the sign-in pages, and the public address of the service, as the settings of the server say. */
+export const AUTH_URL = told.auth ?? "";
+export const PUBLIC_URL = told.public ?? "";
+/** What this page may ask for at most: every scope of the contract. */
+export const SCOPES = told.scopes ?? "";
+
+const operations = new Set((told.operations ?? "").split(","));
+
+/** Whether the interface of this server has an operation, such as `GET /balances`. */
+export const offers = (operation) => operations.has(operation);
+
+const CHANGED = "placechange";
+
+/** The address of a place with parameters; those that are empty are left out. */
+export function address(path, parameters = {}) {
+  const given = Object.entries(parameters).filter(([, value]) => value !== "" && value !== null && value !== undefined);
+  const query = new URLSearchParams(given).toString();
+  return `${BASE}${path}${query && `?${query}`}`;
+}
+
+/** Open a place; `replace` where going back should skip the one before. */
+export function go(to, { replace = false } = {}) {
+  history[replace ? "replaceState" : "pushState"](null, "", to);
+  dispatchEvent(new Event(CHANGED));
+}
+
+function here() {
+  const path = location.pathname.slice(BASE.length).replace(/(.)\/$/, "$1");
+  return { path: path || "/", parameters: new URLSearchParams(location.search) };
+}
+
+/** The open place: its path below the base, and its parameters. */
+export function usePlace() {
+  const [place, setPlace] = useState(here);
+  useEffect(() => {
+    const follow = () => setPlace(here());
+    addEventListener("popstate", follow);
+    addEventListener(CHANGED, follow);
+    return () => {
+      removeEventListener("popstate", follow);
+      removeEventListener(CHANGED, follow);
+    };
+  }, []);
+  return place;
+}
+
+/** Links of the page are followed without loading it anew; all others, and those for a new tab, as ever. */
+export function followLinks(event) {
+  const link = event.target.closest?.("a[href]");
+  if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
+    return;
+  // an SVG link's href is an object; the attribute is the same text in both
+  const to = new URL(link.getAttribute("href"), location.href);
+  if (to.origin !== location.origin || link.hasAttribute("data-leaves") || link.hasAttribute("download")) return;
+  event.preventDefault();
+  if (to.href !== location.href) go(to.href);
+}

@@ -1,0 +1,65 @@
+/** Settings: how the page looks and speaks, who is signed in, and the way to apps, password and interface. */
+import { signOut } from "./auth.js";
+import { Icon } from "./icons.js";
+import { Card, Place, Segments } from "./parts.js";
+import { AUTH_URL, address } from "./place.js";
+import { html, useState } from "./ui.js";
+import { t } from "./words.js";
+
+/** What is kept on this device, and nothing else is: theme and language. */
+function useKept(name, apply) {
+  const [value, setValue] = useState(localStorage.getItem(name) ?? "auto");
+  const choose = (chosen) => {
+    if (chosen === "auto") localStorage.removeItem(name);
+    else localStorage.setItem(name, chosen);
+    setValue(chosen);
+    apply(chosen);
+  };
+  return [value, choose];
+}
+
+export default function Settings({ person }) {
+  return html`<${Place} title=${t("settings")}>
+    <div class="settings">
+      <${Appearance} />
+      <${You} profile=${person.profile} />
+      <${Card} title=${t("apps")}>
+        <p class="soft">${t("apps_text")}</p>
+        <p class="buttons"><a class="button" href="${AUTH_URL}/account" data-leaves>${t("open_account")}</a></p>
+      <//>
+      <${Card} title=${t("for_programs")}>
+        <p class="soft">${t("for_programs_text")}</p>
+        <p class="buttons"><a class="button" href=${address("/docs")} data-leaves>${t("open_docs")}</a></p>
+      <//>
+    </div>
+  <//>`;
+}
+
+function Appearance() {
+  const [theme, setTheme] = useKept("theme", (chosen) => {
+    if (chosen === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = chosen;
+  });
+  const [language, setLanguage] = useKept("language", () => location.reload());
+  return html`<${Card} title=${t("appearance")}>
+    <div class="field"><span class="label">${t("theme")}</span>
+      <${Segments} legend=${t("theme")} value=${theme} onChoose=${setTheme}
+        options=${[["auto", t("theme_auto")], ["light", t("theme_light")], ["dark", t("theme_dark")]]} />
+    </div>
+    <div class="field"><span class="label">${t("language")}</span>
+      <${Segments} legend=${t("language")} value=${language} onChoose=${setLanguage}
+        options=${[["auto", t("language_auto")], ["en", "English"], ["de", "Deutsch"]]} />
+    </div>
+  <//>`;
+}
+
+function You({ profile }) {
+  return html`<${Card} title=${t("you")}>
+    <dl class="facts">
+      ${[["signed_in_as", profile.name], ["home_currency", profile.homeCurrency], ["time_zone", profile.timeZone]]
+        .filter(([, value]) => value)
+        .map(([name, value]) => html`<div key=${name}><dt>${t(name)}</dt><dd>${value}</dd></div>`)}
+    </dl>
+    <p class="buttons"><button type="button" onClick=${signOut}><${Icon} name="out" />${t("sign_out")}</button></p>
+  <//>`;
+}

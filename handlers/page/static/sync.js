@@ -1,0 +1,54 @@
+/** Sync now: starts it, follows its jobs, and says what came of it. */
+import { change, forget } from "./api.js";
+import { moment } from "./format.js";
+import { Icon } from "./icons.js";
+import { toast } from "./parts.js";
+import { html, useState } from "./ui.js";
+import { t } from "./words.js";
+
+const POLLED_EVERY = 1500; // milliseconds; the interface waits by itself while a bank is slow
+const FINAL = ["completed", "failed"];
+
+/** `accountIds` narrows it to the connections of these accounts. */
+export function SyncButton({ accountIds = null, about = "" }) {
+  const label = about ? `${t("sync")}: ${about}` : t("sync");
+  const [isRunning, setIsRunning] = useState(false);
+  const start = async () => {
+    setIsRunning(true);
+    try {
+      toast(await synced(accountIds));
+    } catch (error) {
+      toast(said(error));
+    } finally {
+      setIsRunning(false);
+    }
+  };
+  return html`<button type="button" class="sync ${isRunning ? "running" : ""}" onClick=${start} disabled=${isRunning} aria-label=${isRunning ? t("syncing") : label}>
+    <${Icon} name="recurring" /><span class="sync-text">${isRunning ? t("syncing") : t("sync")}</span>
+  </button>`;
+}
+
+async function synced(accountIds) {
+  const { syncJobs } = await change("POST", "/sync", { body: accountIds ? { accountIds } : {} });
+  const jobs = await Promise.all(syncJobs.map(({ syncId, error }) => (syncId ? ended(syncId) : { status: "failed", error })));
+  forget();
+  const failed = jobs.find(({ status }) => status === "failed");
+  if (failed) return t("sync_failed", { reason: failed.error ?? "" });
+  const n = jobs.reduce((all, { newTransactions }) => all + newTransactions, 0);
+  return n ? t("synced", { n }) : t("synced_none");
+}
+
+async function ended(syncId) {
+  for (;;) {
+    const job = await change("GET", `/sync/${encodeURIComponent(syncId)}`);
+    if (FINAL.includes(job.status)) return job;
+    await new Promise((resolve) => setTimeout(resolve, POLLED_EVERY));
+  }
+}
+
+function said(error) {
+  if (error.status === 429)
+    return t("sync_recent", { time: moment(new Date(Date.now() + error.retryAfter * 1000).toISOString()) });
+  if (error.status === 404) return t("sync_none");
+  return t("sync_failed", { reason: error.message });
+}

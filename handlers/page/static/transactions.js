@@ -1,0 +1,154 @@
+/** Transactions: search as you type, filters in the address, every booking in reach, and one of them in detail. */
+import { useRead } from "./api.js";
+import { day, daysBefore, longDay } from "./format.js";
+import { CategoryTile, Icon } from "./icons.js";
+import { LongList } from "./list.js";
+import { BookingParts, Dialog, Loaded, Money, Place, State, accountName, partyOf } from "./parts.js";
+import { address, go } from "./place.js";
+import { html, useEffect, useRef, useState } from "./ui.js";
+import { named, t } from "./words.js";
+
+export const CATEGORIES = [
+  "GROCERIES", "DINING", "RENT", "INSURANCE", "TRANSPORT", "SHOPPING", "ENTERTAINMENT", "SUBSCRIPTION", "HEALTH",
+  "SALARY", "SAVINGS", "TRANSFER", "OTHER",
+];
+const TYPING_RESTS = 180; // milliseconds
+
+/** The days of a named period; `from` and `to` where the person chose them. */
+export function periodDays({ period, from, to }, today) {
+  const [year, month] = today.split("-").map(Number);
+  const iso = (y, m, d) => new Date(Date.UTC(y, m - 1, d)).toISOString().slice(0, 10);
+  const days = {
+    30: [daysBefore(today, 29), today],
+    month: [iso(year, month, 1), today],
+    before: [iso(year, month - 1, 1), iso(year, month, 0)],
+    year: [iso(year, 1, 1), today],
+    lastyear: [iso(year - 1, 1, 1), iso(year - 1, 12, 31)],
+    other: [from ?? "", to ?? ""],
+  }[period] ?? ["", ""];
+  return { dateFrom: days[0], dateTo: days[1] };
+}
+
+export default function Transactions({ person, parameters }) {
+  const filters = Object.fromEntries(["search", "account", "category", "period", "from", "to"].map((name) => [name, parameters.get(name) ?? ""]));
+  const id = parameters.get("id");
+  const change = (changed, options) => go(address("/transactions", { ...filters, ...changed }), options);
+  const days = periodDays(filters, person.profile.today);
+  const isBackwards = days.dateFrom && days.dateTo && days.dateFrom > days.dateTo;
+  const asked = {
+    accountIds: filters.account || person.ids, category: filters.category, search: filters.search.trim(),
+    dateFrom: isBackwards ? days.dateTo : days.dateFrom, dateTo: isBackwards ? days.dateFrom : days.dateTo,
+  };
+  const list = useRead("/transactions", { ...asked, perPage: 100 });
+  const link = (row) => address("/transactions", { ...filters, id: row.id });
+  return html`<${Place} title=${t("transactions")}>
+    <${Filters} filters=${filters} change=${change} person=${person} />
+    <${Loaded} of=${list} bones=${html`<div class="card"><div class="bones tall"></div></div>`}>
+      ${(first) => {
+        const { total } = first.pagination;
+        return html`<p class="found" role="status">${t("n_transactions", { n: total })}</p>
+          <section class="card flush ${list.isStale ? "stale" : ""}" aria-label=${t("transactions")}>
+            ${total === 0
+              ? html`<${State} icon="search" title=${t("none_found")} text=${t("none_found_text")}>
+                  <button type="button" onClick=${() => go(address("/transactions"))}>${t("clear_filters")}</button>
+                <//>`
+              : html`<${LongList} path="/transactions" parameters=${asked} rowsOf=${(answer) => answer.transactions} first=${first}
+                  total=${total} label=${t("transactions")} link=${link}>
+                  ${(row, _, before) => html`<${BookingParts} row=${row} accounts=${person.byId} today=${person.profile.today}
+                    isFirstOfDay=${before?.bookingDate !== row.bookingDate} />`}
+                <//>`}
+          </section>`;
+      }}
+    <//>
+    ${id && html`<${Detail} key=${id} id=${id} person=${person} onClose=${() => change({})} />`}
+  <//>`;
+}
+
+function Filters({ filters, change, person }) {
+  const [text, setText] = useState(filters.search);
+  const field = useRef();
+  const typed = useRef(filters.search);
+  useEffect(() => {
+    if (filters.search !== typed.current) setText((typed.current = filters.search)); // cleared, or gone back
+  }, [filters.search]);
+  useEffect(() => {
+    if (text === filters.search) return undefined;
+    const timer = setTimeout(() => change({ search: (typed.current = text) }, { replace: true }), TYPING_RESTS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  useEffect(() => {
+    const focus = (event) => {
+      if (event.key !== "/" || event.target.closest("input, select, textarea, dialog")) return;
+      event.preventDefault();
+      field.current.focus();
+    };
+    addEventListener("keydown", focus);
+    return () => removeEventListener("keydown", focus);
+  }, []);
+  const leave = (event) => event.key === "Escape" && text && (event.preventDefault(), setText(""));
+  const periods = [["", "all_time"], ["30", "last_30"], ["month", "this_month"], ["before", "last_month"], ["year", "this_year"], ["lastyear", "last_year"], ["other", "other_period"]];
+  const periodOf = (period) => change(period === "other" ? { period } : { period, from: "", to: "" });
+  return html`<div class="filters" role="search">
+    <div class="search">
+      <${Icon} name="search" />
+      <input ref=${field} type="search" aria-label=${t("search_label")} placeholder=${t("search")} value=${text} maxlength="200"
+        onInput=${(event) => setText(event.target.value)} onKeyDown=${leave} autocomplete="off" spellcheck="false" enterkeyhint="search" />
+      <kbd aria-hidden="true">/</kbd>
+    </div>
+    <${Choice} name=${t("account")} value=${filters.account} onChoose=${(account) => change({ account })}
+      options=${[["", t("all_accounts")], ...person.all.map((account) => [account.id, accountName(account)])]} />
+    <${Choice} name=${t("category")} value=${filters.category} onChoose=${(category) => change({ category })}
+      options=${[["", t("all_categories")], ...CATEGORIES.map((category) => [category, t(category)])]} />
+    <${Choice} name=${t("period")} value=${filters.period} onChoose=${periodOf} options=${periods.map(([key, name]) => [key, t(name)])} />
+    ${filters.period === "other" &&
+    html`<label class="date">${t("from")} <input type="date" value=${filters.from} onChange=${(event) => change({ from: event.target.value })} /></label>
+      <label class="date">${t("to")} <input type="date" value=${filters.to} onChange=${(event) => change({ to: event.target.value })} /></label>`}
+  </div>`;
+}
+
+export const Choice = ({ name, value, options, onChoose }) =>
+  html`<select class="choice" aria-label=${name} value=${value} onChange=${(event) => onChoose(event.target.value)}>
+    ${options.map(([key, text]) => html`<option key=${key} value=${key} selected=${key === value}>${text}</option>`)}
+  </select>`;
+
+function Detail({ id, person, onClose }) {
+  const path = `/transactions/${encodeURIComponent(id)}`;
+  const row = useRead(path);
+  const reasons = useRead(`${path}/explanation`);
+  if (row.error?.status === 404 || row.error?.status === 400)
+    return html`<${Dialog} title=${t("row")} onClose=${onClose}><${State} icon="warn" title=${t("row_unknown")} /><//>`;
+  return html`<${Dialog} title=${t("row")} onClose=${onClose}>
+    <${Loaded} of=${row}>${(data) => html`<${DetailText} row=${data} reasons=${reasons.data} person=${person} />`}<//>
+  <//>`;
+}
+
+function DetailText({ row, reasons, person }) {
+  const account = person.byId.get(row.bankAccount.id);
+  const facts = [
+    ["account", account ? `${accountName(account)}, ${row.bankAccount.bankConnection.bankName}` : row.bankAccount.bankConnection.bankName],
+    ["booked", longDay(row.bookingDate)],
+    ["valued", row.valueDate && row.valueDate !== row.bookingDate && day(row.valueDate)],
+    ["kind", row.type && named(row.type)],
+    ["counterpart", row.counterpartName !== partyOf(row) && row.counterpartName],
+    ["iban", row.counterpartIban?.replace(/(.{4})(?=.)/g, "$1 ")],
+    ["bank", row.counterpartBankName],
+    ["purpose", row.purpose !== partyOf(row) && row.purpose],
+    ["mandate", row.counterpartMandateReference],
+    ["creditor", row.counterpartCreditorId],
+  ].filter(([, value]) => value);
+  return html`
+    <div class="detail-head">
+      <${CategoryTile} category=${row.category} />
+      <div class="row-text"><p class="detail-title">${partyOf(row)}</p><p class="soft">${row.category && named(row.category)}</p></div>
+    </div>
+    <p class="figure medium"><${Money} amount=${row.amount} currency=${row.currency} signed /></p>
+    ${row.isPotentialDuplicate && html`<p class="caution">${t("duplicate")}</p>`}
+    ${row.isAdjustingEntry && html`<p class="caution">${t("adjusting")}</p>`}
+    <dl class="facts">
+      ${facts.map(([name, value]) => html`<div key=${name}><dt>${t(name)}</dt><dd>${value}</dd></div>`)}
+      ${reasons && html`<div><dt>${t("why_category")}</dt><dd lang="en">${reasons.category.reason}</dd></div>`}
+      ${reasons?.transfer.rule && html`<div><dt>${t("why_transfer")}</dt><dd lang="en">${reasons.transfer.reason}</dd></div>`}
+    </dl>
+    ${row.merchantName && html`<p><a class="more-link" href=${address("/transactions", { search: row.merchantName })}>${t("more_like", { name: row.merchantName })}<${Icon} name="right" size="14" /></a></p>`}
+  `;
+}

@@ -1,0 +1,86 @@
+"""One demo server and one browser for all tasks that a person does on the page."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect, sync_playwright
+
+from tests.contract.demo_server import Demo, running_demo
+
+ARGUMENTS = ["--no-sandbox", "--disable-quic", "--disable-background-networking"]
+expect.set_options(timeout=15_000)
+
+Opening = Callable[..., Page]
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """Changes of one test are seen by the next: tests that change something take their own user or undo it."""
+    with running_demo(tmp_path_factory.mktemp("page"), RATE_LIMIT="off") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def complaints() -> list[str]:
+    """What the consoles of this test's tabs said, and what they asked of others than the server."""
+    return []
+
+
+@pytest.fixture
+def context(demo: Demo, chromium: Browser, complaints: list[str]) -> Iterator[Callable[..., BrowserContext]]:
+    """Opens new browsers; at the end none may have complained or asked anybody else."""
+    opened: list[BrowserContext] = []
+
+    def make(**options: Any) -> BrowserContext:
+        made = chromium.new_context(**{"locale": "en-GB", "viewport": {"width": 1280, "height": 860}, **options})
+        made.on("console", lambda message: complaints.append(_said(message)))
+        made.on("weberror", lambda error: complaints.append(str(error.error)))
+        made.on("request", lambda request: complaints.extend(_foreign(request, demo)))
+        opened.append(made)
+        return made
+
+    yield make
+    for each in opened:
+        each.close()
+    assert complaints == []
+
+
+def _said(message: ConsoleMessage) -> str:
+    return f"{message.type}: {message.text}"
+
+
+def _foreign(request: Request, demo: Demo) -> list[str]:
+    is_ours = request.url.startswith((demo.origin + "/", "blob:" + demo.origin))
+    return [] if is_ours else [f"asked {request.url}"]
+
+
+@pytest.fixture
+def signed_in(demo: Demo, context: Callable[..., BrowserContext]) -> Opening:
+    """Opens an address of the page in a new browser, and signs this user in on the way."""
+
+    def open_page(path: str = "/", *, user: str = "demo", **options: Any) -> Page:
+        page = context(**options).new_page()
+        page.goto(demo.origin + path)
+        sign_in(page, user)
+        return page
+
+    return open_page
+
+
+def sign_in(page: Page, user: str) -> None:
+    """Fill in the sign-in form, and wait for the page."""
+    page.get_by_label(re.compile("User name|Benutzername")).fill(user)
+    page.get_by_label(re.compile("^(Password|Passwort)$")).fill(f"demo-{user}-2024")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    expect(page.get_by_role("navigation")).to_be_visible()

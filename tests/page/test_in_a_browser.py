@@ -1,0 +1,284 @@
+"""What a person does on the page, in a real Chromium: by what is seen, with figures equal to the interface's."""
+
+import re
+import subprocess
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.contract.demo_server import Demo
+from tests.page.conftest import Opening, sign_in
+
+NPM = Path(__file__).parents[1] / "clients" / "npm" / "install.sh"
+PLACES = ("/", "/transactions", "/months", "/recurring", "/settings")
+FIRST_VIEW_MAX = 150_000  # bytes
+
+
+def cents(text: str | None) -> Decimal:
+    """An amount as `data value` says it."""
+    return Decimal(text or "").quantize(Decimal("0.01"))
+
+
+def values(page: Page, within: str) -> list[Decimal]:
+    """The amounts that programs can read within a part of the page, in their order."""
+    found: list[str] = page.locator(f"{within} data.money").evaluate_all("all => all.map(each => each.value)")
+    return [cents(value) for value in found]
+
+
+def ids(demo: Demo, token: str) -> str:
+    return ",".join(account["id"] for account in demo.read("/accounts", token)["accounts"])
+
+
+def exact(figure: Any) -> Decimal:
+    return Decimal(str(figure)).quantize(Decimal("0.01"))
+
+
+@pytest.mark.requirement("page.figures")
+@pytest.mark.parametrize(
+    ("user", "options"),
+    [
+        ("demo", {"locale": "de-DE"}),
+        ("solo", {"timezone_id": "America/Los_Angeles"}),
+        ("globe", {"viewport": {"width": 390, "height": 844}}),
+    ],
+)
+def test_the_overview_says_what_the_interface_says(
+    demo: Demo, signed_in: Opening, user: str, options: dict[str, Any]
+) -> None:
+    page = signed_in(user=user, **options)
+    token = demo.token(user)
+    accounts = demo.read("/accounts", token)["accounts"]
+    snapshot = demo.read(f"/snapshot?accountIds={ids(demo, token)}", token)
+    expect(page.locator(".total .figure data")).to_have_attribute("value", re.compile(r"\d"))
+    assert values(page, ".total .figure") == [exact(snapshot["totalBalance"])]
+    assert values(page, ".accounts") == [exact(each["balance"]) for each in accounts if each["balance"] is not None]
+    expect(page.locator(".bars li").first).to_be_visible()
+    shown = [exact(each["amount"]) for each in snapshot["last30Days"]["topCategories"]]
+    assert values(page, ".bars") == shown
+    latest = demo.read(f"/transactions?perPage=8&accountIds={ids(demo, token)}", token)["transactions"]
+    expect(page.locator(".rows li").first).to_be_visible()
+    assert values(page, ".rows") == [exact(row["amount"]) for row in latest]
+
+
+@pytest.mark.requirement("page.size")
+def test_the_first_view_is_small_and_the_second_costs_next_to_nothing(demo: Demo, signed_in: Opening) -> None:
+    page = signed_in()
+    expect(page.locator(".rows li").first).to_be_visible()
+    weight = """performance.getEntriesByType("resource").concat(performance.getEntriesByType("navigation"))
+        .reduce((all, each) => all + each.transferSize, 0)"""
+    assert 20_000 < page.evaluate(weight) <= FIRST_VIEW_MAX
+    page.reload()
+    expect(page.locator(".rows li").first).to_be_visible()
+    scripts = page.evaluate(
+        """performance.getEntriesByType("resource").filter(({ name }) => name.includes("/assets/"))
+            .reduce((all, each) => all + each.transferSize, 0)"""
+    )
+    assert scripts == 0
+
+
+@pytest.mark.requirement("page.tasks")
+def test_a_search_while_typing_finds_and_its_address_can_be_shared(demo: Demo, signed_in: Opening) -> None:
+    page = signed_in("/transactions")
+    expect(page.get_by_role("status").filter(has_text="transactions")).to_be_visible()
+    page.keyboard.press("/")
+    page.keyboard.type("spotify")
+    token = demo.token("demo")
+    total = demo.read(f"/transactions?search=spotify&accountIds={ids(demo, token)}", token)["pagination"]["total"]
+    expect(page.get_by_text(f"{total} transactions")).to_be_visible()
+    assert page.url.endswith("/transactions?search=spotify")
+    page.get_by_label("Category").select_option(label="Salary")
+    expect(page.get_by_text("Nothing found.")).to_be_visible()
+    page.get_by_role("button", name="Clear filters").click()
+    expect(page.get_by_text("1,652 transactions")).to_be_visible()
+    expect(page.get_by_role("searchbox")).to_have_value("")
+
+
+@pytest.mark.requirement("page.tasks")
+def test_any_booking_of_the_list_is_reached_by_keyboard_and_opened(demo: Demo, signed_in: Opening) -> None:
+    page = signed_in("/transactions")
+    rows = page.get_by_role("list", name="Transactions")
+    rows.get_by_role("link").first.focus()
+    page.keyboard.press("End")
+    last = page.locator("[aria-posinset='1652'] a:focus")
+    expect(last).to_be_visible()
+    assert page.locator(".long-list li").count() < 60
+    token = demo.token("demo")
+    oldest = demo.read(f"/transactions?perPage=1&page=1652&accountIds={ids(demo, token)}", token)["transactions"][0]
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog", name="Transaction")
+    expect(dialog.locator(".figure data")).to_have_attribute("value", str(oldest["amount"]))
+    expect(dialog.get_by_text("Why this category")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(last).to_be_focused()
+
+
+@pytest.mark.requirement("page.tasks")
+def test_behind_a_bar_stand_the_bookings_that_add_up_to_it(demo: Demo, signed_in: Opening) -> None:
+    page = signed_in()
+    token = demo.token("demo")
+    month = demo.read(f"/cashflow?months=3&accountIds={ids(demo, token)}", token)["cashflow"][1]
+    page.get_by_role("link", name=re.compile(r"Income|income")).nth(-2).click()
+    expect(page.get_by_role("heading", level=1, name="Months")).to_be_focused()
+    expect(page.locator(".figures data").first).to_be_visible()
+    assert values(page, ".figures") == [exact(month[name]) for name in ("income", "expenses", "net")]
+    more = page.get_by_role("button", name="All", exact=True)
+    if more.count():
+        more.click()
+    explained = demo.read(f"/cashflow/{month['month']}/transactions?accountIds={ids(demo, token)}", token)
+    counted = [row for row in explained["transactions"] if row["countedAs"]]
+    expect(page.get_by_text(f"{len(counted)} bookings")).to_be_visible()
+    assert sum(exact(row["countedAmount"]) for row in counted) == exact(month["net"])
+    assert page.locator("[aria-labelledby='month-rows'] li").count() == len(counted)
+
+
+@pytest.mark.requirement("page.tasks")
+def test_recurring_payments_show_what_they_cost_and_each_of_their_charges(demo: Demo, signed_in: Opening) -> None:
+    page = signed_in("/recurring")
+    token = demo.token("demo")
+    payments = demo.read(f"/subscriptions/details?accountIds={ids(demo, token)}", token)["subscriptions"]
+    expect(page.locator(".payments li")).to_have_count(len(payments))
+    assert values(page, ".tile-card")[0] == sum(exact(each["yearlyCost"]) for each in payments)
+    dearest = max(payments, key=lambda each: each["yearlyCost"])
+    page.get_by_role("link", name=re.compile(re.escape(dearest["merchantName"]) + ".*monthly")).first.click()
+    dialog = page.get_by_role("dialog", name=dearest["merchantName"])
+    expect(dialog.locator("a.line")).to_have_count(len(dearest["charges"]))
+    dialog.get_by_role("button", name="Close").click()
+    expect(dialog).to_have_count(0)
+
+
+@pytest.mark.requirement("page.session")
+def test_a_reload_and_a_second_tab_stay_signed_in_and_signing_out_ends_both(demo: Demo, signed_in: Opening) -> None:
+    page = signed_in("/months?month=2026-10")
+    expect(page.get_by_role("heading", name="October 2026")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("heading", name="October 2026")).to_be_visible()
+    other = page.context.new_page()
+    other.goto(demo.origin + "/settings")
+    other.get_by_role("button", name="Sign out").click()
+    expect(other.get_by_label("User name")).to_be_visible()
+    expect(page.get_by_text("Your session has ended.")).to_be_visible()
+    assert "October" not in page.inner_text("body")
+    page.get_by_role("button", name="Sign in").click()
+    sign_in(page, "demo")
+    expect(page.get_by_role("heading", name="October 2026")).to_be_visible()
+
+
+@pytest.mark.requirement("page.session")
+def test_nothing_is_kept_in_the_browser_but_theme_and_language(signed_in: Opening) -> None:
+    page = signed_in("/settings")
+    page.get_by_role("button", name="Dark").click()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.get_by_role("button", name="Deutsch").click()
+    expect(page.get_by_role("heading", level=1, name="Einstellungen")).to_be_visible()
+    assert page.evaluate("document.documentElement.lang") == "de"
+    assert page.evaluate("({...localStorage})") == {"theme": "dark", "language": "de"}
+    assert page.evaluate("({...sessionStorage})") == {}
+
+
+@pytest.mark.requirement("page.states")
+def test_who_has_no_account_yet_reads_how_to_bring_one_in(signed_in: Opening) -> None:
+    page = signed_in(user="empty")
+    expect(page.get_by_role("heading", level=1, name="Welcome. Let us bring your money in.")).to_be_visible()
+    expect(page.get_by_text("bankdata connect folder ~/statements --user")).to_be_visible()
+
+
+@pytest.mark.requirement("page.states")
+def test_without_a_subscription_one_sentence_says_so(signed_in: Opening, complaints: list[str]) -> None:
+    page = signed_in(user="lapsed")
+    expect(page.get_by_role("alert")).to_contain_text("An active subscription is needed.")
+    expect(page.get_by_role("link", name="Subscribe")).to_be_visible()
+    complaints[:] = [told for told in complaints if "403" not in told]  # Chromium notes every refusal
+
+
+@pytest.mark.requirement("page.states")
+def test_what_does_not_exist_any_more_is_a_sentence(signed_in: Opening, complaints: list[str]) -> None:
+    page = signed_in("/transactions?id=txn_00000000000000000000000000000000")
+    expect(page.get_by_role("dialog")).to_contain_text("This transaction does not exist (any more).")
+    page.goto(page.url.replace("/transactions?id=txn_", "/recurring?id=sub_"))
+    expect(page.get_by_role("dialog")).to_contain_text("This recurring payment does not exist (any more).")
+    complaints[:] = [told for told in complaints if "404" not in told]
+
+
+@pytest.mark.requirement("page.states")
+def test_a_service_that_is_away_is_asked_again_and_a_budget_that_is_used_up_waited_for(
+    signed_in: Opening, complaints: list[str]
+) -> None:
+    page = signed_in("/months")
+    expect(page.locator(".figures data").first).to_be_visible()
+    answers = iter(["away", "waiting", "there"])
+
+    def handle(route: Any) -> None:
+        match next(answers):
+            case "away":
+                route.fulfill(status=503, body="")
+            case "waiting":
+                route.fulfill(status=429, headers={"Retry-After": "1"}, json={"error": "Rate limit exceeded"})
+            case _:
+                route.continue_()
+
+    page.route("**/subscriptions/details*", handle)
+    page.get_by_role("link", name="Recurring").click()
+    expect(page.get_by_text("The service cannot be reached. Trying again…")).to_be_visible()
+    expect(page.get_by_text("Many requests at once. Going on in 1 second.")).to_be_visible()
+    expect(page.locator(".payments li").first).to_be_visible()
+    complaints[:] = [told for told in complaints if "50" not in told and "429" not in told]
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    packages = subprocess.run(["bash", NPM], check=True, capture_output=True, text=True, timeout=600).stdout.strip()
+    return (Path(packages) / "node_modules/axe-core/axe.min.js").read_text()
+
+
+@pytest.mark.requirement("page.accessible")
+@pytest.mark.parametrize(
+    ("scheme", "width", "locale"),
+    [("light", 1280, "en-GB"), ("dark", 390, "de-DE"), ("dark", 1280, "en"), ("light", 320, "de")],
+)
+def test_no_place_has_a_fault_of_accessibility_or_is_wider_than_its_screen(
+    demo: Demo, signed_in: Opening, axe: str, scheme: str, width: int, locale: str
+) -> None:
+    page = signed_in(color_scheme=scheme, viewport={"width": width, "height": 844}, locale=locale)
+    found: list[Any] = []
+    for path in (*PLACES, "/recurring?id=", "/transactions?id="):
+        if path.endswith("="):
+            link = page.locator(f"main a[href*='{path}']").first
+            link.click()
+            page.get_by_role("dialog").locator("dl").wait_for()
+        else:
+            page.goto(demo.origin + path)
+        page.wait_for_load_state("networkidle")
+        page.evaluate(axe)
+        faults = page.evaluate(
+            """axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] })
+                .then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]))"""
+        )
+        found += [(path, *fault) for fault in faults]
+        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            found.append((path, "wider than the screen"))
+        if path == "/settings":
+            page.goto(demo.origin + "/recurring")
+            page.locator(".payments li").first.wait_for()
+        if path == "/recurring?id=":
+            page.goto(demo.origin + "/transactions")
+            page.locator(".long-list a").first.wait_for()
+    assert found == []
+
+
+@pytest.mark.requirement("page.session")
+def test_a_page_from_before_a_sign_out_is_not_shown_again(demo: Demo, context: Callable[..., BrowserContext]) -> None:
+    page = context().new_page()
+    page.goto(demo.origin + "/")
+    sign_in(page, "solo")
+    expect(page.locator(".rows li").first).to_be_visible()
+    page.evaluate("document.querySelector('a[href$=\"/settings\"]').click()")
+    page.get_by_role("link", name="Open the documentation").click()
+    page.wait_for_url("**/docs")
+    page.context.clear_cookies()
+    page.go_back()
+    expect(page.get_by_label("User name")).to_be_visible()
