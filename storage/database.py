@@ -23,6 +23,8 @@ from storage.user_states import States
 Row = dict[str, Any]
 T = TypeVar("T")
 
+CURSORS_KEPT_MAX = 8  # as many threads as read or write at once; more are closed after their work
+STATEMENTS_KEPT_MAX = 200  # parsed, of each cursor
 LATE_MATERIALIZATION_ROWS_MAX = 100  # the largest page (interface 4.3)
 MEMORY_LIMIT = "128MB"  # the server's promise is 400 MB in all; larger sorts spill to disk
 CONFLICT_PAUSES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)  # seconds: the winner may be committing
@@ -87,25 +89,28 @@ class Transaction(Session, Protocol):
 
 
 class _Cursor:
-    """A session on one DuckDB cursor."""
+    """A session on one DuckDB cursor, which remembers its statements parsed: a third of what a short one takes."""
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, parsed: dict[str, duckdb.Statement] | None = None) -> None:
         self._cursor = cursor
+        self._parsed = parsed if parsed is not None else {}
 
     def rows(self, sql: str, *parameters: Any) -> list[Row]:
         with _translated():
-            result = self._cursor.execute(sql, list(parameters))
+            result = self._cursor.execute(self._statement(sql), list(parameters))
             names = [column[0] for column in result.description or ()]
             return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
     def execute(self, sql: str, *parameters: Any) -> int:
         with _translated():
-            result = self._cursor.execute(sql, list(parameters))
-            return max(result.rowcount, 0)
+            result = self._cursor.execute(self._statement(sql), list(parameters))
+            changed = max(result.rowcount, 0)
+            result.fetchall()  # a result that is not read to its end keeps its transaction open
+            return changed
 
     def frame(self, sql: str, *parameters: Any, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
         with _translated():
-            relation = self._cursor.sql(sql, params=list(parameters))
+            relation = self._cursor.sql(self._statement(sql), params=list(parameters))
             found = pl.DataFrame(relation)
         if list(found.schema.items()) == list(schema.items()):
             return found
@@ -130,12 +135,24 @@ class _Cursor:
                 self._cursor.unregister(name)
             stream.let_go()
 
+    def close(self) -> None:
+        self._cursor.close()
+
+    def _statement(self, sql: str) -> duckdb.Statement:
+        parsed = self._parsed.get(sql)
+        if parsed is None:
+            if len(self._parsed) >= STATEMENTS_KEPT_MAX:
+                self._parsed.clear()
+            [parsed] = self._cursor.extract_statements(sql)
+            self._parsed[sql] = parsed
+        return parsed
+
 
 class _OpenTransaction(_Cursor):
     """A session on a cursor that has begun a transaction."""
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, states: States) -> None:
-        super().__init__(cursor)
+    def __init__(self, kept: _Cursor, states: States) -> None:
+        super().__init__(kept._cursor, kept._parsed)
         self._states = states
         self.changed: set[str] = set()
 
@@ -175,10 +192,15 @@ class Database:
         self.path = path
         self._root = _connect(path)
         self._states = States()
+        self._idle: list[_Cursor] = []
+        self._is_closed = False
         _harden(self._root, export_folder or path.parent / "backups")
 
     def close(self) -> None:
         """Write everything into the file and let go of it."""
+        self._is_closed = True
+        while self._idle:
+            self._idle.pop().close()
         with suppress(duckdb.Error):
             self._root.execute("CHECKPOINT")
         for pause in CONFLICT_PAUSES:
@@ -226,22 +248,19 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """All or nothing; raises Conflict when another transaction was first."""
-        cursor = self._root.cursor()
-        session = _OpenTransaction(cursor, self._states)
-        try:
-            with _translated():
-                cursor.execute("BEGIN")
+        with self._session() as kept:
+            session = _OpenTransaction(kept, self._states)
             try:
-                yield session
-                with _translated():
-                    cursor.execute("COMMIT")
-            except BaseException:
-                with suppress(duckdb.Error):
-                    cursor.execute("ROLLBACK")
-                raise
-        finally:
-            self._states.end(session.changed)
-            cursor.close()
+                session.execute("BEGIN")
+                try:
+                    yield session
+                    session.execute("COMMIT")
+                except BaseException:
+                    with suppress(duckdb.Error):
+                        session.execute("ROLLBACK")
+                    raise
+            finally:
+                self._states.end(session.changed)
 
     @contextmanager
     def reading(self, user_id: str) -> Iterator[tuple[Transaction, Callable[[int], None]]]:
@@ -282,11 +301,20 @@ class Database:
 
     @contextmanager
     def _session(self) -> Iterator[_Cursor]:
-        cursor = self._root.cursor()
+        """A cursor of its own; one that failed is not used again."""
         try:
-            yield _Cursor(cursor)
-        finally:
-            cursor.close()
+            session = self._idle.pop()
+        except IndexError:
+            session = _Cursor(self._root.cursor())
+        try:
+            yield session
+        except BaseException:
+            session.close()
+            raise
+        if len(self._idle) < CURSORS_KEPT_MAX and not self._is_closed:
+            self._idle.append(session)
+        else:
+            session.close()
 
 
 def state_in(session: Session, user_id: str) -> int:

@@ -65,6 +65,7 @@ class Selection(NamedTuple):
     date_from: date | None = None
     date_to: date | None = None
     search: str | None = None
+    may_be_hidden: bool = True  # False: the user is known to have no hidden account, which saves half of a short query
 
     def condition(self, user_id: str) -> tuple[str, list[object]]:
         """The WHERE clause of this selection and its parameters, $1 onwards."""
@@ -73,7 +74,7 @@ class Selection(NamedTuple):
         if self.account_ids is not None:
             values.append(list(self.account_ids))
             parts.append("account_id = ANY($2::TEXT[])")
-        else:
+        elif self.may_be_hidden:
             parts.append(NOT_HIDDEN)
         for column, operator, value in (
             ("category", "=", self.category),
@@ -135,10 +136,11 @@ def waiting(session: Session, user_id: str, *, hidden: Sequence[str]) -> pl.Data
     return rows.filter(~pl.col("account_id").is_in(list(hidden)))
 
 
-def find(session: Session, user_id: str, transaction_id: str) -> Row | None:
+def find(session: Session, user_id: str, transaction_id: str, *, may_be_hidden: bool = True) -> Row | None:
     """One booked transaction of the user with all its details and the rules that derived them."""
     rows = session.rows(
-        f"SELECT {DETAIL_COLUMNS}{RULE_COLUMNS} FROM transactions WHERE user_id = $1 AND id = $2 AND {NOT_HIDDEN}",
+        f"SELECT {DETAIL_COLUMNS}{RULE_COLUMNS} FROM transactions WHERE user_id = $1 AND id = $2"
+        f"{f' AND {NOT_HIDDEN}' if may_be_hidden else ''}",
         user_id,
         transaction_id,
     )
@@ -172,29 +174,15 @@ def pieces(session: Session, user_id: str, account_id: str) -> Iterator[pl.DataF
         day, last = piece["booking_date"][-1], piece["id"][-1]
 
 
-def bookings(
-    session: Session,
-    user_id: str,
-    account_ids: Sequence[str] | None,
-    *,
-    since: date | None,
-    until: date | None = None,
-) -> pl.DataFrame:
-    """The selection's rows from `since` to `until`, both included, as analytics.frames.BOOKINGS."""
-    return matching(session, user_id, Selection(account_ids=account_ids, date_from=since, date_to=until))
-
-
 def matching(session: Session, user_id: str, selection: Selection) -> pl.DataFrame:
     """All rows of the selection as analytics.frames.BOOKINGS."""
     condition, values = selection.condition(user_id)
     return session.frame(f"SELECT {BOOKING_COLUMNS} FROM transactions WHERE {condition}", *values, schema=BOOKINGS)
 
 
-def pending(
-    session: Session, user_id: str, account_ids: Sequence[str] | None, *, since: date, until: date
-) -> pl.DataFrame:
+def pending(session: Session, user_id: str, selection: Selection) -> pl.DataFrame:
     """The same of rows that are not booked yet: explanations show what does not count until it is (decision 15)."""
-    condition, values = Selection(account_ids=account_ids, date_from=since, date_to=until).condition(user_id)
+    condition, values = selection.condition(user_id)
     query = f"SELECT {BOOKING_COLUMNS} FROM pending_transactions WHERE {condition}"
     return session.frame(query, *values, schema=BOOKINGS)
 

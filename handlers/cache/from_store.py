@@ -25,9 +25,13 @@ class FromStore:
         self._render = render
 
     @cached_property
+    def _every_account(self) -> Sequence[StoredAccount]:
+        return accounts.every(self._session, self._user_id)
+
+    @cached_property
     def accounts(self) -> Sequence[StoredAccount]:
         """All accounts of the user in the order of the list."""
-        return accounts.of_user(self._session, self._user_id)
+        return [account for account in self._every_account if not account.is_hidden]
 
     @cached_property
     def by_id(self) -> Mapping[str, StoredAccount]:
@@ -53,6 +57,7 @@ class FromStore:
 
     def page(self, selection: Selection, *, limit: int, offset: int) -> tuple[int, list[bytes]]:
         """How many rows the selection holds, and the JSON of one page of them."""
+        selection = selection._replace(may_be_hidden=self._has_hidden)
         total = transactions.count(self._session, self._user_id, selection)
         if offset >= total:
             return total, []
@@ -61,17 +66,18 @@ class FromStore:
 
     def matching(self, selection: Selection) -> pl.DataFrame:
         """All rows of the selection as analytics.frames.BOOKINGS."""
-        return transactions.matching(self._session, self._user_id, selection)
+        return transactions.matching(self._session, self._user_id, selection._replace(may_be_hidden=self._has_hidden))
 
     def bookings(
         self, account_ids: Sequence[str] | None, *, since: date | None = None, until: date | None = None
     ) -> pl.DataFrame:
         """The rows of these accounts from `since` to `until`, both included, as analytics.frames.BOOKINGS."""
-        return transactions.bookings(self._session, self._user_id, account_ids, since=since, until=until)
+        return self.matching(Selection(account_ids=account_ids, date_from=since, date_to=until))
 
     def pending(self, account_ids: Sequence[str] | None, *, since: date, until: date) -> pl.DataFrame:
         """The same of rows that are not booked yet."""
-        return transactions.pending(self._session, self._user_id, account_ids, since=since, until=until)
+        meant = Selection(account_ids=account_ids, date_from=since, date_to=until, may_be_hidden=self._has_hidden)
+        return transactions.pending(self._session, self._user_id, meant)
 
     def listed(self, ids: Iterable[str], *, pending: bool = False) -> Mapping[str, Row]:
         """The rows of these ids as a page lists them, by id."""
@@ -79,4 +85,8 @@ class FromStore:
 
     def find(self, id_: str) -> Row | None:
         """One booked transaction with all its details and the rules that derived them."""
-        return transactions.find(self._session, self._user_id, id_)
+        return transactions.find(self._session, self._user_id, id_, may_be_hidden=self._has_hidden)
+
+    @cached_property
+    def _has_hidden(self) -> bool:
+        return len(self.accounts) < len(self._every_account)

@@ -160,7 +160,7 @@ def test_a_hidden_account_is_in_no_list_and_no_sum_and_goes_on_growing(eva: Hous
     assert [account.iban for account in selected.accounts] == [GIRO]
     assert transactions.count(database, user, Selection()) == 1
     assert transactions.entries(database, user, hidden=[hidden.id], rows_max=10).height == 1
-    assert transactions.bookings(database, user, selected.filter, since=None).height == 1
+    assert transactions.matching(database, user, Selection(account_ids=selected.filter)).height == 1
     (row,) = [row for row in eva.rows("transactions") if row["account_id"] == hidden.id]
     assert transactions.find(database, user, row["id"]) is None
     assert subscriptions_of(database, user, selected, today=eva.services.clock.today()).is_empty()
