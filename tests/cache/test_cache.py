@@ -23,6 +23,7 @@ from handlers.settings import load
 from storage.importing.records import AccountRecord, TransactionRecord
 from storage.transactions import KEPT, Selection
 from tests.cache.conftest import Operations, asking
+from tests.conftest import empty_folder
 from tests.storage.conftest import make_bank
 
 ROOM_FOR_TWO = 2 * BASE_BYTES
@@ -194,7 +195,7 @@ def test_one_caller_reads_and_the_others_wait_for_what_it_brings() -> None:
 
 @pytest.fixture
 def services(tmp_path: Path) -> Iterator[Services]:
-    opened = open_services(load({}, data_dir=tmp_path / "data"))
+    opened = open_services(load({}, data_dir=empty_folder(tmp_path / "data")))
     yield opened
     opened.close()
 

@@ -21,7 +21,7 @@ from handlers.settings import load
 from storage import connections, rules, users
 from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from tests.cache.conftest import Operations
-from tests.conftest import NOW, examples
+from tests.conftest import NOW, empty_folder, examples
 from tests.storage.conftest import Bank, make_bank
 
 NAMES = ("eva", "max")
@@ -55,7 +55,7 @@ def booking(number: int, name: str) -> TransactionRecord:
 @pytest.fixture
 def services(tmp_path: Path) -> Iterator[Services]:
     """An empty store."""
-    opened = open_services(load({}, data_dir=tmp_path / "data"))
+    opened = open_services(load({}, data_dir=empty_folder(tmp_path / "data")))
     yield opened
     opened.close()
 
@@ -86,6 +86,7 @@ def test_a_reader_who_knows_of_a_commit_sees_its_rows_and_no_others(services: Se
             last = total
             shown = [row["counterpartName"] for row in answer["transactions"]]
             faults.extend(f"{name} saw {other}" for other in shown if not other.endswith(f" of {name}"))
+            is_over.wait(0.001)  # four readers that never pause leave the writers little of one interpreter
 
     readers = [threading.Thread(target=read, args=(name,)) for name in NAMES for _ in range(2)]
     writers = [threading.Thread(target=write, args=(name,)) for name in NAMES]
@@ -111,7 +112,7 @@ class Household(RuleBasedStateMachine):
     def open(self) -> None:
         self.count = 0
         number = len(list(self.folder.iterdir()))
-        self.services = open_services(load({}, data_dir=self.folder / str(number)))
+        self.services = open_services(load({}, data_dir=empty_folder(self.folder / str(number))))
         now = self.services.clock.now()
         self.banks: dict[str, Bank] = {name: make_bank(self.services.database, now, name) for name in NAMES}
         self.kept = Operations(self.services)

@@ -182,7 +182,7 @@ def test_fresh_throws_the_demo_away(copied: Callable[[], Path]) -> None:
 
 @pytest.mark.requirement("serve.killed")
 def test_a_socket_that_a_killed_server_left_behind_disturbs_nobody(copied: Callable[[], Path]) -> None:
-    served = start(copied())
+    served = start(copied(), is_measured=False)
     served.process.kill()
     served.stop()
     assert (served.folder / FILE_NAME).exists()

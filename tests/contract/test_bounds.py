@@ -22,7 +22,6 @@ from connectors.ofx import writer as ofx
 from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import csv as csv_statement
 from connectors.sources.demo.households import USERS
-from handlers.commands import demo
 from handlers.commands.control_socket import CommandError
 from handlers.commands.imports import import_files
 from handlers.commands.table import perform
@@ -80,6 +79,7 @@ def in_process(folder: Path, prepare: Callable[[Services], None]) -> Iterator[In
     origin = services.settings.public_url
     with TestClient(app, base_url=origin, raise_server_exceptions=False) as client:
         yield InProcess(origin, folder, services, client)
+    services.close()
 
 
 @pytest.mark.requirement("contract.bounds")
@@ -107,8 +107,8 @@ def test_what_readers_let_through_fits_the_contract(cap: int, schema: str, field
 
 
 @pytest.mark.requirement("contract.bounds")
-def test_every_operation_answers_every_demo_user_within_the_contract(tmp_path: Path) -> None:
-    with in_process(tmp_path, lambda services: demo.prepare(services, Silent())) as served:
+def test_every_operation_answers_every_demo_user_within_the_contract(copied: Callable[[], Path]) -> None:
+    with in_process(copied(), lambda _: None) as served:
         for user in USERS:
             token = served.token(user.name)
             for call in all_calls(served, CONTRACT, token):

@@ -15,6 +15,7 @@ from storage.importing.records import AccountRecord
 from storage.undo_and_merge import rebuild, undoable_imports
 from storage.undo_and_merge.rebuild import Rebuilt
 from storage.users import User
+from tests.conftest import empty_folder
 
 TABLES = ("accounts", "account_sources", "transactions", "pending_transactions", "statements")
 TIMES = {"created_at", "last_synced_at", "received_at", "updated_at"}
@@ -24,7 +25,7 @@ class Household:
     """A store with one user; imports and what they make of it."""
 
     def __init__(self, folder: Path) -> None:
-        self.services: Services = open_services(load({}, data_dir=folder))
+        self.services: Services = open_services(load({}, data_dir=empty_folder(folder)))
         self.user: User = users.add(
             self.services.database,
             name="eva",

@@ -1,7 +1,6 @@
 """A chain of daily statements gives the same ledger in any order, however often, and after any interruption."""
 
 import io
-import os
 import random
 import signal
 import zipfile
@@ -13,6 +12,7 @@ import pytest
 
 from tests.imports.command_line import BANKDATA, ROOT, Shell
 from tests.imports.statement_chain import Chain, chain
+from tests.service.conftest import environment
 
 DAYS = 24
 STORED = "id, amount, booking_date, is_adjusting_entry, is_potential_duplicate"
@@ -67,9 +67,9 @@ def test_a_kill_in_the_middle_loses_and_doubles_nothing(
     folder = shell.folder
     for after in (1, 6, 11):  # reports that are seen before the process is killed
         command = [*BANKDATA, "import", "--user", "eva", "--json"]
-        environment = {**os.environ, "BANKDATA_DATA_DIR": str(folder)}
+        settings = environment(is_measured=False, DATA_DIR=str(folder))
         with Popen(
-            [*command, *map(str, files)], env=environment, cwd=ROOT, stdout=PIPE, stderr=DEVNULL, text=True
+            [*command, *map(str, files)], env=settings, cwd=ROOT, stdout=PIPE, stderr=DEVNULL, text=True
         ) as running:
             assert running.stdout is not None
             for _ in range(after):

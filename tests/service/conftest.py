@@ -26,9 +26,11 @@ BANKDATA = Path(sys.executable).with_name("bankdata")
 Json = dict[str, Any]
 
 
-def environment(**settings: str) -> dict[str, str]:
-    """The environment without settings of whoever runs the tests."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("BANKDATA_")}
+def environment(*, is_measured: bool = True, **settings: str) -> dict[str, str]:
+    """The environment without settings of whoever runs the tests. A process that will be killed writes no coverage
+    and need not be measured, which takes as long again as its start."""
+    left_out = ("BANKDATA_",) if is_measured else ("BANKDATA_", "COVERAGE_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     return {**kept, **{f"BANKDATA_{name}": value for name, value in settings.items()}}
 
 
@@ -114,14 +116,16 @@ class Served:
 Start = Callable[..., Served]
 
 
-def start(folder: Path, *, command: str = "demo", settings: Mapping[str, str] | None = None) -> Served:
+def start(
+    folder: Path, *, command: str = "demo", settings: Mapping[str, str] | None = None, is_measured: bool = True
+) -> Served:
     """Start a server and wait until it answers."""
     port = free_port()
     log = folder.with_name(f"{folder.name}.{port}.log")
     with log.open("w") as errors:
         process = subprocess.Popen(
             [BANKDATA, command, "--data", folder, "--port", str(port)],
-            env=environment(**{"RATE_LIMIT": "off", **(settings or {})}),
+            env=environment(is_measured=is_measured, **{"RATE_LIMIT": "off", **(settings or {})}),
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
@@ -155,7 +159,7 @@ def made_demo(parent: Path) -> Path:
     """The folder that `bankdata demo` makes in an empty place, made once for all tests that copy it."""
     folder = parent / "demo" / "data"
     folder.parent.mkdir()
-    with running(folder) as served:
+    with running(folder, is_measured=False) as served:
         assert served.stop() == 0, served.log.read_text()
     return folder
 
