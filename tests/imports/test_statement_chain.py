@@ -67,7 +67,7 @@ def test_a_kill_in_the_middle_loses_and_doubles_nothing(
     folder = shell.folder
     for after in (1, 6, 11):  # reports that are seen before the process is killed
         command = [*BANKDATA, "import", "--user", "eva", "--json"]
-        settings = environment(is_measured=False, DATA_DIR=str(folder))
+        settings = environment(False, DATA_DIR=str(folder))
         with Popen(
             [*command, *map(str, files)], env=settings, cwd=ROOT, stdout=PIPE, stderr=DEVNULL, text=True
         ) as running:

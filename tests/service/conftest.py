@@ -26,7 +26,7 @@ BANKDATA = Path(sys.executable).with_name("bankdata")
 Json = dict[str, Any]
 
 
-def environment(*, is_measured: bool = True, **settings: str) -> dict[str, str]:
+def environment(is_measured: bool = True, /, **settings: str) -> dict[str, str]:
     """The environment without settings of whoever runs the tests. A process that will be killed writes no coverage
     and need not be measured, which takes as long again as its start."""
     left_out = ("BANKDATA_",) if is_measured else ("BANKDATA_", "COVERAGE_")
@@ -125,7 +125,7 @@ def start(
     with log.open("w") as errors:
         process = subprocess.Popen(
             [BANKDATA, command, "--data", folder, "--port", str(port)],
-            env=environment(is_measured=is_measured, **{"RATE_LIMIT": "off", **(settings or {})}),
+            env=environment(is_measured, **{"RATE_LIMIT": "off", **(settings or {})}),
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
