@@ -100,6 +100,14 @@ BALANCES: dict[str, pl.DataType] = {
 }
 """One row per selected account, in the order in which they are listed (snapshot)."""
 
+HOLDINGS: dict[str, pl.DataType] = {
+    "id": pl.String(),
+    "currency": pl.String(),
+    "balance": MONEY,  # booked, null when no source said it
+    "balance_date": pl.Date(),  # at the end of which day; null: not said, so that of today
+}
+"""One row per selected account (balances over time)."""
+
 OWN_ACCOUNTS: dict[str, pl.DataType] = {"id": pl.String(), "iban": pl.String()}
 """One row per account of one user, whatever is selected (pairing of transfers)."""
 

@@ -7,11 +7,13 @@ from typing import Any
 
 import orjson
 
+from analytics.balances import BalanceSeries
 from analytics.currencies import minor_digits
 from analytics.recurring.history import History
 from analytics.snapshot import Snapshot
 from analytics.totals import Sums, Totals
 from storage.accounts import StoredAccount
+from storage.connections import NEED_USER, StoredConnection
 from storage.jobs import Job
 
 Json = dict[str, Any]
@@ -106,6 +108,74 @@ def sums(value: Sums, currency: str) -> Json:
     return {
         "count": value.count,
         **{name: money(getattr(value, name), currency) for name in ("income", "expenses", "net")},
+    }
+
+
+def month_of_categories(row: Mapping[str, Any], spent: Iterable[tuple[str, Decimal]], currency: str) -> Json:
+    """MonthOfCategories of the contract."""
+    return {
+        "month": row["month"].strftime("%Y-%m"),
+        "expenses": money(row["expenses"], currency),
+        "categories": [{"category": category, "amount": money(amount, currency)} for category, amount in spent],
+    }
+
+
+def balances(value: BalanceSeries) -> Json:
+    """The body of GET /balances."""
+    return {
+        "currency": value.currency,
+        "leftOut": [{"accountId": account_id, "reason": reason} for account_id, reason in value.left_out],
+        "points": [
+            {"date": day.isoformat(), "balance": money(balance, value.currency)} for day, balance in value.points
+        ],
+    }
+
+
+def connection(
+    value: StoredConnection,
+    owned: Iterable[StoredAccount],
+    last: Job | None,
+    *,
+    now: datetime,
+    next_at: datetime | None,
+    message: str | None,
+) -> Json:
+    """Connection of the contract; `owned` are its accounts, `last` its latest job, `message` what its user should
+    know. `quota` belongs to sources that bound how often they are asked: there is none yet."""
+    accounts = list(owned)
+    is_syncing = last is not None and not last.is_final
+    waits_until = next_at if next_at is not None and next_at > now else None
+    needs_user = value.status in NEED_USER
+    left = value.consent_expires_at - now if value.consent_expires_at is not None else None
+    return {
+        "id": value.id,
+        "bankName": value.bank_name,
+        "source": value.connector,
+        "status": value.status,
+        "accountIds": [account.id for account in accounts],
+        "createdAt": instant(value.created_at),
+        "lastSyncedAt": instant(max((each.last_synced_at for each in accounts if each.last_synced_at), default=None)),
+        "lastSync": last_sync(last) if last is not None else None,
+        "isSyncing": is_syncing,
+        "canSync": not is_syncing and not needs_user and waits_until is None,
+        "nextSyncAllowedAt": instant(waits_until),
+        "needsUser": needs_user,
+        "message": message,
+        "warnings": [f"{each.name}: {each.reason}" for each in (last.refusals if last is not None else ())],
+        "consentExpiresAt": instant(value.consent_expires_at),
+        "consentDaysLeft": max(left.days, 0) if left is not None else None,
+        "quota": None,
+    }
+
+
+def last_sync(value: Job) -> Json:
+    """LastSync of the contract."""
+    return {
+        "syncId": value.id,
+        "status": value.status,
+        "newTransactions": value.new_transactions if value.status == "completed" else None,
+        "error": value.error,
+        "finishedAt": instant(value.updated_at) if value.is_final else None,
     }
 
 

@@ -13,7 +13,8 @@ from storage.importing.matching.booking_keys import NAMESPACE
 
 Status = Literal["ACTIVE", "REAUTH_REQUIRED", "EXPIRED", "REVOKED", "ERROR", "DISCONNECTED"]
 
-NEEDS_USER = "('REAUTH_REQUIRED', 'EXPIRED', 'REVOKED', 'DISCONNECTED')"  # until connected again (decision 23)
+NEED_USER = ("REAUTH_REQUIRED", "EXPIRED", "REVOKED", "DISCONNECTED")  # until connected again (decision 23)
+NEEDS_USER = "(" + ", ".join(f"'{status}'" for status in NEED_USER) + ")"
 FILE_CONNECTORS = ("files", "folder")  # what they bring was written by anybody: its ids prove nothing alone
 FAILURES_MAX = 3  # in a row, then ACTIVE becomes ERROR (decision 23)
 REMOVED = "The connection was removed."
@@ -110,6 +111,14 @@ def of_files(session: Session, user_id: str) -> set[str]:
         "SELECT id FROM connections WHERE user_id = $1 AND connector = ANY($2::TEXT[])", user_id, list(FILE_CONNECTORS)
     )
     return {row["id"] for row in rows}
+
+
+def accounts_of(session: Session, user_id: str) -> dict[str, set[str]]:
+    """By connection the ids of the accounts that it brings."""
+    found: dict[str, set[str]] = {}
+    for row in session.rows("SELECT connection_id, account_id FROM account_sources WHERE user_id = $1", user_id):
+        found.setdefault(row["connection_id"], set()).add(row["account_id"])
+    return found
 
 
 def containing(session: Session, user_id: str, account_ids: list[str]) -> list[StoredConnection]:

@@ -132,6 +132,16 @@ def running(session: Session, connection_id: str) -> Job | None:
     return _job(rows[0]) if rows else None
 
 
+def latest(session: Session, user_id: str) -> dict[str, Job]:
+    """The newest job of each of the user's connections, by the connection's id."""
+    rows = session.rows(
+        f"SELECT {COLUMNS} FROM (SELECT {COLUMNS}, row_number() OVER (PARTITION BY connection_id"
+        " ORDER BY created_at DESC, id DESC) AS place FROM jobs WHERE user_id = $1) AS numbered WHERE place = 1",
+        user_id,
+    )
+    return {row["connection_id"]: _job(row) for row in rows}
+
+
 def unfinished(session: Session) -> list[Job]:
     """Jobs that are not final, oldest first."""
     rows = session.rows(f"SELECT {COLUMNS} FROM jobs WHERE {UNFINISHED} ORDER BY created_at, id")

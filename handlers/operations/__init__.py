@@ -7,7 +7,7 @@ from typing import Any
 from handlers.cache.reader import Needs, has
 from handlers.cache.user_data import UserData
 from handlers.http.request import Answer, Operation
-from handlers.operations import accounts, explanations, reports, sync, transactions
+from handlers.operations import accounts, connections, explanations, profile, reports, sync, transactions
 from handlers.operations.cached_answers import CachedOperation, Light
 from handlers.services import Services
 
@@ -38,6 +38,8 @@ KEPT: Mapping[str, tuple[Function, Needs, Light]] = {
     "getTransaction": (transactions.get_transaction, "details", _looked_up("details")),
     "explainTransaction": (explanations.explain_transaction, "details", _looked_up("details")),
     "getCashflow": (reports.get_cashflow, "figures", _never),
+    "getCashflowCategories": (reports.get_cashflow_categories, "figures", _never),
+    "getBalances": (reports.get_balances, "figures", _never),
     "getSnapshot": (reports.get_snapshot, "figures", _never),
     "listCashflowTransactions": (explanations.list_cashflow_transactions, "explained", _never),
     "listCategoryTransactions": (explanations.list_category_transactions, "explained", _never),
@@ -48,7 +50,12 @@ KEPT: Mapping[str, tuple[Function, Needs, Light]] = {
 """By operationId: reads one user's data, each answer of one state of them; takes the services, the request, what is
 read, and the contract's parameters in snake_case."""
 
-OTHERS: Mapping[str, Operation] = {"startSync": sync.start_sync, "getSyncJob": sync.get_sync_job}
+OTHERS: Mapping[str, Operation] = {
+    "startSync": sync.start_sync,
+    "getSyncJob": sync.get_sync_job,
+    "listConnections": connections.list_connections,
+    "getProfile": profile.get_profile,
+}
 """By operationId: takes the services, the request, and the parameters."""
 
 

@@ -1,18 +1,22 @@
-"""GET /cashflow, /snapshot and /subscriptions (interface 4.5 to 4.7)."""
+"""GET /cashflow, /snapshot and /subscriptions (interface 4.5 to 4.7); balances and categories over time."""
 
 from collections.abc import Iterable, Sequence
+from datetime import date
 from urllib.parse import urlencode
 
 import polars as pl
 
+from analytics.balances import Every, balance_series, shown_days
 from analytics.cashflow import monthly_cashflow, needed_since
+from analytics.cashflow_categories import monthly_categories
 from analytics.currencies import NO_RATES, reporting_currency
-from analytics.frames import BALANCES
+from analytics.frames import BALANCES, HOLDINGS
 from analytics.snapshot import snapshot
 from handlers import json_shapes
 from handlers.cache.reader import Reading
+from handlers.http.errors import BadRequest
 from handlers.http.request import Answer, Request
-from handlers.operations.selection import selected_accounts
+from handlers.operations.selection import selected_accounts, selected_or_all
 from handlers.services import Services
 from handlers.sync.detection import subscriptions_of
 from storage.accounts import StoredAccount
@@ -33,6 +37,59 @@ def get_cashflow(
         body={"cashflow": [json_shapes.month(row, currency) for row in rows.iter_rows(named=True)]},
         headers=unconverted(rows["unconverted"].explode().drop_nulls()),
     )
+
+
+def get_cashflow_categories(
+    services: Services, _request: Request, reading: Reading, *, account_ids: str | None, months: int
+) -> Answer:
+    """The expenses of each month of the cashflow by category; they add up to it (decisions 3, 13 to 17, 19)."""
+    today = services.clock.today()
+    selected = selected_or_all(reading.accounts, account_ids)
+    bookings = reading.bookings(selected.filter, since=needed_since(months, today=today))
+    currency, rates = money_of(services, reading, selected.accounts, bookings)
+    rows = monthly_cashflow(
+        bookings, selection=selected.ids, months=months, today=today, currency=currency, rates=rates
+    )
+    spent = monthly_categories(
+        bookings, selection=selected.ids, months=rows["month"].to_list(), currency=currency, rates=rates
+    )
+    return Answer(
+        body={
+            "currency": currency,
+            "months": [json_shapes.month_of_categories(row, spent[row["month"]], currency) for row in rows.to_dicts()],
+        },
+        headers=unconverted(rows["unconverted"].explode().drop_nulls()),
+    )
+
+
+def get_balances(
+    services: Services,
+    _request: Request,
+    reading: Reading,
+    *,
+    account_ids: str | None,
+    date_from: date | None,
+    date_to: date | None,
+    every: Every,
+) -> Answer:
+    """What the accounts held at the end of each day, week or month; the last point of today is the snapshot's."""
+    if date_from and date_to and date_from > date_to:
+        raise BadRequest("dateFrom: must not be after dateTo")
+    today = services.clock.today()
+    selected = selected_or_all(reading.accounts, account_ids)
+    bookings = reading.bookings(selected.filter).filter(pl.col("account_id").is_in(selected.ids))
+    currency, rates = money_of(services, reading, selected.accounts, bookings)
+    known_from, last = bookings["booking_date"].min() or today, min(date_to or today, today)
+    assert isinstance(known_from, date)
+    found = balance_series(
+        holdings(selected.accounts),
+        bookings,
+        days=shown_days(every, first=max(date_from or known_from, known_from), last=last),
+        today=today,
+        currency=currency,
+        rates=rates,
+    )
+    return Answer(body=json_shapes.balances(found))
 
 
 def get_snapshot(services: Services, _request: Request, reading: Reading, *, account_ids: str | None) -> Answer:
@@ -83,3 +140,8 @@ def unconverted(currencies: Iterable[str]) -> dict[str, str]:
 def balances(owned: Sequence[StoredAccount]) -> pl.DataFrame:
     """The accounts as analytics.frames.BALANCES."""
     return pl.DataFrame([{name: getattr(account, name) for name in BALANCES} for account in owned], schema=BALANCES)
+
+
+def holdings(owned: Sequence[StoredAccount]) -> pl.DataFrame:
+    """The accounts as analytics.frames.HOLDINGS."""
+    return pl.DataFrame([{name: getattr(account, name) for name in HOLDINGS} for account in owned], schema=HOLDINGS)

@@ -22,6 +22,11 @@ def selected_accounts(owned: Sequence[StoredAccount], account_ids: str | None) -
     return Selected(chosen, is_everything=len(chosen) == len(owned))
 
 
+def selected_or_all(owned: Sequence[StoredAccount], account_ids: str | None) -> Selected:
+    """The same for operations beyond the interface, whose list may always be left out: that means all accounts."""
+    return selected_accounts(owned, account_ids) if listed_ids(account_ids) else Selected(list(owned), True)
+
+
 def listed_ids(account_ids: str | None) -> set[str]:
     """Split on commas, trimmed, each once; an empty string lists nothing."""
     return {part.strip() for part in (account_ids or "").split(",")} - {""}

@@ -41,6 +41,10 @@ const answers = {
   sumTransactions: must(await client.GET("/transactions/totals", { params: { query } })),
   getTransaction: must(await client.GET("/transactions/{id}", { params: { path: { id: known.id } } })),
   explainTransaction: must(await client.GET("/transactions/{id}/explanation", { params: { path: { id: known.id } } })),
+  getProfile: must(await client.GET("/profile")),
+  listConnections: must(await client.GET("/connections")),
+  getBalances: must(await client.GET("/balances", { params: { query: { ...query, every: "month" } } })),
+  getCashflowCategories: must(await client.GET("/cashflow/categories", { params: { query: { ...query, months: 3 } } })),
   getCashflow: must(await client.GET("/cashflow", { params: { query: { ...query, months: 3 } } })),
   listCashflowTransactions: must(
     await client.GET("/cashflow/{month}/transactions", { params: { path: { month: known.month }, query } }),

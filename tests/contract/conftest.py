@@ -126,7 +126,27 @@ def explain_transaction(request: Request, *, id: str) -> dict[str, Any]:
     return {"transactionId": id, "type": why, "category": why, "merchantName": why, "transfer": transfer}
 
 
+def get_profile(request: Request) -> dict[str, Any]:
+    return {"name": "eva", "homeCurrency": "EUR", "timeZone": "Europe/Berlin", "today": "2026-11-20"}
+
+
+def get_balances(request: Request, **filters: Any) -> dict[str, Any]:
+    return {"currency": "EUR", "leftOut": [], "points": []}
+
+
+def get_cashflow_categories(request: Request, **filters: Any) -> dict[str, Any]:
+    return {"currency": "EUR", "months": []}
+
+
+def list_connections(request: Request) -> dict[str, Any]:
+    return {"connections": []}
+
+
 OPERATIONS: dict[str, Operation] = {
+    "getProfile": get_profile,
+    "getBalances": get_balances,
+    "getCashflowCategories": get_cashflow_categories,
+    "listConnections": list_connections,
     "listAccounts": list_accounts,
     "listTransactions": list_transactions,
     "sumTransactions": sum_transactions,

@@ -143,7 +143,8 @@ def test_the_security_scheme_names_addresses_of_this_host_only() -> None:
         "/oauth/token",
         "/oauth/token",
     )
-    assert list(flow["scopes"]) == ["read:accounts", "read:transactions", "read:cashflow"]
+    reading = ["read:accounts", "read:transactions", "read:cashflow"]
+    assert list(flow["scopes"]) == [*reading, "write:imports", "write:rules", "write:accounts"]
     assert CONTRACT["servers"][0]["url"] == "/api/v1"
 
 

@@ -1,0 +1,149 @@
+"""Balances over time: what the selected accounts held at the end of each day, counted back from what they hold now."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Literal
+
+import polars as pl
+
+from analytics.currencies import NO_RATES, convert, foreign_currencies
+from analytics.frames import FIGURE
+
+Every = Literal["day", "week", "month"]
+Reason = Literal["no_balance", "no_rate"]
+
+POINTS_MAX = 3_700  # ten years of days
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BalanceSeries:
+    """All balances are in `currency`; `left_out` are the accounts that no point holds, and why."""
+
+    currency: str
+    points: Sequence[tuple[date, Decimal]]  # oldest first
+    left_out: Sequence[tuple[str, Reason]]  # account id and reason, in the order of the accounts
+
+
+def balance_series(
+    accounts: pl.DataFrame,
+    bookings: pl.DataFrame,
+    *,
+    days: Sequence[date],
+    today: date,
+    currency: str,
+    rates: pl.DataFrame = NO_RATES,
+) -> BalanceSeries:
+    """The sum of the accounts (HOLDINGS; they are the selection) at the end of each of `days`, ascending and none after
+    `today`, from all their BOOKINGS, adjusting entries too. What was booked after the day of an account's balance is
+    not in that balance and changes no point, so that the one of today is the snapshot's total. Other currencies count
+    at the rate of each day, rounded per account; days before the first rate of one of them have no point."""
+    held = _held(accounts, bookings, days=[*days, today], today=today, rates=rates)
+    converted = convert(
+        held.lazy(),
+        currency=currency,
+        foreign=foreign_currencies(accounts, currency),
+        rates=rates,
+        amount="balance",
+        day="day",
+    ).collect(engine="in-memory")
+    without_rate = set(converted.filter((pl.col("day") == today) & pl.col("home_amount").is_null())["id"])
+    listed = zip(accounts["id"], accounts["balance"], strict=True)
+    reasons = [(id_, _reason(balance, has_rate=id_ not in without_rate)) for id_, balance in listed]
+    by_day = (
+        converted.filter(~pl.col("id").is_in(list(without_rate)))
+        .group_by("day")
+        .agg(pl.col("home_amount").sum().alias("balance"), pl.col("home_amount").is_null().any().alias("is_unknown"))
+    )
+    of_day = {row["day"]: row for row in by_day.iter_rows(named=True)}
+    nothing = {"balance": Decimal(0), "is_unknown": False}
+    points = [(day, of_day.get(day, nothing)) for day in days]
+    known_from = max((place + 1 for place, (_, row) in enumerate(points) if row["is_unknown"]), default=0)
+    return BalanceSeries(
+        currency=currency,
+        points=[(day, row["balance"]) for day, row in points[known_from:]],
+        left_out=[(id_, reason) for id_, reason in reasons if reason is not None],
+    )
+
+
+def shown_days(every: Every, *, first: date, last: date) -> list[date]:
+    """The last days of the weeks (their Sundays) or months from `first` to `last`, or all days, and `last` itself; the
+    latest 3,700 of them at most, none when `first` is after `last`."""
+    days: list[date] = []
+    if first <= last:
+        days.append(last)
+    while days and (day := _before(days[-1], every)) >= first and len(days) < POINTS_MAX:
+        days.append(day)
+    return days[::-1]
+
+
+def _before(day: date, every: Every) -> date:
+    """The end of the period before that of `day`."""
+    if every == "month":
+        return day.replace(day=1) - timedelta(days=1)
+    return day - timedelta(days=1 if every == "day" else day.isoweekday() % 7 or 7)
+
+
+def _reason(balance: Decimal | None, *, has_rate: bool) -> Reason | None:
+    if balance is None:
+        return "no_balance"
+    return None if has_rate else "no_rate"
+
+
+def _held(
+    accounts: pl.DataFrame, bookings: pl.DataFrame, *, days: Sequence[date], today: date, rates: pl.DataFrame
+) -> pl.DataFrame:
+    """Columns id, currency, day, balance (FIGURE): what each account with a balance held at the end of each day."""
+    counted = accounts.filter(pl.col("balance").is_not_null()).with_columns(
+        pl.min_horizontal(pl.col("balance_date").fill_null(today), pl.lit(today)).alias("until")
+    )
+    moved = _moved(counted, bookings, rates=rates)
+    grid = counted.join(pl.DataFrame({"day": sorted(set(days))}, schema={"day": pl.Date()}), how="cross")
+    return (
+        grid.sort("day")
+        .join_asof(moved, left_on="day", right_on="booking_date", by="id", check_sortedness=False)
+        .join(moved.group_by("id").agg(pl.col("so_far").last().alias("in_all")), on="id", how="left")
+        .select(
+            "id",
+            "currency",
+            "day",
+            (
+                pl.col("balance").cast(FIGURE)
+                - pl.col("in_all").fill_null(Decimal(0))
+                + pl.col("so_far").fill_null(Decimal(0))
+            ).alias("balance"),
+        )
+    )
+
+
+def _moved(counted: pl.DataFrame, bookings: pl.DataFrame, *, rates: pl.DataFrame) -> pl.DataFrame:
+    """Columns id, booking_date, so_far (FIGURE): by account and day with bookings, oldest first, what they add up to
+    until then, in the account's own currency."""
+    rows = bookings.select("account_id", "booking_date", "amount", "currency").join(
+        counted.select(pl.col("id").alias("account_id"), pl.col("currency").alias("own"), "until"), on="account_id"
+    )
+    rows = rows.filter(pl.col("booking_date") <= pl.col("until"))
+    parts = [
+        convert(part.lazy(), currency=own, foreign=foreign_currencies(part, own), rates=rates).collect(
+            engine="in-memory"
+        )
+        for (own,), part in rows.partition_by("own", as_dict=True, include_key=True).items()
+    ]
+    # Exact in the account's own currency; what has no rate moves nothing that could be told
+    is_own = pl.col("currency") == pl.col("own")
+    amount = pl.when(is_own).then(pl.col("amount").cast(FIGURE)).otherwise("home_amount").fill_null(Decimal(0))
+    empty = pl.DataFrame(schema={"id": pl.String(), "booking_date": pl.Date(), "amount": FIGURE})
+    moved = pl.concat(
+        [
+            empty,
+            *(part.select(pl.col("account_id").alias("id"), "booking_date", amount.alias("amount")) for part in parts),
+        ]
+    )
+    return (
+        moved.group_by("id", "booking_date")
+        .agg(pl.col("amount").sum())
+        .sort("booking_date")
+        .with_columns(pl.col("amount").cum_sum().over("id").alias("so_far"))
+        .select("id", "booking_date", "so_far")
+    )

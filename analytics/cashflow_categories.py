@@ -1,0 +1,43 @@
+"""What each month went to: the expenses of the monthly cashflow by category."""
+
+from collections.abc import Collection
+from datetime import date
+from decimal import Decimal
+
+import polars as pl
+
+from analytics.cashflow import left_out
+from analytics.currencies import NO_RATES, convert, foreign_currencies
+from analytics.periods import last_day
+from analytics.snapshot import NO_CATEGORY
+
+
+def monthly_categories(
+    bookings: pl.DataFrame,
+    *,
+    selection: Collection[str],
+    months: Collection[date],
+    currency: str,
+    rates: pl.DataFrame = NO_RATES,
+) -> dict[date, list[tuple[str, Decimal]]]:
+    """By month (its first day, each of `months`, which follow each other) the categories of its expenses with their
+    amounts, positive and in `currency`, the dearest first, then by name. They count by sign, as the cashflow does, so
+    that they add up to its expenses; a row without category is OTHER (decisions 13 to 15, 17, 19)."""
+    found: dict[date, list[tuple[str, Decimal]]] = {month: [] for month in months}
+    expenses = bookings.lazy().filter(
+        pl.col("account_id").is_in(list(selection)),
+        left_out(selection).is_null(),
+        pl.col("booking_date").is_between(min(months), last_day(max(months))),
+        pl.col("amount") < 0,
+    )
+    rows = (
+        convert(expenses, currency=currency, foreign=foreign_currencies(bookings, currency), rates=rates)
+        .filter(pl.col("home_amount").is_not_null())
+        .group_by(pl.col("booking_date").dt.month_start().alias("month"), pl.col("category").fill_null(NO_CATEGORY))
+        .agg((-pl.col("home_amount").sum()).alias("amount"))
+        .sort("amount", "category", descending=[True, False])
+        .collect(engine="in-memory")
+    )
+    for month, category, amount in rows.iter_rows():
+        found[month].append((category, amount))
+    return found

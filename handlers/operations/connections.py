@@ -1,0 +1,39 @@
+"""GET /connections: where the user's accounts come from, how the last sync went, and when the next one may be."""
+
+from handlers import json_shapes
+from handlers.http.request import Json, Request
+from handlers.services import Services
+from handlers.sync.outcomes import NOT_SYNCABLE
+from storage import accounts, connections, jobs
+from storage.connections import StoredConnection
+from storage.jobs import Job
+
+
+def list_connections(services: Services, request: Request) -> Json:
+    """All connections that have not been removed, oldest first, all of one state of the store."""
+    user_id, now = request.principal.user_id, services.clock.now()
+    with services.database.transaction() as session:
+        known = connections.of_user(session, user_id)
+        visible = accounts.of_user(session, user_id)
+        brought, latest = connections.accounts_of(session, user_id), jobs.latest(session, user_id)
+        next_at = {each.id: jobs.next_sync_at(session, user_id, [each.id]) for each in known}
+    return {
+        "connections": [
+            json_shapes.connection(
+                each,
+                [account for account in visible if account.id in brought.get(each.id, ())],
+                latest.get(each.id),
+                now=now,
+                next_at=next_at[each.id],
+                message=_message(each, latest.get(each.id)),
+            )
+            for each in known
+        ]
+    }
+
+
+def _message(connection: StoredConnection, last: Job | None) -> str | None:
+    """What its user should know; None when all is well."""
+    if connection.status in NOT_SYNCABLE:
+        return NOT_SYNCABLE[connection.status]
+    return last.error if last is not None else None
