@@ -9,12 +9,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from analytics.balances import balance_series
 from analytics.cashflow import month_transactions, monthly_cashflow
+from analytics.frames import HOLDINGS
 from analytics.periods import month_of
 from analytics.potential_duplicates import flag
 from analytics.snapshot import category_transactions, snapshot
 from analytics.transfers import pair
-from tests.analytics.ledgers import balances, bookings, converted, legs, lookalikes, own_accounts, quotes
+from tests.analytics.ledgers import balances, bookings, converted, legs, lookalikes, own_accounts, quotes, table
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "analytics.md"
 Table = list[list[str]]
@@ -82,6 +84,18 @@ def computed(example: Example) -> Table:
             rows, selection=example.selection, months=months, today=example.today, currency="EUR"
         )
         return shown(cashflow, header)
+    if "balance" in header:
+        said = [re.fullmatch(r"(\w+) = (\d+) of (\S+)", each) for each in example.given["Held"].split(", ")]
+        held = "\n".join(" | ".join(account.groups()) for account in said if account)
+        days = [date.fromisoformat(day) for day, _ in cells(example.comes_out)[1:]]
+        series = balance_series(
+            table(f"id | balance | balance_date\n{held}", HOLDINGS),
+            bookings(example.goes_in),
+            days=days,
+            today=example.today,
+            currency="EUR",
+        )
+        return [header, *([day.isoformat(), _shown(balance)] for day, balance in series.points)]
     if "percentage" in header:
         accounts = balances("id | bank_name\n" + "\n".join(f"{account} | Bank" for account in example.selection))
         seen = snapshot(accounts, bookings(example.goes_in), today=example.today, currency="EUR")
@@ -127,4 +141,4 @@ def test_an_example_of_the_page_comes_out_as_written(example: Example) -> None:
 
 @pytest.mark.requirement("docs.examples")
 def test_the_page_has_examples_of_every_rule() -> None:
-    assert len(examples()) == 8
+    assert len(examples()) == 9
