@@ -112,7 +112,7 @@ def test_a_connection_tells_its_accounts_and_the_last_sync(holder: Holder) -> No
     now = holder.service.services.clock.now()
     database = holder.service.services.database
     created = holder.connection.created_at.isoformat(timespec="milliseconds") + "Z"
-    unsynced = {
+    unsynced: dict[str, Any] = {
         "id": holder.connection.id,
         "bankName": "Bank",
         "source": "uploads",
