@@ -1,7 +1,6 @@
 """The one place that reads the clock; everything below receives `now` and `today` as arguments."""
 
 from datetime import UTC, date, datetime, timedelta
-from time import time
 from zoneinfo import ZoneInfo
 
 
@@ -14,7 +13,8 @@ class Clock:
     def __init__(self, zone: ZoneInfo, *, offset: timedelta = timedelta(0)) -> None:
         self.zone = zone
         self.offset = offset
-        self._minute: tuple[float, date] | None = None
+        now = self.now()
+        self._minute = now, now, now.date()  # from, until, and the day that it is between them: nothing yet
 
     def now(self) -> datetime:
         """The present instant in UTC, milliseconds at most: what is stored is what is sent."""
@@ -28,10 +28,12 @@ class Clock:
     def today(self) -> date:
         """The calendar day in the configured zone (decision 10). Days begin on whole minutes, and every request asks:
         so the day is found once a minute."""
-        minute, known = (time() + self.offset.total_seconds()) // 60, self._minute
-        if known is None or known[0] != minute:
-            known = self._minute = minute, self.day_of(datetime.fromtimestamp(minute * 60, UTC))
-        return known[1]
+        moment = self.now()
+        since, until, day = self._minute
+        if not since <= moment < until:
+            since, day = moment.replace(second=0, microsecond=0), self.day_of(moment)
+            self._minute = since, since + timedelta(minutes=1), day
+        return day
 
     def day_of(self, moment: datetime) -> date:
         """The calendar day on which an instant of the store falls."""

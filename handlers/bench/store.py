@@ -17,6 +17,7 @@ from handlers.commands.control_socket import Report
 from handlers.services import Services, open_services
 from handlers.settings import load
 from handlers.sync.detection import detect_after_import
+from storage import compaction, store_facts
 
 WARM_USERS = 20  # who ask again and again
 COLD_USERS_MAX = 500  # who ask once; each needs a token
@@ -50,6 +51,7 @@ def filled(folder: Path, size: Size, report: Report) -> Audience:
         for numbers in data.user_numbers(size):
             report.progress(f"Filling a store with {size.rows:,} bookings", numbers.start, size.users)
             _append(services, numbers, size.rows_each, today=today, now=now)
+        store_facts.remember(services.database, compaction.SORTED_UNTIL, now.isoformat())  # as they were appended
         drawn = random.Random(7).sample(range(size.users), min(size.users, WARM_USERS + COLD_USERS_MAX))  # noqa: S311
         asking = list(_asking(services, drawn, size, report))
     # As many who are asked for the first time as there are others, at least: small stores have few users

@@ -8,6 +8,7 @@ from connectors.connector import Connector
 from handlers.clock import Clock
 from handlers.sync.engine import SyncEngine
 from handlers.sync.job_import import as_source
+from handlers.sync.sorting import Sorting
 from storage import connections, jobs
 from storage.database import Database
 
@@ -38,6 +39,7 @@ class Scheduler:
         self._looked_at = clock.now()
         self._day = clock.today()
         self._on_new_day = on_new_day
+        self._sorting = Sorting(database, engine.import_lane, now=clock.now())
 
     def work(self) -> None:
         """Advance until the engine stops what nobody reads, and end what got stuck: for a thread of its own."""
@@ -49,7 +51,8 @@ class Scheduler:
                     log.exception("the scheduler goes on after an error")
 
     def round(self) -> None:
-        """End consents that have run out, advance what is due and read by nobody, begin a new day, look for news."""
+        """End consents that have run out, advance what is due and read by nobody, begin a new day, look for news, keep
+        the store sorted."""
         now = self._clock.now()
         self._database.atomically(lambda session: connections.expire_consents(session, now=now))
         for job in jobs.unfinished(self._database):
@@ -63,6 +66,7 @@ class Scheduler:
         if now - self._looked_at >= NEWS_EVERY:
             self._looked_at = now
             self._look_for_news(now)
+        self._sorting.advance(now)
 
     def _look_for_news(self, now: datetime) -> None:
         """Start a sync of every connection at whose source a free look shows something new. The 30 minutes are there

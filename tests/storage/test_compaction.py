@@ -1,0 +1,109 @@
+"""The table is sorted again beside readers and imports, when there is need, and a kill in the middle loses nothing."""
+
+import signal
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from handlers.sync import sorting
+from handlers.sync.concurrency import ImportLane
+from handlers.sync.sorting import LOOK_EVERY, Sorting
+from storage import compaction
+from storage.database import Database
+from tests.conftest import NOW, empty_store
+from tests.storage.conftest import Bank, bookings, make_bank
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from storage import compaction, database
+
+original = database._OpenTransaction.execute
+moves = 0
+
+def execute(self, sql, *parameters):
+    global moves
+    changed = original(self, sql, *parameters)
+    moves += sql.startswith("INSERT INTO transactions")
+    if moves == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return changed
+
+database._OpenTransaction.execute = execute
+compaction.compact(database.Database(Path(sys.argv[1])), rows_at_once=2)
+"""
+
+
+def order(database: Database) -> list[tuple[str, int, str]]:
+    rows = database.rows("SELECT user_id, booking_date, id FROM transactions")
+    return [(row["user_id"], -row["booking_date"].toordinal(), row["id"]) for row in rows]
+
+
+def unsorted(bank: Bank) -> None:
+    for day in (3, 1, 5, 2, 4):
+        bank.bring(bookings(f"2026-11-0{day} | -{day}.01 | A | {day}\n2026-10-0{day} | -{day}.02 | B | {day}"))
+
+
+@pytest.fixture
+def low_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compaction, "LATE_ROWS_MAX", 3)
+    monkeypatch.setattr(sorting, "ROWS_AT_ONCE", 2)
+
+
+@pytest.mark.requirement("compact.by-itself")
+@pytest.mark.usefixtures("low_bounds")
+def test_what_came_since_the_last_time_decides_whether_it_is_due(bank: Bank) -> None:
+    assert not compaction.is_due(bank.database)
+    unsorted(bank)
+    assert compaction.is_due(bank.database)
+    compaction.compact(bank.database)
+    assert not compaction.is_due(bank.database)
+    bank.now += timedelta(hours=1)
+    for more, is_due in ((3, False), (1, True)):
+        for _ in range(more):
+            bank.bring(bookings(f"2026-11-09 | -7.0{bank.count % 10} | C | {bank.count}"))
+        assert compaction.is_due(bank.database) is is_due
+
+
+@pytest.mark.requirement("compact.by-itself")
+@pytest.mark.usefixtures("low_bounds")
+def test_it_is_sorted_a_slice_at_a_time_and_an_import_in_between_is_not_lost(bank: Bank) -> None:
+    unsorted(bank)
+    lane = ImportLane()
+    keeper = Sorting(bank.database, lane, now=NOW)
+    before = order(bank.database)
+    keeper.advance(NOW + LOOK_EVERY - timedelta(seconds=1))
+    assert order(bank.database) == before
+    with lane.turn():
+        keeper.advance(NOW + LOOK_EVERY)
+    assert order(bank.database) == before
+    keeper.advance(NOW + LOOK_EVERY)
+    assert order(bank.database) != before
+    assert sorted(order(bank.database)) == sorted(before)
+    bank.bring(bookings("2026-11-30 | -9.99 | Z | z"))
+    for _ in range(20):
+        keeper.advance(NOW + LOOK_EVERY)
+    assert len(order(bank.database)) == len(before) + 1
+    assert not compaction.is_due(bank.database)
+    later = order(bank.database)
+    keeper.advance(NOW + 3 * LOOK_EVERY)
+    assert order(bank.database) == later
+
+
+@pytest.mark.requirement("compact.crash")
+def test_a_kill_in_the_middle_loses_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "bankdata.duckdb"
+    database = empty_store(path)
+    unsorted(make_bank(database, NOW))
+    before = sorted(order(database))
+    database.close()
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(path)], timeout=120, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    database = Database(path)
+    assert sorted(order(database)) == before
+    assert compaction.compact(database) == len(before)
+    assert order(database) == sorted(before)
+    database.close()
