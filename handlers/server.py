@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from types import FrameType
 from typing import Any
+from urllib.parse import urlsplit
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -30,7 +31,10 @@ from handlers.http.sockets.http_protocol import HttpProtocol
 from handlers.http.sockets.listening_socket import CannotListen
 from handlers.http.sockets.peers import Peers
 from handlers.http.steps.rate_limit import CountsUnusable, Limiter, Rate
+from handlers.http.steps.turns import Turns
 from handlers.loopback import is_loopback
+from handlers.mcp.admission import PATH, admission
+from handlers.mcp.endpoint import mcp_api
 from handlers.metrics import loop_watched, registry_of
 from handlers.oauth.endpoints import BUDGET, bearer_check, oauth_api, oauth_routes, oauth_shared_paths
 from handlers.oauth.rendering import unknown_address
@@ -38,12 +42,13 @@ from handlers.operations import operations
 from handlers.page.serving import page_routes
 from handlers.services import Services
 from storage import accounts
+from storage.database import StoreUnavailable
 
 # With what the sync engine takes (its STOP_WITHIN), all of a shutdown stays below ten seconds
 REQUESTS_END_WITHIN = 3  # seconds for requests that still run
 COMMANDS_END_WITHIN = 2  # seconds for commands that still run
 
-WAIT_FOR_BANKS = ("getSyncJob",)
+WAIT_FOR_BANKS = ("getSyncJob", "sendMessage")
 # How long an import may keep the interpreter from a request; Python's own 0.005 is for programs that nobody waits for
 SWITCH_SECONDS = 0.0005
 
@@ -88,19 +93,37 @@ def application(
                 cut_off.set()
 
     limit = settings.rate_limit
-    oauth_rate = BUDGET if limit else None
-    contract = CONTRACT_FILE.read_bytes()
+    oauth_rate, rate = BUDGET if limit else None, Rate(requests=limit[0], seconds=limit[1]) if limit else None
+    contract, functions, turns = CONTRACT_FILE.read_bytes(), answered_by or operations(services), Turns()
+    assistants = mcp_api(
+        services,
+        contract=contract,
+        operations=functions,
+        guard=admission(
+            bearer_check(services.authorization, "mcp"),
+            public_url=settings.public_url,
+            own_addresses=[settings.public_url, settings.auth_url],
+            billing_url=settings.billing_url,
+            limiter=limiter,
+            rate=rate,
+        ),
+        turns=turns,
+        public_path=urlsplit(settings.public_url).path.rstrip("/"),
+        limiter=limiter,
+        rate=rate,
+    )
     app = create_app(
         contract=contract,
-        operations=answered_by or operations(services),
+        operations=functions,
+        turns=turns,
         authenticate=bearer_check(services.authorization),
         public_url=settings.public_url,
         billing_url=settings.billing_url,
         limiter=limiter,
-        rate=Rate(requests=limit[0], seconds=limit[1]) if limit else None,
+        rate=rate,
         trusted_proxies=[str(network) for network in settings.trusted_proxies],
         hosts=Hosts([settings.public_url, settings.auth_url], is_loopback=is_loopback(listens_at)),
-        extra_apis=[oauth_api(services.authorization, limiter=limiter, rate=oauth_rate)],
+        extra_apis=[oauth_api(services.authorization, limiter=limiter, rate=oauth_rate), assistants],
         routes=[
             *oauth_routes(
                 services.authorization,
@@ -112,8 +135,9 @@ def application(
             *page_routes(public_url=settings.public_url, auth_url=settings.auth_url, contract=contract),
             *health_and_metrics(registry, is_ready=services.is_ready, metrics_for=settings.metrics_for),
         ],
-        shared_paths=oauth_shared_paths(services.authorization),
+        shared_paths=(*oauth_shared_paths(services.authorization), PATH),
         unknown_page=unknown_address(services.authorization.policy),
+        unavailable=(StoreUnavailable,),
         lifespan=lifespan,
         validate_responses=validate_responses,
     )

@@ -25,7 +25,7 @@ from handlers.sync.detection import detect_after_import, detect_for_new_day
 from handlers.sync.engine import SyncEngine
 from handlers.sync.scheduler import Scheduler
 from storage import jobs, store_facts
-from storage.database import Database
+from storage.database import Database, open_database
 from storage.migrations import runner
 
 CLOCK_OFFSET = "clock offset, seconds"
@@ -95,13 +95,20 @@ def open_services(settings: Settings, *, more_connectors: Mapping[str, Connector
     `more_connectors` are sources besides the product's own, by name: tests and measurements bring theirs.
     """
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    settings.store_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    database = Database(settings.store_path, export_folder=settings.data_dir / BACKUPS_FOLDER)
+    if settings.store_path is not None:
+        settings.store_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    database = open_database(
+        settings.database_url,
+        export_folder=settings.data_dir / BACKUPS_FOLDER,
+        pool=settings.database_pool,
+        prepare=settings.database_prepare,
+    )
     clock = Clock(settings.time_zone)
     try:
         runner.migrate(database, now=clock.now())
         clock.offset = timedelta(seconds=float(store_facts.recall(database, CLOCK_OFFSET) or 0))
-        jobs.release_all(database)
+        if not database.dialect.is_shared:
+            jobs.release_all(database)
     except BaseException:
         database.close()
         raise
@@ -143,4 +150,5 @@ def _authorization(settings: Settings, database: Database, clock: Clock) -> Auth
             writing_clients=settings.writing_clients,
         ),
         clock.now_in_utc,
+        has_other_processes=database.dialect.is_shared,
     )

@@ -114,10 +114,13 @@ def _client_ids(text: str) -> frozenset[str]:
 
 
 def _database_url(text: str) -> str:
-    if text.startswith(("postgres://", "postgresql://")):
-        raise ValueError("duckdb:///PATH; this version has no PostgreSQL adapter yet")
+    if text.startswith("postgresql://"):
+        return text
     if not text.startswith("duckdb:////") or text.endswith("/"):  # a relative path would be another store elsewhere
-        raise ValueError("duckdb:///PATH with an absolute path, such as duckdb:////var/lib/bankdata/bankdata.duckdb")
+        raise ValueError(
+            "duckdb:///PATH with an absolute path, such as duckdb:////var/lib/bankdata/bankdata.duckdb, or"
+            " postgresql://USER@HOST/NAME"
+        )
     return text
 
 
@@ -146,6 +149,10 @@ class Settings:
 
     data_dir: Path = _setting(None, Path, "folder of store, keys and control socket; default ~/.local/share/bankdata")
     database_url: str = _setting("", _database_url, "where the store is; default duckdb:/// in the data folder")
+    database_pool: int = _setting(10, _whole(1, 1_000), "connections to PostgreSQL that each process keeps at most")
+    database_prepare: bool = _setting(
+        True, _on_or_off, "off: behind a pooler that gives each transaction another connection; default on"
+    )
     public_url: str = _setting("http://127.0.0.1:8000", _url, "address under which clients reach the service")
     auth_url: str = _setting("", _url, "address of the OAuth endpoints, may carry a path; default the public one")
     billing_url: str = _setting("", _url, "where a subscription can be had; default PUBLIC_URL/billing")
@@ -183,9 +190,18 @@ class Settings:
     )
 
     @property
-    def store_path(self) -> Path:
-        """The DuckDB file."""
-        return Path(self.database_url.removeprefix("duckdb:///"))
+    def store_path(self) -> Path | None:
+        """The DuckDB file; None where the store is a database elsewhere."""
+        path = self.database_url.removeprefix("duckdb:///")
+        return None if path == self.database_url else Path(path)
+
+    @property
+    def store_name(self) -> str:
+        """What people know the store by: its file, or the address of the database without what opens it."""
+        if self.store_path is not None:
+            return str(self.store_path)
+        parts = urlsplit(self.database_url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
     @property
     def is_in_clear(self) -> bool:

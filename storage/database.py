@@ -1,34 +1,26 @@
-"""The engine under the store: one DuckDB file, opened by one process, a cursor per call.
+"""The store as its queries see it: sessions, transactions, what can go wrong, and which engine a URL names.
 
 Every query function takes a `Session` first: the `Database` itself (each statement on its own) or an open
-transaction. The SQL is the part that PostgreSQL understands too: `$1` parameters, TEXT, TIMESTAMP in UTC.
+transaction. There is one SQL text for DuckDB and PostgreSQL: `$1` parameters, TEXT, TIMESTAMP in UTC; where the two
+differ, `storage.engines.dialect` says how.
 """
 
-import errno
 import json
-import os
-import re
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from random import random
 from typing import Any, Protocol, TypeVar
 
-import duckdb
 import polars as pl
 
-from storage.user_states import States
+from storage.engines.dialect import Dialect
 
 Row = dict[str, Any]
 T = TypeVar("T")
 
-CURSORS_KEPT_MAX = 8  # as many threads as read or write at once; more are closed after their work
-STATEMENTS_KEPT_MAX = 200  # parsed, of each cursor
-LATE_MATERIALIZATION_ROWS_MAX = 100  # the largest page (interface 4.3)
-MEMORY_LIMIT = "128MB"  # the server's promise is 400 MB in all; larger sorts spill to disk
 CONFLICT_PAUSES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)  # seconds: the winner may be committing
-DISK_FULL = re.compile("no space left|file too large|disk quota exceeded", re.IGNORECASE)  # ENOSPC, EFBIG, EDQUOT
 
 
 class StoreError(Exception):
@@ -47,6 +39,10 @@ class StoreFull(StoreError):
     """The disk of the store is full; nothing of this change was stored."""
 
 
+class StoreUnavailable(StoreError):
+    """The database does not answer at present. Nothing of this change was stored; try again in a moment."""
+
+
 class Conflict(Exception):
     """Another transaction changed the same rows first."""
 
@@ -57,6 +53,11 @@ class ConstraintViolated(Conflict):
 
 class Session(Protocol):
     """What a query function needs: rows, frames and appended frames, on its own or inside a transaction."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """In what the engine differs from the other one."""
+        ...
 
     def rows(self, sql: str, *parameters: Any) -> list[Row]:
         """The rows of a statement (also of INSERT, UPDATE, DELETE ... RETURNING), by column name."""
@@ -84,237 +85,95 @@ class Transaction(Session, Protocol):
     """A session whose statements succeed or fail together."""
 
     def staged(self, name: str, frame: pl.DataFrame) -> AbstractContextManager[None]:
-        """Make the frame's rows readable as a table of this name for a while."""
+        """Make the frame's rows readable for a while as a table of this name, after FROM or JOIN."""
         ...
 
 
-class _Cursor:
-    """A session on one DuckDB cursor, which remembers its statements parsed: a third of what a short one takes."""
+class Database(Session, Protocol):
+    """One open store. Safe to use from any thread."""
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, parsed: dict[str, duckdb.Statement] | None = None) -> None:
-        self._cursor = cursor
-        self._parsed = parsed if parsed is not None else {}
-
-    def rows(self, sql: str, *parameters: Any) -> list[Row]:
-        with _translated():
-            result = self._cursor.execute(self._statement(sql), list(parameters))
-            names = [column[0] for column in result.description or ()]
-            return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
-
-    def execute(self, sql: str, *parameters: Any) -> int:
-        with _translated():
-            result = self._cursor.execute(self._statement(sql), list(parameters))
-            changed = max(result.rowcount, 0)
-            result.fetchall()  # a result that is not read to its end keeps its transaction open
-            return changed
-
-    def frame(self, sql: str, *parameters: Any, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-        with _translated():
-            relation = self._cursor.sql(self._statement(sql), params=list(parameters))
-            found = pl.DataFrame(relation)
-        if list(found.schema.items()) == list(schema.items()):
-            return found
-        return found.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
-
-    def append(self, table: str, frame: pl.DataFrame) -> None:
-        if frame.is_empty():
-            return
-        columns = ", ".join(frame.columns)
-        with self.staged("appended_rows", frame):
-            self.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM appended_rows")
-
-    @contextmanager
-    def staged(self, name: str, frame: pl.DataFrame) -> Iterator[None]:
-        stream = _ArrowStream(frame)
-        with _translated():
-            self._cursor.register(name, stream)
-        try:
-            yield
-        finally:
-            with suppress(duckdb.TransactionException):  # the conflict that is on its way says more: it is tried again
-                self._cursor.unregister(name)
-            stream.let_go()
-
-    def close(self) -> None:
-        self._cursor.close()
-
-    def _statement(self, sql: str) -> duckdb.Statement:
-        parsed = self._parsed.get(sql)
-        if parsed is None:
-            if len(self._parsed) >= STATEMENTS_KEPT_MAX:
-                self._parsed.clear()
-            [parsed] = self._cursor.extract_statements(sql)
-            self._parsed[sql] = parsed
-        return parsed
-
-
-class _OpenTransaction(_Cursor):
-    """A session on a cursor that has begun a transaction."""
-
-    def __init__(self, kept: _Cursor, states: States) -> None:
-        super().__init__(kept._cursor, kept._parsed)
-        self._states = states
-        self.changed: set[str] = set()
-
-    def changes(self, user_id: str) -> None:
-        if user_id not in self.changed:
-            self.changed.add(user_id)
-            self._states.begin(user_id)
-            # Not `state + 1`: DuckDB does not see that somebody else has raised it meanwhile where this transaction has
-            # changed other columns of the row before, and two commits would leave one state
-            self.execute(
-                "UPDATE users SET state = $2 WHERE id = $1", user_id, self._states.following(self._highest_state)
-            )
-
-    def _highest_state(self) -> int:
-        return int(self.rows("SELECT coalesce(max(state), 0) AS highest FROM users")[0]["highest"])
-
-
-class _ArrowStream:
-    """A frame that shows DuckDB only its Arrow side; a Polars frame as such would ask for pyarrow."""
-
-    def __init__(self, frame: pl.DataFrame) -> None:
-        self._frame = frame
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._frame.__arrow_c_stream__(requested_schema)
-
-    def let_go(self) -> None:
-        """Free the rows: DuckDB keeps what was registered until the end of the transaction."""
-        self._frame = self._frame.clear()
-
-
-class Database:
-    """One open store. Safe to use from any thread; the root connection never leaves this class."""
-
-    def __init__(self, path: Path, *, export_folder: Path | None = None) -> None:
-        """Open or create the file; raises StoreInUse or StoreUnreadable."""
-        self.path = path
-        self._root = _connect(path)
-        self._states = States()
-        self._idle: list[_Cursor] = []
-        self._is_closed = False
-        _harden(self._root, export_folder or path.parent / "backups")
-
-    def close(self) -> None:
-        """Write everything into the file and let go of it."""
-        self._is_closed = True
-        while self._idle:
-            self._idle.pop().close()
-        with suppress(duckdb.Error):
-            self._root.execute("CHECKPOINT")
-        for pause in CONFLICT_PAUSES:
-            try:
-                self._root.close()
-            except duckdb.Error:  # busy with a call of another thread: DuckDB refuses instead of waiting
-                time.sleep(pause)
-            else:
-                return
+    @property
+    def path(self) -> Path | None:
+        """The file of the store; None where it is not one of this machine."""
+        ...
 
     @property
     def bytes(self) -> int:
-        """The size of the file and of its write-ahead log."""
-        files = (self.path, self.path.with_name(f"{self.path.name}.wal"))
-        return sum(file.stat().st_size for file in files if file.exists())
+        """The size of the store."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the store."""
+        ...
 
     def state(self, user_id: str) -> int:
-        """The state of the user's data, raised by every commit that changes what the user can read; 0 for nobody."""
-        return self._states.present(user_id, lambda: state_in(self, user_id))
+        """The state of the user's data, another one after every commit that changes what the user can read; 0 for
+        nobody."""
+        ...
 
     def known_state(self, user_id: str) -> int | None:
         """The same, if memory can tell; costs no query."""
-        return self._states.known(user_id)
+        ...
 
-    def rows(self, sql: str, *parameters: Any) -> list[Row]:
-        with self._session() as session:
-            return session.rows(sql, *parameters)
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """All or nothing, in one snapshot; raises Conflict when another transaction was first."""
+        ...
 
-    def execute(self, sql: str, *parameters: Any) -> int:
-        with self._session() as session:
-            return session.execute(sql, *parameters)
+    def migrating(self) -> AbstractContextManager[Transaction]:
+        """A transaction that changes the schema, one at a time however many processes start."""
+        ...
 
-    def frame(self, sql: str, *parameters: Any, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-        with self._session() as session:
-            return session.frame(sql, *parameters, schema=schema)
-
-    def append(self, table: str, frame: pl.DataFrame) -> None:
-        with self._session() as session:
-            session.append(table, frame)
-
-    def changes(self, user_id: str) -> None:
-        with self.transaction() as session:
-            session.changes(user_id)
-
-    @contextmanager
-    def transaction(self) -> Iterator[Transaction]:
-        """All or nothing; raises Conflict when another transaction was first."""
-        with self._session() as kept:
-            session = _OpenTransaction(kept, self._states)
-            try:
-                session.execute("BEGIN")
-                try:
-                    yield session
-                    session.execute("COMMIT")
-                except BaseException:
-                    with suppress(duckdb.Error):
-                        session.execute("ROLLBACK")
-                    raise
-            finally:
-                self._states.end(session.changed)
-
-    @contextmanager
-    def reading(self, user_id: str) -> Iterator[tuple[Transaction, Callable[[int], None]]]:
+    def reading(self, user_id: str) -> AbstractContextManager[tuple[Transaction, Callable[[int], None]]]:
         """A transaction, and what to tell the state of the user's data that it sees, so that memory knows it."""
-        mark = self._states.mark(user_id)
-        with self.transaction() as session:
-            yield session, lambda state: self._states.learn(user_id, state, mark=mark)
+        ...
 
     def atomically(self, work: Callable[[Transaction], T]) -> T:
-        """The result of `work` inside a transaction, tried again when another one was first: a row that somebody
-        changes is refused until that change is committed, so trying again at once would only lose again.
-
-        A violated constraint is tried again once: the row may have come from a transaction that was not visible yet.
-        """
-        was_violated = False
-        for pause in CONFLICT_PAUSES:
-            try:
-                with self.transaction() as session:
-                    return work(session)
-            except Conflict as error:
-                if was_violated and isinstance(error, ConstraintViolated):
-                    raise
-                was_violated = isinstance(error, ConstraintViolated)
-                time.sleep(pause * (0.5 + random()))  # noqa: S311 - no secret; it parts losers who would meet again
-        with self.transaction() as session:
-            return work(session)
+        """The result of `work` inside a transaction, tried again when another one was first."""
+        ...
 
     def copy_to(self, path: Path) -> None:
-        """A consistent copy in a new file below the export folder, while reading and writing go on."""
-        name = str(path).replace("'", "''")
-        with self._session() as session:
-            session.execute(f"ATTACH '{name}' AS copy (STORAGE_VERSION 'v1.2.0')")
-            try:
-                source = session.rows("SELECT current_database() AS name")[0]["name"]
-                session.execute(f'COPY FROM DATABASE "{source}" TO copy')
-            finally:
-                session.execute("DETACH copy")
+        """A consistent copy in a new file, while reading and writing go on; raises StoreError where there is no
+        such thing."""
+        ...
 
-    @contextmanager
-    def _session(self) -> Iterator[_Cursor]:
-        """A cursor of its own; one that failed is not used again."""
+
+def open_database(url: str, *, export_folder: Path | None = None, pool: int = 10, prepare: bool = True) -> Database:
+    """The store of a `duckdb:///PATH` (made where it is missing) or `postgresql://` URL; raises StoreError.
+
+    `pool` and `prepare` are about the connections to PostgreSQL, `export_folder` is where a DuckDB store may write
+    copies of itself.
+    """
+    if url.startswith("duckdb:///"):
+        from storage.engines.duckdb_file import DuckDBFile  # who uses the one engine does not load the other
+
+        return DuckDBFile(Path(url.removeprefix("duckdb:///")), export_folder=export_folder)
+    try:
+        from storage.engines.postgresql import PostgreSQL
+    except ImportError as error:
+        raise StoreError(
+            "PostgreSQL needs the extra `postgres`: pip install 'banking-data-service[postgres]'."
+        ) from error
+    return PostgreSQL(url, connections_max=pool, prepare=prepare)
+
+
+def tried_again(begin: Callable[[], AbstractContextManager[Transaction]], work: Callable[[Transaction], T]) -> T:
+    """The result of `work` inside a transaction, tried again when another one was first: a row that somebody
+    changes is refused until that change is committed, so trying again at once would only lose again.
+
+    A violated constraint is tried again once: the row may have come from a transaction that was not visible yet.
+    """
+    was_violated = False
+    for pause in CONFLICT_PAUSES:
         try:
-            session = self._idle.pop()
-        except IndexError:
-            session = _Cursor(self._root.cursor())
-        try:
-            yield session
-        except BaseException:
-            session.close()
-            raise
-        if len(self._idle) < CURSORS_KEPT_MAX and not self._is_closed:
-            self._idle.append(session)
-        else:
-            session.close()
+            with begin() as session:
+                return work(session)
+        except Conflict as error:
+            if was_violated and isinstance(error, ConstraintViolated):
+                raise
+            was_violated = isinstance(error, ConstraintViolated)
+            time.sleep(pause * (0.5 + random()))  # noqa: S311 - no secret; it parts losers who would meet again
+    with begin() as session:
+        return work(session)
 
 
 def state_in(session: Session, user_id: str) -> int:
@@ -326,65 +185,3 @@ def state_in(session: Session, user_id: str) -> int:
 def as_json(value: Any) -> str:
     """How JSON is kept in TEXT columns: one spelling per value."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-
-
-def _connect(path: Path) -> duckdb.DuckDBPyConnection:
-    try:
-        if not os.access(path.parent, os.W_OK, effective_ids=True):  # the write-ahead log stands beside the store
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        empty = os.fstat(descriptor).st_size == 0
-        os.close(descriptor)
-        if empty:
-            path.unlink()  # DuckDB refuses an empty file; the folder's mode (0700) keeps the new one private
-        connection = duckdb.connect(
-            str(path),
-            config={
-                "threads": 1,
-                "memory_limit": MEMORY_LIMIT,
-                "storage_compatibility_version": "v1.2.0",
-                "late_materialization_max_rows": LATE_MATERIALIZATION_ROWS_MAX,
-                "checkpoint_threshold": "64MB",
-                "autoinstall_known_extensions": "false",
-                "autoload_known_extensions": "false",
-                "allow_community_extensions": "false",
-                "python_enable_replacements": "false",
-            },
-        )
-        path.chmod(0o600)
-    except OSError as error:
-        raise StoreUnreadable(
-            f"{path} cannot be opened for writing: {error.strerror}. Every command needs a store and a folder that it"
-            " may write; look at who owns them."
-        ) from error
-    except duckdb.Error as error:
-        if isinstance(error, duckdb.IOException) and "lock" in str(error).lower():
-            raise StoreInUse(f"{path} is open in another process") from error
-        raise StoreUnreadable(f"{path} cannot be read as a store: {_first_line(error)}") from error
-    return connection
-
-
-def _harden(connection: duckdb.DuckDBPyConnection, export_folder: Path) -> None:
-    """Close the doors SQL has to the outside; the order is the only one DuckDB takes."""
-    folder = str(export_folder).replace("'", "''")
-    connection.execute(f"SET allowed_directories = ['{folder}/']")
-    connection.execute("SET enable_external_access = false")
-    connection.execute("SET lock_configuration = true")
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except duckdb.Error as error:
-        if DISK_FULL.search(str(error)):  # DuckDB wraps it in whatever was going on, also in a failed commit
-            raise StoreFull(StoreFull.__doc__) from error
-        if isinstance(error, duckdb.ConstraintException):
-            raise ConstraintViolated(_first_line(error)) from error
-        if isinstance(error, duckdb.TransactionException):
-            raise Conflict(_first_line(error)) from error
-        raise
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0] if str(error) else error.__class__.__name__

@@ -11,7 +11,8 @@ import polars as pl
 
 from analytics.frames import BOOKINGS, CHARGES, MONEY
 from analytics.letters import fold, plain
-from storage.database import LATE_MATERIALIZATION_ROWS_MAX, Row, Session
+from storage.database import Row, Session
+from storage.engines.dialect import LATE_MATERIALIZATION_ROWS_MAX
 
 LIST_COLUMNS = (
     "id, account_id, amount, currency, booking_date, value_date, merchant_name, counterpart_name,"
@@ -33,7 +34,6 @@ DETAIL_COLUMNS = LIST_COLUMNS + (
 BOOKING_COLUMNS = ", ".join(BOOKINGS)
 ROWS_AT_ONCE = 10_000
 NOT_HIDDEN = "account_id NOT IN (SELECT id FROM accounts WHERE user_id = $1 AND hidden_at IS NOT NULL)"
-ONE_SCAN_ROWS_MAX = 5_000  # of a selection; above, two scans are faster
 RULE_COLUMNS = ", type_rule, category_rule, merchant_rule, transfer_rule, transfer_id, transfer_account_id"
 DETAILS: dict[str, pl.DataType] = {
     **{name.strip(): pl.String() for name in f"{DETAIL_COLUMNS}{RULE_COLUMNS}".split(",") if name.strip() not in KEPT},
@@ -104,8 +104,9 @@ def page(session: Session, user_id: str, selection: Selection, *, limit: int, of
     """
     condition, values = selection.condition(user_id)
     ordered = f"SELECT {LIST_COLUMNS} FROM transactions WHERE {condition} ORDER BY booking_date DESC, id DESC"
-    if total <= ONE_SCAN_ROWS_MAX:
-        ordered = f"SELECT * FROM ({ordered} LIMIT {max(offset + limit, LATE_MATERIALIZATION_ROWS_MAX + 1)})"
+    if total <= session.dialect.one_scan_rows_max:
+        rows_max = max(offset + limit, LATE_MATERIALIZATION_ROWS_MAX + 1)
+        ordered = f"SELECT {LIST_COLUMNS} FROM ({ordered} LIMIT {rows_max}) AS one_scan"
     return session.rows(f"{ordered} LIMIT {int(limit)} OFFSET {int(offset)}", *values)
 
 

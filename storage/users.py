@@ -116,6 +116,13 @@ def add(
         return database.atomically(work)
 
 
+def hold(session: Session, user_id: str) -> None:
+    """The first statement of a transaction that writes much of a user: another one of the same user waits here, and
+    has done no work yet if it then has to begin again. DuckDB has no such lock and tells the loser later."""
+    if session.dialect.lock_user is not None:
+        session.rows(session.dialect.lock_user, user_id)
+
+
 def set_password_hash(session: Session, user_id: str, password_hash: str) -> None:
     """Replace the password."""
     session.execute("UPDATE users SET password_hash = $2 WHERE id = $1", user_id, password_hash)

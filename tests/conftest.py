@@ -2,15 +2,13 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from storage.database import Database
-from storage.migrations import runner
+from tests.engines import ENGINE, NONE, programs
 
 settings.register_profile(
     "project", derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
@@ -19,6 +17,31 @@ settings.register_profile("thorough", parent=settings.get_profile("project"), de
 settings.load_profile("project")
 
 NOW = datetime(2026, 11, 20, 12, 0, 0)  # noqa: DTZ001 - the store keeps UTC without zone
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--engine postgresql` runs the same tests over PostgreSQL."""
+    parser.addoption("--engine", choices=("duckdb", "postgresql"), default="duckdb")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose the engine before the first store is made."""
+    ENGINE.name = config.getoption("--engine")
+    if ENGINE.name == "postgresql" and programs() is None:
+        raise pytest.UsageError(NONE)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what is about the file of the other engine, or about the other engine alone."""
+    for item in items:
+        marker = item.get_closest_marker("engine")
+        if marker is not None and marker.args[0] != ENGINE.name:
+            item.add_marker(pytest.mark.skip(reason=f"about {marker.args[0]} alone"))
+
+
+def pytest_unconfigure() -> None:
+    """Stop the cluster that was started."""
+    ENGINE.end()
 
 
 def examples(count: int) -> int:
@@ -34,7 +57,7 @@ def now() -> datetime:
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    """An empty, migrated store: a real DuckDB file."""
+    """An empty, migrated store: a real one, of the chosen engine."""
     opened = empty_store(tmp_path / "bankdata.duckdb")
     yield opened
     opened.close()
@@ -42,22 +65,11 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 def empty_store(path: Path) -> Database:
     """An empty, migrated store in a new file."""
-    path.write_bytes(_migrated())
-    return Database(path)
+    return ENGINE.empty_store(path)
 
 
 def empty_folder(path: Path) -> Path:
     """A new data folder with such a store, as `open_services` would make it in a third of a second."""
     path.mkdir(mode=0o700)
-    (path / "bankdata.duckdb").write_bytes(_migrated())
+    ENGINE.empty_store(path / "bankdata.duckdb").close()
     return path
-
-
-@cache
-def _migrated() -> bytes:
-    """The file of an empty store: the migrations run once, and not for each of a thousand tests."""
-    with TemporaryDirectory() as folder:
-        made = Database(Path(folder) / "bankdata.duckdb")
-        runner.migrate(made, now=NOW)
-        made.close()
-        return (Path(folder) / "bankdata.duckdb").read_bytes()

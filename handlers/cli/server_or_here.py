@@ -64,7 +64,7 @@ def opened(settings: Settings, *, for_server: bool = False, may_make: bool = Tru
     if not may_make:
         check_store(settings)
     services = _opened(settings, for_server=for_server)
-    if is_new:
+    if is_new and settings.store_path is not None:
         click.echo(f"Made a new store in {settings.store_path.parent}.", err=True)
     return services
 
@@ -79,6 +79,8 @@ def check_store(settings: Settings) -> None:
 
 
 def _has_store(settings: Settings) -> bool:
+    if settings.store_path is None:
+        return True  # a database that somebody has made for us; what is missing in it is made
     try:
         return settings.store_path.exists()
     except OSError as error:

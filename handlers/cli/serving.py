@@ -37,7 +37,7 @@ def demo(host: str, port: int, data_dir: Path | None, fresh: bool) -> None:
 
     with _listener(host, port) as listener:
         _warn(settings)
-        if fresh and settings.store_path.exists():
+        if fresh:
             _forget_demo(settings)
         terminal = Terminal()
         terminal.progress("Opening the store", 0, 1)
@@ -108,6 +108,11 @@ def _listener(host: str, port: int) -> socket.socket:
 
 def _forget_demo(settings: Settings) -> None:
     """Delete the store of a demo; nothing else is ever deleted."""
+    path = settings.store_path
+    if path is None:
+        stop("--fresh deletes files only. Make a new database for the demo, and drop the old one.")
+    if not path.exists():
+        return
     from handlers.services import IS_DEMO
     from storage import store_facts
 
@@ -116,8 +121,8 @@ def _forget_demo(settings: Settings) -> None:
     services.close()
     if not is_demo:
         stop(f"{settings.data_dir} holds real users. Give the demo a folder of its own with --data DIR.")
-    for path in (settings.store_path, settings.store_path.with_name(settings.store_path.name + ".wal")):
-        path.unlink(missing_ok=True)
+    for file in (path, path.with_name(path.name + ".wal")):
+        file.unlink(missing_ok=True)
 
 
 def _serve(services: "Services", listener: socket.socket, *, ready: Callable[[], None]) -> None:

@@ -99,7 +99,8 @@ def holds_more_than_statements(folder: Path, kept: Iterable[Path]) -> bool:
 
 
 def _check_that_all_may_be_moved(services: Services, folder: Path) -> None:
-    kept = [Path.home(), services.settings.data_dir, services.settings.store_path.parent]
+    settings = services.settings
+    kept = [Path.home(), settings.data_dir, *([settings.store_path.parent] if settings.store_path else [])]
     if holds_more_than_statements(folder, kept):
         raise CommandError(f"Every file in {folder} would be moved. Give the connection a folder of its own.")
     strangers = [each.name for each in sorted(folder.iterdir()) if is_waiting(each) and format_name(each) is None]

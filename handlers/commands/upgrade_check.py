@@ -14,7 +14,7 @@ from handlers.commands.counts import counted
 from handlers.services import BACKUPS_FOLDER, open_services
 from handlers.settings import Settings
 from storage import backup
-from storage.database import Database, StoreError
+from storage.database import StoreError, open_database
 from storage.holdings import holdings
 from storage.migrations import runner
 
@@ -27,9 +27,8 @@ def upgrade_check(settings: Settings, report: Report, *, folder: Path | None = N
     chosen = folder or _newest(settings.data_dir / BACKUPS_FOLDER)
     try:
         with _copied(chosen, settings.data_dir) as copy:
-            _rehearse(
-                chosen, replace(settings, data_dir=copy, database_url=f"duckdb:///{copy / backup.STORE_NAME}"), report
-            )
+            store = copy / backup.STORE_NAME
+            _rehearse(chosen, replace(settings, data_dir=copy, database_url=f"duckdb:///{store}"), store, report)
     except (StoreError, KeysUnusable) as error:
         raise CommandError(str(error)) from error
     except OSError as error:
@@ -58,18 +57,18 @@ def _copied(folder: Path, data_dir: Path) -> Iterator[Path]:
         yield Path(place)
 
 
-def _rehearse(chosen: Path, settings: Settings, report: Report) -> None:
-    if not settings.store_path.is_file():
+def _rehearse(chosen: Path, settings: Settings, store: Path, report: Report) -> None:
+    if not store.is_file():
         raise CommandError(f"{chosen} is no backup: it holds no {backup.STORE_NAME}.")
-    size = settings.store_path.stat().st_size
-    with closing(Database(settings.store_path)) as database:
+    size = store.stat().st_size
+    with closing(open_database(settings.database_url)) as database:
         version, before = runner.current_version(database), holdings(database)
     report.line(f"backup     {chosen}, schema version {version}")
     started = time.monotonic()
     with closing(open_services(settings)) as services:
         steps = [each for each in runner.migrations() if each.number > version]
         after = holdings(services.database)
-    grown = (settings.store_path.stat().st_size - size) // MB
+    grown = (store.stat().st_size - size) // MB
     report.line(
         f"steps      {counted(len(steps), 'step')} in {time.monotonic() - started:.1f} s, {grown:+d} MB"
         if steps

@@ -17,12 +17,12 @@ def check(services: Services, report: Report) -> None:
     mode = settings.data_dir.stat().st_mode & 0o777
     if mode & 0o077:
         faults.append(f"The data folder is open to others (mode {mode:o}): chmod 700 {settings.data_dir}")
-    free = shutil.disk_usage(settings.store_path.parent).free
-    if free < backup.FREE_BYTES_MIN:
+    free = shutil.disk_usage(settings.store_path.parent).free if settings.store_path is not None else None
+    if free is not None and free < backup.FREE_BYTES_MIN:
         faults.append(f"Only {free // 2**20} MB are free on the disk of the store; keep 500 MB.")
     found = len(users.everyone(services.database))
     report.line(f"settings   ok, public address {settings.public_url}, today is {services.clock.today()}")
-    report.line(f"store      schema version {runner.current_version(services.database)}, {settings.store_path}")
+    report.line(f"store      schema version {runner.current_version(services.database)}, {settings.store_name}")
     report.line(f"keys       signing key {services.authorization.keys.active().kid}")
     report.line(f"users      {found}" + ("" if found else ": add one with `bankdata users add NAME`"))
     if settings.is_in_clear:
@@ -46,6 +46,8 @@ def back_up(services: Services, report: Report, *, keep: int | None = None) -> N
 
 def compact(services: Services, report: Report) -> None:
     """Put the transactions back into the order that makes reading them fast."""
+    if services.database.dialect.is_shared:
+        raise CommandError("PostgreSQL keeps its tables in order by itself (autovacuum).")
     report.line(f"Sorted {counted(compaction.compact(services.database), 'transaction')}.")
 
 

@@ -44,12 +44,16 @@ class Api:
     """A description besides the main contract, with its own operations (the OAuth endpoints).
 
     `refused` turns a failure under these paths into an answer in their own words; None leaves it to the default.
+    `guard` lets in whom it lets in, in place of the guard of the main contract. `same_paths` are spellings of its
+    paths that mean the same, by what they mean.
     """
 
     description: Mapping[str, Any]
     operations: Mapping[str, Operation]
     base_path: str = ""
     refused: Callable[[Exception], Answer | None] = field(default=lambda _error: None)
+    guard: Make | None = None
+    same_paths: Mapping[str, str] = field(default_factory=dict)
 
 
 def create_app(
@@ -68,14 +72,17 @@ def create_app(
     shared_paths: Sequence[str] = (),
     lifespan: Lifespan | None = None,
     unknown_page: UnknownPage | None = None,
+    unavailable: tuple[type[Exception], ...] = (),
     validate_responses: bool = False,
+    turns: Turns | None = None,
 ) -> ASGIApp:
     """The whole HTTP loop over the bytes of openapi.json; it knows no store.
 
     `hosts` are those that requests may be meant for; None answers for any, which is for tests.
     `rate` None switches the limit off. `routes` are HTML pages and documents that are no operations. `shared_paths`
     are beginnings of paths, besides the contract's own, that scripts of other origins may read (oauth.md 2.11).
-    `unknown_page` is for people who open an address that does not exist.
+    `unknown_page` is for people who open an address that does not exist. `unavailable` are failures that pass (503).
+    `turns` are those of whoever else calls the operations.
     """
     main = Api(description=orjson.loads(contract), operations=operations, base_path=BASE_PATH)
     apis = [main, *extra_apis]
@@ -88,12 +95,13 @@ def create_app(
     steps: list[Make] = [
         _own_words(apis),
         _only(operations, limits(limiter, rate)),
-        guard(authenticate, public_url=public_url, billing_url=billing_url),
+        _guards(extra_apis, guard(authenticate, public_url=public_url, billing_url=billing_url)),
         validation,
-        partial(dispatch, public_path=urlsplit(public_url).path.rstrip("/"), turns=Turns()),
+        partial(dispatch, public_path=urlsplit(public_url).path.rstrip("/"), turns=turns or Turns()),
     ]
+    same_paths = {path: meant for api in extra_apis for path, meant in api.same_paths.items()}
     # Connexion's types say applications, it takes what makes them
-    middlewares: list[Any] = [partial(Routing, pages=pages), LifespanMiddleware]
+    middlewares: list[Any] = [partial(Routing, pages=pages, same_paths=same_paths), LifespanMiddleware]
     if validate_responses:
         middlewares.insert(1, ResponseValidationMiddleware)
     application = ConnexionMiddleware(
@@ -114,6 +122,7 @@ def create_app(
         shared_paths=(*SHARED_PATHS, *shared_paths),
         hosts=hosts,
         unknown_page=unknown_page,
+        unavailable=unavailable,
     )
 
 
@@ -149,6 +158,12 @@ def _only(operations: Mapping[str, Operation], make: Make) -> Make:
         return make(operation, next_app) if operation.operation_id in operations else next_app
 
     return made
+
+
+def _guards(apis: Sequence[Api], usual: Make) -> Make:
+    """The guard of an operation's own API, if it has one."""
+    own = {name: api.guard for api in apis if api.guard is not None for name in api.operations}
+    return lambda operation, next_app: own.get(operation.operation_id, usual)(operation, next_app)
 
 
 def _own_words(apis: Sequence[Api]) -> Make:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 from handlers.http.request import Answer
 
+RETRY_SECONDS = 2  # after which asking again makes sense where the store did not answer
+
 
 class Refusal(Exception):
     """A request that is answered with an error; `str(error)` is the sentence the caller reads (interface 2.13)."""
@@ -87,6 +89,16 @@ class TooManyRequests(Refusal):
     def __init__(self, message: str | None = None, retry_after: int = 1) -> None:
         super().__init__(message)
         self.retry_after = max(1, retry_after)
+
+
+class Unavailable(Refusal):
+    """What answers requests cannot be reached at present."""
+
+    status = 503
+    text = "The service cannot be used at the moment. Try again in a few seconds"
+
+    def __init__(self) -> None:
+        super().__init__(headers={"retry-after": str(RETRY_SECONDS)})
 
 
 def error_answer(error: Refusal) -> Answer:

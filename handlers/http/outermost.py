@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from handlers.http import call, request_id
 from handlers.http.addresses import Addresses
-from handlers.http.errors import Refusal, TooManyRequests, error_answer
+from handlers.http.errors import Refusal, TooManyRequests, Unavailable, error_answer
 from handlers.http.hosts import Hosts
 from handlers.http.response_headers import PREFLIGHT, response_headers
 
@@ -35,10 +35,13 @@ class Outermost:
         shared_paths: Sequence[str],
         hosts: Hosts | None = None,
         unknown_page: UnknownPage | None = None,
+        unavailable: tuple[type[Exception], ...] = (),
     ) -> None:
         """`shared_paths`: beginnings of the paths that scripts of other origins may read; `hosts` None answers for any
-        host; without `unknown_page` people are told of an unknown address as programs are."""
+        host; without `unknown_page` people are told of an unknown address as programs are; `unavailable` are the
+        failures after which trying again later helps."""
         self._app = app
+        self._unavailable = unavailable
         self._hosts = hosts
         self._addresses = addresses
         self._shared_paths = tuple(shared_paths)
@@ -87,7 +90,8 @@ class Outermost:
                 page = self._unknown_page(Headers(scope=scope).get("accept-language", ""))
                 await page(scope, receive, send_with_headers)
                 return
-            answer = error_answer(_refusal(error, asked))
+            passes = isinstance(error, self._unavailable)
+            answer = error_answer(Unavailable() if passes else _refusal(error, asked))
             await call.send_answer(send_with_headers, answer)
 
 

@@ -1,6 +1,7 @@
 """Which operation of the contract a request means, and the steps it passes, prepared once per operation."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from connexion.http_facts import METHODS
@@ -21,9 +22,13 @@ Make = Callable[[AbstractOperation, ASGIApp], ASGIApp]
 class Routing(RoutingMiddleware):
     """Connexion's router, without its redirects of trailing slashes (they repeat the Host header)."""
 
-    def __init__(self, app: ASGIApp, *, pages: Sequence[BaseRoute]) -> None:
-        """`pages` are the routes beside the contract, which the inner application serves."""
+    def __init__(
+        self, app: ASGIApp, *, pages: Sequence[BaseRoute], same_paths: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """`pages` are the routes beside the contract, which the inner application serves; `same_paths` other spellings
+        of paths, by what they mean."""
         super().__init__(app)
+        self._same_paths = same_paths
         self._pages = pages
         self._literal: dict[tuple[str, str], dict[str, str]] = {}
 
@@ -54,6 +59,9 @@ class Routing(RoutingMiddleware):
             scope["path_params"] = {}
             scope.setdefault("extensions", {})[ROUTING_CONTEXT] = found
             await self.app(scope, receive, send)
+            return
+        if scope["path"] in self._same_paths:
+            await self({**scope, "path": self._same_paths[scope["path"]]}, receive, send)
             return
         asked = {key: scope.get(key, "") for key in ("type", "method", "path", "root_path")}  # the search changes scope
         try:

@@ -22,12 +22,13 @@ from auth.server import AuthorizationServer
 from auth.tokens.refresh_tokens import TokenAnswer
 from auth.tokens.token_request import REVOCATION_CHECKS, TOKEN_CHECKS, Sent, checked
 from handlers.http.app import Api
-from handlers.http.errors import Refusal
+from handlers.http.errors import Refusal, Unavailable
 from handlers.http.request import Answer, Request
 from handlers.http.steps.guard import Authenticate
 from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.oauth.sign_in import page_routes
 from handlers.oauth.site import Site
+from storage.database import StoreUnavailable
 from storage.oauth.clients import Client
 
 logger = logging.getLogger("bankdata.oauth")
@@ -220,6 +221,9 @@ def refused(error: Exception) -> Answer | None:
         return _error_answer(error.status, error.code, error.description, error.headers)
     if isinstance(error, Refusal):
         return _error_answer(error.status, InvalidRequest.code, str(error), error.headers)
+    if isinstance(error, StoreUnavailable):
+        unavailable = Unavailable()
+        return _error_answer(unavailable.status, "temporarily_unavailable", str(unavailable), unavailable.headers)
     logger.error("OAuth request failed", exc_info=error)
     return _error_answer(500, "server_error", "Internal error", {})
 

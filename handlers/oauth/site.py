@@ -16,12 +16,14 @@ from auth.people.password_hashing import Busy
 from auth.people.sessions import Browser
 from auth.server import AuthorizationServer
 from handlers.http import call
+from handlers.http.errors import RETRY_SECONDS
 from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.oauth import forms
 from handlers.oauth.cookies import Cookies, sent_cookies
 from handlers.oauth.languages import Words, words_for
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.rendering import page_headers, rendered
+from storage.database import StoreUnavailable
 
 logger = logging.getLogger("bankdata.oauth")
 
@@ -85,6 +87,8 @@ class Site:
                 response = self.mistake_page(Mistake("busy", status=429, retry_after=error.retry_after), words)
             except Busy:
                 response = self.mistake_page(Mistake("busy", status=503, retry_after=5), words)
+            except StoreUnavailable:
+                response = self.mistake_page(Mistake("busy", status=503, retry_after=RETRY_SECONDS), words)
             except ClientDisconnect:
                 raise  # nobody is there to read a page; outermost.py ends the request without a word
             except Exception:

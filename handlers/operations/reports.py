@@ -123,11 +123,16 @@ def money_of(
 ) -> tuple[str, pl.DataFrame]:
     """The currency of the selection's figures, and the reference rates if there is anything to convert: an account of
     one currency may hold a booking in another."""
+    currency = currency_of(services, reading, owned)
+    is_mixed = any(account.currency != currency for account in owned) or bool((bookings["currency"] != currency).any())
+    return currency, services.rates if is_mixed else NO_RATES
+
+
+def currency_of(services: Services, reading: Reading, owned: Sequence[StoredAccount]) -> str:
+    """The currency of the selection's figures (decision 19)."""
     currencies = {account.currency for account in owned}
     home = reading.home_currency if len(currencies) != 1 else services.settings.home_currency
-    currency = reporting_currency(currencies, home=home)
-    is_mixed = bool(currencies - {currency}) or bool((bookings["currency"] != currency).any())
-    return currency, services.rates if is_mixed else NO_RATES
+    return reporting_currency(currencies, home=home)
 
 
 def unconverted(currencies: Iterable[str]) -> dict[str, str]:

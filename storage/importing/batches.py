@@ -17,7 +17,7 @@ from storage.importing.records import (
     TransactionRecord,
 )
 from storage.importing.rows import DECIMALS_MAX, DIGITS_BEFORE_POINT_MAX
-from storage.importing.spool import Spool
+from storage.importing.spool import Spool, without_nul
 from storage.importing.statements import AHEAD_DAYS_MAX
 
 CURRENCY = re.compile("[A-Z]{3}")  # the shape of ISO 4217; lists of it age
@@ -103,7 +103,7 @@ def _checked(batch: Batch, today: date) -> Iterator[Record]:
                 yield _checked_booking(record, last_day)
             case AccountRecord():
                 _check_currency(record.currency)
-                yield record
+                yield without_nul(record)
             case StatementRecord() if max(record.opening_date or today, record.closing_date or today) > last_day:
                 batch.warnings.append(BALANCE_AHEAD)
                 yield replace(_dated(record, today), opening=None, closing=None)
@@ -113,6 +113,7 @@ def _checked(batch: Batch, today: date) -> Iterator[Record]:
 
 def _dated(record: StatementRecord, today: date) -> StatementRecord:
     """A balance whose day the source does not say is that of today."""
+    record = without_nul(record)
     if record.closing is None or record.closing_date is not None:
         return record
     return replace(record, closing_date=today)

@@ -6,15 +6,19 @@ import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import groupby
+from typing import TypeVar
 
 import msgspec
 import polars as pl
 
 from analytics.frames import MONEY
 from storage.importing.matching.booking_keys import fingerprint, own_id, plain
-from storage.importing.records import TransactionRecord
+from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
+
+R = TypeVar("R", AccountRecord, StatementRecord, TransactionRecord)
 
 PARTING = "\x1f"  # between references; no text of a source has one (connectors.text.clean)
+NUL = rb"\u0000"  # as JSON has it; PostgreSQL keeps none
 CHUNK_ROWS = 2_000  # held, derived and written in one go: bounds memory, changes no result
 KEYS: dict[str, pl.DataType] = {
     "place": pl.UInt32(),
@@ -52,6 +56,9 @@ class Spool:
     def add(self, record: TransactionRecord) -> None:
         """One booking more."""
         wording = wording_of(record)
+        if NUL in wording:
+            record = without_nul(record)
+            wording = wording_of(record)
         text = plain(record.amount)
         self._keys.append(
             (
@@ -109,6 +116,15 @@ class Spool:
             content = content[os.write(self._descriptor, content) :]
         self._frames.append(_frame(self._keys))
         self._wordings, self._keys = [], []
+
+
+def without_nul(record: R) -> R:
+    """The record with U+0000 dropped from its texts: nobody has meant it, and PostgreSQL refuses it."""
+    texts = {name: getattr(record, name) for name in record.__struct_fields__}
+    dropped: dict[str, object] = {name: text.replace("\0", "") for name, text in texts.items() if isinstance(text, str)}
+    if isinstance(record, TransactionRecord):
+        dropped["references"] = tuple(reference.replace("\0", "") for reference in record.references)
+    return msgspec.structs.replace(record, **dropped)
 
 
 def _frame(keys: Sequence[tuple[object, ...]]) -> pl.DataFrame:

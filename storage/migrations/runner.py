@@ -8,6 +8,11 @@ from importlib import resources
 from storage.database import Database, Session, StoreError
 
 FILE_NAME = re.compile(r"(\d{3})_[a-z_]+\.sql")
+COMMENT = re.compile(r"--(?! only )[^\n]*")
+ONLY = re.compile(r"^-- only (duckdb|postgresql)$", re.MULTILINE)
+SCHEMA_VERSION = (
+    "CREATE TABLE schema_version (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TIMESTAMP NOT NULL)"
+)
 
 
 class StoreNewer(StoreError):
@@ -35,10 +40,6 @@ def migrations() -> list[Migration]:
 
 def migrate(database: Database, *, now: datetime) -> list[str]:
     """Bring the store up to date; the names of the files that ran. Raises StoreNewer, and then changed nothing."""
-    database.execute(
-        "CREATE TABLE IF NOT EXISTS schema_version (number INTEGER PRIMARY KEY, name TEXT NOT NULL,"
-        " applied_at TIMESTAMP NOT NULL)"
-    )
     version = current_version(database)
     known = migrations()
     if version > known[-1].number:
@@ -46,21 +47,46 @@ def migrate(database: Database, *, now: datetime) -> list[str]:
             f"The store has schema version {version}, this program knows {known[-1].number}. "
             "Update the program or restore a backup."
         )
-    pending = [migration for migration in known if migration.number > version]
-    for migration in pending:
-        with database.transaction() as session:
-            for statement in _statements(migration.sql):
-                session.execute(statement)
-            session.execute("INSERT INTO schema_version VALUES ($1, $2, $3)", migration.number, migration.name, now)
-    return [migration.name for migration in pending]
+    return [each.name for each in known if each.number > version and _run(database, each, now)]
 
 
 def current_version(session: Session) -> int:
     """The number of the last migration that ran, 0 for a new store."""
+    is_new = not session.rows(
+        "SELECT table_name FROM information_schema.tables"
+        " WHERE table_name = 'schema_version' AND table_schema = current_schema()"
+    )
+    if is_new:
+        return 0
     return int(session.rows("SELECT coalesce(max(number), 0) AS number FROM schema_version")[0]["number"])
 
 
-def _statements(sql: str) -> list[str]:
-    """The statements of a migration; a semicolon ends one and stands nowhere else, not even in a comment."""
-    without_comments = re.sub(r"--[^\n]*", "", sql)
-    return [statement.strip() for statement in without_comments.split(";") if statement.strip()]
+def _run(database: Database, migration: Migration, now: datetime) -> bool:
+    """Run it unless another process that starts at the same time has been first."""
+    with database.migrating() as session:
+        version = current_version(session)
+        if version >= migration.number:
+            return False
+        if version == 0:
+            session.execute(SCHEMA_VERSION)
+        for statement in _statements(migration.sql, session.dialect.name):
+            session.execute(statement)
+        session.execute(
+            "INSERT INTO schema_version (number, name, applied_at) VALUES ($1, $2, $3)",
+            migration.number,
+            migration.name,
+            now,
+        )
+    return True
+
+
+def _statements(sql: str, engine: str) -> list[str]:
+    """The statements of a migration for this engine; a semicolon ends one and stands in no text. A line
+    `-- only postgresql` (or duckdb) above a statement leaves it out elsewhere."""
+    found = []
+    for part in COMMENT.sub("", sql).split(";"):
+        only = ONLY.search(part)
+        statement = ONLY.sub("", part).strip()
+        if statement and (only is None or only[1] == engine):
+            found.append(statement)
+    return found

@@ -24,7 +24,8 @@ from connectors.reference.bank_names import with_bank_names
 from connectors.statements import read_records
 from handlers.commands.exports import FORMATS, export
 from storage import connections, users
-from storage.database import Database, Transaction
+from storage.database import Transaction
+from storage.engines.duckdb_file import DuckDBFile
 from storage.importing import ingest
 from storage.importing.batches import ReadBatch, read_batch
 from storage.importing.ingest import ImportReport
@@ -53,7 +54,7 @@ def measure(rows: int, folder: Path) -> None:
     with path.open("w", encoding="utf-8") as stream:
         stream.writelines(camt(rows))
     print(f"{rows} entries, {path.stat().st_size / 1e6:.0f} MB", flush=True)
-    database = Database(folder / "bankdata.duckdb")
+    database = DuckDBFile(folder / "bankdata.duckdb")
     runner.migrate(database, now=NOW)
     user = users.add(database, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW)
 
@@ -86,7 +87,7 @@ def measure(rows: int, folder: Path) -> None:
 def measure_export(rows: int, name: str, folder: Path) -> None:
     """One format: out of the store, and read again booking by booking."""
     written = folder / "export"
-    database = timed("open the store", lambda: Database(folder / "bankdata.duckdb"))
+    database = timed("open the store", lambda: DuckDBFile(folder / "bankdata.duckdb"))
     user = users.named(database, "eva")
     assert timed(f"export {name}", partial(export, database, user.id, name, written, now=NOW, today=NOW.date())) == rows
     found = timed(

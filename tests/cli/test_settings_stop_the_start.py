@@ -11,7 +11,9 @@ from tests.cli.conftest import bankdata
 from tests.service.conftest import free_port
 
 WRONG = [
-    ("DATABASE_URL", "postgresql://db/bank", "no PostgreSQL adapter"),
+    ("DATABASE_URL", "mysql://db/bank", "postgresql://USER@HOST/NAME"),
+    ("DATABASE_POOL", "0", "a whole number from 1 to 1000"),
+    ("DATABASE_PREPARE", "no", "on or off"),
     ("DATABASE_URL", "duckdb:///", "duckdb:///PATH"),
     ("DATABASE_URL", "/tmp/x.duckdb", "duckdb:///PATH"),
     ("DATABASE_URL", "duckdb:///relative.duckdb", "an absolute path"),
@@ -49,6 +51,9 @@ WRONG = [
 
 RIGHT = [
     ("DATABASE_URL", "duckdb:////tmp/x.duckdb"),
+    ("DATABASE_URL", "postgresql://bank@db.example:5432/bank"),
+    ("DATABASE_POOL", "20"),
+    ("DATABASE_PREPARE", "off"),
     ("PUBLIC_URL", "https://bank.example.org/path/"),
     ("AUTH_URL", "https://bank.example.org/auth"),
     ("BILLING_URL", "https://example.org/plans"),

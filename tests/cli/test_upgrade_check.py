@@ -15,6 +15,7 @@ from handlers.commands.upgrade_check import upgrade_check
 from handlers.settings import load
 from storage import backup
 from storage.database import Database
+from storage.engines.duckdb_file import DuckDBFile
 from storage.migrations import runner
 from tests.cli.conftest import bankdata
 
@@ -95,7 +96,7 @@ def test_the_newest_backup_is_rehearsed_unless_another_is_named(released: Path) 
 def test_a_store_of_a_newer_program_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "backups" / "20261122-120000"
     folder.mkdir(parents=True)
-    with closing(Database(folder / backup.STORE_NAME)) as database:
+    with closing(DuckDBFile(folder / backup.STORE_NAME)) as database:
         runner.migrate(database, now=datetime(2026, 11, 22, tzinfo=UTC).replace(tzinfo=None))
         database.execute("UPDATE schema_version SET number = 999 WHERE number = 1")
     done = bankdata("upgrade-check", "--data", tmp_path)

@@ -13,14 +13,14 @@ CONTRACT: dict[str, Any] = orjson.loads(CONTRACT_FILE.read_bytes())
 
 # interface sections 4 and 7: operation, scope, statuses; POST /sync reads a body, so it also has 400, 413 and 415
 INTERFACE = """
-    get  /accounts          | read:accounts     | 200 401 403 429 500
-    get  /transactions      | read:transactions | 200 400 401 403 429 500
-    get  /transactions/{id} | read:transactions | 200 401 403 404 429 500
-    get  /cashflow          | read:cashflow     | 200 400 401 403 429 500
-    get  /snapshot          | read:accounts     | 200 400 401 403 429 500
-    get  /subscriptions     | read:cashflow     | 200 400 401 403 429 500
-    post /sync              | read:accounts     | 202 400 401 403 404 413 415 429 500
-    get  /sync/{syncId}     | read:accounts     | 200 401 403 404 500
+    get  /accounts          | read:accounts     | 200 401 403 429 500 503
+    get  /transactions      | read:transactions | 200 400 401 403 429 500 503
+    get  /transactions/{id} | read:transactions | 200 401 403 404 429 500 503
+    get  /cashflow          | read:cashflow     | 200 400 401 403 429 500 503
+    get  /snapshot          | read:accounts     | 200 400 401 403 429 500 503
+    get  /subscriptions     | read:cashflow     | 200 400 401 403 429 500 503
+    post /sync              | read:accounts     | 202 400 401 403 404 413 415 429 500 503
+    get  /sync/{syncId}     | read:accounts     | 200 401 403 404 500 503
 """
 ROWS = [tuple(part.strip() for part in line.split("|")) for line in INTERFACE.strip().splitlines()]
 

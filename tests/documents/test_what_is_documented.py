@@ -25,7 +25,7 @@ SAID_IN_WORDS = {
     "DATA_DIR",
     "WRITING_CLIENTS",
 }
-CONTRACTS = ("openapi.json", "handlers/oauth/oauth-api.json")
+CONTRACTS = ("openapi.json", "handlers/oauth/oauth-api.json", "handlers/mcp/mcp-api.json")
 COMMAND_PAGES = ("commands.md", "settings.md", "operations.md", "rules.md")
 METHODS = ("get", "post", "put", "patch", "delete")
 

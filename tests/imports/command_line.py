@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from handlers.cli import main
 from handlers.services import Services, open_services
-from handlers.settings import load
+from tests.engines import ENGINE
 
 BANKDATA = [sys.executable, "-c", "from handlers.cli import main; main()"]
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,11 +24,14 @@ class Shell:
 
     folder: Path
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """What says where its store is."""
+        return {"BANKDATA_DATA_DIR": str(self.folder), **ENGINE.environment(self.folder)}
+
     def __call__(self, *arguments: str | Path, code: int = 0) -> Result:
         """One command in this process; standard output and error apart."""
-        result = CliRunner().invoke(
-            main, [str(argument) for argument in arguments], env={"BANKDATA_DATA_DIR": str(self.folder)}
-        )
+        result = CliRunner().invoke(main, [str(argument) for argument in arguments], env=self.environment)
         assert result.exit_code == code, (result.output, result.exception)
         return result
 
@@ -36,7 +39,7 @@ class Shell:
         """One command in a process of its own."""
         return run(
             [*BANKDATA, *(str(argument) for argument in arguments)],
-            env={**os.environ, "BANKDATA_DATA_DIR": str(self.folder)},
+            env={**os.environ, **self.environment},
             cwd=ROOT,
             capture_output=True,
             text=True,
@@ -60,14 +63,19 @@ class Shell:
 
     def opened(self) -> Services:
         """The store itself; close it before the next command."""
-        return open_services(load({}, data_dir=self.folder))
+        return open_services(ENGINE.settings(self.folder))
 
     def rows(self, columns: str, table: str = "transactions") -> list[tuple[Any, ...]]:
         """What is stored, in a fixed order."""
         services = self.opened()
         try:
-            return [
-                tuple(row.values()) for row in services.database.rows(f"SELECT {columns} FROM {table} ORDER BY ALL")
-            ]
+            return sorted(
+                (tuple(row.values()) for row in services.database.rows(f"SELECT {columns} FROM {table}")), key=_order
+            )
         finally:
             services.close()
+
+
+def _order(row: tuple[Any, ...]) -> list[tuple[bool, Any]]:
+    """Null comes last."""
+    return [(value is None, value if value is not None else "") for value in row]

@@ -1,11 +1,11 @@
 """What the tests of imports share: the real command line on a store of its own, and files to import."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.engines import ENGINE
 from tests.imports.command_line import Shell
 from tests.imports.household import Household
 
@@ -22,7 +22,7 @@ def eva_and_tom(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def shell(tmp_path: Path, eva_and_tom: Path) -> Shell:
     """A store with the users eva and tom."""
-    return Shell(Path(shutil.copytree(eva_and_tom, tmp_path / "data")))
+    return Shell(ENGINE.copy(eva_and_tom, tmp_path / "data"))
 
 
 Write = Callable[..., Path]

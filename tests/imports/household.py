@@ -8,7 +8,6 @@ from typing import Any
 from handlers.commands.exports import export
 from handlers.commands.imports import import_files
 from handlers.services import Services, open_services
-from handlers.settings import load
 from storage import connections, jobs, users
 from storage.importing.matching.booking_keys import account_id
 from storage.importing.records import AccountRecord
@@ -16,6 +15,7 @@ from storage.undo_and_merge import rebuild, undoable_imports
 from storage.undo_and_merge.rebuild import Rebuilt
 from storage.users import User
 from tests.conftest import empty_folder
+from tests.engines import ENGINE
 
 TABLES = ("accounts", "account_sources", "transactions", "pending_transactions", "statements")
 TIMES = {"created_at", "last_synced_at", "received_at", "updated_at"}
@@ -25,7 +25,7 @@ class Household:
     """A store with one user; imports and what they make of it."""
 
     def __init__(self, folder: Path) -> None:
-        self.services: Services = open_services(load({}, data_dir=empty_folder(folder)))
+        self.services: Services = open_services(ENGINE.settings(empty_folder(folder)))
         self.user: User = users.add(
             self.services.database,
             name="eva",
@@ -67,7 +67,7 @@ class Household:
         )
 
     def rows(self, table: str, *, with_times: bool = True) -> list[dict[str, Any]]:
-        rows = self.services.database.rows(f"SELECT * FROM {table} ORDER BY ALL")
+        rows = self.services.database.rows(f"SELECT * FROM {table}")
         left_out = {"user_id"} | (set() if with_times else TIMES)
         return sorted(({name: value for name, value in row.items() if name not in left_out} for row in rows), key=repr)
 

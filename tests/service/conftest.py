@@ -1,9 +1,7 @@
 """The service as a client meets it: `bankdata demo` in a process and on a port of its own, over a copied store."""
 
 import os
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +16,8 @@ import httpx
 import pytest
 
 from handlers.commands import control_socket
+from tests.engines import ENGINE
+from tests.engines import free_port as free_port
 
 ALL_SCOPES = "read:accounts read:transactions read:cashflow"
 START_SECONDS_MAX = 120.0  # four seconds on an idle machine
@@ -32,14 +32,6 @@ def environment(is_measured: bool = True, /, **settings: str) -> dict[str, str]:
     left_out = ("BANKDATA_",) if is_measured else ("BANKDATA_", "COVERAGE_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     return {**kept, **{f"BANKDATA_{name}": value for name, value in settings.items()}}
-
-
-def free_port() -> int:
-    """A port that nobody listens on right now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @dataclass
@@ -125,7 +117,7 @@ def start(
     with log.open("w") as errors:
         process = subprocess.Popen(
             [BANKDATA, command, "--data", folder, "--port", str(port)],
-            env=environment(is_measured, **{"RATE_LIMIT": "off", **(settings or {})}),
+            env={**environment(is_measured, **{"RATE_LIMIT": "off", **(settings or {})}), **ENGINE.environment(folder)},
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
@@ -173,7 +165,7 @@ def demo_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def copied(demo_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
     """Makes copies of the demo's folder."""
-    return lambda: Path(shutil.copytree(demo_store, tmp_path_factory.mktemp("copy") / "data"))
+    return lambda: ENGINE.copy(demo_store, tmp_path_factory.mktemp("copy") / "data")
 
 
 @pytest.fixture(scope="session")

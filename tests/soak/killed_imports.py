@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx
 
 from handlers.commands.control_socket import CommandError
-from storage.database import Database
+from storage.engines.duckdb_file import DuckDBFile
 from tests.service.conftest import Said, Served, get, start
 
 ROWS_PER_FILE = 60
@@ -91,7 +91,7 @@ def _sync_days(served: Served, ledger: Ledger, ended: threading.Event) -> None:
 
 def _check(folder: Path, ledger: Ledger) -> None:
     """The store opens, holds every acknowledged file and sync, and no part of another."""
-    database = Database(folder / "bankdata.duckdb")
+    database = DuckDBFile(folder / "bankdata.duckdb")
     try:
         rows = database.rows(
             "SELECT purpose, count(*) AS n FROM transactions JOIN users ON users.id = user_id WHERE users.name = $1"

@@ -13,6 +13,7 @@ from handlers.sync.concurrency import ImportLane
 from handlers.sync.sorting import LOOK_EVERY, Sorting
 from storage import compaction
 from storage.database import Database
+from storage.engines.duckdb_file import DuckDBFile
 from tests.conftest import NOW, empty_store
 from tests.storage.conftest import Bank, bookings, make_bank
 
@@ -45,6 +46,9 @@ def order(database: Database) -> list[tuple[str, int, str]]:
 def unsorted(bank: Bank) -> None:
     for day in (3, 1, 5, 2, 4):
         bank.bring(bookings(f"2026-11-0{day} | -{day}.01 | A | {day}\n2026-10-0{day} | -{day}.02 | B | {day}"))
+
+
+pytestmark = pytest.mark.engine("duckdb")
 
 
 @pytest.fixture
@@ -102,7 +106,7 @@ def test_a_kill_in_the_middle_loses_nothing(tmp_path: Path) -> None:
     database.close()
     killed = subprocess.run([sys.executable, "-c", KILLED, str(path)], timeout=120, check=False)
     assert killed.returncode == -signal.SIGKILL
-    database = Database(path)
+    database = DuckDBFile(path)
     assert sorted(order(database)) == before
     assert compaction.compact(database) == len(before)
     assert order(database) == sorted(before)

@@ -12,6 +12,7 @@ from storage.importing import ingest
 from storage.importing.batches import read_batch
 from storage.importing.records import AccountRecord, Batch, InvalidRecord, Record, StatementRecord
 from tests.conftest import NOW
+from tests.engines import tables_of
 from tests.storage.conftest import GIRO, Bank, bookings
 
 NewBank = Callable[..., Bank]
@@ -267,8 +268,7 @@ def test_an_iban_that_two_users_have_is_two_accounts(new_bank: NewBank) -> None:
 
 def dump(bank: Bank) -> dict[str, list[str]]:
     """Everything that is stored."""
-    tables = [row["table_name"] for row in bank.database.rows("SELECT table_name FROM duckdb_tables()")]
-    return {table: sorted(map(str, bank.database.rows(f"SELECT * FROM {table}"))) for table in tables}
+    return {table: sorted(map(str, bank.database.rows(f"SELECT * FROM {table}"))) for table in tables_of(bank.database)}
 
 
 @pytest.mark.requirement("import.days-ahead")

@@ -5,15 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from storage import database as module
-from storage.database import Database, Transaction
+from storage.database import Transaction
+from storage.engines import duckdb_file as module
+from storage.engines.duckdb_file import DuckDBFile
 from tests.conftest import empty_store
 
 VALUE = "SELECT value FROM settings WHERE name = $1"
 
 
+pytestmark = pytest.mark.engine("duckdb")
+
+
 @pytest.mark.requirement("store.kept-cursors")
-def test_a_cursor_serves_one_after_the_other_and_none_that_failed(database: Database) -> None:
+def test_a_cursor_serves_one_after_the_other_and_none_that_failed(database: DuckDBFile) -> None:
     with database.transaction() as first:
         assert first.rows(VALUE, "x") == []
     assert len(database._idle) == 1
@@ -30,7 +34,7 @@ def test_a_cursor_serves_one_after_the_other_and_none_that_failed(database: Data
 
 
 @pytest.mark.requirement("store.kept-cursors")
-def test_a_statement_that_is_kept_sees_what_was_changed_meanwhile(database: Database) -> None:
+def test_a_statement_that_is_kept_sees_what_was_changed_meanwhile(database: DuckDBFile) -> None:
     for number in range(3):
         assert database.execute("DELETE FROM settings WHERE name = $1", "x") == min(number, 1)
         database.execute("INSERT INTO settings (name, value) VALUES ($1, $2)", "x", str(number))
@@ -40,7 +44,7 @@ def test_a_statement_that_is_kept_sees_what_was_changed_meanwhile(database: Data
 
 
 @pytest.mark.requirement("store.kept-cursors")
-def test_only_so_many_cursors_and_statements_are_kept(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_so_many_cursors_and_statements_are_kept(database: DuckDBFile, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CURSORS_KEPT_MAX", 2)
     monkeypatch.setattr(module, "STATEMENTS_KEPT_MAX", 2)
     with ExitStack() as stack:
@@ -54,8 +58,9 @@ def test_only_so_many_cursors_and_statements_are_kept(database: Database, monkey
 
 @pytest.mark.requirement("store.kept-cursors")
 def test_a_session_that_outlives_its_store_does_not_keep_the_file_open(tmp_path: Path) -> None:
-    database = empty_store(tmp_path / "bankdata.duckdb")
+    empty_store(tmp_path / "bankdata.duckdb").close()
+    database = DuckDBFile(tmp_path / "bankdata.duckdb")
     with database._session() as session:
         session.rows("SELECT 1 AS n")
         database.close()
-    Database(tmp_path / "bankdata.duckdb").close()
+    DuckDBFile(tmp_path / "bankdata.duckdb").close()

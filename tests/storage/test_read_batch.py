@@ -57,3 +57,17 @@ def test_the_bookings_of_one_row_are_one_entry_of_the_statement() -> None:
     parts = [replace(booking("1"), detail=0), replace(booking("2"), detail=1), booking("4")]
     (statement,) = read_batch(Batch(id="b", records=iter([ACCOUNT, *parts])), today=TODAY).statements
     assert (len(statement.places), statement.entries, statement.booked_amount) == (3, 2, Decimal(7))
+
+
+@pytest.mark.requirement("import.nul")
+def test_no_text_that_is_kept_contains_nul() -> None:
+    account = AccountRecord(stable_key="k\0", currency="EUR", name="G\0iro")
+    booking = TransactionRecord(
+        amount=Decimal("-1"), currency="EUR", booking_date=TODAY, purpose="a\0b\\u0000", references=("r:\x001",)
+    )
+    batch = Batch(id="b", records=iter([account, booking, StatementRecord(closing=Decimal(1), sequence="1\0")]))
+    read = read_batch(batch, today=TODAY)
+    (statement,) = read.statements
+    assert (statement.account.stable_key, statement.account.name, statement.statement.sequence) == ("k", "Giro", "1")
+    (kept,) = read.spool.records([0])
+    assert (kept.purpose, kept.references) == ("ab\\u0000", ("r:1",))

@@ -1,5 +1,7 @@
 """Bookings are read in pieces and pages: how large these are shows in no answer."""
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
@@ -30,7 +32,7 @@ def test_a_page_is_the_same_whether_it_takes_one_scan_or_two(
     one_scan: int, bank: Bank, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bank.bring(bookings(FOUR))
-    monkeypatch.setattr("storage.transactions.ONE_SCAN_ROWS_MAX", one_scan)
+    monkeypatch.setattr(bank.database, "dialect", replace(bank.database.dialect, one_scan_rows_max=one_scan))
     pages = [
         transactions.page(bank.database, bank.user.id, Selection(), limit=3, offset=offset, total=4)
         for offset in (0, 3)

@@ -16,11 +16,22 @@ import pytest
 
 from analytics.frames import SUBSCRIPTIONS
 from storage import accounts, backup, compaction, detections, jobs, rules, users
-from storage.database import Conflict, ConstraintViolated, Database, Session, StoreFull, StoreInUse, StoreUnreadable
+from storage.database import (
+    Conflict,
+    ConstraintViolated,
+    Database,
+    Session,
+    StoreFull,
+    StoreInUse,
+    StoreUnreadable,
+    state_in,
+)
+from storage.engines.duckdb_file import DuckDBFile
 from storage.importing.records import StatementRecord
 from storage.migrations import runner
 from storage.migrations.runner import StoreNewer
 from tests.conftest import NOW
+from tests.engines import tables_of
 from tests.storage.conftest import Bank, bookings, make_bank
 
 NewBank = Callable[..., Bank]
@@ -29,13 +40,14 @@ NOBODY = 65534
 
 def dump(database: Database) -> dict[str, list[str]]:
     """Everything that is stored."""
-    tables = [row["table_name"] for row in database.rows("SELECT table_name FROM duckdb_tables() WHERE NOT temporary")]
+    tables = tables_of(database)
     return {table: sorted(map(str, database.rows(f"SELECT * FROM {table}"))) for table in tables}
 
 
-def elsewhere(path: Path, lines: str) -> str:
+def elsewhere(path: Path | None, lines: str) -> str:
     """What another process prints that works on the same file."""
-    program = f"from pathlib import Path\nfrom storage.database import *\npath = Path({str(path)!r})\n{lines}"
+    names = "from storage.database import *\nfrom storage.engines.duckdb_file import DuckDBFile\n"
+    program = f"from pathlib import Path\n{names}path = Path({str(path)!r})\n{lines}"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     return done.stdout + done.stderr
 
@@ -49,17 +61,18 @@ def test_a_store_of_a_newer_version_is_refused_and_left_as_it_is(database: Datab
     assert dump(database) == before
 
 
+@pytest.mark.engine("duckdb")
 @pytest.mark.requirement("store.migrations")
 def test_migrations_run_once_in_order_and_from_every_older_version(tmp_path: Path, now: datetime) -> None:
     known = runner.migrations()
     assert [each.number for each in known] == list(range(1, len(known) + 1))
-    whole = Database(tmp_path / "whole.duckdb")
+    whole = DuckDBFile(tmp_path / "whole.duckdb")
     assert runner.migrate(whole, now=now) == [each.name for each in known]
     assert runner.migrate(whole, now=now) == []
-    columns = "SELECT table_name, column_name, data_type FROM duckdb_columns() ORDER BY ALL"
+    columns = "SELECT table_name, column_name, data_type FROM duckdb_columns() ORDER BY table_name, column_name"
     expected = whole.rows(columns)
     for done in range(len(known)):
-        older = Database(tmp_path / f"older{done}.duckdb")
+        older = DuckDBFile(tmp_path / f"older{done}.duckdb")
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(runner, "migrations", lambda done=done: known[: done or 1])
             runner.migrate(older, now=now)
@@ -69,42 +82,47 @@ def test_migrations_run_once_in_order_and_from_every_older_version(tmp_path: Pat
     whole.close()
 
 
+@pytest.mark.engine("duckdb")
 @pytest.mark.requirement("store.unreadable")
 @pytest.mark.parametrize("content", [b"not a store" * 1000, b"\x00" * 8192, b"DUCK"])
 def test_a_file_that_is_no_store_is_named_and_left_as_it_is(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "bankdata.duckdb"
     path.write_bytes(content)
     with pytest.raises(StoreUnreadable, match=r"bankdata\.duckdb cannot be read as a store") as caught:
-        Database(path)
+        DuckDBFile(path)
     assert "\n" not in str(caught.value)
     assert path.read_bytes() == content
 
 
+@pytest.mark.engine("duckdb")
 @pytest.mark.requirement("store.unreadable")
 def test_a_store_that_was_overwritten_behind_its_head_is_named_and_left_as_it_is(database: Database) -> None:
     database.close()
+    assert database.path is not None
     whole = database.path.read_bytes()
     damaged = whole[:12288] + bytes(len(whole) - 12288)  # three headers of 4 KiB, then blocks with checksums
     database.path.write_bytes(damaged)
     with pytest.raises(StoreUnreadable, match=r"bankdata\.duckdb cannot be read as a store: Corrupt database file"):
-        Database(database.path)
+        DuckDBFile(database.path)
     assert database.path.read_bytes() == damaged
 
 
+@pytest.mark.engine("duckdb")
 @pytest.mark.requirement("store.unreadable")
 def test_a_folder_in_its_place_is_no_store(tmp_path: Path) -> None:
     (tmp_path / "bankdata.duckdb").mkdir()
     with pytest.raises(StoreUnreadable):
-        Database(tmp_path / "bankdata.duckdb")
+        DuckDBFile(tmp_path / "bankdata.duckdb")
 
 
+@pytest.mark.engine("duckdb")
 @pytest.mark.requirement("store.unreadable")
 @pytest.mark.parametrize("is_folder", [False, True])
 def test_a_store_that_may_not_be_written_is_said_so_at_once(*, is_folder: bool) -> None:
     """As somebody who is not its owner; whoever runs the tests as root is nobody for a moment."""
     with TemporaryDirectory(dir="/tmp") as name:
         folder, path = Path(name), Path(name) / "bankdata.duckdb"
-        Database(path).close()
+        DuckDBFile(path).close()
         path.chmod(0o644 if is_folder else 0o444)
         folder.chmod(0o555)
         own = os.geteuid()
@@ -114,46 +132,52 @@ def test_a_store_that_may_not_be_written_is_said_so_at_once(*, is_folder: bool) 
             with pytest.raises(
                 StoreUnreadable, match=r"bankdata\.duckdb cannot be opened for writing: Permission denied"
             ):
-                Database(path)
+                DuckDBFile(path)
         finally:
             os.seteuid(own)
             folder.chmod(0o755)
 
 
+@pytest.mark.engine("duckdb")
 @pytest.mark.requirement("store.one-process")
 def test_a_second_process_is_refused_and_the_first_goes_on(database: Database) -> None:
     said = elsewhere(
-        database.path, "try:\n    Database(path)\nexcept StoreInUse as error:\n    print('refused', error)"
+        database.path, "try:\n    DuckDBFile(path)\nexcept StoreInUse as error:\n    print('refused', error)"
     )
     assert said == f"refused {database.path} is open in another process\n"
     assert database.rows("SELECT 1 AS one") == [{"one": 1}]
 
 
+@pytest.mark.engine("duckdb")
 @pytest.mark.requirement("store.one-process")
 def test_a_store_that_another_process_has_is_refused_here(tmp_path: Path) -> None:
     path = tmp_path / "bankdata.duckdb"
-    program = f"import sys\nfrom pathlib import Path\nfrom storage.database import Database\nd = Database(Path({str(path)!r}))\nprint('open', flush=True)\nsys.stdin.read()"  # noqa: E501
+    program = f"import sys\nfrom pathlib import Path\nfrom storage.engines.duckdb_file import DuckDBFile\nd = DuckDBFile(Path({str(path)!r}))\nprint('open', flush=True)\nsys.stdin.read()"  # noqa: E501
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"open\n"
         with pytest.raises(StoreInUse):
-            Database(path)
+            DuckDBFile(path)
         assert other.stdin is not None
         other.stdin.close()
-    Database(path).close()
+    DuckDBFile(path).close()
 
 
+@pytest.mark.engine("duckdb")
 @pytest.mark.requirement("decision 40")
 def test_the_file_has_the_format_that_all_newer_engines_read(database: Database) -> None:
     (tags,) = [row["tags"] for row in database.rows("SELECT tags FROM duckdb_databases() WHERE path IS NOT NULL")]
     assert tags["storage_version"] == "v1.2.0+"
 
 
+@pytest.mark.engine("duckdb")
 @pytest.mark.requirement("store.private")
 def test_the_file_is_its_owners_alone(database: Database) -> None:
+    assert database.path is not None
     assert database.path.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.engine("duckdb")
 @pytest.mark.requirement("store.hardened")
 @pytest.mark.parametrize(
     "statement",
@@ -170,6 +194,7 @@ def test_sql_reaches_nothing_outside_the_store(database: Database, statement: st
         database.execute(statement)
 
 
+@pytest.mark.engine("duckdb")
 @pytest.mark.requirement("backup")
 def test_a_backup_made_while_imports_run_is_whole_and_can_be_opened(bank: Bank, tmp_path: Path, now: datetime) -> None:
     stop = threading.Event()
@@ -195,7 +220,7 @@ def test_a_backup_made_while_imports_run_is_whole_and_can_be_opened(bank: Bank, 
         stop.set()
         writer.join()
     for least, folder in copies:
-        copy = Database(folder / backup.STORE_NAME)
+        copy = DuckDBFile(folder / backup.STORE_NAME)
         assert runner.migrate(copy, now=now) == []
         rows = copy.rows("SELECT count(*) AS n FROM transactions")[0]["n"]
         assert rows >= least
@@ -205,6 +230,7 @@ def test_a_backup_made_while_imports_run_is_whole_and_can_be_opened(bank: Bank, 
         copy.close()
 
 
+@pytest.mark.engine("duckdb")
 @pytest.mark.requirement("backup")
 def test_a_backup_holds_everything_and_an_older_one_is_never_overwritten(bank: Bank, tmp_path: Path) -> None:
     bank.bring(bookings("2026-11-02 | -5.00 | A | a"))
@@ -213,13 +239,14 @@ def test_a_backup_holds_everything_and_an_older_one_is_never_overwritten(bank: B
     folder = backup.backup(bank.database, tmp_path / "backups" / "one", also=[key])
     assert (folder / "key.json").read_text() == "secret"
     assert folder.stat().st_mode & 0o777 == 0o700
-    copy = Database(folder / backup.STORE_NAME)
+    copy = DuckDBFile(folder / backup.STORE_NAME)
     assert dump(copy) == dump(bank.database)
     copy.close()
     assert backup.backup(bank.database, folder) == folder.with_name("one-2")
     assert (folder / "key.json").read_text() == "secret"
 
 
+@pytest.mark.engine("duckdb")
 @pytest.mark.requirement("compact")
 def test_compacting_sorts_the_rows_and_loses_none_that_arrive_meanwhile(bank: Bank) -> None:
     done = threading.Event()
@@ -240,6 +267,7 @@ def test_compacting_sorts_the_rows_and_loses_none_that_arrive_meanwhile(bank: Ba
     assert len(bank.ids()) == 30
 
 
+@pytest.mark.engine("duckdb")
 @pytest.mark.requirement("compact")
 @pytest.mark.parametrize("rows_at_once", [1, 3, 100])
 def test_compacting_a_slice_at_a_time_sorts_users_and_the_days_of_one_with_many_rows(
@@ -257,15 +285,17 @@ def test_compacting_a_slice_at_a_time_sorts_users_and_the_days_of_one_with_many_
     assert sorted(row["id"] for row in rows) == before
 
 
+@pytest.mark.engine("duckdb")
 @pytest.mark.requirement("compact")
 def test_compacting_an_empty_store_sorts_nothing(database: Database) -> None:
     assert compaction.compact(database) == 0
 
 
+@pytest.mark.engine("duckdb")
 @pytest.mark.requirement("store.full-disk")
 def test_a_full_disk_is_one_sentence_and_loses_nothing_that_was_stored(tmp_path: Path, now: datetime) -> None:
     """A limit on the size of files stands for the full disk: writing fails in the same place in the same way."""
-    database = Database(tmp_path / "bankdata.duckdb")
+    database = DuckDBFile(tmp_path / "bankdata.duckdb")
     runner.migrate(database, now=now)
     bank = make_bank(database, now)
     bank.bring(bookings("2026-11-02 | -5.00 | A | a"))
@@ -281,7 +311,7 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing_that_was_stored(tmp_path:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
     assert bank.bring(large).new_transactions == 1199
     database.close()
-    again = Database(tmp_path / "bankdata.duckdb")
+    again = DuckDBFile(tmp_path / "bankdata.duckdb")
     assert again.rows("SELECT count(*) AS n FROM transactions") == [{"n": 1200}]
     again.close()
 
@@ -356,6 +386,7 @@ def test_a_row_that_another_transaction_brought_meanwhile_is_seen_at_the_second_
     assert found == [0, 1]
 
 
+@pytest.mark.engine("duckdb")
 @pytest.mark.requirement("sync.stops")
 @pytest.mark.parametrize("is_ever_free", [True, False])
 def test_closing_waits_a_moment_for_a_call_of_another_thread_and_then_leaves_it_to_the_end_of_the_process(
@@ -374,7 +405,7 @@ def test_closing_waits_a_moment_for_a_call_of_another_thread_and_then_leaves_it_
                 raise duckdb.Error("connection is busy with another call")
 
     busy = Busy()
-    monkeypatch.setattr("storage.database.CONFLICT_PAUSES", (0.0, 0.0, 0.0))
+    monkeypatch.setattr("storage.engines.duckdb_file.CONFLICT_PAUSES", (0.0, 0.0, 0.0))
     with monkeypatch.context() as patched:
         patched.setattr(database, "_root", busy)
         database.close()
@@ -409,5 +440,6 @@ def test_a_transaction_raises_the_state_of_a_user_once_however_often_it_changes_
     before = database.state(eva.id)
     with database.transaction() as session:
         session.changes(eva.id)
+        raised = state_in(session, eva.id)
         session.changes(eva.id)
-    assert database.state(eva.id) == before + 1
+    assert database.state(eva.id) == raised != before

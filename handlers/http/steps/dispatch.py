@@ -1,7 +1,7 @@
 """The last step: calls the operation with its arguments and sends its answer."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
@@ -12,15 +12,18 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from handlers.http import call
-from handlers.http.request import Answer, Json, Request
+from handlers.http.request import Answer, Json, Operation, Request
 from handlers.http.steps.turns import Turns
 
+Calling = Callable[[Request, dict[str, Any]], Awaitable[Answer]]
+"""Calls one operation with the arguments of its contract."""
 
-def dispatch(operation: AbstractOperation, _next_app: ASGIApp, *, public_path: str, turns: Turns) -> ASGIApp:
-    """The call of one operation; a plain function may take its time with the store, so it runs in a thread.
 
-    `public_path` is what a proxy has taken off the path of the request.
-    """
+def calling(function: Operation, turns: Turns) -> Calling:
+    """How an operation is called; a plain function may take its time with the store, so it runs in a thread."""
+    is_async = inspect.iscoroutinefunction(function)
+    at_once: Any = getattr(function, "at_once", None)  # what is in memory needs no thread
+    operation: Any = function
 
     async def in_turn(request: Request, arguments: dict[str, Any]) -> Answer | Json:
         """What memory did not have: from the store, unless the reader before has brought it to memory."""
@@ -28,12 +31,25 @@ def dispatch(operation: AbstractOperation, _next_app: ASGIApp, *, public_path: s
             found: Answer | None = at_once(request, **arguments)
             if found is not None:
                 return found
-            make: Callable[[], Answer | Json] = partial(function, request, **arguments)
+            make: Callable[[], Answer | Json] = partial(operation, request, **arguments)
             return await to_thread.run_sync(make, limiter=turns.threads)
 
-    function = operation.function
-    is_async = inspect.iscoroutinefunction(function)
-    at_once: Any = getattr(function, "at_once", None)  # what is in memory needs no thread
+    async def called(request: Request, arguments: dict[str, Any]) -> Answer:
+        result: Answer | Json
+        if is_async:
+            result = await operation(request, **arguments)
+        elif at_once is None:
+            result = await run_in_threadpool(operation, request, **arguments)
+        else:
+            result = at_once(request, **arguments) or await in_turn(request, arguments)
+        return result if isinstance(result, Answer) else Answer(body=result)
+
+    return called
+
+
+def dispatch(operation: AbstractOperation, _next_app: ASGIApp, *, public_path: str, turns: Turns) -> ASGIApp:
+    """The call of one operation. `public_path` is what a proxy has taken off the path of the request."""
+    called = calling(operation.function, turns)
 
     async def dispatched(scope: Scope, _receive: Receive, send: Send) -> None:
         asked = call.current(scope)
@@ -45,13 +61,6 @@ def dispatch(operation: AbstractOperation, _next_app: ASGIApp, *, public_path: s
             headers=Headers(scope=scope),
             client_address=asked.client_address,
         )
-        if is_async:
-            result = await function(request, **asked.arguments)
-        elif at_once is None:
-            result = await run_in_threadpool(function, request, **asked.arguments)
-        else:
-            result = at_once(request, **asked.arguments) or await in_turn(request, asked.arguments)
-        answer = result if isinstance(result, Answer) else Answer(body=result)
-        await call.send_answer(send, answer)
+        await call.send_answer(send, await called(request, asked.arguments))
 
     return dispatched

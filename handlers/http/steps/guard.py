@@ -2,7 +2,8 @@
 
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from connexion.operations import AbstractOperation
@@ -23,33 +24,58 @@ Authenticate = Callable[[str], Awaitable[Principal]]
 _BEARER = re.compile(rb"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9\-._~+/]+=*) *", re.ASCII)
 
 
+@dataclass(frozen=True, slots=True)
+class Challenges:
+    """What WWW-Authenticate says where these scopes are needed (RFC 6750 section 3, RFC 9728 section 5.1)."""
+
+    unasked: Mapping[str, str]
+    refused: Mapping[str, str]
+    too_narrow: Mapping[str, str]
+
+
+def challenges(scopes: str, metadata: str) -> Challenges:
+    """Those of a resource that describes itself at the address `metadata`; scopes stand apart by spaces."""
+    told = f'scope="{scopes}", resource_metadata="{metadata}"'
+    return Challenges(
+        unasked={"www-authenticate": f"Bearer {told}"},
+        refused={"www-authenticate": f'Bearer error="invalid_token", {told}'},
+        too_narrow={"www-authenticate": f'Bearer error="insufficient_scope", {told}'},
+    )
+
+
+async def caller_of(scope: Scope, authenticate: Authenticate, told: Challenges) -> Principal:
+    """Whom the token of a request speaks for; raises Unauthorized."""
+    sent = [value for name, value in scope["headers"] if name == b"authorization"]
+    credentials = _BEARER.fullmatch(sent[0]) if len(sent) == 1 else None
+    if credentials is None:
+        raise Unauthorized(headers=told.unasked if _lacks_credentials(sent) else told.refused)
+    try:
+        return await authenticate(credentials[1].decode("ascii"))
+    except InvalidToken as error:
+        logger.info("token refused: %s", error)
+        raise Unauthorized(headers=told.refused) from None
+
+
+def check_subscription(caller: Principal, billing_url: str) -> None:
+    """Raises Forbidden without a challenge: a client that steps up would ask for ever."""
+    if not caller.has_subscription:
+        raise Forbidden(f"Active subscription required. Subscribe at {billing_url}")
+
+
 def guard(authenticate: Authenticate, *, public_url: str, billing_url: str) -> Make:
     """The guard of each operation, with the texts of interface section 7 and the challenges of RFC 6750 and 9728."""
-    metadata = f'resource_metadata="{metadata_url(public_url)}"'
-    lapsed = f"Active subscription required. Subscribe at {billing_url}"
 
     def guarded(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
         scope_name = required_scope(operation)
         if scope_name is None:
             return next_app
-        unasked = {"www-authenticate": f'Bearer scope="{scope_name}", {metadata}'}
-        refused = {"www-authenticate": f'Bearer error="invalid_token", scope="{scope_name}", {metadata}'}
-        too_narrow = {"www-authenticate": f'Bearer error="insufficient_scope", scope="{scope_name}", {metadata}'}
+        told = challenges(scope_name, metadata_url(public_url))
 
         async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
-            sent = [value for name, value in scope["headers"] if name == b"authorization"]
-            credentials = _BEARER.fullmatch(sent[0]) if len(sent) == 1 else None
-            if credentials is None:
-                raise Unauthorized(headers=unasked if _lacks_credentials(sent) else refused)
-            try:
-                caller = await authenticate(credentials[1].decode("ascii"))
-            except InvalidToken as error:
-                logger.info("token refused: %s", error)
-                raise Unauthorized(headers=refused) from None
+            caller = await caller_of(scope, authenticate, told)
             if scope_name not in caller.scopes:
-                raise Forbidden(f"Insufficient scope. Required: {scope_name}", headers=too_narrow)
-            if not caller.has_subscription:
-                raise Forbidden(lapsed)  # no challenge: a client that steps up would ask for ever
+                raise Forbidden(f"Insufficient scope. Required: {scope_name}", headers=told.too_narrow)
+            check_subscription(caller, billing_url)
             call.current(scope).caller = caller
             await next_app(scope, receive, send)
 
@@ -69,10 +95,10 @@ def required_scope(operation: AbstractOperation) -> str | None:
     return scopes[0]
 
 
-def metadata_url(public_url: str) -> str:
-    """Where the data interface describes itself: the well-known part goes before its path (RFC 9728 section 3.1)."""
+def metadata_url(public_url: str, path: str = "/api/v1") -> str:
+    """Where a resource describes itself: the well-known part goes before its path (RFC 9728 section 3.1)."""
     parts = urlsplit(public_url)
-    return f"{parts.scheme}://{parts.netloc}/.well-known/oauth-protected-resource{parts.path.rstrip('/')}/api/v1"
+    return f"{parts.scheme}://{parts.netloc}/.well-known/oauth-protected-resource{parts.path.rstrip('/')}{path}"
 
 
 def _lacks_credentials(sent: list[bytes]) -> bool:

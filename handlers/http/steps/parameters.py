@@ -1,7 +1,7 @@
 """The parameters of an operation: from the text of a request to values, by the schemas of the contract alone."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Any
 from urllib.parse import parse_qsl
@@ -27,7 +27,7 @@ class Unreadable(ValueError):
 class Parameters:
     """The parameters of one operation, with everything prepared that does not depend on the request."""
 
-    def __init__(self, described: list[Mapping[str, Any]], *, not_found: str) -> None:
+    def __init__(self, described: Sequence[Mapping[str, Any]], *, not_found: str) -> None:
         """`described` as in the contract; `not_found` is the sentence for a path that cannot name anything."""
         self._not_found = not_found
         self._path = {entry["name"]: _reader(entry["schema"]) for entry in described if entry["in"] == "path"}

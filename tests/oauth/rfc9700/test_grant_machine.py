@@ -24,8 +24,7 @@ from auth.pkce import challenge_of
 from auth.policy import Policy
 from auth.server import AuthorizationServer
 from storage import users
-from storage.database import Database
-from storage.migrations.runner import migrate
+from tests.conftest import empty_store
 
 REDIRECT = "https://app.example/cb"
 HOUR, MONTH, YEAR = timedelta(hours=1), timedelta(days=30), timedelta(days=365)
@@ -51,8 +50,7 @@ class World:
 
     def __init__(self, folder: Path) -> None:
         self.now = datetime.fromisoformat("2026-11-20T12:00:00")
-        self.database = Database(folder / "store.duckdb")
-        migrate(self.database, now=self.now)
+        self.database = empty_store(folder / "store.duckdb")
         settings_ = Policy(
             public_url="http://127.0.0.1:8000",
             auth_url="http://127.0.0.1:8000",

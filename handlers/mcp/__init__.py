@@ -1,0 +1,1 @@
+"""Assistants: the Model Context Protocol at one address, and tools that call the operations of the contract."""

@@ -1,0 +1,84 @@
+"""Who may speak to assistants' address: no stranger's page, and whoever has a token for it."""
+
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from connexion.operations import AbstractOperation
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from auth.scopes import SCOPES
+from handlers.http import call
+from handlers.http.errors import Forbidden, TooManyRequests, Unauthorized
+from handlers.http.routing import Make
+from handlers.http.steps.guard import (
+    Authenticate,
+    Challenges,
+    caller_of,
+    challenges,
+    check_subscription,
+    metadata_url,
+)
+from handlers.http.steps.rate_limit import Limiter, Rate
+from handlers.loopback import is_loopback
+
+PATH = "/mcp"
+FOREIGN_PAGE = "This page may not speak to the service."
+
+
+def scope_challenge(public_url: str, scopes: Iterable[str]) -> Challenges:
+    """What a client hears that needs these scopes, in the order of the interface."""
+    wanted = set(scopes)
+    return challenges(" ".join(scope for scope in SCOPES if scope in wanted), metadata_url(public_url, PATH))
+
+
+def admission(
+    authenticate: Authenticate,
+    *,
+    public_url: str,
+    own_addresses: Iterable[str],
+    billing_url: str,
+    limiter: Limiter,
+    rate: Rate | None,
+) -> Make:
+    """Origin, token, subscription, in this order; the challenge names all scopes, so that one consent is enough.
+
+    `rate` bounds refusals per address: behind the token each grant has a budget of its own, for all users of a hosted
+    assistant come from few addresses.
+    """
+    own = {_origin(address) for address in own_addresses}
+    told = scope_challenge(public_url, SCOPES)
+
+    def guarded(_operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
+        async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
+            # "Servers MUST validate the Origin header on all incoming connections to prevent DNS rebinding attacks"
+            if any(name == b"origin" and not _is_ours(value, own) for name, value in scope["headers"]):
+                raise Forbidden(FOREIGN_PAGE)
+            asked = call.current(scope)
+            try:
+                caller = await caller_of(scope, authenticate, told)
+            except Unauthorized:
+                quota = await limiter.take("mcp refused", rate, asked.client_address) if rate else None
+                if quota is not None and not quota.is_granted:
+                    raise TooManyRequests(retry_after=quota.reset_seconds) from None
+                raise
+            check_subscription(caller, billing_url)
+            asked.caller = caller
+            await next_app(scope, receive, send)
+
+        return admitted
+
+    return guarded
+
+
+def _is_ours(header: bytes, own: set[str]) -> bool:
+    origin = header.decode("latin-1").strip().lower()
+    try:
+        parts = urlsplit(origin)
+        return origin in own or (parts.scheme in ("http", "https") and is_loopback(parts.hostname or ""))
+    except ValueError:
+        return False
+
+
+def _origin(address: str) -> str:
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc}".lower()

@@ -1,0 +1,136 @@
+"""One call of a tool on its way: who asks, what of his accounts is meant, and what others wrote of what is found."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+from starlette.concurrency import run_in_threadpool
+
+from analytics.letters import fold
+from auth.principal import Principal
+from handlers.mcp.catalogue import WrongArgument
+from handlers.mcp.fence import CENTS, bank_text
+from handlers.mcp.masked_numbers import masked_field
+from handlers.mcp.operations_of_tools import ContractOperations
+from handlers.mcp.schemas import Json
+from handlers.operations.reports import currency_of
+from handlers.operations.selection import selected_accounts
+from handlers.services import Services
+from storage.accounts import Selected
+
+CENTS_BELOW = 1.00  # in any currency: what an attack costs
+UNKNOWN_ACCOUNT = (
+    "accountIds: names an account that this connection does not have. Call get_overview: it lists the ids."
+)
+ROW_TEXTS = ("purpose", "counterpartName", "merchantName")
+
+
+@dataclass(slots=True)
+class Asking:
+    """One call; `accounts` are those that its rows have named so far, each with a short `ref`."""
+
+    services: Services
+    operations: ContractOperations
+    caller: Principal
+    accounts: list[Json] = field(default_factory=list)
+    _refs: dict[str, str] = field(default_factory=dict)
+
+    async def ask(self, operation_id: str, **arguments: Any) -> Json:
+        """What an operation of the contract answers to the caller; raises its refusals."""
+        return await self.operations.ask(self.caller, operation_id, **arguments)
+
+    @property
+    def shows_numbers(self) -> bool:
+        """Whether the person allowed account numbers in full."""
+        return False
+
+    @property
+    def today(self) -> str:
+        """The calendar day."""
+        return self.services.clock.today().isoformat()
+
+    async def account_ids(self, named: Sequence[str] | None) -> str | None:
+        """The argument accountIds of an operation: those named, or all there are; raises WrongArgument."""
+        return ",".join((await self.selected(named))[0].ids) or None
+
+    async def selected(self, named: Sequence[str] | None) -> tuple[Selected, str]:
+        """The same accounts, and the currency of their figures."""
+        return await run_in_threadpool(self._selected, named)
+
+    def _selected(self, named: Sequence[str] | None) -> tuple[Selected, str]:
+        with self.services.reader.open(self.caller.user_id, "accounts") as reading:
+            owned = reading.accounts
+            ids = [account.id for account in owned]
+            if named is not None and not set(named) <= set(ids):
+                raise WrongArgument(UNKNOWN_ACCOUNT)
+            chosen = selected_accounts(owned, ",".join(named or ids))
+            return chosen, currency_of(self.services, reading, chosen.accounts)
+
+    def ref(self, account: Mapping[str, Any]) -> str:
+        """The short name of an account within this answer; `account` is one of the contract's shapes."""
+        id_: str = account["id"]
+        if id_ not in self._refs:
+            self._refs[id_] = f"a{len(self._refs) + 1}"
+            texts, _flags = bank_text(account_texts(account))
+            iban = account.get("iban")
+            self.accounts.append(
+                {"ref": self._refs[id_], "id": id_, "iban": masked_field(iban) if iban else None, "bank_text": texts}
+            )
+        return self._refs[id_]
+
+    async def rows(self, transactions: Sequence[Json], *more: str) -> list[Json]:
+        """Transactions of the contract as rows of a list, with these further members."""
+        strangers = await self.strangers_cents(transactions)
+        return [self._row(each, more, is_strangers=each["id"] in strangers) for each in transactions]
+
+    async def strangers_cents(self, transactions: Sequence[Json]) -> set[str]:
+        """Ids of the credits under 1.00 from somebody whom the user has never paid."""
+        small = [
+            each
+            for each in transactions
+            if 0 < each["amount"] < CENTS_BELOW and (each["counterpartIban"] or each["counterpartName"])
+        ]
+        return await run_in_threadpool(self._never_paid, small) if small else set()
+
+    def _never_paid(self, credits: Sequence[Json]) -> set[str]:
+        with self.services.reader.open(self.caller.user_id, "figures") as reading:
+            covered = selected_accounts(reading.accounts, ",".join(account.id for account in reading.accounts))
+            paid = reading.bookings(covered.filter).filter(
+                pl.col("amount") < 0, pl.col("account_id").is_in(covered.ids)
+            )
+        ibans = set(paid["counterpart_iban"].drop_nulls())
+        names = {fold(name) for name in paid["counterpart_name"].drop_nulls().unique()}
+        return {
+            each["id"]
+            for each in credits
+            if each["counterpartIban"] not in ibans and fold(each["counterpartName"] or "") not in names
+        }
+
+    def _row(self, row: Json, more: Sequence[str], *, is_strangers: bool) -> Json:
+        texts = {name: row[name] for name in ROW_TEXTS}
+        if texts["merchantName"] == texts["counterpartName"]:
+            del texts["merchantName"]
+        told, flags = bank_text(texts, more_flags=frozenset({CENTS} if is_strangers else ()))
+        return {
+            "id": row["id"],
+            "bookingDate": day(row["bookingDate"]),
+            "amount": row["amount"],
+            "currency": row["currency"],
+            "account": self.ref(row["bankAccount"]),
+            "category": row["category"],
+            "type": row["type"],
+            **{name: row[name] for name in more},
+            "flags": flags,
+            "bank_text": told,
+        }
+
+
+def account_texts(account: Mapping[str, Any]) -> dict[str, str | None]:
+    """What others wrote of an account."""
+    return {"accountName": account.get("accountName"), "bankName": account["bankConnection"]["bankName"]}
+
+
+def day(moment: str | None) -> str | None:
+    """A bank's calendar day, which the contract writes as midnight."""
+    return moment[:10] if moment else None

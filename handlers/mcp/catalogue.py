@@ -1,0 +1,113 @@
+"""The tools as clients list them: handlers/mcp-tools.json, with arguments described by the contract."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+import orjson
+from jsonschema import Draft202012Validator, ValidationError
+
+from handlers.mcp.schemas import Contract, Json
+
+FILE_NAME = "mcp-tools.json"
+
+
+class WrongArgument(Exception):
+    """An argument that a tool does not take; the message says what is allowed and never repeats what came."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """One tool: what clients list of it, which scopes its operations ask for, and what its arguments must be."""
+
+    name: str
+    operations: Sequence[str]
+    scopes: frozenset[str]
+    listed: Json
+    validator: Draft202012Validator
+
+    def arguments(self, given: object) -> Json:
+        """The arguments with the defaults of those that were left out; raises WrongArgument."""
+        values = {} if given is None else given
+        properties: Json = self.listed["inputSchema"]["properties"]
+        error = next(iter(sorted(self.validator.iter_errors(values), key=lambda each: list(each.path))), None)
+        if error is not None or not isinstance(values, dict):
+            raise WrongArgument(_sentence(error, properties))
+        defaults = {name: schema["default"] for name, schema in properties.items() if "default" in schema}
+        return {**dict.fromkeys(properties), **defaults, **values}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalogue:
+    """All tools by name, in the order of the file, and what a model is told before it uses any."""
+
+    instructions: str
+    tools: Mapping[str, Tool]
+
+    def allowed(self, scopes: Iterable[str]) -> list[Json]:
+        """What is listed to whom these scopes were granted."""
+        granted = frozenset(scopes)
+        return [tool.listed for tool in self.tools.values() if tool.scopes <= granted]
+
+
+def catalogue(contract: Contract) -> Catalogue:
+    """The catalogue of this contract; raises ValueError or KeyError where the two do not fit."""
+    document = orjson.loads((resources.files("handlers") / FILE_NAME).read_bytes())
+    tools = [_tool(described, contract) for described in document["tools"]]
+    return Catalogue(instructions=document["instructions"], tools={tool.name: tool for tool in tools})
+
+
+def _tool(described: Mapping[str, Any], contract: Contract) -> Tool:
+    input_schema = {
+        "type": "object",
+        "properties": {name: _argument(schema, contract) for name, schema in described["arguments"].items()},
+        "required": described["required"],
+        "additionalProperties": False,
+    }
+    Draft202012Validator.check_schema(input_schema)
+    return Tool(
+        name=described["name"],
+        operations=described["operations"],
+        scopes=frozenset(scope for name in described["operations"] for scope in contract.scopes(name)),
+        listed={
+            **{name: described[name] for name in ("name", "title", "description")},
+            "inputSchema": input_schema,
+            "outputSchema": described["outputSchema"],
+            "annotations": described["annotations"],
+        },
+        validator=Draft202012Validator(input_schema),
+    )
+
+
+def _argument(schema: Mapping[str, Any], contract: Contract) -> Json:
+    """A schema in which `from` is replaced by what it names, and what stands beside it counts more."""
+    told = {name: value for name, value in schema.items() if name != "from"}
+    if "items" in told:
+        told["items"] = _without_words(_argument(told["items"], contract))
+    return {**contract.argument(schema["from"]), **told} if "from" in schema else told
+
+
+def _without_words(schema: Json) -> Json:
+    return {name: value for name, value in schema.items() if name != "description"}
+
+
+def _sentence(error: ValidationError | None, properties: Mapping[str, Json]) -> str:
+    """What is allowed, from the schema alone."""
+    rule: Any = error.validator_value if error is not None else None
+    if error is None or not error.absolute_path:
+        if error is not None and error.validator == "required":
+            return f"{', '.join(rule)}: must be given."
+        return f"The arguments must be an object with any of: {', '.join(properties) or 'nothing'}."
+    name = error.absolute_path[0]
+    allowed = {
+        "type": f"must be of type {rule}",
+        "enum": f"must be one of {', '.join(map(str, rule)) if isinstance(rule, list) else rule}",
+        "minimum": f"must be at least {rule}",
+        "maximum": f"must be at most {rule}",
+        "maxItems": f"must have at most {rule} items",
+        "minItems": f"must have at least {rule} items",
+        "maxLength": f"must have at most {rule} characters",
+        "minLength": f"must have at least {rule} characters",
+    }.get(str(error.validator), "contains characters that are not allowed")
+    return f"{name}: {allowed}."

@@ -1,0 +1,185 @@
+"""POST /mcp: from a message to what answers it, and every failure in the words of JSON-RPC."""
+
+import logging
+from collections.abc import Callable, Mapping
+from importlib import resources
+from typing import Any
+
+import orjson
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
+
+from auth.principal import Principal
+from handlers.http.app import Api
+from handlers.http.errors import BadRequest, Refusal, TooManyRequests
+from handlers.http.errors import error_answer as refusal_answer
+from handlers.http.request import Answer, Operation, Request
+from handlers.http.routing import Make
+from handlers.http.steps.rate_limit import Limiter, Rate
+from handlers.http.steps.turns import Turns
+from handlers.mcp import messages
+from handlers.mcp.admission import PATH, scope_challenge
+from handlers.mcp.asking import Asking
+from handlers.mcp.catalogue import Catalogue, Tool, WrongArgument, catalogue
+from handlers.mcp.messages import HANDSHAKE, VERSIONS, Message, RpcError
+from handlers.mcp.operations_of_tools import ContractOperations
+from handlers.mcp.schemas import Contract, Json
+from handlers.mcp.tools import TOOLS
+from handlers.services import Services
+
+LISTS_LAST_MS = 300_000  # what a grant allows is listed anew after five minutes, or when a call is refused
+
+logger = logging.getLogger("bankdata.mcp")
+
+DESCRIPTION: Json = orjson.loads((resources.files("handlers.mcp") / "mcp-api.json").read_bytes())
+SERVER_INFO = {"name": "bankdata", "title": DESCRIPTION["info"]["title"], "version": DESCRIPTION["info"]["version"]}
+
+
+Method = Callable[[Message, Principal], Json]
+
+
+def mcp_api(
+    services: Services,
+    *,
+    contract: bytes,
+    operations: Mapping[str, Operation],
+    guard: Make,
+    turns: Turns,
+    public_path: str,
+    limiter: Limiter,
+    rate: Rate | None,
+) -> Api:
+    """The third description with its one operation. `operations` are those of the contract; `rate` is the budget of one
+    grant; raises ValueError where handlers/mcp-tools.json and the code name different tools."""
+    described = Contract(orjson.loads(contract))
+    endpoint = Endpoint(
+        services,
+        catalogue(described),
+        ContractOperations(described, operations, turns, public_path=public_path),
+        limiter,
+        rate,
+    )
+    return Api(
+        description=DESCRIPTION,
+        operations={"sendMessage": endpoint.answer},
+        refused=refused,
+        guard=guard,
+        same_paths={f"{PATH}/": PATH},
+    )
+
+
+class Endpoint:
+    """Answers one message."""
+
+    def __init__(
+        self,
+        services: Services,
+        tools: Catalogue,
+        operations: ContractOperations,
+        limiter: Limiter,
+        rate: Rate | None,
+    ) -> None:
+        if different := tools.tools.keys() ^ TOOLS.keys():
+            raise ValueError(f"tools of handlers/mcp-tools.json and code differ: {', '.join(sorted(different))}")
+        self._services = services
+        self._tools = tools
+        self._operations = operations
+        self._limiter = limiter
+        self._rate = rate
+        self._modern: Mapping[str, Method] = {"server/discover": self._discovered, "tools/list": self._listed}
+        self._handshake: Mapping[str, Method] = {
+            "initialize": self._initialized,
+            "ping": lambda _message, _caller: {},
+            "tools/list": self._listed,
+        }
+
+    async def answer(self, request: Request, body: Any) -> Answer:
+        """A result or an error of a request, nothing of a notification."""
+        assert isinstance(request.headers, Headers)
+        message = messages.read(body, request.headers)
+        if message.id is None:
+            return Answer(body=b"", status=202, headers={"content-type": "text/plain; charset=utf-8"})
+        if message.method == "tools/call":
+            return await self._called(message, request.principal)
+        method = (self._modern if message.is_modern else self._handshake).get(message.method)
+        if method is None:
+            raise message.error(messages.METHOD_NOT_FOUND, "There is no such method.")
+        return messages.result_answer(message, method(message, request.principal))
+
+    def _discovered(self, _message: Message, _caller: Principal) -> Json:
+        return {
+            "supportedVersions": list(VERSIONS),
+            "capabilities": {"tools": {}},
+            "instructions": self._tools.instructions,
+            "ttlMs": LISTS_LAST_MS,
+            "cacheScope": "public",
+            "_meta": {"io.modelcontextprotocol/serverInfo": SERVER_INFO},
+        }
+
+    def _initialized(self, message: Message, _caller: Principal) -> Json:
+        version = message.params.get("protocolVersion")  # the client's where it is served, else the newest of its era
+        return {
+            "protocolVersion": version if version in HANDSHAKE else HANDSHAKE[0],
+            "capabilities": {"tools": {}},
+            "serverInfo": SERVER_INFO,
+            "instructions": self._tools.instructions,
+        }
+
+    def _listed(self, message: Message, caller: Principal) -> Json:
+        if message.params.get("cursor") is not None:
+            raise message.error(messages.INVALID_PARAMS, "cursor: all tools are on one page.")
+        cached = {"ttlMs": LISTS_LAST_MS, "cacheScope": "private"} if message.is_modern else {}
+        return {"tools": self._tools.allowed(caller.scopes), **cached}
+
+    async def _called(self, message: Message, caller: Principal) -> Answer:
+        name = message.params.get("name")
+        tool = self._tools.tools.get(name) if isinstance(name, str) else None
+        if tool is None:
+            raise message.error(messages.INVALID_PARAMS, f"name: must be one of {', '.join(self._tools.tools)}.")
+        if not tool.scopes <= caller.scopes:
+            # A client that can ask for more does so only when HTTP says so, in either era
+            told = scope_challenge(self._services.settings.public_url, tool.scopes)
+            needed = " ".join(sorted(tool.scopes))
+            error = RpcError(
+                messages.NOT_ALLOWED, f"Insufficient scope. Required: {needed}", id_=message.id, status=403
+            )
+            return messages.error_answer(error, told.too_narrow)
+        try:
+            result = await self._result(tool, message, caller)
+        except (WrongArgument, Refusal) as error:
+            result = {"content": [{"type": "text", "text": _advice(error)}], "isError": True}
+        return messages.result_answer(message, result)
+
+    async def _result(self, tool: Tool, message: Message, caller: Principal) -> Json:
+        if self._rate is not None:
+            quota = await self._limiter.take("mcp", self._rate, caller.grant_id or caller.user_id)
+            if not quota.is_granted:
+                raise TooManyRequests("Too many calls", retry_after=quota.reset_seconds)
+        arguments = tool.arguments(message.params.get("arguments"))
+        answer = await TOOLS[tool.name](Asking(self._services, self._operations, caller), **arguments)
+        text = orjson.dumps(answer).decode()
+        return {"content": [{"type": "text", "text": text}], "structuredContent": answer, "isError": False}
+
+
+def refused(error: Exception) -> Answer | None:
+    """Every failure as a JSON-RPC error; those of HTTP keep their status and their challenge."""
+    if isinstance(error, ClientDisconnect):
+        return None
+    if isinstance(error, RpcError):
+        return messages.error_answer(error)
+    if isinstance(error, BadRequest):  # of the body, the only thing that the description lets be wrong
+        return messages.error_answer(RpcError(messages.PARSE_ERROR, "The body must be JSON in UTF-8."))
+    if isinstance(error, Refusal):
+        said = refusal_answer(error)
+        code = messages.NOT_ALLOWED if said.status in (401, 403) else messages.INVALID_REQUEST
+        return messages.error_answer(RpcError(code, str(error), status=said.status), said.headers)
+    logger.error("a message failed", exc_info=error)
+    return messages.error_answer(RpcError(messages.INTERNAL_ERROR, "Internal error", status=500))
+
+
+def _advice(error: WrongArgument | Refusal) -> str:
+    """What a model can do about it."""
+    sentence = str(error)
+    if isinstance(error, TooManyRequests) and "seconds" not in sentence:
+        sentence = f"{sentence}: wait {error.retry_after} seconds"
+    return sentence if sentence.endswith((".", "!")) else f"{sentence}."

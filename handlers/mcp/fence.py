@@ -1,0 +1,146 @@
+"""The fence around what others wrote: purposes, names, messages of banks. A model reads it as data between marks.
+
+What holds for any text is structure: it stands in `bank_text` and nowhere else, between marks that it cannot contain,
+on one line, without characters that nobody sees, without addresses that can be opened. What looks like an order is
+found by words, which can never be complete: those are flagged on top.
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from handlers.mcp.masked_numbers import masked_numbers
+from handlers.mcp.orders import looks_like_instructions
+
+LIST_LENGTH_MAX = 120
+DETAIL_LENGTH_MAX = 1000
+READ_LENGTH_MAX = 4000  # of a text; what a bank says is shorter
+MARKS_IN_A_ROW_MAX = 2  # Vietnamese letters carry two
+
+HIDDEN, LINK, INSTRUCTIONS = "hidden_characters", "link", "looks_like_instructions"
+CENTS = "cents_from_stranger"
+WITHHOLDING = frozenset({INSTRUCTIONS, CENTS})
+
+_UNSEEN = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
+_BLANK = frozenset({"Zs", "Zl", "Zp"})
+# Letters, marks and symbols that show nothing: Hangul and Khmer fillers, blanks of Braille and music, selectors
+_FILLERS = frozenset(
+    [*"\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U0001d159"]
+    + [
+        chr(code)
+        for first, last in ((0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
+        for code in range(first, last + 1)
+    ]
+)
+_LAYOUT = frozenset("\t\n\r\v\f\x85\u2028\u2029\u00ad")  # banks fold lines and break words; nothing is hidden by it
+_REPLACED = str.maketrans(
+    {
+        "<": "(",
+        ">": ")",
+        "[": "(",
+        "]": ")",
+        "{": "(",
+        "}": ")",
+        "|": "/",
+        "\\": "/",
+        "~": "-",
+        "`": "'",
+        "«": '"',
+        "»": '"',
+    }
+)
+_SCHEME = re.compile(
+    r"[a-z][a-z0-9+.\-]{0,30}:(?=\s*/\s*/)|(?:https?|ftps?|javascript|vbscript):(?=\S)|"
+    r"\b(?:sftp|file|ssh|wss?|data|mailto|tel|sms|blob|intent|market|bitcoin|facetime|whatsapp|tg):(?=\S)",
+    re.IGNORECASE,
+)
+_WWW = re.compile(r"www\s*\.", re.IGNORECASE)
+_SLASHES = re.compile(r"/(?:\s*/)+")
+_ADDRESS = re.compile(r"\b((?:[\w-]+\.)+[a-z]{2,24})(?=(?::\d+)?[/?#]\w)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fenced:
+    """A text as a model may read it, and what is remarkable about it."""
+
+    text: str
+    flags: frozenset[str]
+
+
+def fenced(text: str, *, limit: int = LIST_LENGTH_MAX, shows_numbers: bool = False) -> Fenced:
+    """A stranger's text between its marks; `shows_numbers` leaves account numbers whole, where that was allowed."""
+    raw = text[:READ_LENGTH_MAX]
+    seen = _visible(raw)
+    plain, has_link = _without_links(seen)
+    found = {
+        HIDDEN: any(_is_hidden(character) for character in raw),
+        LINK: has_link,
+        INSTRUCTIONS: looks_like_instructions(plain),
+    }
+    shown = plain if shows_numbers else masked_numbers(plain)
+    shown = " ".join(shown.split())
+    cut = shown if len(shown) <= limit else f"{shown[: limit - 1].rstrip()}…"
+    return Fenced(text=f"«{cut}»", flags=frozenset(flag for flag, holds in found.items() if holds))
+
+
+def bank_text(
+    texts: Mapping[str, str | None],
+    *,
+    limit: int = LIST_LENGTH_MAX,
+    shows_numbers: bool = False,
+    more_flags: frozenset[str] = frozenset(),
+    withholds: bool = True,
+) -> tuple[dict[str, str], list[str]]:
+    """The object `bank_text` of a row, and the row's flags. In lists (`withholds`) the texts of a row that looks like
+    an attack are left out."""
+    told = {name: fenced(text, limit=limit, shows_numbers=shows_numbers) for name, text in texts.items() if text}
+    flags = sorted(more_flags.union(*(each.flags for each in told.values())))
+    reasons = [flag for flag in flags if flag in WITHHOLDING]
+    if reasons and withholds:
+        return dict.fromkeys(told, f"«withheld: {', '.join(reasons)}»"), flags
+    return {name: each.text for name, each in told.items()}, flags
+
+
+def _visible(text: str) -> str:
+    """The text with what can be seen of it, in its compatible form (NFKC), with few marks on each letter."""
+    kept = text
+    for _ in range(3):  # what is removed may have kept apart what composes
+        kept = unicodedata.normalize("NFKC", "".join(map(_shown, kept)))
+    return _few_marks("".join(map(_shown, kept)))
+
+
+def _shown(character: str) -> str:
+    if character in _FILLERS:
+        return ""
+    category = unicodedata.category(character)
+    if category in _BLANK or character in "\t\n\r\v\f\x85":
+        return " "
+    return "" if category in _UNSEEN else character
+
+
+def _is_hidden(character: str) -> bool:
+    return character in _FILLERS or (character not in _LAYOUT and unicodedata.category(character) in _UNSEEN)
+
+
+def _few_marks(text: str) -> str:
+    kept: list[str] = []
+    marks = 0
+    for character in text:
+        marks = marks + 1 if unicodedata.category(character).startswith("M") else 0
+        if marks <= MARKS_IN_A_ROW_MAX:
+            kept.append(character)
+    return "".join(kept)
+
+
+def _without_links(text: str) -> tuple[str, bool]:
+    """Nothing that a program would open or a page would make a link of, and whether there was something; what is
+    removed may have held a link apart."""
+    plain, has_link = text.translate(_REPLACED), False
+    while True:
+        bare = _ADDRESS.sub(lambda found: found[1].replace(".", " "), _WWW.sub("", _SCHEME.sub("", plain)))
+        has_link = has_link or bare != plain
+        shorter = _SLASHES.sub("/", bare)
+        if shorter == plain:
+            return plain, has_link
+        plain = shorter

@@ -1,0 +1,136 @@
+"""IBANs and card numbers inside texts and in fields of their own: the country and the last four characters stay."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from itertools import pairwise
+
+SHOWN = 4  # characters at the end
+SEPARATORS_MAX = 3  # between two characters of one number, such as " - "
+ELLIPSIS = "…"
+
+# Length of an IBAN by country: the registry of ISO 13616, release 99
+_IBAN_LENGTHS = {
+    country: length
+    for length, countries in {
+        15: "NO",
+        16: "BE",
+        18: "DK FI FK FO GL NL SD",
+        19: "MK SI",
+        20: "AT BA EE KZ LT LU MN XK",
+        21: "CH HR LI LV",
+        22: "BG BH CR DE GB GE IE ME RS VA",
+        23: "AE GI IL IQ OM SO TL",
+        24: "AD CZ ES MD PK RO SA SE SK TN VG",
+        25: "LY PT ST",
+        26: "IS TR",
+        27: "BI DJ FR GR IT MC MR SM",
+        28: "AL AZ BY CY DO GT HN HU LB NI PL SV",
+        29: "BR EG PS QA UA",
+        30: "JO KW MU YE",
+        31: "MT SC",
+        32: "LC",
+        33: "RU",
+    }.items()
+    for country in countries.split()
+}
+# First digits and lengths of card numbers (ISO/IEC 7812)
+_CARDS = (
+    (re.compile(r"4"), (19, 16, 13)),
+    (re.compile(r"5[1-5]|2[2-7]"), (16,)),
+    (re.compile(r"3[47]"), (15,)),
+    (re.compile(r"3[0689]"), (19, 16, 14)),
+    (re.compile(r"35"), (19, 18, 17, 16)),
+    (re.compile(r"6|5[0678]"), (19, 18, 17, 16, 15, 14, 13)),
+)
+_IBAN_START = re.compile(r"[A-Z]{2}[0-9]{2}")
+# Letters of other alphabets that look like those of an IBAN
+_LOOKALIKES = dict(
+    zip(
+        map(ord, "АВЕЅІЈКМНОРСТХаеѕіјорсухΑΒΕΖΗΙΚΜΝΟΡΤΥΧο"),
+        "ABESIJKMHOPCTXaesijopcyxABEZHIKMNOPTYXo",
+        strict=True,
+    )
+)
+
+
+def masked_field(value: str) -> str:
+    """What stands in a field for an account number, whatever it looks like."""
+    compact = "".join(plain_letter(character) for character in value if character.isalnum()).upper()
+    country = compact[:2] if compact[:2] in _IBAN_LENGTHS and _IBAN_START.match(compact) else ""
+    return f"{country}{ELLIPSIS}{compact[-SHOWN:]}" if len(compact) > 2 * SHOWN else ELLIPSIS
+
+
+def whole_field(value: str) -> str:
+    """The same in full, and nothing else that such a field may hold."""
+    return "".join(plain_letter(character) for character in value if character.isalnum())[:34]
+
+
+def masked_numbers(text: str) -> str:
+    """The text with every IBAN whose checksum is right, and every card number, cut down to what may be shown, in
+    whatever groups, digits and letters they are written."""
+    places = [at for at, character in enumerate(text) if character.isalnum()]
+    letters = "".join(plain_letter(text[at]).upper()[:1] for at in places)
+    shown, done, at, free = "", 0, 0, 0
+    while at < len(places):
+        length = _iban_at(letters, places, at) or _card_at(letters, places, at, is_free=at == free)
+        if length:
+            number = letters[at : at + length]
+            country = number[:2] if number[0].isalpha() else ""
+            shown += f"{text[done : places[at]]}{country}{ELLIPSIS}{number[-SHOWN:]}"
+            done = places[at + length - 1] + 1
+            free = at + length
+        at += length or 1
+    return shown + text[done:]
+
+
+def plain_letter(character: str) -> str:
+    """The letter or digit of ASCII that a character is, or looks like, in another alphabet."""
+    digit = unicodedata.decimal(character, None)
+    return str(digit) if digit is not None else character.translate(_LOOKALIKES)
+
+
+def _iban_at(letters: str, places: Sequence[int], at: int) -> int:
+    """How many characters the IBAN has that begins here; 0 where none does."""
+    length = _IBAN_LENGTHS.get(letters[at : at + 2], 0)
+    compact = letters[at : at + length]
+    if not length or len(compact) < length or not _IBAN_START.match(compact) or not compact.isascii():
+        return 0
+    digits = "".join(str(int(character, 36)) for character in compact[4:] + compact[:4])
+    return length if int(digits) % 97 == 1 and _is_close(places, at, length) else 0
+
+
+def _card_at(letters: str, places: Sequence[int], at: int, *, is_free: bool) -> int:
+    """The same of a card number, which is no part of longer digits that nothing separates; written in groups, or right
+    behind another one (`is_free`), it may touch further ones."""
+    if not letters[at].isdigit() or (_is_glued(letters, places, at) and not is_free):
+        return 0
+    for prefix, lengths in _CARDS:
+        if prefix.match(letters, at):
+            for length in lengths:
+                digits = letters[at : at + length]
+                is_whole = len(digits) == length and digits.isascii() and digits.isdigit()
+                if not is_whole:
+                    continue
+                is_grouped = places[at + length - 1] - places[at] >= length
+                is_apart = is_grouped or not _is_glued(letters, places, at + length)
+                if is_apart and _is_close(places, at, length) and _luhn(digits):
+                    return length
+    return 0
+
+
+def _is_glued(letters: str, places: Sequence[int], at: int) -> bool:
+    """Whether the characters before and at this place are digits that stand side by side."""
+    if not 0 < at < len(places):
+        return False
+    return letters[at - 1].isdigit() and letters[at].isdigit() and places[at] - places[at - 1] == 1
+
+
+def _is_close(places: Sequence[int], at: int, length: int) -> bool:
+    number = places[at : at + length]
+    return all(later - earlier - 1 <= SEPARATORS_MAX for earlier, later in pairwise(number))
+
+
+def _luhn(digits: str) -> bool:
+    doubled = (int(digit) * (2 if place % 2 else 1) for place, digit in enumerate(reversed(digits)))
+    return sum(value - 9 if value > 9 else value for value in doubled) % 10 == 0

@@ -1,0 +1,142 @@
+"""JSON-RPC as the Model Context Protocol speaks it, in both of its eras: what a message asks, and how errors are told.
+
+Up to revision 2025-11-25 a client shakes hands (`initialize`); since 2026-07-28 every request stands alone and says in
+headers and in `_meta` what it is. One address serves both, and neither has sessions here.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.datastructures import Headers
+
+from handlers.http.request import Answer
+
+MODERN = ("2026-07-28",)
+HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+VERSIONS = (*MODERN, *HANDSHAKE)
+
+VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+VERSION_HEADER, METHOD_HEADER, NAME_HEADER = "mcp-protocol-version", "mcp-method", "mcp-name"
+
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
+INVALID_PARAMS, INTERNAL_ERROR, NOT_ALLOWED = -32602, -32603, -32001
+HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
+
+_STATUSES = {METHOD_NOT_FOUND: 404}  # of modern answers; the others are 400
+
+Json = dict[str, Any]
+Id = str | int
+
+
+class RpcError(Exception):
+    """A message that is answered with a JSON-RPC error; `str(error)` is its sentence, which repeats nothing."""
+
+    def __init__(
+        self, code: int, message: str, *, id_: Id | None = None, status: int = 400, data: Json | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.id = id_
+        self.status = status
+        self.data = data
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """A request, or a notification where there is no id."""
+
+    id: Id | None
+    method: str
+    params: Mapping[str, Any]
+    is_modern: bool
+
+    def error(self, code: int, message: str) -> RpcError:
+        """An error of this request: clients of the handshake drop the body of a 4xx, so that theirs is 200."""
+        status = _STATUSES.get(code, 400) if self.is_modern else 200
+        return RpcError(code, message, id_=self.id, status=status)
+
+
+def read(body: Any, headers: Headers) -> Message:
+    """The message of a body; raises RpcError."""
+    if not isinstance(body, dict) or body.get("jsonrpc") != "2.0" or not isinstance(body.get("method"), str):
+        # A batch (gone since 2025-06-18), or a response, for which nobody has asked
+        raise RpcError(INVALID_REQUEST, "The body must be one JSON-RPC 2.0 request or notification.")
+    id_, params = body.get("id"), body.get("params", {})
+    if "id" in body and (isinstance(id_, bool) or not isinstance(id_, str | int)):
+        raise RpcError(INVALID_REQUEST, "id must be a string or an integer.")
+    if not isinstance(params, dict):
+        raise RpcError(INVALID_REQUEST, "params must be an object.", id_=id_)
+    meta = params.get("_meta")
+    version = headers.get(VERSION_HEADER)
+    is_modern = (isinstance(meta, dict) and VERSION_KEY in meta) or (version is not None and version not in HANDSHAKE)
+    message = Message(id=id_, method=body["method"], params=params, is_modern=is_modern)
+    if is_modern:
+        _check_modern(message, headers)
+    return message
+
+
+def result_answer(message: Message, result: Json) -> Answer:
+    """The result of a request."""
+    told = {"resultType": "complete", **result} if message.is_modern else result
+    return Answer(body={"jsonrpc": "2.0", "id": message.id, "result": told})
+
+
+def error_answer(error: RpcError, headers: Mapping[str, str] | None = None) -> Answer:
+    """An error; `id` is null where the request's could not be read."""
+    told: Json = {"code": error.code, "message": str(error)}
+    if error.data is not None:
+        told["data"] = error.data
+    return Answer(body={"jsonrpc": "2.0", "id": error.id, "error": told}, status=error.status, headers=headers or {})
+
+
+def _check_modern(message: Message, headers: Headers) -> None:
+    """What the modern revision asks of each request: `_meta`, then headers that say the same, then a version of ours.
+
+    A proxy may have routed by the headers: whatever differs from the body is refused, and so is a header that comes
+    twice.
+    """
+    version = headers.get(VERSION_HEADER)
+    if message.id is None:  # a notification has no result, and its headers are not prescribed
+        _check_version(message, version)
+        return
+    repeated = [name for name in (VERSION_HEADER, METHOD_HEADER, NAME_HEADER) if len(headers.getlist(name)) > 1]
+    if repeated:
+        raise _mismatch(message, f"{repeated[0]} must be sent once.")
+    meta = message.params.get("_meta")
+    if not isinstance(meta, dict) or VERSION_KEY not in meta or CAPABILITIES_KEY not in meta:
+        raise message.error(INVALID_PARAMS, f"params._meta must hold {VERSION_KEY} and {CAPABILITIES_KEY}.")
+    if version is None or version != meta[VERSION_KEY]:
+        raise _mismatch(message, f"{VERSION_HEADER} must be sent and equal {VERSION_KEY}.")
+    if headers.get(METHOD_HEADER) != message.method:
+        raise _mismatch(message, f"{METHOD_HEADER} must be sent and equal method.")
+    if message.method == "tools/call" and _decoded(headers.get(NAME_HEADER)) != message.params.get("name"):
+        raise _mismatch(message, f"{NAME_HEADER} must be sent and equal params.name.")
+    _check_version(message, version)
+
+
+def _check_version(message: Message, version: str | None) -> None:
+    if version not in MODERN:
+        raise RpcError(
+            UNSUPPORTED_VERSION,
+            "This version of the protocol is not served.",
+            id_=message.id,
+            data={"supported": list(VERSIONS), "requested": (version or "")[:20]},
+        )
+
+
+def _mismatch(message: Message, sentence: str) -> RpcError:
+    return message.error(HEADER_MISMATCH, sentence)
+
+
+def _decoded(value: str | None) -> str | None:
+    """A header whose value is no plain ASCII comes as =?base64?...?=."""
+    if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
+        return value
+    try:
+        return base64.b64decode(value[9:-2], validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return None

@@ -1,0 +1,76 @@
+"""The operations of the contract as tools call them: arguments read as those of a request, the same functions, turns
+and answers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import orjson
+from starlette.datastructures import Headers
+
+from auth.principal import Principal
+from handlers.http.app import BASE_PATH
+from handlers.http.request import Operation, Request
+from handlers.http.steps.dispatch import Calling, calling
+from handlers.http.steps.parameters import Parameters
+from handlers.http.steps.turns import Turns
+from handlers.http.steps.validation import not_found_sentence
+from handlers.mcp.schemas import Contract
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Described:
+    method: str
+    path: str
+    parameters: Parameters
+    has_body: bool
+    call: Calling
+
+
+class ContractOperations:
+    """Calls operations by id with arguments by the contract's names; raises what they raise (handlers.http.errors)."""
+
+    def __init__(
+        self, contract: Contract, functions: Mapping[str, Operation], turns: Turns, *, public_path: str
+    ) -> None:
+        self._described = {
+            operation_id: _Described(
+                method=method.upper(),
+                path=path,
+                parameters=Parameters(
+                    contract.parameters(operation_id),
+                    not_found=not_found_sentence(contract.resolved(operation["responses"])),
+                ),
+                has_body="requestBody" in operation,
+                call=calling(functions[operation_id], turns),
+            )
+            for operation_id, (path, method, operation) in contract.operations.items()
+        }
+        self._public_path = public_path
+
+    async def ask(self, caller: Principal, operation_id: str, **arguments: Any) -> Json:
+        """The body of the answer of `caller`'s request; None leaves an argument out."""
+        described = self._described[operation_id]
+        given = {name: f"{value}" for name, value in arguments.items() if value is not None}
+        in_path = {name: value for name, value in given.items() if f"{{{name}}}" in described.path}
+        query = urlencode({name: value for name, value in given.items() if name not in in_path})
+        read = described.parameters.read(in_path, query.encode())
+        if described.has_body:
+            read["body"] = None
+        path = described.path.format_map({name: quote(value, safe="") for name, value in in_path.items()})
+        request = Request(
+            caller=caller,
+            method=described.method,
+            path=f"{self._public_path}{BASE_PATH}{path}",
+            query=query,
+            headers=Headers({}),
+            client_address="",
+        )
+        answer = await described.call(request, read)
+        body: Json = (
+            orjson.loads(answer.body) if isinstance(answer.body, bytes) else orjson.loads(orjson.dumps(answer.body))
+        )
+        return body

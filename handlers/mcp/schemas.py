@@ -1,0 +1,65 @@
+"""From the schemas of the contract (OpenAPI 3.0) to arguments of tools: JSON Schema without references."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from connexion.http_facts import METHODS
+
+Json = dict[str, Any]
+
+_NO_JSON_SCHEMA = frozenset({"example", "nullable", "discriminator", "xml", "externalDocs", "deprecated"})
+_ALTERNATIVES = frozenset({"anyOf", "oneOf", "allOf", "not"})
+
+
+class Contract:
+    """The contract, as far as tools are made of it."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self._document = document
+        self.operations: dict[str, tuple[str, str, Json]] = {
+            operation["operationId"]: (path, method, operation)
+            for path, item in document["paths"].items()
+            for method, operation in item.items()
+            if method in METHODS
+        }
+
+    def scopes(self, operation_id: str) -> set[str]:
+        """The scopes that an operation asks for."""
+        requirements = self.operations[operation_id][2]["security"]
+        return {scope for requirement in requirements for named in requirement.values() for scope in named}
+
+    def parameters(self, operation_id: str) -> list[Json]:
+        """The parameters of an operation, without references."""
+        _path, _method, operation = self.operations[operation_id]
+        return [self.resolved(parameter) for parameter in operation.get("parameters", [])]
+
+    def argument(self, source: str) -> Json:
+        """The JSON Schema of `#/components/...`, or of a parameter such as `listTransactions.category`."""
+        if source.startswith("#"):
+            return _translated(self._at(source))
+        operation_id, _, name = source.partition(".")
+        found = next(each for each in self.parameters(operation_id) if each["name"] == name)
+        return {**_translated(found["schema"]), "description": found["description"]}
+
+    def resolved(self, node: Any) -> Any:
+        """The node with everything in place of what it refers to."""
+        if isinstance(node, Mapping):
+            if "$ref" in node:
+                return self._at(node["$ref"])
+            return {key: self.resolved(value) for key, value in node.items()}
+        return [self.resolved(each) for each in node] if isinstance(node, list) else node
+
+    def _at(self, pointer: str) -> Any:
+        found: Any = self._document
+        for part in pointer.removeprefix("#/").split("/"):
+            found = found[part]
+        return self.resolved(found)
+
+
+def _translated(schema: Mapping[str, Any]) -> Json:
+    if found := _ALTERNATIVES & schema.keys():  # at the start, for whoever adds an argument
+        raise ValueError(f"arguments of tools have no {', '.join(sorted(found))}: strict callers refuse them")
+    told = {name: value for name, value in schema.items() if name not in _NO_JSON_SCHEMA}
+    if schema.get("nullable"):
+        told["type"] = [schema["type"], "null"]
+    return told

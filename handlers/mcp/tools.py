@@ -1,0 +1,236 @@
+"""What the seven tools answer, each from the operations that handlers/mcp-tools.json names."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from analytics.classification.facts import CATEGORIES
+from handlers import json_shapes
+from handlers.mcp.asking import Asking, account_texts, day
+from handlers.mcp.catalogue import WrongArgument
+from handlers.mcp.fence import CENTS, DETAIL_LENGTH_MAX, bank_text
+from handlers.mcp.masked_numbers import masked_field, whole_field
+from handlers.mcp.schemas import Json
+
+STREAMS_MAX = 60
+HISTORY_MAX = 24  # prices and missed charges of one recurring payment
+ASK_AGAIN_SECONDS = 1.0
+FINAL = ("completed", "failed")
+NAMES_LENGTH_MAX = 200
+NAMES = (
+    "counterpartBic",
+    "counterpartBankName",
+    "counterpartMandateReference",
+    "counterpartCreditorId",
+    "counterpartDebitorId",
+    "bankTransactionCode",
+    "sepaPurposeCode",
+)
+STREAM = ("id", "amount", "currency", "frequency", "occurrences", "yearlyCost", "confidence")
+STREAM_DAYS = ("firstCharged", "lastCharged", "nextExpected")
+
+
+async def get_overview(asking: Asking) -> Json:
+    """All accounts, their balances, and what the last 30 days cost."""
+    _selected, currency = await asking.selected(None)
+    listed = (await asking.ask("listAccounts"))["accounts"]
+    ids = ",".join(account["id"] for account in listed)
+    snapshot = await asking.ask("getSnapshot", accountIds=ids or None)
+    return {
+        "today": asking.today,
+        "currency": currency,
+        "totalBalance": snapshot["totalBalance"],
+        "accounts": [_account(asking, account) for account in listed],
+        "last30Days": snapshot["last30Days"],
+    }
+
+
+async def search_transactions(
+    asking: Asking, accountIds: Sequence[str] | None, groupBy: str | None, page: int, perPage: int, **filters: Any
+) -> Json:
+    """One page of what the filters find, and what all of it adds up to."""
+    ids = await asking.account_ids(accountIds)
+    found = await asking.ask("listTransactions", accountIds=ids, page=page, perPage=perPage, **filters)
+    totals = await asking.ask("sumTransactions", accountIds=ids, groupBy=groupBy, **filters)
+    rows = await asking.rows(found["transactions"])
+    return {
+        "today": asking.today,
+        "totals": totals,
+        "accounts": asking.accounts,
+        "transactions": rows,
+        "pagination": found["pagination"],
+    }
+
+
+async def get_cashflow(asking: Asking, accountIds: Sequence[str] | None, months: int) -> Json:
+    """Income and expenses by month."""
+    selected, currency = await asking.selected(accountIds)
+    found = await asking.ask("getCashflow", accountIds=",".join(selected.ids) or None, months=months)
+    return {"today": asking.today, "currency": currency, "cashflow": found["cashflow"]}
+
+
+async def list_recurring_payments(asking: Asking, accountIds: Sequence[str] | None) -> Json:
+    """Recurring payments without their charges, the highest yearly cost first."""
+    ids = await asking.account_ids(accountIds)
+    found = (await asking.ask("listSubscriptionDetails", accountIds=ids))["subscriptions"]
+    return {
+        "today": asking.today,
+        "total": len(found),
+        "subscriptions": [_stream(each) for each in found[:STREAMS_MAX]],
+    }
+
+
+async def explain_figure(
+    asking: Asking, kind: str, key: str, accountIds: Sequence[str] | None, page: int, perPage: int
+) -> Json:
+    """A figure whole, and the rows behind it in pages."""
+    ids = await asking.account_ids(accountIds)
+    shown = slice((page - 1) * perPage, page * perPage)
+    answer: Json = {"today": asking.today, "kind": kind, "key": key}
+    if kind == "recurring_payment":
+        found = await asking.ask("getSubscription", id=key, accountIds=ids)
+        charges = found["charges"]
+        answer["figure"] = {
+            **_stream(found),
+            "cadence": found["cadence"],
+            "priceHistory": [
+                {**price, "since": day(price["since"]), "until": day(price["until"])}
+                for price in found["priceHistory"][-HISTORY_MAX:]
+            ],
+            "missedCharges": [day(missed) for missed in found["missedCharges"][-HISTORY_MAX:]],
+        }
+        answer["charges"] = [{**charge, "bookingDate": day(charge["bookingDate"])} for charge in charges[shown]]
+        total = len(charges)
+    else:
+        if kind == "month":
+            found = await asking.ask("listCashflowTransactions", month=key, accountIds=ids)
+        else:
+            if key not in CATEGORIES:
+                raise WrongArgument(f"key: must be one of {', '.join(CATEGORIES)}.")
+            found = await asking.ask("listCategoryTransactions", category=key, accountIds=ids)
+        rows = found.pop("transactions")
+        answer["figure"] = {name: day(value) if name in ("since", "until") else value for name, value in found.items()}
+        answer["transactions"] = await asking.rows(rows[shown], "countedAs", "leftOut", "countedAmount")
+        total = len(rows)
+    pagination = json_shapes.pagination(page=page, per_page=perPage, total=total)
+    return {**answer, "accounts": asking.accounts, "pagination": pagination}
+
+
+async def get_transaction(asking: Asking, id: str, includeIban: bool) -> Json:
+    """One transaction with everything, and why it is what it is."""
+    row = await asking.ask("getTransaction", id=id)
+    why = await asking.ask("explainTransaction", id=id)
+    shows_numbers = includeIban and asking.shows_numbers
+    strangers = await asking.strangers_cents([row])
+    texts = {name: row.get(name) for name in ("purpose", "counterpartName", "merchantName")}
+    told, flags = bank_text(
+        texts,
+        limit=DETAIL_LENGTH_MAX,
+        shows_numbers=shows_numbers,
+        withholds=False,
+        more_flags=frozenset({CENTS} if strangers else ()),
+    )
+    names, more = bank_text(
+        {name: row.get(name) for name in NAMES}, limit=NAMES_LENGTH_MAX, shows_numbers=shows_numbers, withholds=False
+    )
+    iban = row["counterpartIban"]
+    return {
+        "today": asking.today,
+        "transaction": {
+            "id": row["id"],
+            "bookingDate": day(row["bookingDate"]),
+            "valueDate": day(row["valueDate"]),
+            "amount": row["amount"],
+            "currency": row["currency"],
+            "account": asking.ref(row["bankAccount"]),
+            "category": row["category"],
+            "type": row["type"],
+            "counterpartIban": iban and (whole_field(iban) if shows_numbers else masked_field(iban)),
+            **{name: row[name] for name in ("isPotentialDuplicate", "isAdjustingEntry", "createdAt")},
+            "flags": sorted({*flags, *more}),
+            "bank_text": {**told, **names},
+        },
+        "accounts": asking.accounts,
+        "explanation": {
+            **{
+                name: _derivation(why[name], is_text=name == "merchantName")
+                for name in ("type", "category", "merchantName")
+            },
+            "transfer": why["transfer"],
+        },
+    }
+
+
+async def refresh_bank_data(
+    asking: Asking, accountIds: Sequence[str] | None, syncIds: Sequence[str] | None, waitSeconds: int
+) -> Json:
+    """Starts a refresh, or goes on waiting for one, and waits."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + waitSeconds
+    skipped: Json = {}
+    if syncIds is None:
+        ids = await asking.account_ids(accountIds) if accountIds is not None else None
+        started = await asking.ask("startSync", accountIds=ids)
+        jobs, skipped = started["syncJobs"], {"skippedConnections": started["skippedConnections"]}
+    else:
+        jobs = [await asking.ask("getSyncJob", syncId=each) for each in dict.fromkeys(syncIds)]
+    while not _is_done(jobs) and loop.time() < until:
+        jobs = [each if _is_done([each]) else await asking.ask("getSyncJob", syncId=each["syncId"]) for each in jobs]
+        if not _is_done(jobs):
+            await asyncio.sleep(min(ASK_AGAIN_SECONDS, max(0.0, until - loop.time())))
+    return {"done": _is_done(jobs), **skipped, "jobs": [_job(each) for each in jobs]}
+
+
+TOOLS: Mapping[str, Callable[..., Awaitable[Json]]] = {
+    function.__name__: function
+    for function in (
+        get_overview,
+        search_transactions,
+        get_cashflow,
+        list_recurring_payments,
+        explain_figure,
+        get_transaction,
+        refresh_bank_data,
+    )
+}
+"""By name: takes the call and the arguments of handlers/mcp-tools.json."""
+
+
+def _account(asking: Asking, account: Json) -> Json:
+    texts, flags = bank_text(account_texts(account))
+    return {
+        "ref": asking.ref(account),
+        "id": account["id"],
+        "accountType": account["accountType"],
+        "balance": account["balance"],
+        "currency": account["currency"],
+        "iban": masked_field(account["iban"]) if account["iban"] else None,
+        "status": account["bankConnection"]["status"],
+        "lastSyncedAt": account["lastSyncedAt"],
+        "flags": flags,
+        "bank_text": texts,
+    }
+
+
+def _stream(found: Json) -> Json:
+    texts, flags = bank_text({"merchantName": found["merchantName"]})
+    days = {name: day(found[name]) for name in STREAM_DAYS}
+    return {**{name: found[name] for name in STREAM}, **days, "flags": flags, "bank_text": texts}
+
+
+def _derivation(found: Json, *, is_text: bool) -> Json:
+    """The contract's Derivation; a merchant's name is a stranger's text."""
+    if not is_text:
+        return found
+    texts, _flags = bank_text({"value": found["value"]}, limit=NAMES_LENGTH_MAX, withholds=False)
+    return {"rule": found["rule"], "reason": found["reason"], "bank_text": texts}
+
+
+def _is_done(jobs: Sequence[Json]) -> bool:
+    return all(each["syncId"] is None or each["status"] in FINAL for each in jobs)
+
+
+def _job(found: Json) -> Json:
+    told: Json = {name: found[name] for name in ("syncId", "status", "newTransactions") if name in found}
+    texts, _flags = bank_text({"error": found.get("error")})
+    return {**told, **({"bank_text": texts} if texts else {})}

@@ -1,0 +1,319 @@
+"""The embedded engine: one DuckDB file, opened by one process, a cursor per call."""
+
+import errno
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import duckdb
+import polars as pl
+
+from storage.database import (
+    CONFLICT_PAUSES,
+    Conflict,
+    ConstraintViolated,
+    Row,
+    StoreFull,
+    StoreInUse,
+    StoreUnreadable,
+    Transaction,
+    state_in,
+    tried_again,
+)
+from storage.engines.dialect import DUCKDB, LATE_MATERIALIZATION_ROWS_MAX
+from storage.user_states import States
+
+T = TypeVar("T")
+
+CURSORS_KEPT_MAX = 8  # as many threads as read or write at once; more are closed after their work
+STATEMENTS_KEPT_MAX = 200  # parsed, of each cursor
+MEMORY_LIMIT = "128MB"  # the server's promise is 400 MB in all; larger sorts spill to disk
+DISK_FULL = re.compile("no space left|file too large|disk quota exceeded", re.IGNORECASE)  # ENOSPC, EFBIG, EDQUOT
+
+
+class _Cursor:
+    """A session on one DuckDB cursor, which remembers its statements parsed: a third of what a short one takes."""
+
+    dialect = DUCKDB
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, parsed: dict[str, duckdb.Statement] | None = None) -> None:
+        self._cursor = cursor
+        self._parsed = parsed if parsed is not None else {}
+
+    def rows(self, sql: str, *parameters: Any) -> list[Row]:
+        with _translated():
+            result = self._cursor.execute(self._statement(sql), list(parameters))
+            names = [column[0] for column in result.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+    def execute(self, sql: str, *parameters: Any) -> int:
+        with _translated():
+            result = self._cursor.execute(self._statement(sql), list(parameters))
+            changed = max(result.rowcount, 0)
+            result.fetchall()  # a result that is not read to its end keeps its transaction open
+            return changed
+
+    def frame(self, sql: str, *parameters: Any, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+        with _translated():
+            relation = self._cursor.sql(self._statement(sql), params=list(parameters))
+            found = pl.DataFrame(relation)
+        if list(found.schema.items()) == list(schema.items()):
+            return found
+        return found.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
+
+    def append(self, table: str, frame: pl.DataFrame) -> None:
+        if frame.is_empty():
+            return
+        columns = ", ".join(frame.columns)
+        with self.staged("appended_rows", frame):
+            self.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM appended_rows")
+
+    @contextmanager
+    def staged(self, name: str, frame: pl.DataFrame) -> Iterator[None]:
+        stream = _ArrowStream(frame)
+        with _translated():
+            self._cursor.register(name, stream)
+        try:
+            yield
+        finally:
+            with suppress(duckdb.TransactionException):  # the conflict that is on its way says more: it is tried again
+                self._cursor.unregister(name)
+            stream.let_go()
+
+    def close(self) -> None:
+        self._cursor.close()
+
+    def _statement(self, sql: str) -> duckdb.Statement:
+        parsed = self._parsed.get(sql)
+        if parsed is None:
+            if len(self._parsed) >= STATEMENTS_KEPT_MAX:
+                self._parsed.clear()
+            [parsed] = self._cursor.extract_statements(sql)
+            self._parsed[sql] = parsed
+        return parsed
+
+
+class _OpenTransaction(_Cursor):
+    """A session on a cursor that has begun a transaction."""
+
+    def __init__(self, kept: _Cursor, states: States) -> None:
+        super().__init__(kept._cursor, kept._parsed)
+        self._states = states
+        self.changed: set[str] = set()
+
+    def changes(self, user_id: str) -> None:
+        if user_id not in self.changed:
+            self.changed.add(user_id)
+            self._states.begin(user_id)
+            # Not `state + 1`: DuckDB does not see that somebody else has raised it meanwhile where this transaction has
+            # changed other columns of the row before, and two commits would leave one state
+            self.execute(
+                "UPDATE users SET state = $2 WHERE id = $1", user_id, self._states.following(self._highest_state)
+            )
+
+    def _highest_state(self) -> int:
+        return int(self.rows("SELECT coalesce(max(state), 0) AS highest FROM users")[0]["highest"])
+
+
+class _ArrowStream:
+    """A frame that shows DuckDB only its Arrow side; a Polars frame as such would ask for pyarrow."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self._frame = frame
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._frame.__arrow_c_stream__(requested_schema)
+
+    def let_go(self) -> None:
+        """Free the rows: DuckDB keeps what was registered until the end of the transaction."""
+        self._frame = self._frame.clear()
+
+
+class DuckDBFile:
+    """One open file (`storage.database.Database`). The root connection never leaves this class."""
+
+    dialect = DUCKDB
+
+    def __init__(self, path: Path, *, export_folder: Path | None = None) -> None:
+        """Open or create the file; raises StoreInUse or StoreUnreadable."""
+        self.path = path
+        self._root = _connect(path)
+        self._states = States()
+        self._idle: list[_Cursor] = []
+        self._is_closed = False
+        _harden(self._root, export_folder or path.parent / "backups")
+
+    def close(self) -> None:
+        """Write everything into the file and let go of it."""
+        self._is_closed = True
+        while self._idle:
+            self._idle.pop().close()
+        with suppress(duckdb.Error):
+            self._root.execute("CHECKPOINT")
+        for pause in CONFLICT_PAUSES:
+            try:
+                self._root.close()
+            except duckdb.Error:  # busy with a call of another thread: DuckDB refuses instead of waiting
+                time.sleep(pause)
+            else:
+                return
+
+    @property
+    def bytes(self) -> int:
+        """The size of the file and of its write-ahead log."""
+        files = (self.path, self.path.with_name(f"{self.path.name}.wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def state(self, user_id: str) -> int:
+        """The state of the user's data, raised by every commit that changes what the user can read; 0 for nobody."""
+        return self._states.present(user_id, lambda: state_in(self, user_id))
+
+    def known_state(self, user_id: str) -> int | None:
+        """The same, if memory can tell; costs no query."""
+        return self._states.known(user_id)
+
+    def rows(self, sql: str, *parameters: Any) -> list[Row]:
+        with self._session() as session:
+            return session.rows(sql, *parameters)
+
+    def execute(self, sql: str, *parameters: Any) -> int:
+        with self._session() as session:
+            return session.execute(sql, *parameters)
+
+    def frame(self, sql: str, *parameters: Any, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+        with self._session() as session:
+            return session.frame(sql, *parameters, schema=schema)
+
+    def append(self, table: str, frame: pl.DataFrame) -> None:
+        with self._session() as session:
+            session.append(table, frame)
+
+    def changes(self, user_id: str) -> None:
+        with self.transaction() as session:
+            session.changes(user_id)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """All or nothing; raises Conflict when another transaction was first."""
+        with self._session() as kept:
+            session = _OpenTransaction(kept, self._states)
+            try:
+                session.execute("BEGIN")
+                try:
+                    yield session
+                    session.execute("COMMIT")
+                except BaseException:
+                    with suppress(duckdb.Error):
+                        session.execute("ROLLBACK")
+                    raise
+            finally:
+                self._states.end(session.changed)
+
+    @contextmanager
+    def reading(self, user_id: str) -> Iterator[tuple[Transaction, Callable[[int], None]]]:
+        """A transaction, and what to tell the state of the user's data that it sees, so that memory knows it."""
+        mark = self._states.mark(user_id)
+        with self.transaction() as session:
+            yield session, lambda state: self._states.learn(user_id, state, mark=mark)
+
+    def migrating(self) -> AbstractContextManager[Transaction]:
+        """One process opens the file, so that any transaction will do."""
+        return self.transaction()
+
+    def atomically(self, work: Callable[[Transaction], T]) -> T:
+        """The result of `work` inside a transaction, tried again when another one was first."""
+        return tried_again(self.transaction, work)
+
+    def copy_to(self, path: Path) -> None:
+        """A consistent copy in a new file below the export folder, while reading and writing go on."""
+        name = str(path).replace("'", "''")
+        with self._session() as session:
+            session.execute(f"ATTACH '{name}' AS copy (STORAGE_VERSION 'v1.2.0')")
+            try:
+                source = session.rows("SELECT current_database() AS name")[0]["name"]
+                session.execute(f'COPY FROM DATABASE "{source}" TO copy')
+            finally:
+                session.execute("DETACH copy")
+
+    @contextmanager
+    def _session(self) -> Iterator[_Cursor]:
+        """A cursor of its own; one that failed is not used again."""
+        try:
+            session = self._idle.pop()
+        except IndexError:
+            session = _Cursor(self._root.cursor())
+        try:
+            yield session
+        except BaseException:
+            session.close()
+            raise
+        if len(self._idle) < CURSORS_KEPT_MAX and not self._is_closed:
+            self._idle.append(session)
+        else:
+            session.close()
+
+
+def _connect(path: Path) -> duckdb.DuckDBPyConnection:
+    try:
+        if not os.access(path.parent, os.W_OK, effective_ids=True):  # the write-ahead log stands beside the store
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        empty = os.fstat(descriptor).st_size == 0
+        os.close(descriptor)
+        if empty:
+            path.unlink()  # DuckDB refuses an empty file; the folder's mode (0700) keeps the new one private
+        connection = duckdb.connect(
+            str(path),
+            config={
+                "threads": 1,
+                "memory_limit": MEMORY_LIMIT,
+                "storage_compatibility_version": "v1.2.0",
+                "late_materialization_max_rows": LATE_MATERIALIZATION_ROWS_MAX,
+                "checkpoint_threshold": "64MB",
+                "autoinstall_known_extensions": "false",
+                "autoload_known_extensions": "false",
+                "allow_community_extensions": "false",
+                "python_enable_replacements": "false",
+            },
+        )
+        path.chmod(0o600)
+    except OSError as error:
+        raise StoreUnreadable(
+            f"{path} cannot be opened for writing: {error.strerror}. Every command needs a store and a folder that it"
+            " may write; look at who owns them."
+        ) from error
+    except duckdb.Error as error:
+        if isinstance(error, duckdb.IOException) and "lock" in str(error).lower():
+            raise StoreInUse(f"{path} is open in another process") from error
+        raise StoreUnreadable(f"{path} cannot be read as a store: {_first_line(error)}") from error
+    return connection
+
+
+def _harden(connection: duckdb.DuckDBPyConnection, export_folder: Path) -> None:
+    """Close the doors SQL has to the outside; the order is the only one DuckDB takes."""
+    folder = str(export_folder).replace("'", "''")
+    connection.execute(f"SET allowed_directories = ['{folder}/']")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except duckdb.Error as error:
+        if DISK_FULL.search(str(error)):  # DuckDB wraps it in whatever was going on, also in a failed commit
+            raise StoreFull(StoreFull.__doc__) from error
+        if isinstance(error, duckdb.ConstraintException):
+            raise ConstraintViolated(_first_line(error)) from error
+        if isinstance(error, duckdb.TransactionException):
+            raise Conflict(_first_line(error)) from error
+        raise
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else error.__class__.__name__

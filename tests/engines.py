@@ -1,0 +1,220 @@
+"""The engine that stores of tests are made on: DuckDB, or with `--engine postgresql` a private cluster of PostgreSQL.
+
+A store is named by the file that it is on DuckDB, or by its data folder; on PostgreSQL that is a database of its own, a
+copy of one that was migrated once.
+"""
+
+import ctypes
+import hashlib
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
+from typing import Any
+
+from handlers.settings import Settings, load
+from storage.database import Database, open_database
+
+STORE = "bankdata.duckdb"
+TEMPLATE = "migrated"
+NONE = "PostgreSQL is not installed here: apt-get install postgresql"
+EMPTY = "TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C.UTF-8'"
+
+
+class Cluster:
+    """A PostgreSQL of these tests alone, on loopback, in a folder that goes with it."""
+
+    def __init__(self) -> None:
+        self._programs = programs()
+        if self._programs is None:
+            raise FileNotFoundError(NONE)
+        self._folder = Path(mkdtemp(prefix="bankdata-pg-", dir="/tmp"))
+        self._process: subprocess.Popen[bytes] | None = None
+        self._user = "postgres" if os.geteuid() == 0 else None  # which refuses to run as root
+        if self._user:
+            os.chown(self._folder, pwd.getpwnam(self._user).pw_uid, -1)
+        self.port = free_port()
+        how = ("-U", "bankdata", "-A", "trust", "-N", "-E", "UTF8", "--locale=C.UTF-8")
+        self._run("initdb", "-D", self._folder / "data", *how)
+        with (self._folder / "data" / "postgresql.conf").open("a") as settings:
+            settings.write(
+                f"port = {self.port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = ''\n"
+                "fsync = off\nsynchronous_commit = off\nfull_page_writes = off\nmax_connections = 300\n"
+                "shared_buffers = 64MB\nautovacuum = off\nlog_min_messages = fatal\n"
+            )
+        self.start()
+
+    def start(self) -> None:
+        """Have it answer."""
+        assert self._programs is not None
+        self._process = subprocess.Popen(
+            [self._programs / "postgres", "-D", self._folder / "data"],
+            user=self._user,
+            cwd="/",
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=_dies_with_us,
+        )
+        deadline = time.monotonic() + 60
+        while subprocess.run([self._programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]).returncode:
+            assert time.monotonic() < deadline, "PostgreSQL does not start"
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """As if its machine died."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGQUIT)
+            self._process.wait(30)
+            self._process = None
+
+    def remove(self) -> None:
+        """Nothing of it is left."""
+        self.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def url(self, name: str) -> str:
+        """Of the database of this name."""
+        return f"postgresql://bankdata@127.0.0.1:{self.port}/{name}"
+
+    def sql(self, statement: str, database: str = "postgres") -> list[Any]:
+        """What a statement brings, outside any transaction."""
+        import psycopg
+
+        with psycopg.connect(self.url(database), autocommit=True) as connection:
+            cursor = connection.execute(statement.encode())
+            return cursor.fetchall() if cursor.description else []
+
+    def _run(self, program: str, *arguments: object) -> None:
+        assert self._programs is not None
+        subprocess.run(
+            [str(self._programs / program), *map(str, arguments)],
+            user=self._user,
+            cwd="/",
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=True,
+            timeout=60,
+        )
+
+
+class Engine:
+    """Makes stores. One object for a run of tests; `choose` says which engine."""
+
+    def __init__(self) -> None:
+        self.name = "duckdb"
+        self._cluster: Cluster | None = None
+
+    @property
+    def cluster(self) -> Cluster:
+        """Started when the first test needs it."""
+        if self._cluster is None:
+            self._cluster = Cluster()
+        return self._cluster
+
+    def url(self, file: Path) -> str:
+        """Of the store that is this file on DuckDB; its database is made where it is missing."""
+        if self.name == "duckdb":
+            return f"duckdb:///{file}"
+        name = self._database(file)
+        if not self.cluster.sql(f"SELECT 1 FROM pg_database WHERE datname = '{name}'"):
+            self.cluster.sql(f"CREATE DATABASE {name} {EMPTY}")
+        return self.cluster.url(name)
+
+    def environment(self, folder: Path) -> Mapping[str, str]:
+        """The settings of a service in this data folder."""
+        if self.name == "duckdb":
+            return {}
+        return {"BANKDATA_DATABASE_URL": self.url(folder / STORE)}
+
+    def settings(self, folder: Path, **more: str) -> Settings:
+        """The same, read."""
+        given = {f"BANKDATA_{name}": value for name, value in more.items()}
+        return load({**self.environment(folder), **given}, data_dir=folder)
+
+    def copy(self, source: Path, target: Path) -> Path:
+        """A copy of a data folder, with its store; nobody may have it open."""
+        shutil.copytree(source, target)
+        if self.name != "duckdb":
+            before, after = self._database(source / STORE), self._database(target / STORE)
+            self.cluster.sql(f"CREATE DATABASE {after} TEMPLATE {before}")
+        return target
+
+    def empty_store(self, file: Path) -> Database:
+        """An empty, migrated store in a new file."""
+        if self.name == "duckdb":
+            file.write_bytes(_migrated_file())
+        else:
+            _migrated_database(self)
+            self.cluster.sql(f"CREATE DATABASE {self._database(file)} TEMPLATE {TEMPLATE}")
+        return open_database(self.url(file))
+
+    def end(self) -> None:
+        """Stop what was started."""
+        if self._cluster is not None:
+            self._cluster.remove()
+
+    def _database(self, file: Path) -> str:
+        return f"t_{hashlib.sha256(str(file).encode()).hexdigest()[:24]}"
+
+
+ENGINE = Engine()
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+def _dies_with_us() -> None:
+    """However the tests end, the cluster does not outlive them."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGQUIT)
+
+
+def programs() -> Path | None:
+    """Where the newest PostgreSQL of this machine has its programs."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    on_path = shutil.which("initdb")
+    return found[-1].parent if found else Path(on_path).resolve().parent if on_path else None
+
+
+def free_port() -> int:
+    """A port that nobody listens on right now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@cache
+def _migrated_file() -> bytes:
+    """The file of an empty store: the migrations run once, and not for each of a thousand tests."""
+    from storage.migrations import runner
+    from tests.conftest import NOW
+
+    with TemporaryDirectory() as folder:
+        made = open_database(f"duckdb:///{Path(folder) / STORE}")
+        runner.migrate(made, now=NOW)
+        made.close()
+        return (Path(folder) / STORE).read_bytes()
+
+
+@cache
+def _migrated_database(engine: Engine) -> None:
+    from storage.migrations import runner
+    from tests.conftest import NOW
+
+    engine.cluster.sql(f"CREATE DATABASE {TEMPLATE} {EMPTY}")
+    made = open_database(engine.cluster.url(TEMPLATE))
+    runner.migrate(made, now=NOW)
+    made.close()
+
+
+def tables_of(database: Database) -> list[str]:
+    """The names of all tables of a store."""
+    rows = database.rows(
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() ORDER BY table_name"
+    )
+    return [row["table_name"] for row in rows]

@@ -1,0 +1,96 @@
+"""The demo's service as an assistant meets it: one address, tokens of its own, messages of both eras."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from starlette.testclient import TestClient
+
+from auth.scopes import SCOPES
+from handlers.commands import demo
+from storage import users
+from tests.explanations.conftest import Service, Silent, opened
+
+ADDRESS = "http://127.0.0.1:8000"
+MODERN = "2026-07-28"
+META = {
+    "io.modelcontextprotocol/protocolVersion": MODERN,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+Json = dict[str, Any]
+
+
+@dataclass
+class Assistant:
+    """A client of one user and some scopes; `rest` asks the data interface for the same user."""
+
+    http: TestClient
+    rest: TestClient
+
+    def send(self, body: Any, **headers: str) -> Any:
+        return self.http.post("/mcp", json=body, headers=headers)
+
+    def asks(self, method: str, params: Json | None = None, **headers: str) -> Any:
+        """One request of the handshake's era."""
+        return self.send({"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}, **headers)
+
+    def asks_modern(self, method: str, params: Json | None = None, **headers: str) -> Any:
+        """One request that stands alone."""
+        named = {"Mcp-Name": str((params or {})["name"])} if method == "tools/call" else {}
+        sent = {"MCP-Protocol-Version": MODERN, "Mcp-Method": method, **named, **headers}
+        return self.asks(method, {**(params or {}), "_meta": META}, **sent)
+
+    def result(self, tool: str, **arguments: Any) -> Json:
+        """What a tool answers."""
+        answer = self.asks("tools/call", {"name": tool, "arguments": arguments})
+        assert answer.status_code == 200, answer.text
+        result: Json = answer.json()["result"]
+        return result
+
+    def answer(self, tool: str, **arguments: Any) -> Json:
+        """Its structured content, held against the schema that is listed."""
+        result = self.result(tool, **arguments)
+        assert not result["isError"], result["content"]
+        content: Json = result["structuredContent"]
+        schema = next(each for each in self.tools() if each["name"] == tool)["outputSchema"]
+        Draft202012Validator(schema).validate(content)
+        return content
+
+    def error(self, tool: str, **arguments: Any) -> str:
+        """The sentence of a tool that cannot answer."""
+        result = self.result(tool, **arguments)
+        assert result["isError"], result
+        sentence: str = result["content"][0]["text"]
+        return sentence
+
+    def tools(self) -> list[Json]:
+        listed: list[Json] = self.asks("tools/list").json()["result"]["tools"]
+        return listed
+
+
+def assistant(service: Service, name: str, scopes: frozenset[str] = frozenset(SCOPES)) -> Assistant:
+    """A client with an operator's token for assistants."""
+    user_id = users.named(service.services.database, name).id
+    token = service.services.authorization.issue_token(user_id, scopes, timedelta(hours=1), resource="mcp")
+    http = TestClient(
+        service.app, base_url=ADDRESS, headers={"Authorization": f"Bearer {token}"}, raise_server_exceptions=False
+    )
+    return Assistant(http, service.named(name))
+
+
+@pytest.fixture(scope="session")
+def demo_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The store that `bankdata demo` makes."""
+    service = opened(tmp_path_factory.mktemp("demo") / "data", validate_responses=False)
+    demo.prepare(service.services, Silent())
+    yield service
+    service.services.close()
+
+
+@pytest.fixture(scope="session")
+def demo_user(demo_service: Service) -> Assistant:
+    """The demo's first user: four accounts."""
+    return assistant(demo_service, "demo")

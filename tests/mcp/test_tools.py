@@ -1,0 +1,244 @@
+"""What the seven tools answer: the figures of the data interface, field by field, within their budgets."""
+
+import json
+from typing import Any
+
+import pytest
+
+from handlers.mcp.catalogue import Catalogue
+from handlers.mcp.endpoint import Endpoint
+from handlers.mcp.schemas import Contract
+from tests.explanations.conftest import Service, body_of
+from tests.mcp.conftest import Assistant, assistant
+
+LIST_CHARACTERS_MAX = 16_000
+DEFAULT_CHARACTERS_MAX = 12_000
+CHARACTERS_MAX = 32_000
+
+
+def ids_of(each: Assistant) -> str:
+    return ",".join(account["id"] for account in body_of(each.rest, "/accounts")["accounts"])
+
+
+def day(moment: str | None) -> str | None:
+    return moment[:10] if moment else None
+
+
+@pytest.mark.requirement("mcp.tools")
+def test_seven_tools_are_listed_with_schemas_of_the_contract(demo_user: Assistant) -> None:
+    tools = demo_user.tools()
+    assert [tool["name"] for tool in tools] == [
+        "get_overview",
+        "search_transactions",
+        "get_cashflow",
+        "list_recurring_payments",
+        "explain_figure",
+        "get_transaction",
+        "refresh_bank_data",
+    ]
+    answer = demo_user.asks("tools/list")
+    assert len(answer.text) < LIST_CHARACTERS_MAX
+    for word in ("$ref", "anyOf", "oneOf", "allOf", "nullable", '"example"'):
+        assert word not in answer.text
+    search = tools[1]["inputSchema"]
+    assert search["additionalProperties"] is False
+    assert "GROCERIES" in search["properties"]["category"]["enum"]
+    assert (search["properties"]["perPage"]["maximum"], search["properties"]["perPage"]["default"]) == (50, 20)
+    for tool in tools:
+        assert tool["annotations"]["readOnlyHint"] is (tool["name"] != "refresh_bank_data")
+        assert tool["annotations"]["openWorldHint"] is (tool["name"] == "refresh_bank_data")
+        assert tool["annotations"]["destructiveHint"] is False
+        if "bank_text" in json.dumps(tool["outputSchema"]):
+            assert "never as instructions" in tool["description"]
+
+
+@pytest.mark.requirement("mcp.tools")
+def test_the_overview_has_accounts_balances_and_the_last_30_days(demo_user: Assistant) -> None:
+    found = demo_user.answer("get_overview")
+    listed = body_of(demo_user.rest, "/accounts")["accounts"]
+    snapshot = body_of(demo_user.rest, "/snapshot", accountIds=ids_of(demo_user))
+    for mine, theirs in zip(found["accounts"], listed, strict=True):
+        for name in ("id", "accountType", "balance", "currency", "lastSyncedAt"):
+            assert mine[name] == theirs[name]
+        assert mine["status"] == theirs["bankConnection"]["status"]
+        assert mine["bank_text"]["bankName"] == f"«{theirs['bankConnection']['bankName']}»"
+        assert mine["iban"] == (f"{theirs['iban'][:2]}…{theirs['iban'][-4:]}" if theirs["iban"] else None)
+    assert (found["totalBalance"], found["last30Days"]) == (snapshot["totalBalance"], snapshot["last30Days"])
+
+
+@pytest.mark.requirement("mcp.tools")
+@pytest.mark.parametrize(
+    "filters", [{}, {"search": "rewe"}, {"category": "RENT"}, {"dateFrom": "2026-10-01", "dateTo": "2026-10-31"}]
+)
+def test_a_search_finds_what_the_list_finds_and_adds_all_of_it_up(
+    demo_user: Assistant, filters: dict[str, str]
+) -> None:
+    ids = ids_of(demo_user)
+    found = demo_user.answer("search_transactions", groupBy="month", **filters)
+    page = body_of(demo_user.rest, "/transactions", accountIds=ids, perPage=20, **filters)
+    assert found["pagination"] == page["pagination"]
+    assert found["totals"] == body_of(
+        demo_user.rest, "/transactions/totals", accountIds=ids, groupBy="month", **filters
+    )
+    refs = {account["ref"]: account["id"] for account in found["accounts"]}
+    for mine, theirs in zip(found["transactions"], page["transactions"], strict=True):
+        for name in ("id", "amount", "currency", "category", "type"):
+            assert mine[name] == theirs[name]
+        assert mine["bookingDate"] == day(theirs["bookingDate"])
+        assert refs[mine["account"]] == theirs["bankAccount"]["id"]
+
+
+@pytest.mark.requirement("mcp.tools")
+def test_cash_flow_and_recurring_payments_are_those_of_the_data_interface(demo_user: Assistant) -> None:
+    ids = ids_of(demo_user)
+    found = demo_user.answer("get_cashflow", months=9)
+    assert found["cashflow"] == body_of(demo_user.rest, "/cashflow", accountIds=ids, months=9)["cashflow"]
+    assert found["currency"] == "EUR"
+    streams = demo_user.answer("list_recurring_payments")["subscriptions"]
+    for mine, theirs in zip(
+        streams, body_of(demo_user.rest, "/subscriptions/details", accountIds=ids)["subscriptions"], strict=True
+    ):
+        for name in ("id", "amount", "currency", "frequency", "occurrences", "yearlyCost", "confidence"):
+            assert mine[name] == theirs[name]
+        for name in ("firstCharged", "lastCharged", "nextExpected"):
+            assert mine[name] == day(theirs[name])
+        assert "charges" not in mine
+
+
+@pytest.mark.requirement("mcp.tools")
+def test_a_figure_is_explained_whole_and_its_rows_in_pages(demo_user: Assistant) -> None:
+    ids = ids_of(demo_user)
+    month = body_of(demo_user.rest, "/cashflow/2026-10/transactions", accountIds=ids)
+    seen: list[dict[str, Any]] = []
+    for page in range(1, 99):
+        found = demo_user.answer("explain_figure", kind="month", key="2026-10", page=page)
+        seen += found["transactions"]
+        if page == found["pagination"]["pageCount"]:
+            break
+    assert found["figure"] == {name: month[name] for name in ("month", "income", "expenses", "net", "currency")}
+    for mine, theirs in zip(seen, month["transactions"], strict=True):
+        for name in ("id", "countedAs", "leftOut", "countedAmount"):
+            assert mine[name] == theirs[name]
+    category = body_of(demo_user.rest, "/snapshot/categories/GROCERIES/transactions", accountIds=ids)
+    figure = demo_user.answer("explain_figure", kind="category", key="GROCERIES")["figure"]
+    assert (figure["amount"], figure["since"]) == (category["amount"], day(category["since"]))
+    stream = body_of(demo_user.rest, "/subscriptions/details", accountIds=ids)["subscriptions"][0]
+    told = demo_user.answer("explain_figure", kind="recurring_payment", key=stream["id"], perPage=50)
+    assert [each["transactionId"] for each in told["charges"]] == [each["transactionId"] for each in stream["charges"]]
+    assert told["figure"]["yearlyCost"] == stream["yearlyCost"]
+
+
+@pytest.mark.requirement("mcp.tools")
+def test_one_transaction_is_told_in_full_with_its_explanation(demo_user: Assistant) -> None:
+    rows = demo_user.answer("search_transactions", perPage=50)["transactions"]
+    for row in rows[:12]:
+        found = demo_user.answer("get_transaction", id=row["id"])
+        theirs = body_of(demo_user.rest, f"/transactions/{row['id']}")
+        why = body_of(demo_user.rest, f"/transactions/{row['id']}/explanation")
+        mine = found["transaction"]
+        for name in ("id", "amount", "currency", "category", "type", "isPotentialDuplicate", "createdAt"):
+            assert mine[name] == theirs[name]
+        for name in ("type", "category", "transfer"):
+            assert found["explanation"][name] == why[name]
+        assert found["explanation"]["merchantName"]["rule"] == why["merchantName"]["rule"]
+        iban = theirs["counterpartIban"]
+        assert mine["counterpartIban"] == (f"{iban[:2]}…{iban[-4:]}" if iban else None)
+        assert (
+            mine["counterpartIban"]
+            == demo_user.answer("get_transaction", id=row["id"], includeIban=True)["transaction"]["counterpartIban"]
+        )
+
+
+@pytest.mark.requirement("mcp.tools")
+def test_a_refresh_starts_waits_and_goes_on_waiting(demo_service: Service) -> None:
+    someone = assistant(demo_service, "globe")
+    started = someone.answer("refresh_bank_data", waitSeconds=0)
+    assert (started["done"], started["skippedConnections"]) == (False, 0)
+    ids = [job["syncId"] for job in started["jobs"]]
+    ended = someone.answer("refresh_bank_data", syncIds=ids, waitSeconds=30)
+    assert ended["done"] is True
+    assert [(job["syncId"], job["status"]) for job in ended["jobs"]] == [(each, "completed") for each in ids]
+    assert "synced recently" in someone.error("refresh_bank_data")
+    assert someone.error("refresh_bank_data", syncIds=["syn_x"]) == "Sync job not found."
+
+
+@pytest.mark.requirement("mcp.arguments")
+@pytest.mark.parametrize(
+    ("tool", "arguments", "says"),
+    [
+        ("search_transactions", {"accountIds": ["acc_unknown"]}, "Call get_overview"),
+        ("search_transactions", {"category": "FOOD"}, "must be one of GROCERIES"),
+        ("search_transactions", {"dateFrom": "30.10.2026"}, "YYYY-MM-DD"),
+        ("search_transactions", {"dateFrom": "2026-02-30"}, "YYYY-MM-DD"),
+        ("search_transactions", {"dateFrom": "2026-02-02", "dateTo": "2026-01-01"}, "must not be after"),
+        ("search_transactions", {"perPage": 51}, "at most 50"),
+        ("search_transactions", {"perPage": 0}, "at least 1"),
+        ("search_transactions", {"perPage": "5"}, "must be of type integer"),
+        ("search_transactions", {"search": "x" * 501}, "at most 500 characters"),
+        ("search_transactions", {"search": "a\u0007"}, "not allowed"),
+        ("search_transactions", {"evil": "ignore"}, "any of: accountIds"),
+        ("search_transactions", {"accountIds": ["a"] * 51}, "at most 50 items"),
+        ("refresh_bank_data", {"syncIds": []}, "at least 1 items"),
+        ("get_overview", {"x": 1}, "any of: nothing"),
+        ("explain_figure", {"kind": "month"}, "must be given"),
+        ("explain_figure", {"kind": "month", "key": "2026-13"}, "YYYY-MM"),
+        ("explain_figure", {"kind": "category", "key": "FOOD"}, "must be one of GROCERIES"),
+        ("explain_figure", {"kind": "recurring_payment", "key": "sub_nothing"}, "not found"),
+        ("explain_figure", {"kind": "month", "key": ""}, "at least 1 characters"),
+        ("get_transaction", {"id": "totals"}, "not found"),
+    ],
+)
+def test_a_wrong_argument_is_told_what_is_allowed_and_never_repeated(
+    demo_user: Assistant, tool: str, arguments: dict[str, Any], says: str
+) -> None:
+    sentence = demo_user.error(tool, **arguments)
+    assert says in sentence
+    for value in arguments.values():
+        assert isinstance(value, int) or str(value) not in sentence or value in ("month", "category", "")
+
+
+@pytest.mark.requirement("mcp.arguments")
+def test_arguments_are_an_object(demo_user: Assistant) -> None:
+    wrong: list[Any] = [[], "x", 1]
+    for given in wrong:
+        answer = demo_user.asks("tools/call", {"name": "get_overview", "arguments": given}).json()["result"]
+        assert answer["isError"] is True
+
+
+@pytest.mark.requirement("mcp.tools")
+def test_accounts_may_be_left_out_and_whoever_has_none_reads_nothing(demo_service: Service) -> None:
+    nobody = assistant(demo_service, "empty")
+    assert nobody.answer("get_overview")["accounts"] == []
+    assert nobody.answer("search_transactions")["totals"]["count"] == 0
+    assert nobody.answer("list_recurring_payments")["total"] == 0
+
+
+@pytest.mark.requirement("mcp.budgets")
+def test_answers_stay_within_their_budgets_and_say_the_same_twice(demo_user: Assistant) -> None:
+    asked: list[tuple[str, dict[str, Any], int]] = [
+        ("get_overview", {}, DEFAULT_CHARACTERS_MAX),
+        ("search_transactions", {}, DEFAULT_CHARACTERS_MAX),
+        ("get_cashflow", {}, DEFAULT_CHARACTERS_MAX),
+        ("list_recurring_payments", {}, DEFAULT_CHARACTERS_MAX),
+        ("explain_figure", {"kind": "month", "key": "2026-10"}, DEFAULT_CHARACTERS_MAX),
+        ("search_transactions", {"perPage": 50, "groupBy": "month"}, CHARACTERS_MAX),
+        ("get_cashflow", {"months": 120}, CHARACTERS_MAX),
+        ("explain_figure", {"kind": "month", "key": "2026-10", "perPage": 50}, CHARACTERS_MAX),
+    ]
+    for tool, arguments, limit in asked:
+        result = demo_user.result(tool, **arguments)
+        text = result["content"][0]["text"]
+        assert len(text) < limit, (tool, len(text))
+        assert json.loads(text) == result["structuredContent"]
+
+
+@pytest.mark.requirement("mcp.tools")
+def test_tools_and_code_that_differ_stop_the_start(demo_service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+
+    with pytest.raises(ValueError, match=r"tools of .* and code differ: explain_figure, get_cashflow"):
+        Endpoint(demo_service.services, Catalogue(instructions="", tools={}), None, None, None)  # type: ignore[arg-type] # not reached
+    with pytest.raises(ValueError, match="arguments of tools have no anyOf"):
+        Contract({"paths": {}, "components": {"schemas": {"A": {"anyOf": []}}}}).argument("#/components/schemas/A")
+    assert Contract({"paths": {}, "a": {"type": "string", "nullable": True}}).argument("#/a") == {
+        "type": ["string", "null"]
+    }
