@@ -27,12 +27,15 @@ DTYPES: Mapping[str, pl.DataType] = {
 Block = tuple[AccountRecord, StatementRecord, Iterable[pl.DataFrame]]
 
 
-def write(blocks: Iterable[Block], stream: BinaryIO, *, schema: Mapping[str, pl.DataType]) -> None:
-    """Each account, what is said of it, and its bookings in frames of `schema`, which has all columns of BOOKING."""
+def write(blocks: Iterable[Block], stream: BinaryIO, *, schema: Mapping[str, pl.DataType]) -> int:
+    """Each account, what is said of it, and its bookings in frames of `schema`, which has all columns of BOOKING; how
+    many bookings that were."""
+    count = 0
     account = {name: DTYPES[kind] for name, (_, kind) in ACCOUNT.items()}
 
     # Polars asks for the frames in a thread of its own, which coverage does not see; the tests read every row back
     def frames(*_wanted: object) -> Iterator[pl.DataFrame]:  # pragma: no cover - see above
+        nonlocal count
         for about, said, pieces in blocks:
             values = (
                 about.stable_key, about.iban, about.name, about.kind, about.currency, about.bank_name, about.bic,
@@ -43,6 +46,7 @@ def write(blocks: Iterable[Block], stream: BinaryIO, *, schema: Mapping[str, pl.
             ]
             for piece in pieces:
                 yield piece.with_columns(told)
+                count += piece.height
 
     source = register_io_source(frames, schema={**schema, **account})
     try:
@@ -52,3 +56,4 @@ def write(blocks: Iterable[Block], stream: BinaryIO, *, schema: Mapping[str, pl.
             number = int(found[1])
             raise OSError(number, os.strerror(number)) from error  # a full disk is none of Polars' errors
         raise
+    return count

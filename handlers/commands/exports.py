@@ -11,7 +11,6 @@ from pathlib import Path
 from tempfile import mkstemp
 from typing import Any, BinaryIO
 
-import polars as pl
 from msgspec import structs
 
 from analytics.currencies import minor_digits
@@ -98,17 +97,10 @@ def _jsonl(
 def _parquet(
     session: Session, user_id: str, owned: Sequence[StoredAccount], stream: BinaryIO, _now: datetime, _today: date
 ) -> int:
-    count = 0
-
-    def pieces(account: StoredAccount) -> Iterator[pl.DataFrame]:
-        nonlocal count
-        for piece in transactions.pieces(session, user_id, account.id):
-            yield piece
-            count += piece.height
-
-    blocks = ((_account(account), _closing(account), pieces(account)) for account in owned)
-    parquet_writer.write(blocks, stream, schema=transactions.EVERYTHING)
-    return count
+    blocks = (
+        (_account(account), _closing(account), transactions.pieces(session, user_id, account.id)) for account in owned
+    )
+    return parquet_writer.write(blocks, stream, schema=transactions.EVERYTHING)
 
 
 def _statements(write: Callable[[Iterator[Pair], BinaryIO, datetime, date], None]) -> "Write":
