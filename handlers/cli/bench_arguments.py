@@ -53,21 +53,21 @@ def bench(
     sizes = [Size(rows=number, rows_each=per_user) for number in _numbers(rows)]
     terminal = Terminal()
     plan = Plan(sizes=sizes, connections=connections, seconds=seconds, with_peers=peers)
-    folder = None
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C: no server stays behind
     try:
         if peers:
             others.check()
         folder = Path(tempfile.mkdtemp(prefix="bankdata-bench-", dir=data_dir))
-        results = measurement.measured(plan, folder, terminal, now=Clock(ZoneInfo("UTC")).now())
+        try:
+            results = measurement.measured(plan, folder, terminal, now=Clock(ZoneInfo("UTC")).now())
+        finally:
+            if keep:
+                terminal.note(f"The stores are in {folder}.")
+            else:
+                rmtree(folder, ignore_errors=True)
     except (CommandError, OSError) as error:
         terminal.end()
         stop(str(error))
-    finally:
-        if folder and keep:
-            terminal.note(f"The stores are in {folder}.")
-        elif folder:
-            rmtree(folder, ignore_errors=True)
     for line in tables(results):
         terminal.line(line)
     if json_file:

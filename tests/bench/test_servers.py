@@ -101,6 +101,22 @@ def test_peers_need_a_checkout_and_their_packages(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.requirement("bench.peers")
+def test_a_peer_that_fails_under_load_ends_the_measurement_with_what_it_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "fill.py").write_text("")
+    (tmp_path / "bad.py").write_text(SERVES.replace("200", "500").replace("BODY", "b'no such table'"))
+    bad = Rival(name="bad", program="bad.py", packages=(), store="s", has_our_shapes=False)
+    monkeypatch.setattr(peers, "PROGRAMS", tmp_path)
+    monkeypatch.setattr(peers, "PEERS", (bad,))
+    stores = tmp_path / "stores"
+    stores.mkdir()
+    done = bankdata("bench", "--peers", "--rows", 50, "--per-user", 50, "--seconds", 0.1, "--data", stores)
+    assert done.failed_with("was answered with 500: no such table")
+    assert list(stores.iterdir()) == []
+
+
+@pytest.mark.requirement("bench.peers")
 def test_peers_are_filled_and_must_answer_as_we_do(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answering: Callable[..., Any]
 ) -> None:

@@ -128,7 +128,7 @@ def seeds(samples: Path | None = None) -> Mapping[str, bytes]:
         "utf16": GENERIC.encode("utf-16"),
         "jsonl": JSON_LINE.encode(),
     }
-    writers: Mapping[str, Callable[[BinaryIO], None]] = {
+    writers: Mapping[str, Callable[[BinaryIO], object]] = {
         "camt": lambda stream: camt.write(RECORDS, stream, created=MADE),
         "ofx": lambda stream: ofx.write(RECORDS, stream, created=MADE, today=MADE.date()),
         "csv-own": lambda stream: own_csv.write(unclassified(RECORDS), stream),
