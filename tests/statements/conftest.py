@@ -123,3 +123,8 @@ def _balance() -> Callable[..., str]:
 @pytest.fixture(name="block")
 def _block() -> Callable[..., str]:
     return mt940_block
+
+
+def booking(details: str = "", *, line: str = ":61:2601300130D12,34NTRFNONREF") -> str:
+    """A booking of MT940: its line, and its text where there is one."""
+    return f"{line}\n:86:{details}" if details else line
