@@ -1,7 +1,6 @@
 """What docs/operations.md promises of a backup: both files put back, everything is as it was."""
 
 import shutil
-from collections.abc import Sequence
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -12,22 +11,7 @@ from handlers.commands.table import perform
 from handlers.services import open_services
 from handlers.settings import load
 from storage import users
-
-
-class Said:
-    """A report that keeps its lines."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def line(self, text: str) -> None:
-        self.lines.append(text)
-
-    def note(self, text: str) -> None: ...
-
-    def progress(self, label: str, done: int, total: int) -> None: ...
-
-    def choose(self, question: str, choices: Sequence[str]) -> None: ...
+from tests.service.conftest import Said
 
 
 @pytest.mark.requirement("docs.backup")

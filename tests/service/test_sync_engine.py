@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from types import SimpleNamespace
@@ -95,6 +96,27 @@ def job(database: Database, sync_engine: SyncEngine, user: User) -> Job:
     return started
 
 
+@dataclass(frozen=True)
+class Scene:
+    """The pending job, and everything that works on it."""
+
+    database: Database
+    engine: SyncEngine
+    scheduler: Scheduler
+    bank: ScriptedBank
+    clock: Hand
+    user: User
+    job: Job
+
+
+@pytest.fixture
+def scene(
+    database: Database, sync_engine: SyncEngine, scheduler: Scheduler, bank: ScriptedBank, clock: Hand,
+    user: User, job: Job,
+) -> Scene:  # fmt: skip
+    return Scene(database, sync_engine, scheduler, bank, clock, user, job)
+
+
 def state(database: Database, job: Job) -> tuple[str, str | None]:
     found = jobs.find(database, job.user_id, job.id)
     assert found is not None
@@ -114,15 +136,7 @@ def test_a_user_removed_during_a_sync_ends_it_without_a_trace(
 
 @pytest.mark.requirement("decision 26")
 def test_the_scheduler_finishes_what_nobody_reads_and_goes_on_after_an_error(
-    database: Database,
-    sync_engine: SyncEngine,
-    scheduler: Scheduler,
-    clock: Hand,
-    user: User,
-    job: Job,
-    after: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    scene: Scene, after: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     broken = [ZeroDivisionError]
 
@@ -133,16 +147,16 @@ def test_the_scheduler_finishes_what_nobody_reads_and_goes_on_after_an_error(
 
     monkeypatch.setattr("handlers.sync.scheduler.ROUND_PAUSE", 0.01)
     monkeypatch.setattr("storage.jobs.unfinished", unfinished)
-    clock.moment += READERS_FIRST
-    worker = threading.Thread(target=scheduler.work)
+    scene.clock.moment += READERS_FIRST
+    worker = threading.Thread(target=scene.scheduler.work)
     worker.start()
     while not after:
         worker.join(0.01)
-    assert sync_engine.close()
+    assert scene.engine.close()
     worker.join(10)
     assert not worker.is_alive()
     assert "ZeroDivisionError" in caplog.text
-    assert state(database, job) == ("completed", None)
+    assert state(scene.database, scene.job) == ("completed", None)
 
 
 @pytest.mark.requirement("decision 26")
@@ -155,48 +169,34 @@ def test_the_scheduler_leaves_a_job_to_its_readers_for_five_seconds(
 
 
 @pytest.mark.requirement("sync.own-time")
-def test_a_source_that_hangs_is_ended_after_15_minutes_and_stores_nothing_when_it_answers_at_last(
-    database: Database,
-    sync_engine: SyncEngine,
-    scheduler: Scheduler,
-    bank: ScriptedBank,
-    clock: Hand,
-    user: User,
-    job: Job,
-) -> None:
-    bank.before_poll = hang = Hang()
-    bank.ledger["One"].append(COFFEE)
-    step = sync_engine.advance(job)
+def test_a_source_that_hangs_is_ended_after_15_minutes_and_stores_nothing_when_it_answers_at_last(scene: Scene) -> None:
+    scene.bank.before_poll = hang = Hang()
+    scene.bank.ledger["One"].append(COFFEE)
+    step = scene.engine.advance(scene.job)
     assert step is not None
-    assert sync_engine.advance(job) is step, "a step is done once, whoever asks for it"
+    assert scene.engine.advance(scene.job) is step, "a step is done once, whoever asks for it"
     assert hang.asked.wait(10)
-    clock.moment += jobs.PROGRESS_MAX
+    scene.clock.moment += jobs.PROGRESS_MAX
     assert not step.done()
-    scheduler.round()
-    assert state(database, job) == ("failed", TIMED_OUT)
+    scene.scheduler.round()
+    assert state(scene.database, scene.job) == ("failed", TIMED_OUT)
     hang.answers.set()
     step.result(10)
-    assert state(database, job) == ("failed", TIMED_OUT)
-    assert database.rows("SELECT id FROM transactions") == []
+    assert state(scene.database, scene.job) == ("failed", TIMED_OUT)
+    assert scene.database.rows("SELECT id FROM transactions") == []
 
 
 @pytest.mark.requirement("sync.own-time")
 def test_an_import_that_takes_longer_than_15_minutes_is_no_failure(
-    database: Database,
-    sync_engine: SyncEngine,
-    scheduler: Scheduler,
-    clock: Hand,
-    user: User,
-    job: Job,
-    monkeypatch: pytest.MonkeyPatch,
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def slow(session: Transaction, *given: Any, **named: Any) -> Any:
-        clock.moment += 2 * jobs.PROGRESS_MAX
-        scheduler.round()
+        scene.clock.moment += 2 * jobs.PROGRESS_MAX
+        scene.scheduler.round()
         return STORE_BATCH(session, *given, **named)
 
     monkeypatch.setattr("storage.importing.runs.store_batch", slow)
-    read = sync_engine.read(user.id, job.id)
+    read = scene.engine.read(scene.user.id, scene.job.id)
     assert read is not None
     assert (read.status, read.error) == ("completed", None)
 
@@ -240,26 +240,26 @@ def test_a_connection_removed_during_its_sync_ends_the_job_and_nothing_more_is_s
 
 
 @pytest.mark.requirement("decision 26")
-def test_a_sync_cut_off_between_two_batches_goes_on_with_the_second_and_counts_all(
-    database: Database, bank: ScriptedBank, clock: Hand, sync_engine: SyncEngine, user: User, job: Job
-) -> None:
-    bank.ledger["One"] += [COFFEE, COFFEE]
-    bank.before_second_batch = sync_engine.stop
-    step = sync_engine.advance(job)
+def test_a_sync_cut_off_between_two_batches_goes_on_with_the_second_and_counts_all(scene: Scene) -> None:
+    scene.bank.ledger["One"] += [COFFEE, COFFEE]
+    scene.bank.before_second_batch = scene.engine.stop
+    step = scene.engine.advance(scene.job)
     assert step is not None
     step.result(10)
-    assert sync_engine.close()
-    assert sync_engine.advance(job) is None
-    assert state(database, job) == ("importing", None)
-    assert database.rows("SELECT count(*) AS n FROM transactions") == [{"n": 1}]
-    jobs.release_all(database)  # what the next process does at its start
-    bank.before_second_batch = lambda: None
-    again = SyncEngine(database, {"scripted": bank}, clock, cooldown=COOLDOWN, after_import=lambda _: None)
-    read = again.read(user.id, job.id)
+    assert scene.engine.close()
+    assert scene.engine.advance(scene.job) is None
+    assert state(scene.database, scene.job) == ("importing", None)
+    assert scene.database.rows("SELECT count(*) AS n FROM transactions") == [{"n": 1}]
+    jobs.release_all(scene.database)  # what the next process does at its start
+    scene.bank.before_second_batch = lambda: None
+    again = SyncEngine(
+        scene.database, {"scripted": scene.bank}, scene.clock, cooldown=COOLDOWN, after_import=lambda _: None
+    )
+    read = again.read(scene.user.id, scene.job.id)
     assert again.close()
     assert read is not None
     assert (read.status, read.new_transactions) == ("completed", 2)
-    assert bank.cursors[-1] == {"rows": 1}
+    assert scene.bank.cursors[-1] == {"rows": 1}
 
 
 @pytest.mark.requirement("sync.stops")
@@ -360,21 +360,13 @@ def test_a_reader_waits_for_a_job_that_is_due_within_a_second_and_for_no_other(
 
 
 @pytest.mark.requirement("sync.consent")
-def test_a_consent_that_has_run_out_ends_by_itself_and_the_bank_is_not_asked(
-    database: Database,
-    sync_engine: SyncEngine,
-    scheduler: Scheduler,
-    bank: ScriptedBank,
-    clock: Hand,
-    user: User,
-    job: Job,
-) -> None:
-    bank.before_poll = lambda: pytest.fail("the bank was asked")
-    connections.keep_consent(database, job.connection_id, expires_at=clock.moment)
-    scheduler.round()
-    assert connections.statuses(database, user.id)[job.connection_id] == "EXPIRED"
-    sync_engine.read(user.id, job.id)
-    assert state(database, job) == ("failed", NOT_SYNCABLE["EXPIRED"])
+def test_a_consent_that_has_run_out_ends_by_itself_and_the_bank_is_not_asked(scene: Scene) -> None:
+    scene.bank.before_poll = lambda: pytest.fail("the bank was asked")
+    connections.keep_consent(scene.database, scene.job.connection_id, expires_at=scene.clock.moment)
+    scene.scheduler.round()
+    assert connections.statuses(scene.database, scene.user.id)[scene.job.connection_id] == "EXPIRED"
+    scene.engine.read(scene.user.id, scene.job.id)
+    assert state(scene.database, scene.job) == ("failed", NOT_SYNCABLE["EXPIRED"])
 
 
 @pytest.mark.requirement("sync.consent")
@@ -414,32 +406,26 @@ def test_a_job_that_has_failed_fails_once_and_so_does_its_connection(
 
 @pytest.mark.requirement("folder.by-itself")
 def test_a_source_that_is_looked_at_for_nothing_is_synced_when_it_has_news_and_not_within_30_minutes_of_a_failure(
-    database: Database,
-    sync_engine: SyncEngine,
-    scheduler: Scheduler,
-    bank: ScriptedBank,
-    clock: Hand,
-    user: User,
-    job: Job,
+    scene: Scene,
 ) -> None:
-    bank.is_local = True
-    assert sync_engine.read(user.id, job.id)
+    scene.bank.is_local = True
+    assert scene.engine.read(scene.user.id, scene.job.id)
 
     def look() -> int:
-        before = len(database.rows("SELECT id FROM jobs"))
-        clock.moment += NEWS_EVERY
-        scheduler.round()
-        return len(database.rows("SELECT id FROM jobs")) - before
+        before = len(scene.database.rows("SELECT id FROM jobs"))
+        scene.clock.moment += NEWS_EVERY
+        scene.scheduler.round()
+        return len(scene.database.rows("SELECT id FROM jobs")) - before
 
     assert look() == 0
-    bank.answer["One"] = "has news"
-    scheduler.round()
+    scene.bank.answer["One"] = "has news"
+    scene.scheduler.round()
     assert look() == 1
     assert look() == 0, "it runs"
-    (running,) = jobs.unfinished(database)
-    jobs.fail(database, running, error="no", now=clock.moment)
-    connections.record_failure(database, job.connection_id, status=None)
-    database.execute("UPDATE connections SET next_sync_at = $1", clock.moment + COOLDOWN)
+    (running,) = jobs.unfinished(scene.database)
+    jobs.fail(scene.database, running, error="no", now=scene.clock.moment)
+    connections.record_failure(scene.database, scene.job.connection_id, status=None)
+    scene.database.execute("UPDATE connections SET next_sync_at = $1", scene.clock.moment + COOLDOWN)
     assert look() == 0
 
 

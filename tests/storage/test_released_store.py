@@ -16,7 +16,7 @@ REFRESH_TOKEN what it held in the end. Store and keys are as they were left: 10 
 
 import json
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -31,6 +31,7 @@ from handlers.services import open_services
 from handlers.settings import load
 from storage.migrations import runner
 from tests.explanations.conftest import Service, opened
+from tests.service.conftest import Said
 
 RELEASED = Path(__file__).with_name("released")
 ANSWERS: dict[str, Any] = json.loads((RELEASED / "answers.json").read_text("utf-8"))
@@ -39,22 +40,6 @@ LEDGER = "app_e3zqzwYYfLp2vjOAeR2T_UJIuwafbBif"
 REFRESH_TOKEN = "AgemJEEDoqZyaH4KuJa9hLaLFcSahEVyXZ7ln-4KNW4"
 GIRO_NAME = "37040044 / 532013000"
 GIRO, SAVINGS = "acc_076866bf618d5ba69887d0d5490a8918", "acc_bcb1433b8bc45d3d976c3d1f8bd0e2a1"
-
-
-class Said:
-    """A report that keeps its lines."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def line(self, text: str) -> None:
-        self.lines.append(text)
-
-    def note(self, text: str) -> None: ...
-
-    def progress(self, label: str, done: int, total: int) -> None: ...
-
-    def choose(self, question: str, choices: Sequence[str]) -> None: ...
 
 
 def done(service: Service, name: str, **arguments: object) -> list[str]:
