@@ -29,6 +29,6 @@ def imports_list(user: str, data_dir: Path | None) -> None:
 def imports_undo(import_id: str, user: str, data_dir: Path | None) -> None:
     """Take back exactly what an import brought, in any order: bookings, balances, statements.
 
-    What another import told, too, stays. A live bank is asked for everything again at its next sync.
+    What another import reported, too, stays. A live bank is asked for everything again at its next sync.
     """
     run("imports undo", data_dir, user=user, import_id=import_id)

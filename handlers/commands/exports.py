@@ -163,7 +163,7 @@ def _closing(account: StoredAccount) -> StatementRecord:
 
 
 def _record(row: Mapping[str, Any]) -> TransactionRecord:
-    """The booking as its source told it; our id is its provider's id, by which an import knows it again."""
+    """The booking as its source reported it; our id is its provider's id, by which an import knows it again."""
     original = row["original_amount"]
     return TransactionRecord(
         provider_id=row["id"],

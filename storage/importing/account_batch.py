@@ -73,7 +73,7 @@ class AccountBatch:
         )
 
     def merge(self, source: str, told: Sequence[AccountStatement]) -> AccountReport:
-        """Bookings, balances and gaps of the account after what this source told."""
+        """Bookings, balances and gaps of the account after what this source reported."""
         report = self._merge_booked(source, told)
         waiting = self._keys(told, ~pl.col("is_booked"))
         is_complete = any(each.statement.is_pending_complete for each in told)
@@ -98,7 +98,7 @@ class AccountBatch:
 
     def _merge_booked(self, source: str, told: Sequence[AccountStatement]) -> AccountReport:
         """New bookings and pending ones that booked are written, reworded ones are written again; of what is known as
-        it is told nothing is derived."""
+        it is reported nothing is derived."""
         new, known = self._compared(source, prepared(self._keys(told, "is_booked"), self._source))
         modified = known.filter(pl.col("told_print") != pl.col("fingerprint"))
         unclaimed = pl.col("claim").is_not_null() & pl.col("told_print").is_null()
@@ -138,8 +138,8 @@ class AccountBatch:
         return pl.concat([found, pl.DataFrame(pairs, schema=FOUND, orient="row")])
 
     def _with_rows(self, told: pl.DataFrame, found: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-        """The bookings with what is stored of the row that each is, and what its source told of it last, by this very
-        id (`told_print`)."""
+        """The bookings with what is stored of the row that each is, and what its source last reported of it, by this
+        very id (`told_print`)."""
         last = claims_of(rows.filter(~pl.col("takes_over")), self._source)
         as_stored = rows.select(
             "identity",

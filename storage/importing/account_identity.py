@@ -169,7 +169,7 @@ def overlap(session: Transaction, user_id: str, bookings: pl.DataFrame, *, but: 
 
 def _holds(session: Session, user_id: str, account_id: str, source_id: str, bookings: pl.DataFrame) -> bool:
     """Whether the account has most of what the file says of the days that the account knows: as it is stored, or as
-    this source told it, if another one told it first."""
+    this source reported it, if another one reported it first."""
     prints = {"fingerprint": pl.String(), "booking_date": pl.Date()}
     stored = session.frame(
         "SELECT fingerprint, booking_date FROM transactions WHERE user_id = $1 AND account_id = $2"

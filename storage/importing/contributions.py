@@ -62,7 +62,7 @@ def remember(
     now: datetime,
     is_first: bool = False,
 ) -> None:
-    """Keep what this batch says of the account, after everything that the user's imports have told before, or with
+    """Keep what this batch says of the account, after everything that the user's earlier imports have said, or with
     `is_first` before all that."""
     blocks = [ContributedBlock(each.account, each.statement, len(each.places)) for each in told]
     place = "coalesce(min(sequence), 1) - 1" if is_first else "coalesce(max(sequence), 0) + 1"
@@ -92,7 +92,7 @@ def remember(
 
 
 def _keep_wordings(session: Session, user_id: str, spool: Spool) -> None:
-    """Number and keep the wordings that nobody has told before."""
+    """Number and keep the wordings that were never reported before."""
     new = session.frame(
         "SELECT (SELECT coalesce(max(number), 0) FROM booking_wordings WHERE user_id = $1)"
         " + row_number() OVER (ORDER BY min(position)) AS number, min(place) AS place, digest FROM told"
@@ -112,7 +112,7 @@ def _keep_wordings(session: Session, user_id: str, spool: Spool) -> None:
 
 
 def of_accounts(session: Session, user_id: str, account_ids: Sequence[str]) -> list[Contribution]:
-    """What was told of these accounts, in the order in which it was told."""
+    """What was reported of these accounts, in the order in which it was reported."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM contributions WHERE user_id = $1 AND account_id = ANY($2::TEXT[]) ORDER BY sequence",
         user_id,
@@ -122,7 +122,7 @@ def of_accounts(session: Session, user_id: str, account_ids: Sequence[str]) -> l
 
 
 def of_job(session: Session, user_id: str, job_id: str) -> list[Contribution]:
-    """What one import told."""
+    """What one import reported."""
     rows = session.rows(
         f"SELECT {COLUMNS} FROM contributions WHERE user_id = $1 AND job_id = $2 ORDER BY sequence", user_id, job_id
     )
@@ -130,7 +130,7 @@ def of_job(session: Session, user_id: str, job_id: str) -> list[Contribution]:
 
 
 def records(session: Session, user_id: str, contribution: Contribution) -> Iterator[Record]:
-    """The contribution as its source told it, read in pieces."""
+    """The contribution as its source reported it, read in pieces."""
     pieces = range(0, sum(block.bookings for block in contribution.blocks), CHUNK_ROWS)
     bookings = chain.from_iterable(_bookings(session, user_id, contribution, first) for first in pieces)
     for block in contribution.blocks:
@@ -154,7 +154,7 @@ def _bookings(session: Session, user_id: str, contribution: Contribution, first:
 
 
 def forget(session: Session, user_id: str, sequences: Sequence[int]) -> None:
-    """These have never been told."""
+    """These were never reported."""
     for sql in (
         "DELETE FROM contribution_bookings WHERE user_id = $1 AND contribution = ANY($2::BIGINT[])",
         "DELETE FROM contributions WHERE user_id = $1 AND sequence = ANY($2::BIGINT[])",
@@ -168,7 +168,7 @@ def forget(session: Session, user_id: str, sequences: Sequence[int]) -> None:
 
 
 def sources_of_batches(session: Session, user_id: str, account_id: str) -> dict[str, str]:
-    """Under which source's name for the account each batch told of it; empty where all used one."""
+    """Under which source's name for the account each batch reported it; empty where all used one."""
     rows = session.rows(
         "SELECT DISTINCT batch_id, source_id FROM contributions WHERE user_id = $1 AND account_id = $2"
         " AND EXISTS (SELECT 1 FROM contributions AS other WHERE other.user_id = $1 AND other.account_id = $2"

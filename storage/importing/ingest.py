@@ -65,7 +65,7 @@ def store(
 def replay(
     session: Transaction, *, user: User, connection: StoredConnection, given: Sequence[Contribution], now: datetime
 ) -> None:
-    """Import once more what one batch told `now`, as it did then; nothing is remembered or journalled again."""
+    """Import once more what one batch reported, `now`, as it did then; nothing is remembered or journalled again."""
     run = _Import(session, user, connection, now)
     for contribution in given:
         told, spool = spooled(records(session, user.id, contribution))
@@ -102,7 +102,7 @@ class _Import:
 
     def add(self, batch: ReadBatch) -> list[AccountReport]:
         """Merge one batch, all statements of an account together: keys are unique in a file or not keys. The files of
-        a container follow one another: the intraday and the daily report of one day tell the same bookings."""
+        a container follow one another: the intraday and the daily report of one day report the same bookings."""
         by_account: dict[AccountRecord, list[AccountStatement]] = defaultdict(list)
         for statement in batch.statements:
             by_account[statement.account].append(statement)
@@ -188,7 +188,7 @@ class _Import:
         spool: Spool,
         derivation: Derivation,
     ) -> AccountReport:
-        """The account after what this source told of it in this batch."""
+        """The account after what this source reported of it in this batch."""
         merge = AccountBatch(
             self.session,
             user_id=self.user.id,

@@ -83,8 +83,8 @@ def _news(
     known: Sequence[Row], told: Sequence[tuple[int, StatementRecord, bool | None]], batch_id: str
 ) -> Iterator[tuple[int, StatementRecord, bool | None]]:
     """Those that say something new. A statement says it once, however often its file is imported. A balance alone
-    (neither opening nor number, as live sources tell it) is true when it is told: what was told last is not news, and
-    what was told before something else is, unless the same batch comes again."""
+    (neither opening nor number, as live sources report it) is true when it is reported: what was reported last is not
+    news, and what was reported before something else is, unless the same batch comes again."""
     seen = {_said_row(row) for row in known}
     of_batch = {_said_row(row) for row in known if row["batch_id"] == batch_id}
     last: dict[date | None, Said] = {}

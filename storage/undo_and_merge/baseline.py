@@ -10,7 +10,7 @@ from storage.importing.batches import spooled
 from storage.importing.records import AccountRecord, BookingStatus, TransactionRecord
 
 TABLES = ("transactions", "pending_transactions", "statements", "account_sources")
-BEFORE_IMPORTS = "before imports were remembered"  # the job of what a merge tells of an older account
+BEFORE_IMPORTS = "before imports were remembered"  # the job of what a merge records of an older account
 OLD_ACCOUNT = ("stable_key", "iban", "name", "kind", "currency", "bank_name", "bic")
 OLD_PROVIDER_ID = re.compile(r"provider:(.*)#1")
 OLD_SAID = tuple(

@@ -60,7 +60,7 @@ class Rebuilt:
 
 def undo(session: Transaction, *, user: User, job_id: str, now: datetime) -> Rebuilt:
     """Take back exactly what this import brought; raises ImportUnknown. A source that is asked with a cursor is asked
-    for everything the next time: what it told once it would not tell again."""
+    for everything the next time: what it has reported once it would not report again."""
     users.hold(session, user.id)
     jobs = session.rows(
         "SELECT connection_id, status FROM jobs WHERE user_id = $1 AND id = $2 AND undone_at IS NULL", user.id, job_id
@@ -107,7 +107,7 @@ def merge(session: Transaction, *, user: User, source_id: str, target_id: str, n
 
 
 def delete(session: Transaction, *, user: User, account_id: str, now: datetime) -> Rebuilt:
-    """The account with all that was told of it; a later import of the same brings it back."""
+    """The account with all that was reported of it; a later import of the same brings it back."""
     users.hold(session, user.id)
     told = contributions.of_accounts(session, user.id, [account_id])
     contributions.forget(session, user.id, [contribution.sequence for contribution in told])
@@ -117,7 +117,7 @@ def delete(session: Transaction, *, user: User, account_id: str, now: datetime) 
 
 
 def rebuild(session: Transaction, *, user: User, account_ids: set[str], job_id: str, now: datetime) -> Rebuilt:
-    """Make these accounts anew from what is still told of them, and bring up to date what depends on them."""
+    """Make these accounts anew from what is still reported of them, and bring up to date what depends on them."""
     ids = sorted(account_ids)
     before = _state(session, user.id)
     settings = _settings(session, user.id, ids)
@@ -144,7 +144,7 @@ def rebuild(session: Transaction, *, user: User, account_ids: set[str], job_id: 
 
 
 def _bring_first(session: Session, user_id: str, told: Sequence[Contribution]) -> None:
-    """An account that others were merged into is the one of its own source, whatever was told first."""
+    """An account that others were merged into is the one of its own source, whatever was reported first."""
     own = {each.account_id: each for each in reversed(told) if each.source_id == each.account_id}
     for id_, contribution in own.items():
         connection = connections.find(session, user_id, contribution.connection_id)
@@ -218,7 +218,7 @@ def _set_synced(session: Session, user_id: str) -> None:
 
 
 def _set_positions(session: Session, user_id: str) -> None:
-    """Accounts stand in the order in which they were first told of, those from before imports were remembered first."""
+    """Accounts stand in the order of their first reports; those from before imports were remembered come first."""
     first = {
         row["account_id"]: row["sequence"]
         for row in session.rows(

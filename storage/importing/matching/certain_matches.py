@@ -28,7 +28,7 @@ def prepared(told: pl.DataFrame, source: str) -> pl.DataFrame:
 
     The key is the provider's id where it is guaranteed; else the strongest reference that is unique within the batch,
     together with day and amount, so that a bank that numbers anew every day loses nothing; else the content. An id of
-    a provider stands for one booking: rows repeat where a page ends, and what is told last holds."""
+    a provider stands for one booking: rows repeat where a page ends, and what is reported last holds."""
     claimed = told.with_columns(claim=pl.lit(f"{source}:") + pl.col("provider_id"))
     if claimed["claim"].null_count() < claimed.height:
         claimed = _each_claim_once(claimed, source)
@@ -105,8 +105,8 @@ def numbered(told: pl.DataFrame, stored: pl.DataFrame) -> pl.Series:
 
 
 def claims_of(stored: pl.DataFrame, source: str) -> pl.DataFrame:
-    """By which ids of this source the rows are known (`id`, `claim`), with what it told of each last (`told_print`) and
-    the row's day, amount and currency."""
+    """By which ids of this source the rows are known (`id`, `claim`), with what it last reported of each (`told_print`)
+    and the row's day, amount and currency."""
     columns = ["id", "claim", "told_print", *MONEY]
     several = [
         (row[0], claim, told_print, *row[2:])

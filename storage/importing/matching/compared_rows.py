@@ -11,7 +11,7 @@ from storage.importing.records import TransactionRecord
 @dataclass(frozen=True, slots=True)
 class StoredRow:
     """What is known of a stored booking for matching. `claims`: the ids (source:id) by which sources know it, each
-    with the fingerprint of what the source told last."""
+    with the fingerprint of what the source last reported."""
 
     id: str
     identity: str

@@ -47,7 +47,7 @@ def is_alike(ours: Set[str], theirs: Set[str]) -> bool:
 
 
 def parties(what: StoredRow | TransactionRecord) -> list[Hashable]:
-    """The counterpart by account number and by name, as far as they are told."""
+    """The counterpart by account number and by name, as far as they are stated."""
     given = (("iban", what.counterpart_iban), ("name", squeezed(what.counterpart_name)))
     return [(kind, text) for kind, text in given if text]
 

@@ -28,7 +28,7 @@ STORED: dict[str, pl.DataType] = {
     "is_part": pl.Boolean(),
 }
 """What stored bookings are compared by. `claim` is the id by which one source knows the row, with the fingerprint of
-what it told last; a row that several ids stand for has all of them in `claims`, as JSON, and null there."""
+what it last reported; a row that several ids stand for has all of them in `claims`, as JSON, and null there."""
 _SELECTED = (
     "id, identity, booking_date, amount, currency, created_at, claims, strpos(reference_keys, '/') > 0 AS is_part,"
     f" CASE WHEN claims IS NULL AND starts_with(identity, '{PROVIDER}') THEN connection_id END AS connection_id,"
@@ -57,7 +57,7 @@ class StoredBookings:
         self._file_connections = file_connections
 
     def told_elsewhere(self, source: str, told: pl.DataFrame) -> set[str]:
-        """Ids of the account's bookings that another source of it told first."""
+        """Ids of the account's bookings that another source of it reported first."""
         told_by = contributions.sources_of_batches(self._session, self._user_id, self._account_id)
         if told.is_empty() or {self._account_id, *told_by.values()} == {source}:
             return set()

@@ -48,7 +48,7 @@ class Known:
     """Stored rows of one account, as one source sees them."""
 
     def __init__(self, rows: Iterable[StoredRow], source: str) -> None:
-        """`source` is the connection that tells the incoming bookings, or FILES."""
+        """`source` is the connection that reports the incoming bookings, or FILES."""
         self._source = source
         ordered = sorted(rows, key=lambda row: (len(row.identity), row.identity), reverse=True)
         self._free = {row.id: row for row in ordered}
