@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from handlers.commands.control_socket import CommandError
+from handlers.commands.control_socket import CommandError, Interrupted
 from handlers.commands.imports import import_files
 from handlers.commands.table import COMMANDS, perform
 from handlers.services import Services, open_services
@@ -115,6 +115,24 @@ def test_a_sync_that_the_stop_of_the_server_holds_up_goes_on_after_its_next_star
     eva = {"user": "eva", "connector": "demo", "settings": {"accounts": "1"}, "bank": "Musterbank", "fault": None}
     services.sync_engine.stop()
     assert refusal(services, "connect", **eva) == "Musterbank: the sync goes on after the server's next start."
+
+
+class Leaving(Said):
+    """A person who presses Ctrl-C as soon as something takes its time."""
+
+    def progress(self, *_: object, **__: object) -> None:
+        raise Interrupted(Interrupted.__doc__)
+
+
+@pytest.mark.requirement("decision 69")
+def test_whoever_leaves_a_sync_is_told_that_it_goes_on_and_how_it_is_called(services: Services, tmp_path: Path) -> None:
+    files = tmp_path / "files"
+    files.mkdir()
+    folder = {"user": "eva", "folder": str(files), "bank": "My files"}
+    with pytest.raises(Interrupted, match=r"^The sync of My files goes on in the server as syn_\w+\.$") as caught:
+        perform(services, "connect folder", folder, Leaving())
+    (job,) = services.database.rows("SELECT id FROM jobs")
+    assert job["id"] in str(caught.value)
 
 
 @pytest.mark.requirement("cli.one-sentence")

@@ -45,3 +45,16 @@ def test_a_file_that_would_be_refused_is_told_why(shell: Shell, write: Callable[
     assert lines[:2] == [f"{unknown}: CSV", "  no layout was recognised"]
     assert lines[2].startswith("  refused: The CSV layout is unknown: ")
     assert lines[3] == f"{tmp_path}/none: refused: The file cannot be read: No such file or directory."
+
+
+@pytest.mark.requirement("import.explain")
+def test_our_own_export_is_known_by_its_header(shell: Shell, write: Callable[..., Path], tmp_path: Path) -> None:
+    shell("import", "--user", "eva", write("a.csv", "Date,Description,Amount,Currency\n2026-03-01,Coffee,-3.50,EUR\n"))
+    export = shell.export("csv", tmp_path / "export.csv")
+    lines = shell("import", "--explain", export).stdout.splitlines()
+    assert lines[:3] == [
+        f"{export}: CSV",
+        "  layout     bankdata",
+        "  because    the header of our own export",
+    ]
+    assert lines[3].startswith("  columns    ")

@@ -73,3 +73,17 @@ def test_a_person_reads_rows_bookings_period_balance_and_sum(shell: Shell, state
     told = shell("import", "--user", "eva", statement).stdout
     assert f"{IBAN} EUR, 4 rows with 6 bookings from 2026-03-02 to 2026-03-02, closing balance 76.00" in told
     assert told.endswith(" on 2026-03-02, adds up\n")
+
+
+@pytest.mark.requirement("import.report")
+def test_what_was_set_aside_is_said_below_the_file(shell: Shell, write: Callable[..., Path]) -> None:
+    ahead = _balance("CLBD", "76.00").replace("2026-03-02", "2099-01-01")
+    file = write(
+        "ahead.xml",
+        '<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.02"><BkToCstmrStmt><Stmt>'
+        f"<Acct><Id><IBAN>{IBAN}</IBAN></Id><Ccy>EUR</Ccy></Acct>{ahead}{_booking('5.00')}</Stmt></BkToCstmrStmt>"
+        "</Document>",
+    )
+    lines = shell("import", "--user", "eva", file).stdout.splitlines()
+    assert lines[0] == f"{file} (camt): 1 new, 0 known"
+    assert lines[-1] == "  A balance is dated more than 60 days ahead and was set aside."
