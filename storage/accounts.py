@@ -162,8 +162,7 @@ def bring(
             now,
         )
     session.execute(
-        "INSERT INTO account_sources SELECT $1::TEXT, $2::TEXT, $3::TEXT WHERE NOT EXISTS"
-        " (SELECT 1 FROM account_sources WHERE account_id = $2 AND connection_id = $3)",
+        "INSERT INTO account_sources (user_id, account_id, connection_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
         user_id,
         account_id,
         connection_id,

@@ -183,7 +183,7 @@ def expire_consents(session: Session, *, now: datetime) -> None:
 def remove(session: Session, user_id: str, connection_id: str, *, now: datetime) -> None:
     """The connection ends, and a sync of it that still runs; its accounts and transactions stay readable (decision
     23)."""
-    running = jobs.running(session, connection_id)
+    running = jobs.running(session, user_id, connection_id)
     if running is not None:
         jobs.fail(session, running, error=REMOVED, now=now)
     session.execute(
@@ -194,40 +194,54 @@ def remove(session: Session, user_id: str, connection_id: str, *, now: datetime)
     session.changes(user_id)
 
 
-def set_settings(session: Session, connection_id: str, settings: dict[str, Any]) -> None:
+def set_settings(session: Session, user_id: str, connection_id: str, settings: dict[str, Any]) -> None:
     """Replace what the connector reads."""
-    session.execute("UPDATE connections SET settings = $2 WHERE id = $1", connection_id, as_json(settings))
+    session.execute(
+        "UPDATE connections SET settings = $3 WHERE user_id = $1 AND id = $2", user_id, connection_id, as_json(settings)
+    )
 
 
-def keep_cursor(session: Session, connection_id: str, cursor: Mapping[str, Any]) -> None:
+def keep_cursor(session: Session, user_id: str, connection_id: str, cursor: Mapping[str, Any]) -> None:
     """Where the next fetch goes on; belongs into the transaction of the batch that it follows."""
-    session.execute("UPDATE connections SET cursor = $2 WHERE id = $1", connection_id, as_json(dict(cursor)))
+    session.execute(
+        "UPDATE connections SET cursor = $3 WHERE user_id = $1 AND id = $2",
+        user_id,
+        connection_id,
+        as_json(dict(cursor)),
+    )
 
 
-def record_success(session: Session, connection_id: str) -> None:
+def record_success(session: Session, user_id: str, connection_id: str) -> None:
     """A completed sync cures every state but DISCONNECTED (decision 23)."""
     well = session.rows(
-        "UPDATE connections SET status = 'ACTIVE', failures_in_row = 0 WHERE id = $1 AND status <> 'DISCONNECTED'"
-        " RETURNING user_id",
+        "UPDATE connections SET status = 'ACTIVE', failures_in_row = 0"
+        " WHERE user_id = $1 AND id = $2 AND status <> 'DISCONNECTED' RETURNING user_id",
+        user_id,
         connection_id,
     )
     for row in well:
         session.changes(row["user_id"])
 
 
-def keep_consent(session: Session, connection_id: str, *, expires_at: datetime) -> None:
+def keep_consent(session: Session, user_id: str, connection_id: str, *, expires_at: datetime) -> None:
     """The bank says how long the user's consent holds."""
-    session.execute("UPDATE connections SET consent_expires_at = $2 WHERE id = $1", connection_id, expires_at)
+    session.execute(
+        "UPDATE connections SET consent_expires_at = $3 WHERE user_id = $1 AND id = $2",
+        user_id,
+        connection_id,
+        expires_at,
+    )
 
 
-def record_failure(session: Session, connection_id: str, *, status: Status | None) -> None:
+def record_failure(session: Session, user_id: str, connection_id: str, *, status: Status | None) -> None:
     """A failed sync: the state its reason implies, else ERROR after three in a row."""
     failed = session.rows(
         "UPDATE connections SET failures_in_row = failures_in_row + 1, status = CASE"
         " WHEN status = 'DISCONNECTED' THEN status"
-        " WHEN $2::TEXT IS NOT NULL THEN $2::TEXT"
+        " WHEN $3::TEXT IS NOT NULL THEN $3::TEXT"
         f" WHEN status = 'ACTIVE' AND failures_in_row + 1 >= {FAILURES_MAX} THEN 'ERROR'"
-        " ELSE status END WHERE id = $1 RETURNING user_id",
+        " ELSE status END WHERE user_id = $1 AND id = $2 RETURNING user_id",
+        user_id,
         connection_id,
         status,
     )

@@ -17,7 +17,11 @@ def stored(session: Session, user_id: str, account_ids: Iterable[str], *, day: d
 
     Two look-ups by key: joined, DuckDB reads the results of every user for the one that is wanted.
     """
-    kept = session.rows("SELECT data_version, day, found FROM detections WHERE id = $1", _key(user_id, account_ids))
+    kept = session.rows(
+        "SELECT data_version, day, found FROM detections WHERE user_id = $1 AND id = $2",
+        user_id,
+        _key(user_id, account_ids),
+    )
     version = int(session.rows("SELECT data_version FROM users WHERE id = $1", user_id)[0]["data_version"])
     is_present = bool(kept) and (kept[0]["data_version"], kept[0]["day"]) == (version, day)
     return version, _frame(kept[0]["found"]) if is_present else None
@@ -27,16 +31,16 @@ def keep(
     session: Session, user_id: str, account_ids: Iterable[str], *, data_version: int, day: date, found: pl.DataFrame
 ) -> None:
     """Replace what is stored for this selection."""
-    session.execute(
-        "INSERT INTO detections (id, user_id, data_version, day, found) VALUES ($1, $2, $3, $4, $5)"
-        " ON CONFLICT (id) DO UPDATE SET data_version = excluded.data_version, day = excluded.day,"
-        " found = excluded.found",
-        _key(user_id, account_ids),
-        user_id,
-        data_version,
-        day,
-        _text(found),
+    values = (user_id, _key(user_id, account_ids), data_version, day, _text(found))
+    is_there = session.execute(
+        "UPDATE detections SET data_version = $3, day = $4, found = $5 WHERE user_id = $1 AND id = $2", *values
     )
+    if not is_there:  # two who compute it at once have found the same
+        session.execute(
+            "INSERT INTO detections (user_id, id, data_version, day, found) VALUES ($1, $2, $3, $4, $5)"
+            " ON CONFLICT DO NOTHING",
+            *values,
+        )
 
 
 def _key(user_id: str, account_ids: Iterable[str]) -> str:

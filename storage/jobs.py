@@ -19,6 +19,7 @@ COLUMNS = (
     "id, user_id, connection_id, status, handle, new_transactions, error, refusals, next_attempt_at, asked_at,"
     " created_at, updated_at"
 )
+LONG_AGO = "TIMESTAMP '1970-01-01 00:00:00'"
 UNFINISHED = "status IN ('pending', 'syncing', 'importing')"
 
 
@@ -126,9 +127,11 @@ def find(session: Session, user_id: str, job_id: str) -> Job | None:
     return _job(rows[0]) if rows else None
 
 
-def running(session: Session, connection_id: str) -> Job | None:
-    """The one job of the connection that is not final."""
-    rows = session.rows(f"SELECT {COLUMNS} FROM jobs WHERE connection_id = $1 AND {UNFINISHED}", connection_id)
+def running(session: Session, user_id: str, connection_id: str) -> Job | None:
+    """The one job of the user's connection that is not final."""
+    rows = session.rows(
+        f"SELECT {COLUMNS} FROM jobs WHERE user_id = $1 AND connection_id = $2 AND {UNFINISHED}", user_id, connection_id
+    )
     return _job(rows[0]) if rows else None
 
 
@@ -148,17 +151,54 @@ def unfinished(session: Session) -> list[Job]:
     return [_job(row) for row in rows]
 
 
-def lease(session: Session, job_id: str, *, now: datetime) -> Job | None:
+def lease(session: Session, job: Job, *, holder: str, now: datetime) -> Job | None:
     """The job for the one caller who may advance it now, None for everybody else. Its 15 minutes begin with the first
-    lease: how long it waited in our own queue is not the source's fault (decision 26)."""
-    rows = session.rows(
-        f"UPDATE jobs SET leased_until = $2, asked_at = coalesce(asked_at, $3) WHERE id = $1 AND {UNFINISHED}"
-        f" AND (leased_until IS NULL OR leased_until <= $3) RETURNING {COLUMNS}",
-        job_id,
+    lease: how long it waited in our own queue is not the source's fault (decision 26).
+
+    Leases have a table of their own: one that is renewed on the job's row would make the end of every long import fail.
+    """
+    taken = session.rows(
+        "INSERT INTO job_leases (user_id, job_id, holder, until) VALUES ($1, $2, $3, $4)"
+        " ON CONFLICT (user_id, job_id) DO UPDATE SET holder = excluded.holder, until = excluded.until"
+        " WHERE job_leases.until <= $5 RETURNING job_id",
+        job.user_id,
+        job.id,
+        holder,
         now + LEASE,
         now,
     )
+    rows = taken and session.rows(
+        f"UPDATE jobs SET asked_at = coalesce(asked_at, $3) WHERE user_id = $1 AND id = $2 AND {UNFINISHED}"
+        f" RETURNING {COLUMNS}",
+        job.user_id,
+        job.id,
+        now,
+    )
     return _job(rows[0]) if rows else None
+
+
+def renew(session: Session, job: Job, *, holder: str, now: datetime) -> None:
+    """The holder is still at work; nothing where somebody else holds the job by now."""
+    session.execute(
+        "UPDATE job_leases SET until = $4 WHERE user_id = $1 AND job_id = $2 AND holder = $3",
+        job.user_id,
+        job.id,
+        holder,
+        now + LEASE,
+    )
+
+
+def is_held_elsewhere(session: Session, job: Job, *, holder: str, now: datetime) -> bool:
+    """Whether another holder is at work on the job."""
+    return bool(
+        session.rows(
+            "SELECT job_id FROM job_leases WHERE user_id = $1 AND job_id = $2 AND holder <> $3 AND until > $4",
+            job.user_id,
+            job.id,
+            holder,
+            now,
+        )
+    )
 
 
 def by_status(session: Session) -> dict[Status, int]:
@@ -168,51 +208,52 @@ def by_status(session: Session) -> dict[Status, int]:
     }
 
 
-def release(session: Session, job_id: str) -> None:
+def release(session: Session, job: Job) -> None:
     """Let the next caller advance the job."""
-    session.execute("UPDATE jobs SET leased_until = NULL WHERE id = $1", job_id)
+    session.execute(f"UPDATE job_leases SET until = {LONG_AGO} WHERE user_id = $1 AND job_id = $2", job.user_id, job.id)
 
 
 def release_all(session: Session) -> None:
     """Forget the leases of a process that has ended; only for a store that one process opens."""
-    session.execute(f"UPDATE jobs SET leased_until = NULL WHERE {UNFINISHED}")
+    session.execute(f"UPDATE job_leases SET until = {LONG_AGO}")
 
 
-def progress(session: Session, job_id: str, *, status: Status, handle: dict[str, Any] | None, now: datetime) -> None:
+def progress(session: Session, job: Job, *, status: Status, handle: dict[str, Any] | None, now: datetime) -> None:
     """Keep what the source said; the status only moves forward. Waiting on in one state is no progress (decision 26):
     a source that is never ready would otherwise keep its job alive for as long as somebody asks. Raises JobEnded."""
     _unfinished(
         session,
-        job_id,
-        "handle = $2, updated_at = CASE WHEN status = $3 THEN updated_at ELSE $4 END, status = $3",
+        job,
+        "handle = $3, updated_at = CASE WHEN status = $4 THEN updated_at ELSE $5 END, status = $4",
         as_json(handle) if handle is not None else None,
         status,
         now,
     )
 
 
-def put_off(session: Session, job_id: str, *, until: datetime) -> None:
+def put_off(session: Session, job: Job, *, until: datetime) -> None:
     """The source wants to be left alone until then; the job keeps its state. Raises JobEnded."""
-    _unfinished(session, job_id, "next_attempt_at = $2, leased_until = NULL", until)
+    _unfinished(session, job, "next_attempt_at = $3", until)
+    release(session, job)
 
 
-def refuse(session: Session, job_id: str, refusal: RefusedBatch) -> None:
+def refuse(session: Session, job: Job, refusal: RefusedBatch) -> None:
     """Keep what the job could not import. Raises JobEnded."""
-    kept = session.rows("SELECT refusals FROM jobs WHERE id = $1", job_id)
+    kept = session.rows("SELECT refusals FROM jobs WHERE user_id = $1 AND id = $2", job.user_id, job.id)
     refusals = json.loads(kept[0]["refusals"] or "[]") if kept else []
-    _unfinished(session, job_id, "refusals = $2", as_json([*refusals, asdict(refusal)]))
+    _unfinished(session, job, "refusals = $3", as_json([*refusals, asdict(refusal)]))
 
 
-def check_running(session: Session, job_id: str) -> None:
+def check_running(session: Session, job: Job) -> None:
     """Raises JobEnded when somebody has ended the job: the beginning of a batch's transaction, before its work."""
-    if not session.rows(f"SELECT id FROM jobs WHERE id = $1 AND {UNFINISHED}", job_id):
+    if not session.rows(f"SELECT id FROM jobs WHERE user_id = $1 AND id = $2 AND {UNFINISHED}", job.user_id, job.id):
         raise JobEnded
 
 
-def add_stored(session: Session, job_id: str, *, new_transactions: int, now: datetime) -> None:
+def add_stored(session: Session, job: Job, *, new_transactions: int, now: datetime) -> None:
     """Count a batch, inside its transaction: that is progress. Raises JobEnded."""
     _unfinished(
-        session, job_id, "new_transactions = coalesce(new_transactions, 0) + $2, updated_at = $3", new_transactions, now
+        session, job, "new_transactions = coalesce(new_transactions, 0) + $3, updated_at = $4", new_transactions, now
     )
 
 
@@ -226,7 +267,12 @@ def fail(session: Session, job: Job, *, error: str, now: datetime, retry_at: dat
     it could be had the job been completed (decision 25), and not before `retry_at`, if its source named a time."""
     ended = _end(session, job, "failed", error, now, now + FAILED_COOLDOWN)
     if ended and retry_at is not None:
-        session.execute("UPDATE connections SET source_retry_at = $2 WHERE id = $1", job.connection_id, retry_at)
+        session.execute(
+            "UPDATE connections SET source_retry_at = $3 WHERE user_id = $1 AND id = $2",
+            job.user_id,
+            job.connection_id,
+            retry_at,
+        )
     return ended
 
 
@@ -234,19 +280,21 @@ def _end(
     session: Session, job: Job, status: Status, error: str | None, now: datetime, next_sync: datetime | None
 ) -> bool:
     ended = session.rows(
-        "UPDATE jobs SET status = $2, error = $3, updated_at = $4, leased_until = NULL, handle = NULL,"
-        " next_attempt_at = NULL,"
-        " new_transactions = CASE WHEN $2 = 'completed' THEN coalesce(new_transactions, 0) ELSE new_transactions END"
-        f" WHERE id = $1 AND {UNFINISHED} RETURNING id",
+        "UPDATE jobs SET status = $3, error = $4, updated_at = $5, handle = NULL, next_attempt_at = NULL,"
+        " new_transactions = CASE WHEN $3 = 'completed' THEN coalesce(new_transactions, 0) ELSE new_transactions END"
+        f" WHERE user_id = $1 AND id = $2 AND {UNFINISHED} RETURNING id",
+        job.user_id,
         job.id,
         status,
         error,
         now,
     )
     if ended:
+        session.execute("DELETE FROM job_leases WHERE user_id = $1 AND job_id = $2", job.user_id, job.id)
         session.execute(
-            "UPDATE connections SET running_job_id = NULL, next_sync_at = least(next_sync_at, $3)"
-            " WHERE id = $1 AND running_job_id = $2",
+            "UPDATE connections SET running_job_id = NULL, next_sync_at = least(next_sync_at, $4)"
+            " WHERE user_id = $1 AND id = $2 AND running_job_id = $3",
+            job.user_id,
             job.connection_id,
             job.id,
             next_sync,
@@ -254,9 +302,11 @@ def _end(
     return bool(ended)
 
 
-def _unfinished(session: Session, job_id: str, changes: str, *values: Any) -> None:
-    """Change a job that is not final."""
-    if not session.execute(f"UPDATE jobs SET {changes} WHERE id = $1 AND {UNFINISHED}", job_id, *values):
+def _unfinished(session: Session, job: Job, changes: str, *values: Any) -> None:
+    """Change a job that is not final; the values are $3 onwards."""
+    if not session.execute(
+        f"UPDATE jobs SET {changes} WHERE user_id = $1 AND id = $2 AND {UNFINISHED}", job.user_id, job.id, *values
+    ):
         raise JobEnded
 
 

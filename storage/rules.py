@@ -15,7 +15,8 @@ def of_user(session: Session, user_id: str) -> list[Rule]:
 def keep(session: Session, user_id: str, rules: Sequence[Rule]) -> None:
     """Replace the user's rules; they act on what is imported from now on, and on everything when applied."""
     session.execute(
-        "INSERT INTO user_rules VALUES ($1, $2) ON CONFLICT (user_id) DO UPDATE SET rules = excluded.rules",
+        "INSERT INTO user_rules (user_id, rules) VALUES ($1, $2)"
+        " ON CONFLICT (user_id) DO UPDATE SET rules = excluded.rules",
         user_id,
         render_rules(rules),
     )
@@ -31,7 +32,7 @@ def corrections(session: Session, user_id: str) -> Mapping[str, str]:
 def correct(session: Session, user_id: str, key: str, category: str) -> None:
     """Remember a correction under its key."""
     session.execute(
-        "INSERT INTO corrections VALUES ($1, $2, $3)"
+        "INSERT INTO corrections (user_id, key, category) VALUES ($1, $2, $3)"
         " ON CONFLICT (user_id, key) DO UPDATE SET category = excluded.category",
         user_id,
         key,

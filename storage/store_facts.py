@@ -12,5 +12,7 @@ def recall(session: Session, name: str) -> str | None:
 def remember(session: Session, name: str, value: str) -> None:
     """Keep a value under this name instead of the one before."""
     session.execute(
-        "INSERT INTO settings VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value", name, value
+        "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        name,
+        value,
     )

@@ -1,7 +1,7 @@
 """The people whose accounts these are."""
 
-import threading
 import unicodedata
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from secrets import token_hex
@@ -9,9 +9,6 @@ from secrets import token_hex
 from storage.database import Database, Row, Session, StoreError
 
 COLUMNS = "id, name, password_hash, has_subscription, home_currency, data_version, created_at"
-
-
-_ADDING = threading.Lock()  # two rows of one name conflict with nothing; one process opens the store, so this is enough
 
 
 class UserExists(StoreError):
@@ -56,9 +53,9 @@ def compared_name(name: str) -> str:
 def find_by_name(session: Session, name: str) -> User | None:
     """The user who signs in under this name. Two users whom older versions let differ by ß alone are told apart by
     the spelling, and the one who came first is meant when it decides nothing."""
-    wanted = compared_name(name)  # compared in Python, for the store's lower() is another folding
-    everyone = [User(**row) for row in session.rows(f"SELECT {COLUMNS} FROM users ORDER BY created_at, id")]
-    alike = [user for user in everyone if compared_name(user.name) == wanted]
+    # Compared in Python, for lower() of a store is another folding, or none, depending on its language
+    rows = session.rows("SELECT user_id FROM user_names WHERE name_key = $1 ORDER BY position", compared_name(name))
+    alike = [user for row in rows if (user := find(session, row["user_id"])) is not None]
     return max(alike, key=lambda user: (user.name == name, user.name.lower() == name.lower()), default=None)
 
 
@@ -68,6 +65,27 @@ def named(session: Session, name: str) -> User:
     if user is None:
         raise UserUnknown(f"There is no user named {name!r}. `bankdata users list` shows who there is.")
     return user
+
+
+def is_anybody(session: Session) -> bool:
+    """Whether there is any user."""
+    return bool(session.rows("SELECT user_id FROM user_names LIMIT 1"))
+
+
+def take_names(session: Session) -> None:
+    """Enter the users of an older store into the table of names. Two whom it let have one name come one after the
+    other."""
+    taken = Counter(row["name_key"] for row in session.rows("SELECT name_key FROM user_names"))
+    known = {row["user_id"] for row in session.rows("SELECT user_id FROM user_names")}
+    for row in session.rows("SELECT id, name FROM users ORDER BY created_at, id"):
+        if row["id"] not in known:
+            key = compared_name(row["name"])
+            _take_name(session, key, taken[key], row["id"])
+            taken[key] += 1
+
+
+def _take_name(session: Session, key: str, position: int, user_id: str) -> None:
+    session.execute("INSERT INTO user_names (name_key, position, user_id) VALUES ($1, $2, $3)", key, position, user_id)
 
 
 def everyone(session: Session) -> list[User]:
@@ -86,13 +104,16 @@ def add(
     user_id: str | None = None,
 ) -> User:
     """A new user without any data; raises UserExists."""
+    new_id = user_id or f"u{token_hex(10)}"
 
     def work(session: Session) -> User:
         known = find_by_name(session, name)
         if known is not None:
             raise UserExists(f"There is already a user named {known.name!r}.")
+        # Of two at once one gets the row, and the other finds it at the second attempt
+        _take_name(session, compared_name(name), 0, new_id)
         user = User(
-            id=user_id or f"u{token_hex(10)}",
+            id=new_id,
             name=name,
             password_hash=password_hash,
             has_subscription=has_subscription,
@@ -112,8 +133,7 @@ def add(
         )
         return user
 
-    with _ADDING:
-        return database.atomically(work)
+    return database.atomically(work)
 
 
 def hold(session: Session, user_id: str) -> None:
@@ -163,7 +183,9 @@ def remove(session: Session, user_id: str) -> None:
         "earlier_statements",
         "account_sources",
         "accounts",
+        "job_leases",
         "connections",
+        "user_names",
     ):
         session.execute(f"DELETE FROM {table} WHERE user_id = $1", user_id)
     session.changes(user_id)

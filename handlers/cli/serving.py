@@ -67,7 +67,7 @@ def serve(host: str, port: int, data_dir: Path | None) -> None:
         if store_facts.recall(services.database, IS_DEMO) is not None:
             services.close()
             stop(f"{settings.data_dir} holds the demo. Serve it with `bankdata demo`, or choose another --data DIR.")
-        has_users = bool(users.everyone(services.database))
+        has_users = users.is_anybody(services.database)
 
         def ready() -> None:
             click.echo(f"Serving {settings.base_url} (documentation: {settings.public_url}/docs)", err=True)

@@ -37,7 +37,7 @@ def connect_bank(
     if not _sync_and_say(services, report, stored):
         report.note(f"{name} was synced recently and is up to date.")
     if fault:
-        connections.set_settings(services.database, stored.id, {**stored.settings, "fault": fault})
+        connections.set_settings(services.database, owner.id, stored.id, {**stored.settings, "fault": fault})
         report.note(f"The next sync of {name} will show: {fault}.")
 
 

@@ -45,7 +45,7 @@ def first_sync(
     when the connection was synced too recently for another one."""
     started = services.sync_engine.start(connection, cooldown=timedelta(0), job_id=job_id)
     if started.job is None and started.error is None:
-        started = Started(job=jobs.running(services.database, connection.id))
+        started = Started(job=jobs.running(services.database, connection.user_id, connection.id))
         if started.job is None:
             return None
     return _watch(services, report, connection, started)

@@ -12,6 +12,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from secrets import token_hex
 
 from starlette.concurrency import run_in_threadpool
 
@@ -27,6 +28,7 @@ from storage.database import Database
 from storage.jobs import Job
 
 ANSWER_WITHIN = 8.0  # seconds a reader waits for a step that goes on without it
+RENEW_EVERY = 20.0  # seconds; a lease lasts 60
 SOON = 1.0  # seconds; who reads a job that is due so soon waits for it, and does not come again at once
 STOP_WITHIN = 3.0  # seconds for what is being stored; what takes longer is rolled back by the end of the process
 
@@ -65,6 +67,8 @@ class SyncEngine:
         self._calls = SourceCalls()
         self._lock = threading.Lock()
         self._steps: dict[str, Future[None]] = {}  # by job id; done when the step is, or when the engine stops
+        self._working: dict[str, Job] = {}
+        self._holder = token_hex(8)  # whose leases these are
         self.stopped = threading.Event()
         self._outcomes = Outcomes(database, clock)
         job_import = JobImport(database, clock, self.import_lane, self._outcomes, self.stopped, after_import)
@@ -96,7 +100,7 @@ class SyncEngine:
         if connection.is_past_consent(now):
             self._database.atomically(lambda session: connections.expire_consents(session, now=now))
             return Started(error=NOT_SYNCABLE["EXPIRED"])
-        running = jobs.running(self._database, connection.id)
+        running = jobs.running(self._database, connection.user_id, connection.id)
         if running is not None:
             self._end_if_overdue(running)
         job = self._database.atomically(
@@ -154,7 +158,7 @@ class SyncEngine:
             if self.stopped.is_set() or not job.is_due(self._clock.now()):
                 return None
             step = self._steps[job.id] = Future()
-        self._calls.submit(partial(self._run, job.id), provider=connection.connector, user_id=job.user_id)
+        self._calls.submit(partial(self._run, job), provider=connection.connector, user_id=job.user_id)
         return step
 
     def stop(self) -> None:
@@ -172,15 +176,35 @@ class SyncEngine:
         self.stop()
         return self._calls.close(within=STOP_WITHIN)
 
-    def _run(self, job_id: str) -> None:
+    def keep_leases(self) -> None:
+        """Renew the leases of the jobs that are being advanced, until the engine stops: for a thread of its own, where
+        other processes would take them after a minute."""
+        while not self.stopped.wait(RENEW_EVERY):
+            self.renew_leases()
+
+    def renew_leases(self) -> None:
+        """Keep what this process is at work on from others for another minute."""
+        with self._lock:
+            working = list(self._working.values())
+        for job in working:
+            try:
+                jobs.renew(self._database, job, holder=self._holder, now=self._clock.now())
+            except Exception:
+                if not self.is_stopping:
+                    log.exception("the lease of job %s could not be renewed", job.id)
+
+    def _run(self, job: Job) -> None:
+        with self._lock:
+            self._working[job.id] = job
         try:
-            self._step.take(job_id)
+            self._step.take(job, holder=self._holder)
         except Exception:
             if not self.stopped.is_set():
-                log.exception("job %s could not be advanced", job_id)
+                log.exception("job %s could not be advanced", job.id)
         finally:
             with self._lock:
-                step = self._steps.pop(job_id)
+                del self._working[job.id]
+                step = self._steps.pop(job.id)
                 if not step.done():
                     step.set_result(None)
 
@@ -189,6 +213,8 @@ class SyncEngine:
         if not job.is_overdue(self._clock.now()):
             return False
         if self.import_lane.holds(job.id):  # our own time
+            return False
+        if jobs.is_held_elsewhere(self._database, job, holder=self._holder, now=self._clock.now()):  # knows better
             return False
         self._outcomes.fail(job, TIMED_OUT)
         return True

@@ -79,7 +79,7 @@ class JobImport:
             except (*UNREADABLE, InvalidRecord) as error:
                 log.warning("job %s refused a batch: %s", job.id, type(error).__name__)
                 refusal = RefusedBatch(name=batch.name or batch.id, reason=as_sentence(error))
-                self._database.atomically(lambda session: jobs.refuse(session, job.id, refusal))
+                self._database.atomically(lambda session: jobs.refuse(session, job, refusal))
                 return batch, refusal.reason
             return batch, None
 

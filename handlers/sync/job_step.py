@@ -38,9 +38,11 @@ class JobStep:
         self._import = job_import
         self._stopped = stopped
 
-    def take(self, job_id: str) -> None:
+    def take(self, wanted: Job, *, holder: str) -> None:
         """Lease the job and do what it needs next; nothing where somebody else has it."""
-        job = self._database.atomically(lambda session: jobs.lease(session, job_id, now=self._clock.now()))
+        job = self._database.atomically(
+            lambda session: jobs.lease(session, wanted, holder=holder, now=self._clock.now())
+        )
         connection = connections.find(self._database, job.user_id, job.connection_id) if job is not None else None
         if job is None or connection is None:
             return
@@ -69,7 +71,7 @@ class JobStep:
         handle = job.handle
         if handle is None:
             handle = dict(connector.start_refresh(asked, now=now))
-            jobs.progress(self._database, job.id, status="syncing", handle=handle, now=self._clock.now())
+            jobs.progress(self._database, job, status="syncing", handle=handle, now=self._clock.now())
         if job.status != "importing":
             outcome = connector.poll_refresh(asked, handle, now=now)
             handle = dict(outcome.handle) if outcome.handle is not None else handle
@@ -77,6 +79,8 @@ class JobStep:
                 self._outcomes.wait(job, handle, outcome.seconds)
                 return
             if outcome.consent_expires_at is not None:
-                connections.keep_consent(self._database, connection.id, expires_at=outcome.consent_expires_at)
-            jobs.progress(self._database, job.id, status="importing", handle=handle, now=self._clock.now())
+                connections.keep_consent(
+                    self._database, job.user_id, connection.id, expires_at=outcome.consent_expires_at
+                )
+            jobs.progress(self._database, job, status="importing", handle=handle, now=self._clock.now())
         self._import.run(job, connection, connector, handle)

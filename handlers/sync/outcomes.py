@@ -48,8 +48,8 @@ class Outcomes:
         if seconds >= jobs.PROGRESS_MAX.total_seconds():
             self.fail(job, TOO_SLOW, retry_at=until)
             return
-        jobs.progress(self._database, job.id, status="syncing", handle=handle, now=now)
-        jobs.put_off(self._database, job.id, until=until)
+        jobs.progress(self._database, job, status="syncing", handle=handle, now=now)
+        jobs.put_off(self._database, job, until=until)
 
     def complete(self, job: Job) -> None:
         """A bad file does not keep good ones out; only when nothing could be read is that a failure of the sync."""
@@ -65,7 +65,7 @@ class Outcomes:
         now, pause = self._clock.now(), error.retry_after
         if pause is not None and pause <= RETRY_SECONDS_MAX:
             with suppress(JobEnded):
-                jobs.put_off(self._database, job.id, until=now + timedelta(seconds=pause))
+                jobs.put_off(self._database, job, until=now + timedelta(seconds=pause))
             return
         retry_at = now + timedelta(seconds=pause) if pause is not None else None
         self.fail(job, as_sentence(error), STATUS_AFTER.get(type(error)), retry_at=retry_at)
@@ -77,6 +77,6 @@ class Outcomes:
 
         def work(session: Session) -> None:
             if jobs.fail(session, job, error=error, now=self._clock.now(), retry_at=retry_at):
-                connections.record_failure(session, job.connection_id, status=status)
+                connections.record_failure(session, job.user_id, job.connection_id, status=status)
 
         self._database.atomically(work)

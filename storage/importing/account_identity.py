@@ -140,7 +140,7 @@ def add_alias(session: Session, *, user_id: str, source_id: str, account_id: str
         account_id,
     )
     session.execute(
-        "INSERT INTO account_aliases VALUES ($1, $2, $3)"
+        "INSERT INTO account_aliases (user_id, source_id, account_id) VALUES ($1, $2, $3)"
         " ON CONFLICT (user_id, source_id) DO UPDATE SET account_id = excluded.account_id",
         user_id,
         source_id,

@@ -84,7 +84,8 @@ def remember(
     with session.staged("told", bookings):
         _keep_wordings(session, user_id, spool)
         session.execute(
-            "INSERT INTO contribution_bookings SELECT $1::TEXT, $2::BIGINT, told.position, known.number FROM told"
+            "INSERT INTO contribution_bookings (user_id, contribution, position, booking)"
+            " SELECT $1::TEXT, $2::BIGINT, told.position, known.number FROM told"
             " JOIN booking_wordings AS known ON known.user_id = $1 AND known.digest = told.digest",
             user_id,
             sequence,

@@ -28,7 +28,7 @@ def store_batch(
     leaves the batch whole or not at all; `choice` and `unnamed` as in `ingest.store`. Raises JobEnded, before any
     work where the job has been ended already."""
     users.hold(session, job.user_id)
-    jobs.check_running(session, job.id)
+    jobs.check_running(session, job)
     user = users.find(session, job.user_id)
     assert user is not None, "a job outlived its user"
     report = ingest.store(
@@ -41,9 +41,9 @@ def store_batch(
         choice=choice,
         unnamed=unnamed,
     )
-    jobs.add_stored(session, job.id, new_transactions=report.new_transactions, now=now)
+    jobs.add_stored(session, job, new_transactions=report.new_transactions, now=now)
     if cursor is not None:
-        connections.keep_cursor(session, connection.id, cursor)
+        connections.keep_cursor(session, job.user_id, connection.id, cursor)
     return report.batches[batch.id]
 
 
@@ -53,5 +53,5 @@ def complete(session: Transaction, job: Job, *, now: datetime) -> None:
     users.hold(session, job.user_id)
     if not jobs.complete(session, job, now=now):
         raise JobEnded
-    connections.record_success(session, job.connection_id)
+    connections.record_success(session, job.user_id, job.connection_id)
     accounts.mark_synced(session, user_id=job.user_id, connection_id=job.connection_id, now=now)

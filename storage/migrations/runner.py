@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from importlib import resources
 
+from storage import users
 from storage.database import Database, Session, StoreError
 
 FILE_NAME = re.compile(r"(\d{3})_[a-z_]+\.sql")
 COMMENT = re.compile(r"--(?! only )[^\n]*")
 ONLY = re.compile(r"^-- only (duckdb|postgresql)$", re.MULTILINE)
+NAMES_TAKEN = 15  # made by this one, which SQL cannot do alone
 SCHEMA_VERSION = (
     "CREATE TABLE schema_version (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TIMESTAMP NOT NULL)"
 )
@@ -71,6 +73,8 @@ def _run(database: Database, migration: Migration, now: datetime) -> bool:
             session.execute(SCHEMA_VERSION)
         for statement in _statements(migration.sql, session.dialect.name):
             session.execute(statement)
+        if migration.number == NAMES_TAKEN:
+            users.take_names(session)
         session.execute(
             "INSERT INTO schema_version (number, name, applied_at) VALUES ($1, $2, $3)",
             migration.number,

@@ -6,6 +6,8 @@ from datetime import datetime
 from storage.database import Session
 from storage.oauth.moments import in_utc, with_moments
 
+COLUMNS = "id_hash, user_id, created_at, seen_at"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrowserSession:
@@ -30,7 +32,7 @@ def add(session: Session, browser: BrowserSession) -> None:
 
 def find(session: Session, id_hash: str) -> BrowserSession | None:
     """The session of this id."""
-    rows = session.rows("SELECT * FROM oauth_sessions WHERE id_hash = $1", id_hash)
+    rows = session.rows(f"SELECT {COLUMNS} FROM oauth_sessions WHERE id_hash = $1", id_hash)
     return BrowserSession(**with_moments(rows[0], "created_at", "seen_at")) if rows else None
 
 

@@ -10,6 +10,8 @@ from storage.oauth.moments import aware, in_utc, with_moments
 
 RegisteredBy = Literal["self", "operator", "builtin"]
 
+COLUMNS = "id, name, redirect_uris, metadata, registered_by, address_hash, network_hash, created_at, used_at"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
@@ -28,13 +30,13 @@ class Client:
 
 def find(session: Session, client_id: str) -> Client | None:
     """The client of this id."""
-    rows = session.rows("SELECT * FROM oauth_clients WHERE id = $1", client_id)
+    rows = session.rows(f"SELECT {COLUMNS} FROM oauth_clients WHERE id = $1", client_id)
     return _client(rows[0]) if rows else None
 
 
 def list_all(session: Session) -> list[Client]:
     """All clients, oldest first."""
-    return [_client(row) for row in session.rows("SELECT * FROM oauth_clients ORDER BY created_at, id")]
+    return [_client(row) for row in session.rows(f"SELECT {COLUMNS} FROM oauth_clients ORDER BY created_at, id")]
 
 
 def add(session: Session, client: Client) -> None:

@@ -6,6 +6,8 @@ from datetime import datetime
 from storage.database import Session
 from storage.oauth.moments import in_utc, with_moments
 
+COLUMNS = "code_hash, grant_id, client_id, redirect_uri, code_challenge, expires_at, used_at"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Code:
@@ -36,7 +38,7 @@ def add(session: Session, code: Code) -> None:
 
 def find(session: Session, code_hash: str) -> Code | None:
     """The code, used or not."""
-    rows = session.rows("SELECT * FROM oauth_codes WHERE code_hash = $1", code_hash)
+    rows = session.rows(f"SELECT {COLUMNS} FROM oauth_codes WHERE code_hash = $1", code_hash)
     return Code(**with_moments(rows[0], "expires_at", "used_at")) if rows else None
 
 

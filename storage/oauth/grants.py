@@ -8,6 +8,11 @@ from storage.database import Row, Session
 from storage.oauth import browsers
 from storage.oauth.moments import aware, in_utc, with_moments
 
+COLUMNS = (
+    "id, user_id, client_id, scope, created_at, expires_at, redeemed_at, revoked_at, revoked_because, "
+    "resource, session_hash"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
@@ -65,7 +70,7 @@ def add(session: Session, grant: Grant) -> None:
 
 def find(session: Session, grant_id: str) -> Grant | None:
     """The grant, live or not."""
-    rows = session.rows("SELECT * FROM oauth_grants WHERE id = $1", grant_id)
+    rows = session.rows(f"SELECT {COLUMNS} FROM oauth_grants WHERE id = $1", grant_id)
     return _grant(rows[0]) if rows else None
 
 
@@ -126,33 +131,40 @@ def remove_all(session: Session, user_id: str) -> None:
 def connected(session: Session, *, now: datetime, user_id: str | None = None) -> list[Connected]:
     """The live grants whose tokens were fetched, newest first; of one user, or of everybody."""
     rows = session.rows(
-        "SELECT g.*, c.name AS client_name, u.name AS user_name,"
+        f"SELECT {', '.join(f'g.{name}' for name in COLUMNS.split(', '))}, c.name AS client_name,"
         " (SELECT max(t.issued_at) FROM oauth_refresh_tokens t WHERE t.grant_id = g.id) AS last_used_at"
-        " FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id JOIN users u ON u.id = g.user_id"
+        " FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id"
         f" WHERE g.revoked_at IS NULL AND g.redeemed_at IS NOT NULL AND g.expires_at > $1 AND {_HAS_ITS_SESSION}"
         " AND (CAST($2 AS TEXT) IS NULL OR g.user_id = $2) ORDER BY g.created_at DESC, g.id",
         in_utc(now),
         user_id,
     )
-    return [_connected(row) for row in rows]
+    # Users may live on other machines than what the authorization server remembers: two questions, no join
+    names = {
+        row["id"]: row["name"]
+        for row in session.rows(
+            "SELECT id, name FROM users WHERE id = ANY($1::TEXT[])", sorted({row["user_id"] for row in rows})
+        )
+    }
+    return [_connected({**row, "user_name": names[row["user_id"]]}) for row in rows if row["user_id"] in names]
 
 
 def standing(session: Session, grant_id: str) -> Standing | None:
     """Whether a grant and its user still stand; None when either is gone."""
     rows = session.rows(
-        "SELECT g.user_id, g.revoked_at, g.expires_at, u.has_subscription,"
-        f" {_HAS_ITS_SESSION} AS has_its_session"
-        " FROM oauth_grants g JOIN users u ON u.id = g.user_id WHERE g.id = $1",
+        f"SELECT g.user_id, g.revoked_at, g.expires_at, {_HAS_ITS_SESSION} AS has_its_session"
+        " FROM oauth_grants g WHERE g.id = $1",
         grant_id,
     )
-    if not rows:
+    users = rows and session.rows("SELECT has_subscription FROM users WHERE id = $1", rows[0]["user_id"])
+    if not users:
         return None
     row = rows[0]
     return Standing(
         user_id=row["user_id"],
         is_live=row["revoked_at"] is None and row["has_its_session"],
         expires_at=aware(row["expires_at"]),
-        has_subscription=row["has_subscription"],
+        has_subscription=users[0]["has_subscription"],
     )
 
 

@@ -7,6 +7,11 @@ from typing import Literal
 from storage.database import Row, Session
 from storage.oauth.moments import in_utc, with_moments
 
+COLUMNS = (
+    "id_hash, session_hash, client_id, redirect_uri, scope, state, code_challenge, created_at, "
+    "expires_at, used_at, resource"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingRequest:
@@ -46,7 +51,8 @@ def add(session: Session, request: PendingRequest) -> None:
 def find(session: Session, id_hash: str, *, session_hash: str, now: datetime) -> PendingRequest | None:
     """The open request of this id, if it belongs to this browser."""
     rows = session.rows(
-        "SELECT * FROM oauth_requests WHERE id_hash = $1 AND session_hash = $2 AND used_at IS NULL AND expires_at > $3",
+        f"SELECT {COLUMNS} FROM oauth_requests"
+        " WHERE id_hash = $1 AND session_hash = $2 AND used_at IS NULL AND expires_at > $3",
         id_hash,
         session_hash,
         in_utc(now),
@@ -58,7 +64,7 @@ def use(session: Session, id_hash: str, *, session_hash: str, now: datetime) -> 
     """The same, and from now on it is used; None for everybody but the first."""
     rows = session.rows(
         "UPDATE oauth_requests SET used_at = $3"
-        " WHERE id_hash = $1 AND session_hash = $2 AND used_at IS NULL AND expires_at > $3 RETURNING *",
+        f" WHERE id_hash = $1 AND session_hash = $2 AND used_at IS NULL AND expires_at > $3 RETURNING {COLUMNS}",
         id_hash,
         session_hash,
         in_utc(now),

@@ -6,6 +6,8 @@ from datetime import datetime
 from storage.database import Session
 from storage.oauth.moments import in_utc, with_moments
 
+COLUMNS = "token_hash, grant_id, issued_at, expires_at, used_at"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshToken:
@@ -32,7 +34,7 @@ def add_refresh(session: Session, token: RefreshToken) -> None:
 
 def find_refresh(session: Session, token_hash: str) -> RefreshToken | None:
     """The refresh token, used or not."""
-    rows = session.rows("SELECT * FROM oauth_refresh_tokens WHERE token_hash = $1", token_hash)
+    rows = session.rows(f"SELECT {COLUMNS} FROM oauth_refresh_tokens WHERE token_hash = $1", token_hash)
     return RefreshToken(**with_moments(rows[0], "issued_at", "expires_at", "used_at")) if rows else None
 
 

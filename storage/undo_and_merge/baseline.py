@@ -21,12 +21,12 @@ OLD_SAID = tuple(
 
 
 def restore(session: Session, user_id: str, ids: Sequence[str]) -> None:
-    session.execute(
-        "INSERT INTO accounts SELECT * FROM earlier_accounts WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, ids
-    )
-    for table in TABLES:
+    for table in ("accounts", *TABLES):
+        columns = ", ".join(_columns(session, f"earlier_{table}"))
+        which = "id" if table == "accounts" else "account_id"
         session.execute(
-            f"INSERT INTO {table} SELECT * FROM earlier_{table} WHERE user_id = $1 AND account_id = ANY($2::TEXT[])",
+            f"INSERT INTO {table} ({columns}) SELECT {columns} FROM earlier_{table}"
+            f" WHERE user_id = $1 AND {which} = ANY($2::TEXT[])",
             user_id,
             ids,
         )
@@ -41,7 +41,12 @@ def forget(session: Session, user_id: str, account_id: str) -> None:
 def hand_over(session: Transaction, user_id: str, source_id: str, target_id: str) -> None:
     """What an account held before imports were remembered becomes a contribution of its own, so that it can be compared
     with the bookings of the account that takes it in; the statements count there as they are."""
-    held = session.rows("SELECT * FROM earlier_accounts WHERE user_id = $1 AND id = $2", user_id, source_id)
+    held = session.rows(
+        f"SELECT {', '.join(OLD_ACCOUNT)}, connection_id, created_at FROM earlier_accounts"
+        " WHERE user_id = $1 AND id = $2",
+        user_id,
+        source_id,
+    )
     for account in held:
         told, spool = spooled(
             [
@@ -71,6 +76,15 @@ def hand_over(session: Transaction, user_id: str, source_id: str, target_id: str
         target_id,
     )
     forget(session, user_id, source_id)
+
+
+def _columns(session: Session, table: str) -> list[str]:
+    rows = session.rows(
+        "SELECT column_name FROM information_schema.columns WHERE table_name = $1 AND table_schema = current_schema()"
+        " ORDER BY ordinal_position",
+        table,
+    )
+    return [row["column_name"] for row in rows]
 
 
 def _bookings(

@@ -210,9 +210,9 @@ def _set_synced(session: Session, user_id: str) -> None:
     it covered every account of the connection, also those of which it said nothing."""
     session.execute(
         "UPDATE accounts SET last_synced_at = (SELECT max(j.updated_at) FROM jobs j JOIN account_sources s"
-        " ON s.user_id = j.user_id AND s.connection_id = j.connection_id WHERE s.account_id = accounts.id"
-        " AND j.user_id = $1 AND j.status = 'completed' AND j.undone_at IS NULL)"
-        " WHERE user_id = $1",
+        " ON s.user_id = j.user_id AND s.connection_id = j.connection_id"
+        " WHERE s.user_id = $1 AND s.account_id = accounts.id AND j.user_id = $1 AND j.status = 'completed'"
+        " AND j.undone_at IS NULL) WHERE user_id = $1",
         user_id,
     )
 

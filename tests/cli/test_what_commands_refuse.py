@@ -145,8 +145,8 @@ def test_a_sync_that_needs_its_user_first_says_so_and_a_booking_without_counterp
     (booking,) = services.database.rows("SELECT id FROM transactions")
     wanted = {"user": "eva", "transaction_id": booking["id"], "category": "RENT"}
     assert refusal(services, "correct", **wanted).startswith("This booking names no counterpart to remember.")
-    (connection,) = services.database.rows("SELECT id FROM connections")
-    connections.record_failure(services.database, connection["id"], status="REAUTH_REQUIRED")
+    (connection,) = services.database.rows("SELECT id, user_id FROM connections")
+    connections.record_failure(services.database, connection["user_id"], connection["id"], status="REAUTH_REQUIRED")
     assert refusal(services, "sync", user="eva") == "1 sync failed."
 
 

@@ -39,17 +39,17 @@ def test_three_failures_in_a_row_are_an_error_that_the_next_success_cures(bank: 
         return connections.statuses(bank.database, bank.user.id)[bank.connection.id]
 
     for expected in ("ACTIVE", "ACTIVE", "ERROR", "ERROR"):
-        connections.record_failure(bank.database, bank.connection.id, status=None)
+        connections.record_failure(bank.database, bank.user.id, bank.connection.id, status=None)
         assert state() == expected
-    connections.record_success(bank.database, bank.connection.id)
+    connections.record_success(bank.database, bank.user.id, bank.connection.id)
     assert state() == "ACTIVE"
-    connections.record_failure(bank.database, bank.connection.id, status=None)
+    connections.record_failure(bank.database, bank.user.id, bank.connection.id, status=None)
     assert state() == "ACTIVE"
 
 
 @pytest.mark.requirement("decision 23")
 def test_a_reason_that_needs_the_user_is_the_state_at_once(bank: Bank) -> None:
-    connections.record_failure(bank.database, bank.connection.id, status="EXPIRED")
+    connections.record_failure(bank.database, bank.user.id, bank.connection.id, status="EXPIRED")
     assert connections.statuses(bank.database, bank.user.id)[bank.connection.id] == "EXPIRED"
 
 
@@ -61,7 +61,7 @@ def test_an_import_by_command_brings_a_removed_connection_back_and_cures_no_othe
     connections.remove(bank.database, bank.user.id, bank.connection.id, now=bank.now)
     connections.take_import(bank.database, bank.connection)
     assert state() == "ACTIVE"
-    connections.record_failure(bank.database, bank.connection.id, status="EXPIRED")
+    connections.record_failure(bank.database, bank.user.id, bank.connection.id, status="EXPIRED")
     connections.take_import(bank.database, bank.connection)
     assert state() == "EXPIRED"
 
@@ -69,7 +69,7 @@ def test_an_import_by_command_brings_a_removed_connection_back_and_cures_no_othe
 @pytest.mark.requirement("sync.consent")
 def test_a_consent_ends_at_its_moment_and_a_renewal_begins_another(bank: Bank) -> None:
     ends = bank.now + timedelta(days=90)
-    connections.keep_consent(bank.database, bank.connection.id, expires_at=ends)
+    connections.keep_consent(bank.database, bank.user.id, bank.connection.id, expires_at=ends)
     for now, expected in ((ends - timedelta(milliseconds=1), "ACTIVE"), (ends, "EXPIRED")):
         connections.expire_consents(bank.database, now=now)
         assert connections.statuses(bank.database, bank.user.id)[bank.connection.id] == expected

@@ -362,7 +362,7 @@ def test_a_reader_waits_for_a_job_that_is_due_within_a_second_and_for_no_other(
 @pytest.mark.requirement("sync.consent")
 def test_a_consent_that_has_run_out_ends_by_itself_and_the_bank_is_not_asked(scene: Scene) -> None:
     scene.bank.before_poll = lambda: pytest.fail("the bank was asked")
-    connections.keep_consent(scene.database, scene.job.connection_id, expires_at=scene.clock.moment)
+    connections.keep_consent(scene.database, scene.user.id, scene.job.connection_id, expires_at=scene.clock.moment)
     scene.scheduler.round()
     assert connections.statuses(scene.database, scene.user.id)[scene.job.connection_id] == "EXPIRED"
     scene.engine.read(scene.user.id, scene.job.id)
@@ -373,7 +373,7 @@ def test_a_consent_that_has_run_out_ends_by_itself_and_the_bank_is_not_asked(sce
 def test_no_sync_begins_after_the_consent_has_run_out(
     database: Database, sync_engine: SyncEngine, clock: Hand, user: User, job: Job
 ) -> None:
-    connections.keep_consent(database, job.connection_id, expires_at=clock.moment)
+    connections.keep_consent(database, job.user_id, job.connection_id, expires_at=clock.moment)
     connection = connections.find(database, user.id, job.connection_id)
     assert connection is not None
     assert connection.status == "ACTIVE"
@@ -386,7 +386,7 @@ def test_a_step_that_another_process_has_taken_is_left_to_it(
     database: Database, sync_engine: SyncEngine, bank: ScriptedBank, clock: Hand, job: Job
 ) -> None:
     bank.before_poll = lambda: pytest.fail("the bank was asked")
-    assert database.atomically(lambda session: jobs.lease(session, job.id, now=clock.now())) is not None
+    assert database.atomically(lambda session: jobs.lease(session, job, holder="another", now=clock.now())) is not None
     step = sync_engine.advance(job)
     assert step is not None
     step.result(10)
@@ -424,7 +424,7 @@ def test_a_source_that_is_looked_at_for_nothing_is_synced_when_it_has_news_and_n
     assert look() == 0, "it runs"
     (running,) = jobs.unfinished(scene.database)
     jobs.fail(scene.database, running, error="no", now=scene.clock.moment)
-    connections.record_failure(scene.database, scene.job.connection_id, status=None)
+    connections.record_failure(scene.database, scene.user.id, scene.job.connection_id, status=None)
     scene.database.execute("UPDATE connections SET next_sync_at = $1", scene.clock.moment + COOLDOWN)
     assert look() == 0
 

@@ -20,9 +20,10 @@ from tests.storage.conftest import Bank, bookings, make_bank
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from storage import compaction, database
+from storage import compaction
+from storage.engines import duckdb_file
 
-original = database._OpenTransaction.execute
+original = duckdb_file._OpenTransaction.execute
 moves = 0
 
 def execute(self, sql, *parameters):
@@ -33,8 +34,8 @@ def execute(self, sql, *parameters):
         os.kill(os.getpid(), signal.SIGKILL)
     return changed
 
-database._OpenTransaction.execute = execute
-compaction.compact(database.Database(Path(sys.argv[1])), rows_at_once=2)
+duckdb_file._OpenTransaction.execute = execute
+compaction.compact(duckdb_file.DuckDBFile(Path(sys.argv[1])), rows_at_once=2)
 """
 
 

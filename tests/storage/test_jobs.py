@@ -64,21 +64,21 @@ def test_a_sync_that_fails_late_does_not_keep_the_connection_longer_than_30_minu
 @pytest.mark.requirement("decision 25")
 def test_a_running_job_counts_as_recent_however_long_it_runs(bank: Bank, job: Job) -> None:
     assert started(bank, bank.now + timedelta(days=1)) is None
-    assert jobs.running(bank.database, bank.connection.id) == job
+    assert jobs.running(bank.database, bank.user.id, bank.connection.id) == job
 
 
 @pytest.mark.requirement("decision 26")
 def test_a_job_is_overdue_15_minutes_after_its_source_was_asked_or_last_made_progress(bank: Bank, job: Job) -> None:
     assert not found(bank, job).is_overdue(bank.now + timedelta(days=1)), "our own queue is not the source's fault"
-    jobs.lease(bank.database, job.id, now=bank.now)
+    jobs.lease(bank.database, job, holder="a", now=bank.now)
     limit = bank.now + jobs.PROGRESS_MAX
     assert not found(bank, job).is_overdue(limit - MILLISECOND)
     assert found(bank, job).is_overdue(limit)
     later = bank.now + timedelta(minutes=10)
-    jobs.progress(bank.database, job.id, status="syncing", handle={"polls": 1}, now=later)
+    jobs.progress(bank.database, job, status="syncing", handle={"polls": 1}, now=later)
     assert not found(bank, job).is_overdue(limit)
     assert found(bank, job).is_overdue(later + jobs.PROGRESS_MAX)
-    jobs.add_stored(bank.database, job.id, new_transactions=3, now=later + timedelta(minutes=1))
+    jobs.add_stored(bank.database, job, new_transactions=3, now=later + timedelta(minutes=1))
     assert not found(bank, job).is_overdue(later + jobs.PROGRESS_MAX)
     jobs.complete(bank.database, job, now=later)
     assert not found(bank, job).is_overdue(later + timedelta(days=1))
@@ -88,7 +88,7 @@ def test_a_job_is_overdue_15_minutes_after_its_source_was_asked_or_last_made_pro
 def test_a_job_is_due_when_its_source_said_and_may_be_asked_before_it_said_anything(bank: Bank, job: Job) -> None:
     assert job.is_due(bank.now)
     until = bank.now + timedelta(seconds=20)
-    jobs.put_off(bank.database, job.id, until=until)
+    jobs.put_off(bank.database, job, until=until)
     assert not found(bank, job).is_due(until - MILLISECOND)
     assert found(bank, job).is_due(until)
 
@@ -116,15 +116,15 @@ def test_a_forced_sync_goes_past_our_own_30_minutes_and_not_past_a_running_job(b
 def test_a_job_keeps_the_name_and_reason_of_everything_it_left_out(bank: Bank, job: Job) -> None:
     refusals = [RefusedBatch(name="a.xml", reason="Damaged."), RefusedBatch(name="b.xml", reason="Too large.")]
     for refusal in refusals:
-        jobs.refuse(bank.database, job.id, refusal)
+        jobs.refuse(bank.database, job, refusal)
     jobs.complete(bank.database, job, now=bank.now)
     assert list(found(bank, job).refusals) == refusals
 
 
 @pytest.mark.requirement("decision 26")
 def test_being_told_to_wait_again_is_no_progress(bank: Bank, job: Job) -> None:
-    jobs.progress(bank.database, job.id, status="syncing", handle={"polls": 1}, now=bank.now)
-    jobs.progress(bank.database, job.id, status="syncing", handle={"polls": 2}, now=bank.now + timedelta(minutes=14))
+    jobs.progress(bank.database, job, status="syncing", handle={"polls": 1}, now=bank.now)
+    jobs.progress(bank.database, job, status="syncing", handle={"polls": 2}, now=bank.now + timedelta(minutes=14))
     again = found(bank, job)
     assert (again.handle, again.updated_at) == ({"polls": 2}, bank.now)
 
@@ -133,7 +133,9 @@ def test_being_told_to_wait_again_is_no_progress(bank: Bank, job: Job) -> None:
 def test_of_many_at_once_one_gets_the_lease(bank: Bank, job: Job) -> None:
     def lease(_: int) -> bool:
         with suppress(Conflict):
-            return bank.database.atomically(lambda session: jobs.lease(session, job.id, now=bank.now)) is not None
+            return (
+                bank.database.atomically(lambda session: jobs.lease(session, job, holder="a", now=bank.now)) is not None
+            )
         return False
 
     with ThreadPoolExecutor(16) as pool:
@@ -155,12 +157,12 @@ def test_of_many_at_once_one_starts_a_job(bank: Bank) -> None:
 @pytest.mark.requirement("decision 26")
 def test_a_lease_ends_by_itself_by_release_and_with_the_process(bank: Bank, job: Job) -> None:
     def lease(at: datetime) -> bool:
-        return jobs.lease(bank.database, job.id, now=at) is not None
+        return jobs.lease(bank.database, job, holder="a", now=at) is not None
 
     assert lease(bank.now)
     assert not lease(bank.now + jobs.LEASE - MILLISECOND)
     assert lease(bank.now + jobs.LEASE)
-    jobs.release(bank.database, job.id)
+    jobs.release(bank.database, job)
     assert lease(bank.now)
     jobs.release_all(bank.database)
     assert lease(bank.now)
@@ -169,8 +171,8 @@ def test_a_lease_ends_by_itself_by_release_and_with_the_process(bank: Bank, job:
 @pytest.mark.requirement("interface 3")
 @pytest.mark.parametrize("first", ["completed", "failed"])
 def test_a_final_state_is_written_once(bank: Bank, job: Job, first: str) -> None:
-    jobs.add_stored(bank.database, job.id, new_transactions=2, now=bank.now)
-    jobs.add_stored(bank.database, job.id, new_transactions=1, now=bank.now)
+    jobs.add_stored(bank.database, job, new_transactions=2, now=bank.now)
+    jobs.add_stored(bank.database, job, new_transactions=1, now=bank.now)
     if first == "completed":
         assert jobs.complete(bank.database, job, now=bank.now)
     else:
@@ -180,13 +182,13 @@ def test_a_final_state_is_written_once(bank: Bank, job: Job, first: str) -> None
     assert before.new_transactions == 3
     assert not jobs.complete(bank.database, job, now=bank.now)
     assert not jobs.fail(bank.database, job, error="second", now=bank.now)
-    assert jobs.lease(bank.database, job.id, now=bank.now + timedelta(days=1)) is None
+    assert jobs.lease(bank.database, job, holder="a", now=bank.now + timedelta(days=1)) is None
     late: list[Callable[[], None]] = [
-        lambda: jobs.progress(bank.database, job.id, status="syncing", handle={}, now=bank.now),
-        lambda: jobs.put_off(bank.database, job.id, until=bank.now),
-        lambda: jobs.refuse(bank.database, job.id, RefusedBatch(name="a", reason="b")),
-        lambda: jobs.add_stored(bank.database, job.id, new_transactions=1, now=bank.now),
-        lambda: jobs.check_running(bank.database, job.id),
+        lambda: jobs.progress(bank.database, job, status="syncing", handle={}, now=bank.now),
+        lambda: jobs.put_off(bank.database, job, until=bank.now),
+        lambda: jobs.refuse(bank.database, job, RefusedBatch(name="a", reason="b")),
+        lambda: jobs.add_stored(bank.database, job, new_transactions=1, now=bank.now),
+        lambda: jobs.check_running(bank.database, job),
     ]
     for change in late:
         with pytest.raises(JobEnded):
