@@ -159,9 +159,13 @@ def test_a_connection_tells_its_accounts_and_the_last_sync(holder: Holder) -> No
 @pytest.mark.requirement("page.connections")
 def test_a_connection_that_needs_its_user_says_so(holder: Holder) -> None:
     database, now = holder.service.services.database, holder.service.services.clock.now()
-    connections.keep_consent(database, holder.connection.id, expires_at=now + timedelta(days=3, hours=1))
+    connections.keep_consent(
+        database, holder.connection.user_id, holder.connection.id, expires_at=now + timedelta(days=3, hours=1)
+    )
     assert only(holder)["consentDaysLeft"] == 3
-    connections.keep_consent(database, holder.connection.id, expires_at=now - timedelta(days=300))
+    connections.keep_consent(
+        database, holder.connection.user_id, holder.connection.id, expires_at=now - timedelta(days=300)
+    )
     connections.expire_consents(database, now=now)
     told = only(holder)
     assert (told["status"], told["needsUser"], told["canSync"], told["consentDaysLeft"]) == ("EXPIRED", True, False, 0)
