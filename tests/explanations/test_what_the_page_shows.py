@@ -147,8 +147,8 @@ def test_a_connection_tells_its_accounts_and_the_last_sync(holder: Holder) -> No
         "error": None,
         "finishedAt": None,
     }
-    jobs.refuse(database, job.id, RefusedBatch(name="march.xml", reason="The file is damaged."))
-    jobs.add_stored(database, job.id, new_transactions=3, now=now)
+    jobs.refuse(database, job, RefusedBatch(name="march.xml", reason="The file is damaged."))
+    jobs.add_stored(database, job, new_transactions=3, now=now)
     assert jobs.complete(database, job, now=now)
     told = only(holder)
     assert (told["lastSync"]["newTransactions"], told["lastSync"]["status"]) == (3, "completed")
