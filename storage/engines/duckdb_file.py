@@ -17,6 +17,7 @@ from storage.database import (
     Conflict,
     ConstraintViolated,
     Row,
+    StoreError,
     StoreFull,
     StoreInUse,
     StoreUnreadable,
@@ -207,7 +208,7 @@ class DuckDBFile:
                     yield session
                     session.execute("COMMIT")
                 except BaseException:
-                    with suppress(duckdb.Error):
+                    with suppress(StoreError, Conflict):  # a commit that failed has undone everything itself
                         session.execute("ROLLBACK")
                     raise
             finally:

@@ -14,7 +14,7 @@ from tests.contract.demo_server import Demo
 from tests.page.conftest import Opening, sign_in
 
 NPM = Path(__file__).parents[1] / "clients" / "npm" / "install.sh"
-PLACES = ("/", "/transactions", "/months", "/recurring", "/settings")
+PLACES = ("/", "/transactions", "/months", "/recurring", "/connections", "/settings")
 FIRST_VIEW_MAX = 150_000  # bytes
 
 
@@ -55,6 +55,10 @@ def test_the_overview_says_what_the_interface_says(
     snapshot = demo.read(f"/snapshot?accountIds={ids(demo, token)}", token)
     expect(page.locator(".total .figure data")).to_have_attribute("value", re.compile(r"\d"))
     assert values(page, ".total .figure") == [exact(snapshot["totalBalance"])]
+    expect(page.locator(".course")).to_be_visible()
+    series = demo.read(f"/balances?accountIds={ids(demo, token)}", token)
+    expect(page.get_by_role("slider")).to_have_attribute("aria-valuemax", re.compile(r"^\d+$"))
+    assert exact(series["points"][-1]["balance"]) == exact(snapshot["totalBalance"])
     assert values(page, ".accounts") == [exact(each["balance"]) for each in accounts if each["balance"] is not None]
     expect(page.locator(".bars li").first).to_be_visible()
     shown = [exact(each["amount"]) for each in snapshot["last30Days"]["topCategories"]]
@@ -130,6 +134,9 @@ def test_behind_a_bar_stand_the_bookings_that_add_up_to_it(demo: Demo, signed_in
     if more.count():
         more.click()
     explained = demo.read(f"/cashflow/{month['month']}/transactions?accountIds={ids(demo, token)}", token)
+    categories = demo.read(f"/cashflow/categories?months=3&accountIds={ids(demo, token)}", token)["months"][1]
+    expect(page.locator(".bars li").first).to_be_visible()
+    assert values(page, ".bars") == [exact(each["amount"]) for each in categories["categories"]]
     counted = [row for row in explained["transactions"] if row["countedAs"]]
     expect(page.get_by_text(f"{len(counted)} bookings")).to_be_visible()
     assert sum(exact(row["countedAmount"]) for row in counted) == exact(month["net"])
@@ -149,6 +156,36 @@ def test_recurring_payments_show_what_they_cost_and_each_of_their_charges(demo: 
     expect(dialog.locator("a.line")).to_have_count(len(dearest["charges"]))
     dialog.get_by_role("button", name="Close").click()
     expect(dialog).to_have_count(0)
+
+
+@pytest.mark.requirement("page.tasks")
+def test_a_balance_of_any_day_is_read_by_keyboard(demo: Demo, signed_in: Opening) -> None:
+    page = signed_in()
+    course = page.get_by_role("slider", name=re.compile("Balance over time"))
+    course.focus()
+    page.keyboard.press("Home")
+    token = demo.token("demo")
+    today = demo.read("/profile", token)["today"]
+    since = f"{int(today[:4]) - 1}{today[4:]}"
+    series = demo.read(f"/balances?accountIds={ids(demo, token)}&dateFrom={since}", token)
+    first = f"€{exact(series['points'][0]['balance']):,}"
+    expect(course).to_have_attribute("aria-valuetext", re.compile(re.escape(first)))
+    page.get_by_role("button", name="2Y").click()
+    expect(page.get_by_role("button", name="2Y")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_text(re.compile(f"since .* {int(today[:4]) - 2}"))).to_be_visible()
+
+
+@pytest.mark.requirement("page.tasks")
+def test_a_sync_says_what_came_of_it_and_when_the_next_may_be(demo: Demo, signed_in: Opening) -> None:
+    page = signed_in("/connections", user="solo")
+    card = page.get_by_role("region", name="Musterbank")
+    expect(card.get_by_text("Connected")).to_be_visible()
+    page.get_by_role("button", name="Sync now: Musterbank").click()
+    expect(page.get_by_text(re.compile("new transactions?|Nothing new"))).to_be_visible()
+    expect(page.get_by_role("button", name="Sync now: Musterbank")).to_have_count(0)
+    page.get_by_role("link", name="Overview").click()
+    page.get_by_role("button", name="Sync now").click()
+    expect(page.get_by_text("Already up to date. Next sync at")).to_be_visible()
 
 
 @pytest.mark.requirement("page.session")

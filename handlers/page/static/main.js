@@ -6,12 +6,12 @@ import { Icon } from "./icons.js";
 import { Overview } from "./overview.js";
 import { Bones, Failed, Place, State, Toasts } from "./parts.js";
 import { usePerson } from "./person.js";
-import { BASE, PUBLIC_URL, address, followLinks, go, offers, usePlace } from "./place.js";
+import { BASE, PUBLIC_URL, address, followLinks, go, usePlace } from "./place.js";
 import { html, render, useEffect, useState } from "./ui.js";
 import { speak, t } from "./words.js";
 
 // A place is loaded when it is opened for the first time, except the one that is seen first
-const ALL = [
+const PLACES = [
   { path: "/", name: "overview", load: () => ({ default: Overview }) },
   { path: "/transactions", name: "transactions", load: () => import("./transactions.js") },
   { path: "/months", name: "months", load: () => import("./months.js") },
@@ -19,7 +19,6 @@ const ALL = [
   { path: "/connections", name: "connections", load: () => import("./connections.js"), isAside: true },
   { path: "/settings", name: "settings", load: () => import("./settings.js"), isAside: true },
 ];
-const PLACES = ALL.filter(({ path }) => path !== "/connections" || offers("GET /connections"));
 
 const root = document.getElementById("page");
 

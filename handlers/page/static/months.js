@@ -3,7 +3,7 @@ import { useRead } from "./api.js";
 import { Legend, MonthBars } from "./charts.js";
 import { month as monthName, money, sum } from "./format.js";
 import { BookingParts, Bookings, Card, CategoryBars, Loaded, Money, Place } from "./parts.js";
-import { address, offers } from "./place.js";
+import { address } from "./place.js";
 import { html, useState } from "./ui.js";
 import { t } from "./words.js";
 
@@ -48,7 +48,7 @@ function AsTable({ months, currency, running, link }) {
 
 function Month({ month, isRunning, person }) {
   const rows = useRead(`/cashflow/${month}/transactions`, { accountIds: person.ids });
-  const categories = useRead(offers("GET /cashflow/categories") ? "/cashflow/categories" : null, { accountIds: person.ids, months: MONTHS });
+  const categories = useRead("/cashflow/categories", { accountIds: person.ids, months: MONTHS });
   const title = html`${monthName(month)}${isRunning && html` <span class="soft small">${t("so_far")}</span>`}`;
   return html`<${Card} title=${title}>
     <${Loaded} of=${rows}>${(data) => html`<${MonthRows} data=${data} person=${person}

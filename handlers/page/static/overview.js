@@ -4,7 +4,7 @@ import { Course, Legend, MonthBars } from "./charts.js";
 import { ago, day, daysBetween, money, monthsBefore, sum } from "./format.js";
 import { FirstRun } from "./first-run.js";
 import { Bookings, Card, CategoryBars, Expected, Loaded, Money, MoreLink, Place, Segments, State, accountName, shortIban } from "./parts.js";
-import { address, offers } from "./place.js";
+import { address } from "./place.js";
 import { SyncButton } from "./sync.js";
 import { html, useState } from "./ui.js";
 import { named, t } from "./words.js";
@@ -31,7 +31,7 @@ function Total({ person }) {
   const [months, setMonths] = useState("12");
   const currency = person.profile.homeCurrency;
   const snapshot = useRead("/snapshot", { accountIds: person.ids });
-  const balances = useRead(offers("GET /balances") ? "/balances" : null, {
+  const balances = useRead("/balances", {
     accountIds: person.ids, dateFrom: monthsBefore(person.profile.today, Number(months)), dateTo: person.profile.today,
     every: months === "24" ? "week" : "day",
   });
@@ -46,14 +46,14 @@ function Total({ person }) {
         <//>
         ${balances.data && html`<${Change} of=${balances.data} />`}
       </div>
-      ${offers("GET /balances") && choice}
+      ${choice}
     </div>
-    ${offers("GET /balances") && html`<${Loaded} of=${balances} bones=${html`<div class="chart coming"></div>`}>
+    <${Loaded} of=${balances} bones=${html`<div class="chart coming"></div>`}>
       ${(data) => html`
         ${data.points.length > 0 && html`<${Course} points=${data.points} currency=${data.currency} />`}
         ${data.leftOut.length > 0 && html`<p class="soft small">${t("left_out_currencies", { names: leftOut(data.leftOut, person) })}</p>`}
       `}
-    <//>`}
+    <//>
   </section>`;
 }
 

@@ -1,6 +1,5 @@
 /** Whose money it is: the profile and the accounts, which every place needs before it asks for anything else. */
 import { useRead } from "./api.js";
-import { offers } from "./place.js";
 import { useMemo } from "./ui.js";
 
 /**
@@ -8,9 +7,8 @@ import { useMemo } from "./ui.js";
  * interface takes them, `byId` all accounts, hidden ones too, since their bookings can still be opened.
  */
 export function usePerson() {
-  const told = useRead(offers("GET /profile") ? "/profile" : null);
+  const profile = useRead("/profile");
   const accounts = useRead("/accounts");
-  const profile = offers("GET /profile") ? told : { ...told, data: accounts.data && assumed(accounts.data.accounts) };
   const data = useMemo(() => {
     if (!profile.data || !accounts.data) return null;
     const all = accounts.data.accounts;
@@ -22,15 +20,10 @@ export function usePerson() {
       ids: shown.map(({ id }) => id).join(","),
       byId: new Map(all.map((account) => [account.id, account])),
     };
-  }, [told.data, accounts.data]);
+  }, [profile.data, accounts.data]);
   const again = () => {
     profile.again();
     accounts.again();
   };
   return { data, error: profile.error ?? accounts.error, again };
-}
-
-function assumed(accounts) {
-  const currencies = new Set(accounts.map(({ currency }) => currency));
-  return { name: "", homeCurrency: currencies.size === 1 ? [...currencies][0] : "EUR", today: new Date().toISOString().slice(0, 10) };
 }

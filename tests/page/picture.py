@@ -1,0 +1,41 @@
+"""The picture that README.md opens with: `python -m tests.page.picture` makes it anew from the demo."""
+
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from playwright.sync_api import sync_playwright
+
+from tests.contract.demo_server import running_demo
+
+PICTURE = Path(__file__).resolve().parents[2] / "docs" / "page.png"
+# Machines without a screen have one font, which is for terminals; where Inter is installed it stands in
+FONTS = """<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig>
+<include>/etc/fonts/fonts.conf</include>
+<match><test name="family"><string>system-ui</string></test>
+<edit name="family" mode="prepend" binding="strong"><string>Inter</string></edit></match></fontconfig>"""
+
+
+def make(picture: Path) -> None:
+    """The overview of the demo's first user, as it is on a screen of 1280 by 860."""
+    with TemporaryDirectory() as folder, running_demo(Path(folder)) as demo, sync_playwright() as playwright:
+        fonts = Path(folder) / "fonts.conf"
+        fonts.write_text(FONTS)
+        browser = playwright.chromium.launch(
+            executable_path="/usr/bin/chromium",
+            args=["--no-sandbox", "--disable-quic", "--disable-background-networking"],
+            env={**os.environ, "FONTCONFIG_FILE": str(fonts)},
+        )
+        page = browser.new_context(viewport={"width": 1280, "height": 860}, locale="en-GB").new_page()
+        page.goto(demo.origin)
+        page.get_by_label("User name").fill("demo")
+        page.get_by_label("Password").fill("demo-demo-2024")
+        page.keyboard.press("Enter")
+        page.locator(".rows li").first.wait_for()
+        page.locator(".course").wait_for()
+        page.screenshot(path=picture)
+        browser.close()
+
+
+if __name__ == "__main__":
+    make(PICTURE)
