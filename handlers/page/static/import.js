@@ -1,15 +1,16 @@
 /** Import: files dropped, looked into before anything is stored, imported one by one, taken back again. */
 import { change, forget, useRead } from "./api.js";
-import { day, money, moment, size } from "./format.js";
-import { Icon } from "./icons.js";
+import { day, moment, money, size } from "./format.js";
 import { Hint } from "./first-run.js";
-import { Bones, Card, Loaded, Money, Place, shortIban, toast } from "./parts.js";
+import { Icon } from "./icons.js";
+import { Bones, Card, Choice, Money, Place, accountName, shortIban, toast } from "./parts.js";
 import { offers } from "./place.js";
 import { html, useRef, useState } from "./ui.js";
-import { named, t } from "./words.js";
+import { t } from "./words.js";
 
 const POLLED_EVERY = 1000; // milliseconds
 const FILE_BYTES_MAX = 256 * 1024 * 1024; // what the interface takes at once
+const NEW_ACCOUNT = "new";
 
 export default function Import({ person }) {
   return html`<${Place} title=${t("import_title")} text=${t("import_text")}>
@@ -20,55 +21,60 @@ export default function Import({ person }) {
 }
 
 /** The place to drop files, and what became of those that were dropped. */
-export function Files() {
+export function Files({ person }) {
   const [files, setFiles] = useState([]);
-  const known = useRef(0);
+  const last = useRef(0);
   const set = (key, values) => setFiles((before) => before.map((each) => (each.key === key ? { ...each, ...values } : each)));
+  const look = async ({ key, file, accountId }) => {
+    set(key, { state: "reading", accountId });
+    set(key, file.size > FILE_BYTES_MAX ? { state: "refused", error: t("too_large") } : await sent(file, accountId, true));
+  };
   const add = async (chosen) => {
-    const fresh = [...chosen].map((file) => ({ key: (known.current += 1), file, state: "reading" }));
-    setFiles((before) => [...fresh, ...before]);
-    // one after the other: imports take turns anyway
-    for (const { key, file } of fresh) set(key, await looked(file));
+    const fresh = [...chosen].map((file) => ({ key: (last.current += 1), file, accountId: "", state: "reading" }));
+    setFiles((before) => [...before, ...fresh]);
+    for (const each of fresh) await look(each); // one after the other: imports take turns anyway
   };
-  const store = async ({ key, file }) => {
+  const store = async ({ key, file, accountId }) => {
     set(key, { state: "importing" });
-    const outcome = await sent(file, { isDry: false });
-    forget();
+    const outcome = await sent(file, accountId, false);
     set(key, outcome);
+    if (outcome.state === "imported") toast(t("imported", { n: outcome.report.new }));
+    forget();
   };
-  const undo = async ({ key, report }) => {
-    await takeBack(report.importId);
-    set(key, { state: "undone" });
-  };
+  const undo = async ({ key, report }) => (await takenBack(report.importId)) && set(key, { state: "undone" });
   return html`<${DropZone} onFiles=${add} />
-    ${files.length > 0 && html`<p class="soft found">${t("not_before")}</p>`}
-    ${files.map((each) => html`<${FileCard} key=${each.key} each=${each} onImport=${() => store(each)} onUndo=${() => undo(each)} onRemove=${() => setFiles(files.filter(({ key }) => key !== each.key))} />`)}`;
+    ${files.some(({ state }) => state === "looked") && html`<p class="soft found">${t("not_before")}</p>`}
+    ${files.map((each) => html`<${FileCard} key=${each.key} each=${each} person=${person}
+      onImport=${() => store(each)} onUndo=${() => undo(each)} onAccount=${(accountId) => look({ ...each, accountId })}
+      onRemove=${() => setFiles(files.filter(({ key }) => key !== each.key))} />`)}`;
 }
 
-const looked = (file) => (file.size > FILE_BYTES_MAX ? { state: "refused", error: t("too_large") } : sent(file, { isDry: true }));
-
-/** What the interface says of a file; `isDry` stores nothing. */
-async function sent(file, { isDry }) {
+/** What the interface says of a file; a dry run stores nothing. */
+async function sent(file, accountId, dryRun) {
   try {
-    let report = await change("POST", "/imports", { parameters: { filename: file.name, dryRun: isDry }, file });
+    // a name is only told; what no name may hold is left out of it
+    const filename = file.name.replace(/[\u0000-\u001f/\\]/g, "").slice(-255) || "file";
+    let report = await change("POST", "/imports", { parameters: { filename, dryRun, accountId }, file });
     while (report.status === "running") {
       await new Promise((resolve) => setTimeout(resolve, POLLED_EVERY));
       report = await change("GET", `/imports/${encodeURIComponent(report.importId)}`);
     }
-    if (report.error) return { state: "refused", error: report.error };
-    return { state: isDry ? "looked" : "imported", report };
+    if (report.error !== null && report.candidates.length === 0) return { state: "refused", error: report.error };
+    return { state: report.isDryRun ? "looked" : report.error === null ? "imported" : "refused", report, error: report.error };
   } catch (error) {
     return { state: "refused", error: error.message || t("failed_text") };
   }
 }
 
-async function takeBack(importId) {
+async function takenBack(importId) {
   try {
-    const { removed } = await change("DELETE", `/imports/${encodeURIComponent(importId)}`);
+    await change("DELETE", `/imports/${encodeURIComponent(importId)}`);
     forget();
-    toast(t("import_undone", { n: removed }));
+    toast(t("import_undone"));
+    return true;
   } catch (error) {
     toast(error.message || t("failed_text"));
+    return false;
   }
 }
 
@@ -85,7 +91,7 @@ function DropZone({ onFiles }) {
     setIsOver(true);
   };
   const choose = () => {
-    onFiles(input.current.files);
+    onFiles([...input.current.files]);
     input.current.value = "";
   };
   return html`<section class="drop ${isOver ? "over" : ""}" aria-label=${t("drop")} onDragOver=${over} onDragLeave=${() => setIsOver(false)} onDrop=${drop}>
@@ -98,41 +104,52 @@ function DropZone({ onFiles }) {
   </section>`;
 }
 
-function FileCard({ each: { file, state, error, report }, onImport, onUndo, onRemove }) {
-  const title = html`<${Icon} name="file" /> ${file.name} <span class="soft small">${size(file.size)}</span>`;
+function FileCard({ each: { file, accountId, state, error, report }, person, onImport, onUndo, onAccount, onRemove }) {
   const isWorking = state === "reading" || state === "importing";
+  const isUnclear = state === "looked" && report.candidates.length > 0 && report.error !== null;
   return html`<section class="card file" aria-label=${file.name}>
-    <header class="card-head"><h2>${title}</h2>
+    <header class="card-head">
+      <h2 class="file-name"><${Icon} name="file" /> ${file.name} <span class="soft small">${size(file.size)}</span></h2>
       ${!isWorking && html`<button type="button" class="round" aria-label="${t("remove")}: ${file.name}" onClick=${onRemove}><${Icon} name="close" /></button>`}
     </header>
     <div role="status">
-      ${isWorking && html`<p class="soft">${t(state)}</p><${Bones} rows="2" />`}
+      ${isWorking && html`<p class="soft">${t(state === "reading" ? "reading" : "importing")}</p><${Bones} rows="2" />`}
       ${state === "refused" && html`<p class="bad"><b>${t("refused_file")}.</b> <span lang="en">${error}</span></p>`}
-      ${state === "undone" && html`<p class="soft">${t("undone")}</p>`}
+      ${state === "undone" && html`<p class="soft">${t("import_undone")}</p>`}
       ${state === "imported" && html`<p class="good"><${Icon} name="check" /> ${t("imported", { n: report.new })}</p>`}
     </div>
-    ${state === "looked" && html`<${Report} report=${report} />
-      <p class="buttons">
-        ${report.new > 0
+    ${state === "looked" && html`
+      ${report.candidates.length > 0 && html`<div class="field"><span class="label">${t("which_account")}</span>
+        <${Choice} name=${t("which_account")} value=${accountId} onChoose=${onAccount} options=${[["", t("choose")],
+          ...report.candidates.map((each) => [each.accountId, `${each.accountName ?? t("account")}, ${each.bankName}`]), [NEW_ACCOUNT, t("new_account")]]} />
+      </div>`}
+      ${report.overlap && html`<p class="caution">${t("overlap", { n: report.overlap.bookings, name: nameOf(report.overlap.accountId, person) })}</p>`}
+      ${report.warnings.map((warning) => html`<p class="caution" lang="en" key=${warning}>${warning}</p>`)}
+      ${!isUnclear && html`<${Report} report=${report} />
+        <p class="buttons">${report.new > 0
           ? html`<button type="button" class="primary" onClick=${onImport}>${t("import_n", { n: report.new })}</button>`
-          : html`<span class="soft">${t("all_known")}</span>`}
-      </p>`}
-    ${state === "imported" && report.importId && html`<p class="buttons"><button type="button" onClick=${onUndo}>${t("undo")}</button></p>`}
+          : html`<span class="soft">${t("all_known")}</span>`}</p>`}`}
+    ${state === "imported" && report.new > 0 && html`<p class="buttons"><button type="button" onClick=${onUndo}>${t("undo")}</button></p>`}
   </section>`;
 }
 
+const nameOf = (accountId, person) => {
+  const account = person.byId.get(accountId);
+  return account ? accountName(account) : t("account");
+};
+
 function Report({ report }) {
-  return html`<p class="soft">${[report.format, t("n_new", { n: report.new }), t("n_known", { n: report.known })].join(" · ")}</p>
+  return html`<p class="soft">${[report.format, t("n_new", { n: report.new }), t("n_known", { n: report.known })].filter(Boolean).join(" · ")}</p>
     ${report.statements.map((statement, index) => html`<div class="statement" key=${index}>
-      <h3>${[statement.account.name, shortIban(statement.account.iban), statement.account.bankName].filter(Boolean).join(" · ") || t("unknown")}</h3>
+      <h3>${[statement.accountName, shortIban(statement.iban)].filter(Boolean).join(" · ")}</h3>
       <p class="soft small">
-        ${t("rows", { n: statement.rows })}${statement.from && ` · ${day(statement.from)} – ${day(statement.to)}`}
-        ${statement.closing !== null && html` · ${t("closing")} ${money(statement.closing, statement.currency)}`}
-        ${statement.addsUp !== null && html` · <span class="pill ${statement.addsUp ? "good" : "up"}">${t(statement.addsUp ? "adds_up" : "adds_not")}</span>`}
+        ${t("rows", { n: statement.bookings })}${statement.firstDay && ` · ${day(statement.firstDay)} – ${day(statement.lastDay)}`}
+        ${statement.closing !== null && ` · ${t("closing")} ${money(statement.closing, statement.currency)}`}
+        ${" "}${statement.addsUp !== null && html`<span class="pill ${statement.addsUp ? "good" : "up"}">${t(statement.addsUp ? "adds_up" : "adds_not")}</span>`}
       </p>
       <ol class="plain" aria-label=${t("first_rows")}>
-        ${statement.first.map((row, place) => html`<li class="line" key=${place}>
-          <span class="row-text"><span class="row-title">${row.counterpartName ?? row.purpose ?? t("no_name")}</span><span class="row-about">${day(row.bookingDate)}${row.category && ` · ${named(row.category)}`}</span></span>
+        ${statement.firstRows.map((row, place) => html`<li class="line" key=${place}>
+          <span class="row-text"><span class="row-title">${row.counterpartName ?? row.purpose ?? t("no_name")}</span><span class="row-about">${[day(row.bookingDate), row.counterpartName && row.purpose].filter(Boolean).join(" · ")}</span></span>
           <${Money} amount=${row.amount} currency=${row.currency} signed />
         </li>`)}
       </ol>
@@ -142,12 +159,13 @@ function Report({ report }) {
 function History() {
   const past = useRead(offers("GET /imports") ? "/imports" : null);
   if (!past.data?.imports.length) return null;
-  return html`<${Card} title=${t("history")}>
-    <${Loaded} of=${past}>${({ imports }) => html`<ul class="plain">
-      ${imports.map((each) => html`<li class="line" key=${each.importId}>
-        <span class="row-text"><span class="row-title">${each.filename}</span><span class="row-about">${moment(each.createdAt)} · ${t("n_new", { n: each.new })}</span></span>
-        ${each.canUndo && html`<button type="button" onClick=${() => takeBack(each.importId)} aria-label="${t("undo")}: ${each.filename}">${t("undo")}</button>`}
-      </li>`)}
-    </ul>`}<//>
-  <//>`;
+  return html`<${Card} title=${t("history")}><ul class="plain">
+    ${past.data.imports.map((each) => {
+      const name = each.fileNames.join(", ") || each.source;
+      return html`<li class="line" key=${each.importId}>
+        <span class="row-text"><span class="row-title">${name}</span><span class="row-about">${moment(each.importedAt)} · ${t("n_new", { n: each.new })}</span></span>
+        <button type="button" onClick=${() => takenBack(each.importId)} aria-label="${t("undo")}: ${name}">${t("undo")}</button>
+      </li>`;
+    })}
+  </ul><//>`;
 }

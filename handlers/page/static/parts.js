@@ -102,6 +102,12 @@ export function Segments({ legend, options, value, onChoose }) {
   </div>`;
 }
 
+/** One of many, by the browser's own list. */
+export const Choice = ({ name, value, options, onChoose }) =>
+  html`<select class="choice" aria-label=${name} value=${value} onChange=${(event) => onChoose(event.target.value)}>
+    ${options.map(([key, text]) => html`<option key=${key} value=${key} selected=${key === value}>${text}</option>`)}
+  </select>`;
+
 /** A modal dialog over the place, open while it is there; Escape and the place around it close it. */
 export function Dialog({ title, onClose, children }) {
   const dialog = useRef();

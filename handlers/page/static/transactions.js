@@ -3,7 +3,7 @@ import { useRead } from "./api.js";
 import { day, daysBefore, longDay } from "./format.js";
 import { CategoryTile, Icon } from "./icons.js";
 import { LongList } from "./list.js";
-import { BookingParts, Dialog, Loaded, Money, Place, State, accountName, partyOf } from "./parts.js";
+import { BookingParts, Choice, Dialog, Loaded, Money, Place, State, accountName, partyOf } from "./parts.js";
 import { address, go } from "./place.js";
 import { html, useEffect, useRef, useState } from "./ui.js";
 import { named, t } from "./words.js";
@@ -105,11 +105,6 @@ function Filters({ filters, change, person }) {
       <label class="date">${t("to")} <input type="date" value=${filters.to} onChange=${(event) => change({ to: event.target.value })} /></label>`}
   </div>`;
 }
-
-export const Choice = ({ name, value, options, onChoose }) =>
-  html`<select class="choice" aria-label=${name} value=${value} onChange=${(event) => onChoose(event.target.value)}>
-    ${options.map(([key, text]) => html`<option key=${key} value=${key} selected=${key === value}>${text}</option>`)}
-  </select>`;
 
 function Detail({ id, person, onClose }) {
   const path = `/transactions/${encodeURIComponent(id)}`;
