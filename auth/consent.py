@@ -7,12 +7,13 @@ from auth.events import Events
 from auth.instants import Now
 from auth.people.sessions import Browser
 from auth.policy import Resource
-from auth.scopes import WRITE_SCOPES, scope_text
+from auth.scopes import WRITE_SCOPES, scope_text, scope_without_bookings
 from auth.secret_text import new_secret, stored_hash
 from auth.tokens.codes import AuthorizationCodes
 from storage.database import Conflict, Database, Session
 from storage.oauth import clients, pending
 from storage.oauth.clients import Client
+from storage.oauth.grants import EVERYTHING, Terms
 from storage.oauth.pending import PendingRequest
 
 LIFETIME = timedelta(minutes=15)
@@ -72,10 +73,18 @@ class Consent:
         return (request, client) if request and client else None
 
     def decide(
-        self, browser: Browser, secret: str, *, is_allowed: bool, ticked: frozenset[str] = frozenset()
+        self,
+        browser: Browser,
+        secret: str,
+        *,
+        is_allowed: bool,
+        ticked: frozenset[str] = frozenset(),
+        terms: Terms = EVERYTHING,
+        lifetime: timedelta | None = None,
     ) -> tuple[PendingRequest, str | None] | None:
         """The user's answer, taken once: the request and, when allowed, the code. Of the scopes that change something
-        only those are granted that the user has `ticked`; where nothing is left to grant, nothing is allowed."""
+        only those are granted that the user has `ticked`; where nothing is left to grant, nothing is allowed. `terms`
+        say what the grant covers, and `lifetime` how long it lasts, if less than all and as long as can be."""
         user_id, now = browser.user_id, self._now()
         assert user_id is not None, "only a signed-in browser decides"
 
@@ -84,8 +93,13 @@ class Consent:
             if request is None or clients.find(session, request.client_id) is None:
                 return None
             scope = granted_scope(request.scope, ticked)
-            is_granted = is_allowed and bool(scope)
-            return request, self._codes.issue(session, request, user_id=user_id, scope=scope) if is_granted else None
+            if terms.figures_only:
+                scope = scope_without_bookings(scope)
+            if not is_allowed or not scope:
+                return request, None
+            return request, self._codes.issue(
+                session, request, user_id=user_id, scope=scope, terms=terms, lifetime=lifetime
+            )
 
         try:
             decided = self._database.atomically(work)

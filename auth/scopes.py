@@ -31,3 +31,8 @@ def scope_text(scopes: Iterable[str]) -> str:
     """The scopes in the order in which they stand here, separated by spaces."""
     wanted = set(scopes)
     return " ".join(name for name in ALL_SCOPES if name in wanted)
+
+
+def scope_without_bookings(text: str) -> str:
+    """The same scopes but the one that reads bookings, for a grant of figures only."""
+    return scope_text(name for name in text.split() if name != READ_TRANSACTIONS)

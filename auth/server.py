@@ -26,6 +26,7 @@ from auth.tokens.refresh_tokens import RefreshTokens
 from storage import users
 from storage.database import Database, Session
 from storage.oauth import browsers, grants
+from storage.oauth.grants import EVERYTHING, Terms
 from storage.users import UserUnknown
 
 OTHER_PROCESSES_SEEN_WITHIN = timedelta(seconds=5)
@@ -78,7 +79,13 @@ class AuthorizationServer:
         self._now = now
 
     def issue_token(
-        self, user_id: str, scopes: frozenset[str], lifetime: timedelta, *, resource: Resource = "data"
+        self,
+        user_id: str,
+        scopes: frozenset[str],
+        lifetime: timedelta,
+        *,
+        resource: Resource = "data",
+        terms: Terms = EVERYTHING,
     ) -> str:
         """An access token for the operator's own use, listed and revocable like every other; raises UserUnknown."""
         if not scopes or not scopes <= frozenset(ALL_SCOPES):
@@ -89,7 +96,7 @@ class AuthorizationServer:
             raise UserUnknown("There is no user of this id.")
         client_id = self.clients.ensure_builtin()
         return self.grants.issue_alone(
-            user_id=user_id, client_id=client_id, scopes=scopes, lifetime=lifetime, resource=resource
+            user_id=user_id, client_id=client_id, scopes=scopes, lifetime=lifetime, resource=resource, terms=terms
         )
 
     def remove_user(self, user_id: str) -> None:

@@ -38,7 +38,7 @@ from handlers.mcp.endpoint import mcp_api
 from handlers.metrics import loop_watched, registry_of
 from handlers.oauth.endpoints import BUDGET, bearer_check, oauth_api, oauth_routes, oauth_shared_paths
 from handlers.oauth.rendering import unknown_address
-from handlers.operations import operations
+from handlers.operations import SHOWS_BOOKINGS, operations
 from handlers.page.serving import page_routes
 from handlers.services import Services
 from storage import accounts
@@ -116,6 +116,7 @@ def application(
         contract=contract,
         operations=functions,
         turns=turns,
+        shows_bookings=SHOWS_BOOKINGS,
         authenticate=bearer_check(services.authorization),
         public_url=settings.public_url,
         billing_url=settings.billing_url,
@@ -131,6 +132,7 @@ def application(
                 rate=oauth_rate,
                 time_zone=settings.time_zone,
                 has_accounts=lambda user_id: bool(accounts.of_user(services.database, user_id)),
+                accounts_of=lambda user_id: accounts.of_user(services.database, user_id),
             ),
             *page_routes(public_url=settings.public_url, auth_url=settings.auth_url, contract=contract),
             *health_and_metrics(registry, is_ready=services.is_ready, metrics_for=settings.metrics_for),

@@ -132,6 +132,16 @@ def containing(session: Session, user_id: str, account_ids: list[str]) -> list[S
     return [connection for connection in of_user(session, user_id) if connection.id in ids]
 
 
+def account_ids(session: Session, user_id: str, connection_id: str) -> list[str]:
+    """The accounts that the connection brings, hidden ones too."""
+    rows = session.rows(
+        "SELECT account_id FROM account_sources WHERE user_id = $1 AND connection_id = $2 ORDER BY account_id",
+        user_id,
+        connection_id,
+    )
+    return [row["account_id"] for row in rows]
+
+
 def renew(
     session: Session,
     connection: StoredConnection,

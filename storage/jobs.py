@@ -257,6 +257,19 @@ def add_stored(session: Session, job: Job, *, new_transactions: int, now: dateti
     )
 
 
+def new_transactions_of(session: Session, job: Job, account_ids: Sequence[str]) -> int:
+    """How many bookings of these accounts the job has added, as the journal remembers them."""
+    rows = session.rows(
+        "SELECT count(*) AS added FROM journal AS j JOIN transactions AS t ON t.user_id = j.user_id"
+        " AND t.id = j.transaction_id WHERE j.user_id = $1 AND t.user_id = $1 AND j.job_id = $2 AND j.change = 'added'"
+        " AND t.account_id = ANY($3::TEXT[])",
+        job.user_id,
+        job.id,
+        list(account_ids),
+    )
+    return int(rows[0]["added"])
+
+
 def complete(session: Session, job: Job, *, now: datetime) -> bool:
     """The end of a job whose batches are stored; False when somebody else has ended it already."""
     return _end(session, job, "completed", None, now, None)

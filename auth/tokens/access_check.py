@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 
 from auth.errors import InvalidToken
 from auth.instants import Now
-from auth.principal import Principal
+from auth.principal import Coverage, Principal
 from auth.tokens.access_tokens import AccessTokens, Claims
 from storage.database import Database
 from storage.oauth import grants, tokens
-from storage.oauth.grants import Standing
+from storage.oauth.grants import Standing, Terms
 
 CACHED_TOKENS_MAX = 4096
 CACHED_GRANTS_MAX = 4096
@@ -117,4 +117,12 @@ def _principal(claims: Claims, revoked: frozenset[str], standing: Standing | Non
         scopes=claims.scopes,
         grant_id=claims.grant_id,
         has_subscription=standing.has_subscription,
+        coverage=coverage_of(standing.terms),
+        figures_only=standing.terms.figures_only,
+        full_numbers=standing.terms.full_numbers,
     )
+
+
+def coverage_of(terms: Terms) -> Coverage | None:
+    """Which accounts these terms cover; None where they name none."""
+    return Coverage(frozenset(terms.accounts), terms.all_but) if terms.accounts is not None else None

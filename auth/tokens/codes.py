@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from auth import pkce
 from auth.apps.clients import DOCUMENTATION, PAGE
@@ -16,7 +16,7 @@ from auth.tokens.refresh_tokens import RefreshTokens, TokenAnswer
 from storage.database import Session
 from storage.oauth import clients, codes, grants
 from storage.oauth.codes import Code
-from storage.oauth.grants import Grant
+from storage.oauth.grants import EVERYTHING, Grant, Terms
 from storage.oauth.pending import PendingRequest
 
 
@@ -96,7 +96,16 @@ class AuthorizationCodes:
         self._one_time = one_time
         self._now = now
 
-    def issue(self, session: Session, request: PendingRequest, *, user_id: str, scope: str) -> str:
+    def issue(
+        self,
+        session: Session,
+        request: PendingRequest,
+        *,
+        user_id: str,
+        scope: str,
+        terms: Terms = EVERYTHING,
+        lifetime: timedelta | None = None,
+    ) -> str:
         """The code for a request of which the user has just allowed this scope, inside the caller's transaction."""
         grant = self._grants.add(
             session,
@@ -105,6 +114,8 @@ class AuthorizationCodes:
             scope=scope,
             resource=request.resource,
             session_hash=request.session_hash if request.client_id == PAGE else None,
+            terms=terms,
+            lifetime=lifetime,
         )
         code, now = new_secret(), self._now()
         codes.add(

@@ -11,14 +11,14 @@ from auth.events import Events
 from auth.instants import Now
 from auth.people.sessions import LIFETIME as SESSION_LIFETIME
 from auth.policy import Policy, Resource
-from auth.scopes import scope_text
+from auth.scopes import scope_text, scope_without_bookings
 from auth.secret_text import stored_hash
-from auth.tokens.access_check import AccessCheck
+from auth.tokens.access_check import AccessCheck, coverage_of
 from auth.tokens.access_tokens import AccessTokens
 from storage import users
 from storage.database import Conflict, Database, Session
 from storage.oauth import browsers, grants, tokens
-from storage.oauth.grants import Connected, Grant
+from storage.oauth.grants import EVERYTHING, Connected, Grant, Terms
 
 CODE_LIFETIME = timedelta(seconds=60)  # ASVS 5.0 10.4.3: at most one minute
 REVOCATION_TRIES = 8  # a quarter of a second in all
@@ -48,6 +48,8 @@ class Grants:
         scope: str,
         resource: Resource = "data",
         session_hash: str | None = None,
+        terms: Terms = EVERYTHING,
+        lifetime: timedelta | None = None,
     ) -> Grant:
         """A new grant inside the caller's transaction; it counts as connected once its first tokens are fetched.
 
@@ -55,7 +57,7 @@ class Grants:
         live no longer than from the code to the end of that token.
         """
         now = self._now()
-        ends = now + self._policy.grant_lifetime
+        ends = now + min(lifetime or self._policy.grant_lifetime, self._policy.grant_lifetime)
         if session_hash is not None:
             row = browsers.find(session, session_hash)
             session_ends = row.created_at + SESSION_LIFETIME if row is not None else now
@@ -68,6 +70,7 @@ class Grants:
             expires_at=ends,
             resource=resource,
             session_hash=session_hash,
+            terms=terms,
         )
         grants.add(session, grant)
         return grant
@@ -100,11 +103,19 @@ class Grants:
         scopes: frozenset[str],
         lifetime: timedelta,
         resource: Resource = "data",
+        terms: Terms = EVERYTHING,
     ) -> str:
         """An access token with a grant of its own and no refresh token (`bankdata token`)."""
         now, scope = self._now(), scope_text(scopes)
         grant = _new(
-            user_id, client_id, scope, created_at=now, expires_at=now + lifetime, redeemed_at=now, resource=resource
+            user_id,
+            client_id,
+            scope,
+            created_at=now,
+            expires_at=now + lifetime,
+            redeemed_at=now,
+            resource=resource,
+            terms=terms,
         )
         self._database.atomically(lambda session: grants.add(session, grant))
         self._events.happened("token issued by the operator", user=user_id, grant=grant.id)
@@ -117,6 +128,14 @@ class Grants:
             lifetime=lifetime,
             audience=self._policy.address_of(resource),
         )
+
+    def narrow(self, grant: Grant, *, terms: Terms) -> None:
+        """Cover less from the next request on: what `grant` covers and `terms` do too."""
+        narrowed = narrower(grant.terms, terms)
+        scope = scope_without_bookings(grant.scope) if narrowed.figures_only else grant.scope
+        self._certainly(lambda session: grants.change_terms(session, grant.id, terms=narrowed, scope=scope))
+        self._access.forget()
+        self._events.happened("grant narrowed", user=grant.user_id, grant=grant.id)
 
     def revoke(self, grant_id: str, *, because: str) -> bool:
         """End one grant; its access tokens are refused from the next request on. False when no live one has this id."""
@@ -180,6 +199,25 @@ class Grants:
         raise AssertionError
 
 
+def narrower(held: Terms, wanted: Terms) -> Terms:
+    """What both cover."""
+    held_accounts, wanted_accounts = coverage_of(held), coverage_of(wanted)
+    accounts, all_but = held.accounts, held.all_but
+    if held_accounts is None or wanted_accounts is None:
+        accounts, all_but = (wanted.accounts, wanted.all_but) if held_accounts is None else (accounts, all_but)
+    elif held.all_but and wanted.all_but:
+        accounts = tuple(sorted(held_accounts.accounts | wanted_accounts.accounts))
+    else:
+        listed, other = (wanted_accounts, held_accounts) if held.all_but else (held_accounts, wanted_accounts)
+        accounts, all_but = tuple(sorted(filter(other.covers, listed.accounts))), False
+    return Terms(
+        accounts=accounts,
+        all_but=all_but,
+        figures_only=held.figures_only or wanted.figures_only,
+        full_numbers=held.full_numbers and wanted.full_numbers,
+    )
+
+
 def check_resource(grant: Grant, resource: Resource | None) -> None:
     """A grant is for one resource (RFC 8707 section 2.2): raises InvalidTarget for the other one; an app that
     names none means the one it has."""
@@ -197,6 +235,7 @@ def _new(
     redeemed_at: datetime | None = None,
     resource: Resource = "data",
     session_hash: str | None = None,
+    terms: Terms = EVERYTHING,
 ) -> Grant:
     return Grant(
         id="g" + token_hex(12),
@@ -210,4 +249,5 @@ def _new(
         revoked_because=None,
         resource=resource,
         session_hash=session_hash,
+        terms=terms,
     )

@@ -1,6 +1,6 @@
 """The application: Connexion reads, routes and resolves the contract; our steps hold each request against it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import partial
@@ -75,6 +75,7 @@ def create_app(
     unavailable: tuple[type[Exception], ...] = (),
     validate_responses: bool = False,
     turns: Turns | None = None,
+    shows_bookings: Collection[str] = (),
 ) -> ASGIApp:
     """The whole HTTP loop over the bytes of openapi.json; it knows no store.
 
@@ -82,7 +83,7 @@ def create_app(
     `rate` None switches the limit off. `routes` are HTML pages and documents that are no operations. `shared_paths`
     are beginnings of paths, besides the contract's own, that scripts of other origins may read (oauth.md 2.11).
     `unknown_page` is for people who open an address that does not exist. `unavailable` are failures that pass (503).
-    `turns` are those of whoever else calls the operations.
+    `turns` are those of whoever else calls the operations. `shows_bookings`: see `guard`.
     """
     main = Api(description=orjson.loads(contract), operations=operations, base_path=BASE_PATH)
     apis = [main, *extra_apis]
@@ -95,7 +96,10 @@ def create_app(
     steps: list[Make] = [
         _own_words(apis),
         _only(operations, limits(limiter, rate)),
-        _guards(extra_apis, guard(authenticate, public_url=public_url, billing_url=billing_url)),
+        _guards(
+            extra_apis,
+            guard(authenticate, public_url=public_url, billing_url=billing_url, shows_bookings=shows_bookings),
+        ),
         validation,
         partial(dispatch, public_path=urlsplit(public_url).path.rstrip("/"), turns=turns or Turns()),
     ]

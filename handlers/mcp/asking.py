@@ -15,7 +15,7 @@ from handlers.mcp.masked_numbers import masked_field
 from handlers.mcp.operations_of_tools import ContractOperations
 from handlers.mcp.schemas import Json
 from handlers.operations.reports import currency_of
-from handlers.operations.selection import selected_accounts
+from handlers.operations.selection import covered_accounts, selected_accounts
 from handlers.services import Services
 from storage.accounts import Selected
 
@@ -43,7 +43,7 @@ class Asking:
     @property
     def shows_numbers(self) -> bool:
         """Whether the person allowed account numbers in full."""
-        return False
+        return self.caller.full_numbers
 
     @property
     def today(self) -> str:
@@ -60,11 +60,10 @@ class Asking:
 
     def _selected(self, named: Sequence[str] | None) -> tuple[Selected, str]:
         with self.services.reader.open(self.caller.user_id, "accounts") as reading:
-            owned = reading.accounts
-            ids = [account.id for account in owned]
+            ids = [account.id for account in covered_accounts(reading.accounts, self.caller)]
             if named is not None and not set(named) <= set(ids):
                 raise WrongArgument(UNKNOWN_ACCOUNT)
-            chosen = selected_accounts(owned, ",".join(named or ids))
+            chosen = selected_accounts(reading.accounts, ",".join(named or ids), self.caller)
             return chosen, currency_of(self.services, reading, chosen.accounts)
 
     def ref(self, account: Mapping[str, Any]) -> str:
@@ -95,10 +94,8 @@ class Asking:
 
     def _never_paid(self, credits: Sequence[Json]) -> set[str]:
         with self.services.reader.open(self.caller.user_id, "figures") as reading:
-            covered = selected_accounts(reading.accounts, ",".join(account.id for account in reading.accounts))
-            paid = reading.bookings(covered.filter).filter(
-                pl.col("amount") < 0, pl.col("account_id").is_in(covered.ids)
-            )
+            covered = [account.id for account in covered_accounts(reading.accounts, self.caller)]
+            paid = reading.bookings(covered).filter(pl.col("amount") < 0, pl.col("account_id").is_in(covered))
         ibans = set(paid["counterpart_iban"].drop_nulls())
         names = {fold(name) for name in paid["counterpart_name"].drop_nulls().unique()}
         return {

@@ -1,6 +1,6 @@
 """The tools as clients list them: handlers/mcp-tools.json, with arguments described by the contract."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
@@ -8,7 +8,9 @@ from typing import Any
 import orjson
 from jsonschema import Draft202012Validator, ValidationError
 
+from auth.principal import Principal
 from handlers.mcp.schemas import Contract, Json
+from handlers.operations import SHOWS_BOOKINGS
 
 FILE_NAME = "mcp-tools.json"
 
@@ -26,6 +28,10 @@ class Tool:
     scopes: frozenset[str]
     listed: Json
     validator: Draft202012Validator
+
+    def is_hidden(self, caller: Principal) -> bool:
+        """Whether it shows bookings, and the caller may read figures only."""
+        return caller.figures_only and not SHOWS_BOOKINGS.isdisjoint(self.operations)
 
     def arguments(self, given: object) -> Json:
         """The arguments with the defaults of those that were left out; raises WrongArgument."""
@@ -45,10 +51,11 @@ class Catalogue:
     instructions: str
     tools: Mapping[str, Tool]
 
-    def allowed(self, scopes: Iterable[str]) -> list[Json]:
-        """What is listed to whom these scopes were granted."""
-        granted = frozenset(scopes)
-        return [tool.listed for tool in self.tools.values() if tool.scopes <= granted]
+    def allowed(self, caller: Principal) -> list[Json]:
+        """What is listed to whom the grant of this caller was given."""
+        return [
+            tool.listed for tool in self.tools.values() if tool.scopes <= caller.scopes and not tool.is_hidden(caller)
+        ]
 
 
 def catalogue(contract: Contract) -> Catalogue:

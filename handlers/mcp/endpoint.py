@@ -15,6 +15,7 @@ from handlers.http.errors import BadRequest, Refusal, TooManyRequests
 from handlers.http.errors import error_answer as refusal_answer
 from handlers.http.request import Answer, Operation, Request
 from handlers.http.routing import Make
+from handlers.http.steps.guard import FIGURES_ONLY
 from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.http.steps.turns import Turns
 from handlers.mcp import messages
@@ -129,13 +130,16 @@ class Endpoint:
         if message.params.get("cursor") is not None:
             raise message.error(messages.INVALID_PARAMS, "cursor: all tools are on one page.")
         cached = {"ttlMs": LISTS_LAST_MS, "cacheScope": "private"} if message.is_modern else {}
-        return {"tools": self._tools.allowed(caller.scopes), **cached}
+        return {"tools": self._tools.allowed(caller), **cached}
 
     async def _called(self, message: Message, caller: Principal) -> Answer:
         name = message.params.get("name")
         tool = self._tools.tools.get(name) if isinstance(name, str) else None
         if tool is None:
             raise message.error(messages.INVALID_PARAMS, f"name: must be one of {', '.join(self._tools.tools)}.")
+        if tool.is_hidden(caller):
+            error = RpcError(messages.NOT_ALLOWED, FIGURES_ONLY, id_=message.id, status=403)
+            return messages.error_answer(error)
         if not tool.scopes <= caller.scopes:
             # A client that can ask for more does so only when HTTP says so, in either era
             told = scope_challenge(self._services.settings.public_url, tool.scopes)

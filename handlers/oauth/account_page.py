@@ -1,7 +1,7 @@
 """/account: the apps a person has connected, each with Revoke; the password; signing out (ASVS 5.0 10.4.9, 10.7.3)."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 
 from starlette.responses import Response
@@ -12,13 +12,15 @@ from auth.errors import InvalidToken
 from auth.people.sessions import Browser
 from auth.scopes import ALL_SCOPES
 from auth.server import AuthorizationServer
+from handlers.oauth.choices import NothingChosen, account_boxes, chosen_terms
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.rendering import clamped, page_headers
 from handlers.oauth.site import Site, Visit
+from storage.oauth.grants import Grant
 from storage.users import User
 
 TWIN_CHARACTERS = 6  # of the id of an app whose name another one has, too
-NOTICES = ("revoked", "password_changed")
+NOTICES = ("revoked", "password_changed", "narrowed")
 
 
 @dataclass(slots=True)
@@ -30,6 +32,7 @@ class ConnectedApp:
     scopes: list[str]
     since: datetime
     last_used_at: datetime
+    grants: list[Grant] = field(default_factory=list)  # each connection
     twin: str = ""  # the end of its id, where another app has the same name
 
     @property
@@ -43,6 +46,7 @@ def account_routes(site: Site) -> list[BaseRoute]:
     return [
         site.route("/account", {"GET": account_page}),
         site.route("/account/revoke", {"POST": revoke}),
+        site.route("/account/narrow", {"POST": narrow}),
         site.route("/account/password", {"POST": change_password}),
         site.route("/account/sign-out", {"POST": sign_out}),
     ]
@@ -65,6 +69,20 @@ def revoke(site: Site, visit: Visit) -> Response:
     if site.server.clients.find(client_id) is not None:
         site.server.grants.revoke_all(because="revoked by the user", user_id=user.id, client_id=client_id)
     return site.redirect(site.address("/account?notice=revoked"))
+
+
+def narrow(site: Site, visit: Visit) -> Response:
+    """Let one connection of an app see less, from its next request on. More than it sees it never gets this way: who
+    wants that connects the app again."""
+    _browser, user = _signed_in(site, visit, "revoke")
+    held = [each.grant for each in site.server.grants.connected(user.id) if each.grant.id == visit.form.get("grant")]
+    try:
+        terms = chosen_terms(visit.form, visit.ticked_accounts, site.accounts_of(user.id))
+    except NothingChosen:
+        raise Mistake("nothing_left") from None
+    for grant in held:
+        site.server.grants.narrow(grant, terms=terms)
+    return site.redirect(site.address("/account?notice=narrowed"))
 
 
 def change_password(site: Site, visit: Visit) -> Response:
@@ -133,6 +151,7 @@ def connected_apps(server: AuthorizationServer, user_id: str, *, time_zone: tzin
             grant.client_id,
             ConnectedApp(grant.client_id, entry.client_name, [], grant.created_at, last_used_at),
         )
+        app.grants.append(grant)
         allowed = {*app.scopes, *grant.scope.split()}
         app.scopes = [scope for scope in ALL_SCOPES if scope in allowed]
         app.since = min(app.since, grant.created_at)
@@ -161,6 +180,7 @@ def _account(
         visit.words,
         status=200 if not error else 429 if error == "wait" else 400,
         user=user,
+        boxes=lambda grant: account_boxes(site.accounts_of(user.id), grant.terms),
         apps=connected_apps(site.server, user.id, time_zone=site.time_zone),
         is_empty=not site.has_accounts(user.id),
         notice=notice,

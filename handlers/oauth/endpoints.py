@@ -27,7 +27,7 @@ from handlers.http.request import Answer, Request
 from handlers.http.steps.guard import Authenticate
 from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.oauth.sign_in import page_routes
-from handlers.oauth.site import Site
+from handlers.oauth.site import AccountsOf, Site
 from storage.database import StoreUnavailable
 from storage.oauth.clients import Client
 
@@ -64,6 +64,7 @@ def oauth_routes(
     limiter: Limiter,
     time_zone: tzinfo,
     has_accounts: Callable[[str], bool],
+    accounts_of: AccountsOf = lambda _user_id: (),
     rate: Rate | None = BUDGET,
 ) -> list[BaseRoute]:
     """The pages that people meet, and the discovery documents at addresses that depend on the settings."""
@@ -79,7 +80,9 @@ def oauth_routes(
         for path in paths
         if path not in described
     ]
-    site = Site(server, limiter=limiter, rate=rate, time_zone=time_zone, has_accounts=has_accounts)
+    site = Site(
+        server, limiter=limiter, rate=rate, time_zone=time_zone, has_accounts=has_accounts, accounts_of=accounts_of
+    )
     return routes + page_routes(site)
 
 

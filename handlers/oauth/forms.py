@@ -10,7 +10,8 @@ from handlers.oauth.mistakes import Mistake
 FORM_BYTES_MAX = 16_384
 DRAINED_BYTES_MAX = 1_048_576
 QUERY_BYTES_MAX = 16_384
-FIELDS_MAX = 100
+FIELDS_MAX = 1_000  # a box for each account
+REPEATED = frozenset({"account"})
 
 _BROKEN_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
@@ -20,8 +21,8 @@ def query(request: Request) -> dict[str, tuple[str, ...]]:
     return _decoded(request.scope["query_string"], limit=QUERY_BYTES_MAX)
 
 
-async def form(request: Request) -> dict[str, str]:
-    """The fields of the form, each once; raises Mistake."""
+async def form(request: Request) -> dict[str, tuple[str, ...]]:
+    """The fields of the form, each once, but those of which one can tick several; raises Mistake."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
         raise Mistake("bad_form", status=415)
@@ -36,9 +37,9 @@ async def form(request: Request) -> dict[str, str]:
     if size > FORM_BYTES_MAX:
         raise Mistake("too_large", status=413)
     fields = _decoded(bytes(content), limit=FORM_BYTES_MAX)
-    if any(len(values) > 1 for values in fields.values()):
+    if any(len(values) > 1 for name, values in fields.items() if name not in REPEATED):
         raise Mistake("bad_form")
-    return {name: values[0] for name, values in fields.items()}
+    return fields
 
 
 def _decoded(encoded: bytes, *, limit: int) -> dict[str, tuple[str, ...]]:

@@ -1,6 +1,7 @@
 """From the authorization request to the code: authorize, sign-in, consent (RFC 6749 section 4.1)."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 from starlette.responses import Response
 from starlette.routing import BaseRoute
@@ -13,10 +14,12 @@ from auth.errors import AccessDenied, ConsentRequired, LoginRequired, OAuthError
 from auth.people.sessions import Browser
 from auth.scopes import SCOPES, WRITE_SCOPES
 from handlers.oauth.account_page import account_routes
+from handlers.oauth.choices import LASTS_DAYS, NothingChosen, account_boxes, chosen_lifetime, chosen_terms
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.rendering import file_routes
 from handlers.oauth.site import Site, Visit
 from storage.oauth.clients import Client
+from storage.oauth.grants import EVERYTHING, Terms
 from storage.oauth.pending import PendingRequest
 
 
@@ -189,10 +192,10 @@ def _after_sign_in(site: Site, secret: str) -> str:
     return f"{site.address('/oauth/consent')}?request={secret}" if secret else site.address("/account")
 
 
-def consent_page(site: Site, visit: Visit) -> Response:
+def consent_page(site: Site, visit: Visit, *, error: str = "") -> Response:
     """Which app asks, what for, and where it will send the person back to; always asked (ASVS 5.0 10.7.1)."""
     _refuse_scripts(visit)
-    secret = _request_secret(visit.parameters)
+    secret = _request_secret(visit.parameters or {name: (value,) for name, value in visit.form.items()})
     user = site.server.sign_in.user_of(visit.browser)
     if user is None:
         return site.redirect(f"{site.address('/oauth/login')}?request={secret}")
@@ -204,6 +207,7 @@ def consent_page(site: Site, visit: Visit) -> Response:
     return site.page(
         "consent.html",
         visit.words,
+        status=400 if error else 200,
         form_action=redirects.form_action_source(request.redirect_uri),
         client=client,
         scopes=[scope for scope in asked if scope in SCOPES],
@@ -213,6 +217,10 @@ def consent_page(site: Site, visit: Visit) -> Response:
         is_loopback=redirects.is_loopback(request.redirect_uri),
         is_app=not redirects.is_web(request.redirect_uri) and not redirects.is_loopback(request.redirect_uri),
         days=site.policy.grant_lifetime.days,
+        accounts=account_boxes(site.accounts_of(user.id)),
+        is_assistant=request.resource == "mcp",
+        lasts=[each for each in LASTS_DAYS if each <= site.policy.grant_lifetime.days],
+        error=error,
         request=secret,
         form_token=site.server.sessions.form_token(visit.browser, f"consent {secret}"),
         sign_out_token=site.server.sessions.form_token(visit.browser, "sign out"),
@@ -227,14 +235,32 @@ def decide(site: Site, visit: Visit) -> Response:
     decision = visit.form.get("decision")
     if decision not in ("allow", "deny"):
         raise Mistake("bad_form")
-    if site.server.sign_in.user_of(browser) is None:
+    user = site.server.sign_in.user_of(browser)
+    if user is None:
         raise Mistake("no_session")
+    is_allowed = decision == "allow"
+    try:
+        terms = chosen_terms(visit.form, visit.ticked_accounts, site.accounts_of(user.id)) if is_allowed else EVERYTHING
+    except NothingChosen:
+        return consent_page(site, visit, error="no_account")
+    lifetime = chosen_lifetime(visit.form)
     ticked = frozenset(scope for scope in WRITE_SCOPES if scope in visit.form)
-    return _decided(site, browser, secret, is_allowed=decision == "allow", ticked=ticked)
+    return _decided(site, browser, secret, is_allowed=is_allowed, ticked=ticked, terms=terms, lifetime=lifetime)
 
 
-def _decided(site: Site, browser: Browser, secret: str, *, is_allowed: bool, ticked: frozenset[str]) -> Response:
-    decided = site.server.consent.decide(browser, secret, is_allowed=is_allowed, ticked=ticked)
+def _decided(
+    site: Site,
+    browser: Browser,
+    secret: str,
+    *,
+    is_allowed: bool,
+    ticked: frozenset[str],
+    terms: Terms = EVERYTHING,
+    lifetime: timedelta | None = None,
+) -> Response:
+    decided = site.server.consent.decide(
+        browser, secret, is_allowed=is_allowed, ticked=ticked, terms=terms, lifetime=lifetime
+    )
     if decided is None:
         raise Mistake("request_over")
     request, code = decided

@@ -1,7 +1,7 @@
 """What all pages of the authorization server go through: who visits, whether the form is ours, how it ends."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
@@ -23,6 +23,7 @@ from handlers.oauth.cookies import Cookies, sent_cookies
 from handlers.oauth.languages import Words, words_for
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.rendering import page_headers, rendered
+from storage.accounts import StoredAccount
 from storage.database import StoreUnavailable
 
 logger = logging.getLogger("bankdata.oauth")
@@ -34,6 +35,7 @@ class Visit:
 
     parameters: Mapping[str, tuple[str, ...]]
     form: Mapping[str, str]
+    ticked_accounts: frozenset[str]
     browser: Browser | None
     known_browser: str | None
     address: str
@@ -42,6 +44,7 @@ class Visit:
     destination: str | None  # what the browser fetches this for (W3C Fetch Metadata)
 
 
+AccountsOf = Callable[[str], Sequence[StoredAccount]]
 Answering = Callable[["Site", Visit], Response]
 
 
@@ -56,11 +59,14 @@ class Site:
         rate: Rate | None,
         time_zone: tzinfo,
         has_accounts: Callable[[str], bool],
+        accounts_of: AccountsOf = lambda _user_id: (),
     ) -> None:
-        """`time_zone`: whose days and times people see. `has_accounts`: whether there are bank data of a user."""
+        """`time_zone`: whose days and times people see. `has_accounts`: whether there are bank data of a user.
+        `accounts_of`: the accounts that a user may let apps read."""
         self.server = server
         self.time_zone = time_zone
         self.has_accounts = has_accounts
+        self.accounts_of = accounts_of
         self.policy = server.policy
         self._limiter = limiter
         self._rate = rate
@@ -111,14 +117,15 @@ class Site:
         parameters = forms.query(request)
         scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
         bearer = credentials.strip() if scheme.lower() == "bearer" else None
-        form = await forms.form(request) if request.method == "POST" and bearer is None else {}
+        sent = await forms.form(request) if request.method == "POST" and bearer is None else {}
         cookies = sent_cookies(request)
         browser = await run_in_threadpool(self.server.sessions.find, cookies.get(self.cookies.session))
         if request.method == "POST":
             self._refuse_foreign(request)
         return Visit(
             parameters=parameters,
-            form=form,
+            form={name: values[0] for name, values in sent.items()},
+            ticked_accounts=frozenset(sent.get("account", ())),
             browser=browser,
             known_browser=cookies.get(self.cookies.known),
             address=call.current(request.scope).client_address,

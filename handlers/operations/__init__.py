@@ -59,6 +59,22 @@ OTHERS: Mapping[str, Operation] = {
 """By operationId: takes the services, the request, and the parameters."""
 
 
+SHOWS_BOOKINGS = frozenset(
+    {
+        "listTransactions",
+        "sumTransactions",  # whoever may search and sum finds out what stands in a booking
+        "getTransaction",
+        "explainTransaction",
+        "listCashflowTransactions",
+        "listCategoryTransactions",
+        "listSubscriptions",
+        "listSubscriptionDetails",
+        "getSubscription",
+    }
+)
+"""By operationId: shows bookings or who was paid, which a grant of figures only does not cover."""
+
+
 def operations(services: Services) -> Mapping[str, Operation]:
     """The tables bound to one open service."""
     kept = {

@@ -2,6 +2,8 @@
 
 from handlers import json_shapes
 from handlers.http.request import Json, Request
+from handlers.operations.covered_jobs import as_covered
+from handlers.operations.selection import covered_accounts
 from handlers.services import Services
 from handlers.sync.outcomes import NOT_SYNCABLE
 from storage import accounts, connections, jobs
@@ -10,12 +12,18 @@ from storage.jobs import Job
 
 
 def list_connections(services: Services, request: Request) -> Json:
-    """All connections that have not been removed, oldest first, all of one state of the store."""
-    user_id, now = request.principal.user_id, services.clock.now()
+    """All connections that have not been removed, oldest first, all of one state of the store; under a grant of some
+    accounts those that bring one of them."""
+    caller, now = request.principal, services.clock.now()
+    user_id = caller.user_id
     with services.database.transaction() as session:
         known = connections.of_user(session, user_id)
-        visible = accounts.of_user(session, user_id)
+        visible = covered_accounts(accounts.of_user(session, user_id), caller)
         brought, latest = connections.accounts_of(session, user_id), jobs.latest(session, user_id)
+        if caller.coverage is not None:
+            covered = {account.id for account in visible}
+            known = [each for each in known if not covered.isdisjoint(brought.get(each.id, ()))]
+            latest = {id_: as_covered(session, caller, job) for id_, job in latest.items()}
         next_at = {each.id: jobs.next_sync_at(session, user_id, [each.id]) for each in known}
     return {
         "connections": [

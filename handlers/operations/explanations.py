@@ -31,11 +31,11 @@ SUBSCRIPTION_NOT_FOUND = "Subscription not found"
 
 
 def list_cashflow_transactions(
-    services: Services, _request: Request, reading: Reading, *, month: str, account_ids: str | None
+    services: Services, request: Request, reading: Reading, *, month: str, account_ids: str | None
 ) -> Answer:
     """What adds up to the income and expenses of a month, and what of it is left out and why (decisions 14, 15)."""
     today = services.clock.today()
-    selected = selected_accounts(reading.accounts, account_ids)
+    selected = selected_accounts(reading.accounts, account_ids, request.principal)
     first = _shown_month(month, today)
     # A month of the last ten years is in the history anyway; for an older one the rows before it decide
     since = first if first >= (needed_since(HISTORY_MONTHS_MIN, today=today) or first) else None
@@ -64,12 +64,12 @@ def list_cashflow_transactions(
 
 
 def list_category_transactions(
-    services: Services, _request: Request, reading: Reading, *, category: str, account_ids: str | None
+    services: Services, request: Request, reading: Reading, *, category: str, account_ids: str | None
 ) -> Answer:
     """What adds up to a category of the last 30 days, and what of it is left out and why (decisions 14 to 17)."""
     today = services.clock.today()
     since, until = last_30_days(today)
-    selected = selected_accounts(reading.accounts, account_ids)
+    selected = selected_accounts(reading.accounts, account_ids, request.principal)
     bookings = reading.bookings(selected.filter)
     currency, rates = money_of(services, reading, selected.accounts, bookings)
     whole = snapshot(balances(selected.accounts), bookings, today=today, currency=currency, rates=rates)
@@ -119,11 +119,14 @@ def get_subscription(
     return Answer(body=_told(found.row(0, named=True), charges, today))
 
 
-def explain_transaction(_services: Services, _request: Request, reading: Reading, *, id: str) -> Answer:
+def explain_transaction(_services: Services, request: Request, reading: Reading, *, id: str) -> Answer:
     """Which rules gave a booking its type, category and merchant, and made it an own transfer."""
     row = reading.find(id)
-    if row is None:
+    if row is None or not request.principal.covers(row["account_id"]):
         raise NotFound("Transaction not found")
+    if row["transfer_account_id"] is not None and not request.principal.covers(row["transfer_account_id"]):
+        # An account that the caller may not read is none of the user's, as far as he is told
+        row = {**row, **dict.fromkeys(("transfer_account_id", "transfer_id", "transfer_rule"))}
     derived = {
         key: json_shapes.derivation(
             row[column], row[rule], rules_in_words.reason(sentences, row[rule], reading.own_rules)
@@ -183,7 +186,7 @@ def _streams(
     """The selection's streams (or the one of this id), and all their charges by id, of one state of the data."""
     user_id = request.principal.user_id
     with services.database.transaction() as session:
-        selected = selected_accounts(accounts.of_user(session, user_id), account_ids)
+        selected = selected_accounts(accounts.of_user(session, user_id), account_ids, request.principal)
         found = subscriptions_of(services.database, user_id, selected, today=today, session=session)
         wanted = found if id is None else found.filter(pl.col("id") == id)
         return wanted, transactions.listed(session, user_id, wanted["charge_ids"].explode().drop_nulls())

@@ -23,11 +23,11 @@ from storage.accounts import StoredAccount
 
 
 def get_cashflow(
-    services: Services, _request: Request, reading: Reading, *, account_ids: str | None, months: int
+    services: Services, request: Request, reading: Reading, *, account_ids: str | None, months: int
 ) -> Answer:
     """Income, expenses and net of each of the last months, the current one last (decisions 3, 13 to 16, 19)."""
     today = services.clock.today()
-    selected = selected_accounts(reading.accounts, account_ids)
+    selected = selected_accounts(reading.accounts, account_ids, request.principal)
     bookings = reading.bookings(selected.filter, since=needed_since(months, today=today))
     currency, rates = money_of(services, reading, selected.accounts, bookings)
     rows = monthly_cashflow(
@@ -40,11 +40,11 @@ def get_cashflow(
 
 
 def get_cashflow_categories(
-    services: Services, _request: Request, reading: Reading, *, account_ids: str | None, months: int
+    services: Services, request: Request, reading: Reading, *, account_ids: str | None, months: int
 ) -> Answer:
     """The expenses of each month of the cashflow by category; they add up to it (decisions 3, 13 to 17, 19)."""
     today = services.clock.today()
-    selected = selected_or_all(reading.accounts, account_ids)
+    selected = selected_or_all(reading.accounts, account_ids, request.principal)
     bookings = reading.bookings(selected.filter, since=needed_since(months, today=today))
     currency, rates = money_of(services, reading, selected.accounts, bookings)
     rows = monthly_cashflow(
@@ -64,7 +64,7 @@ def get_cashflow_categories(
 
 def get_balances(
     services: Services,
-    _request: Request,
+    request: Request,
     reading: Reading,
     *,
     account_ids: str | None,
@@ -76,7 +76,7 @@ def get_balances(
     if date_from and date_to and date_from > date_to:
         raise BadRequest("dateFrom: must not be after dateTo")
     today = services.clock.today()
-    selected = selected_or_all(reading.accounts, account_ids)
+    selected = selected_or_all(reading.accounts, account_ids, request.principal)
     bookings = reading.bookings(selected.filter).filter(pl.col("account_id").is_in(selected.ids))
     currency, rates = money_of(services, reading, selected.accounts, bookings)
     known_from, last = bookings["booking_date"].min() or today, min(date_to or today, today)
@@ -92,10 +92,10 @@ def get_balances(
     return Answer(body=json_shapes.balances(found))
 
 
-def get_snapshot(services: Services, _request: Request, reading: Reading, *, account_ids: str | None) -> Answer:
+def get_snapshot(services: Services, request: Request, reading: Reading, *, account_ids: str | None) -> Answer:
     """Balances now and expenses of the last 30 days by category (decisions 16 to 20)."""
     today = services.clock.today()
-    selected = selected_accounts(reading.accounts, account_ids)
+    selected = selected_accounts(reading.accounts, account_ids, request.principal)
     bookings = reading.bookings(selected.filter)
     currency, rates = money_of(services, reading, selected.accounts, bookings)
     found = snapshot(balances(selected.accounts), bookings, today=today, currency=currency, rates=rates)
@@ -104,7 +104,7 @@ def get_snapshot(services: Services, _request: Request, reading: Reading, *, acc
 
 def list_subscriptions(services: Services, request: Request, reading: Reading, *, account_ids: str | None) -> Answer:
     """Recurring payments that were charged in the last six months and go on (decisions 21, 22)."""
-    selected = selected_accounts(reading.accounts, account_ids)
+    selected = selected_accounts(reading.accounts, account_ids, request.principal)
     found = subscriptions_of(services.database, request.principal.user_id, selected, today=services.clock.today())
     return Answer(
         body={"subscriptions": [json_shapes.subscription(row) for row in found.iter_rows(named=True)]},

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from auth.principal import Principal
 from handlers.http.errors import BadRequest
 from storage.accounts import Selected, StoredAccount
 
@@ -9,22 +10,34 @@ AMBIGUOUS = "accountIds: required, because you have several accounts. GET /accou
 UNKNOWN = "accountIds: contains an id that is not one of your accounts. GET /accounts lists their ids"
 
 
-def selected_accounts(owned: Sequence[StoredAccount], account_ids: str | None) -> Selected:
-    """Those of a user's accounts that a comma-separated list names, or the only one there is."""
+def covered_accounts(owned: Sequence[StoredAccount], caller: Principal) -> list[StoredAccount]:
+    """Those of a user's accounts that the caller may read: whatever asks whose they are, asks this."""
+    return [account for account in owned if caller.covers(account.id)]
+
+
+def selected_accounts(everything: Sequence[StoredAccount], account_ids: str | None, caller: Principal) -> Selected:
+    """Those of the accounts that the caller may read that a comma-separated list names, or the only one there is.
+
+    Under a grant of some accounts no selection is everything: nothing may then be read without naming its accounts.
+    """
     wanted = listed_ids(account_ids)
+    owned = covered_accounts(everything, caller)
+    may_be_everything = caller.coverage is None
     if not wanted:
         if len(owned) > 1:
             raise BadRequest(AMBIGUOUS)
-        return Selected(list(owned), is_everything=True)
+        return Selected(owned, is_everything=may_be_everything)
     if not wanted <= {account.id for account in owned}:
         raise BadRequest(UNKNOWN)
     chosen = [account for account in owned if account.id in wanted]
-    return Selected(chosen, is_everything=len(chosen) == len(owned))
+    return Selected(chosen, is_everything=may_be_everything and len(chosen) == len(owned))
 
 
-def selected_or_all(owned: Sequence[StoredAccount], account_ids: str | None) -> Selected:
-    """The same for operations beyond the interface, whose list may always be left out: that means all accounts."""
-    return selected_accounts(owned, account_ids) if listed_ids(account_ids) else Selected(list(owned), True)
+def selected_or_all(everything: Sequence[StoredAccount], account_ids: str | None, caller: Principal) -> Selected:
+    """The same for operations beyond the interface, whose list may always be left out: that means all of them."""
+    if listed_ids(account_ids):
+        return selected_accounts(everything, account_ids, caller)
+    return Selected(covered_accounts(everything, caller), is_everything=caller.coverage is None)
 
 
 def listed_ids(account_ids: str | None) -> set[str]:

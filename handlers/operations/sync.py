@@ -5,12 +5,16 @@ from datetime import timedelta
 from math import ceil
 from typing import Any
 
+from starlette.concurrency import run_in_threadpool
+
+from auth.principal import Principal
 from handlers import json_shapes
 from handlers.http.errors import BadRequest, NotFound, TooManyRequests
 from handlers.http.request import Answer, Request
+from handlers.operations.covered_jobs import as_covered, check_covered
 from handlers.operations.selection import listed_ids
 from handlers.services import Services
-from storage import connections, jobs
+from storage import accounts, connections, jobs
 from storage.connections import StoredConnection
 
 ACCOUNT_IDS_MAX = 50  # interface 8; the contract bounds the body, this also counts the query's ids (decision 6)
@@ -21,7 +25,7 @@ def start_sync(
 ) -> Answer:
     """A job for every connection meant that was not synced too recently (decisions 6, 25, 27)."""
     user_id = request.principal.user_id
-    meant = _meant(services, user_id, listed_ids(account_ids) | set((body or {}).get("accountIds") or ()))
+    meant = _meant(services, request.principal, listed_ids(account_ids) | set((body or {}).get("accountIds") or ()))
     if not meant:
         raise NotFound("No bank connections found")
     started = [services.sync_engine.start(connection) for connection in meant]
@@ -49,18 +53,30 @@ def start_sync(
 
 async def get_sync_job(services: Services, request: Request, *, sync_id: str) -> Answer:
     """The job, advanced by this very request, which keeps no thread while it waits for the source (decision 26)."""
-    job = await services.sync_engine.awaited(request.principal.user_id, sync_id)
+    caller = request.principal
+    if caller.coverage is not None:
+        await run_in_threadpool(check_covered, services, caller, sync_id)
+    job = await services.sync_engine.awaited(caller.user_id, sync_id)
     if job is None:
         raise NotFound("Sync job not found")
+    if caller.coverage is not None:
+        job = await run_in_threadpool(as_covered, services.database, caller, job)
     wait = services.sync_engine.seconds_until_due(job)
     return Answer(body=json_shapes.job(job), headers={"retry-after": f"{ceil(wait)}"} if wait else {})
 
 
-def _meant(services: Services, user_id: str, account_ids: set[str]) -> list[StoredConnection]:
-    if not account_ids:
-        return connections.of_user(services.database, user_id)
+def _meant(services: Services, caller: Principal, account_ids: set[str]) -> list[StoredConnection]:
+    """The connections that bring the accounts named, or all of them: of those that the caller may read."""
+    user_id = caller.user_id
     if len(account_ids) > ACCOUNT_IDS_MAX:
         raise BadRequest(f"accountIds: at most {ACCOUNT_IDS_MAX} ids")
+    if caller.coverage is not None:
+        covered = {each.id for each in accounts.of_user(services.database, user_id) if caller.covers(each.id)}
+        return connections.containing(
+            services.database, user_id, sorted(covered & account_ids if account_ids else covered)
+        )
+    if not account_ids:
+        return connections.of_user(services.database, user_id)
     return connections.containing(services.database, user_id, sorted(account_ids))
 
 

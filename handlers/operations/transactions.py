@@ -33,7 +33,7 @@ def list_transactions(
     per_page: int,
 ) -> Answer:
     """One page of the selected accounts' booked transactions, newest first (decisions 1, 2, 5, 9)."""
-    _, selection = _filtered(reading, account_ids, category, date_from, date_to, search)
+    _, selection = _filtered(reading, request, account_ids, category, date_from, date_to, search)
     total, rows = reading.page(selection, limit=per_page, offset=(page - 1) * per_page)
     pagination = call.encoded(json_shapes.pagination(page=page, per_page=per_page, total=total))
     return Answer(
@@ -46,7 +46,7 @@ def list_transactions(
 
 def sum_transactions(
     services: Services,
-    _request: Request,
+    request: Request,
     reading: Reading,
     *,
     account_ids: str | None,
@@ -57,7 +57,7 @@ def sum_transactions(
     group_by: GroupBy | None,
 ) -> Answer:
     """What the transactions of the same filters add up to (decisions 13 to 15, 19)."""
-    selected, selection = _filtered(reading, account_ids, category, date_from, date_to, search)
+    selected, selection = _filtered(reading, request, account_ids, category, date_from, date_to, search)
     bookings = reading.matching(selection)
     currency, rates = money_of(services, reading, selected.accounts, bookings)
     found = totals(bookings, selection=selected.ids, currency=currency, group_by=group_by, rates=rates)
@@ -68,16 +68,17 @@ def sum_transactions(
     )
 
 
-def get_transaction(_services: Services, _request: Request, reading: Reading, *, id: str) -> Answer:
+def get_transaction(_services: Services, request: Request, reading: Reading, *, id: str) -> Answer:
     """One booked transaction with all its details."""
     row = reading.find(id)
-    if row is None:
+    if row is None or not request.principal.covers(row["account_id"]):
         raise NotFound("Transaction not found")
     return Answer(body=json_shapes.transaction_detail(row, reading.by_id))
 
 
 def _filtered(
     reading: Reading,
+    request: Request,
     account_ids: str | None,
     category: str | None,
     date_from: date | None,
@@ -87,7 +88,7 @@ def _filtered(
     """The accounts that are meant, and what the filters let through of them."""
     if date_from and date_to and date_from > date_to:
         raise BadRequest("dateFrom: must not be after dateTo")
-    selected = selected_accounts(reading.accounts, account_ids)
+    selected = selected_accounts(reading.accounts, account_ids, request.principal)
     return selected, transactions.Selection(
         account_ids=selected.filter, category=category, date_from=date_from, date_to=date_to, search=search
     )

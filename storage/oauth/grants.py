@@ -1,17 +1,31 @@
 """Grants: what a user allowed an app, the family that all its tokens belong to."""
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from storage.database import Row, Session
+from storage.database import Row, Session, as_json
 from storage.oauth import browsers
 from storage.oauth.moments import aware, in_utc, with_moments
 
 COLUMNS = (
     "id, user_id, client_id, scope, created_at, expires_at, redeemed_at, revoked_at, revoked_because, "
-    "resource, session_hash"
+    "resource, session_hash, accounts, all_but, figures_only, full_numbers"
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What of the user's data a grant covers: `accounts` (None: all), or all but these; bookings, or figures only."""
+
+    accounts: tuple[str, ...] | None = None
+    all_but: bool = False
+    figures_only: bool = False
+    full_numbers: bool = False
+
+
+EVERYTHING = Terms()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +43,7 @@ class Grant:
     revoked_because: str | None
     resource: Literal["data", "mcp"] = "data"
     session_hash: str | None = None  # of the browser session that it ends with
+    terms: Terms = EVERYTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,13 +64,15 @@ class Standing:
     is_live: bool
     expires_at: datetime
     has_subscription: bool
+    terms: Terms = EVERYTHING
 
 
 def add(session: Session, grant: Grant) -> None:
     """Store a grant."""
     session.execute(
         "INSERT INTO oauth_grants (id, user_id, client_id, scope, created_at, expires_at, redeemed_at, revoked_at,"
-        " revoked_because, resource, session_hash) VALUES ($1, $2, $3, $4, $5, $6, $7, NULL, NULL, $8, $9)",
+        " revoked_because, resource, session_hash, accounts, all_but, figures_only, full_numbers)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, NULL, NULL, $8, $9, $10, $11, $12, $13)",
         grant.id,
         grant.user_id,
         grant.client_id,
@@ -65,6 +82,18 @@ def add(session: Session, grant: Grant) -> None:
         in_utc(grant.redeemed_at),
         grant.resource,
         grant.session_hash,
+        *_stored(grant.terms),
+    )
+
+
+def change_terms(session: Session, grant_id: str, *, terms: Terms, scope: str) -> None:
+    """Cover something else from now on."""
+    session.execute(
+        "UPDATE oauth_grants SET scope = $2, accounts = $3, all_but = $4, figures_only = $5, full_numbers = $6"
+        " WHERE id = $1",
+        grant_id,
+        scope,
+        *_stored(terms),
     )
 
 
@@ -152,8 +181,8 @@ def connected(session: Session, *, now: datetime, user_id: str | None = None) ->
 def standing(session: Session, grant_id: str) -> Standing | None:
     """Whether a grant and its user still stand; None when either is gone."""
     rows = session.rows(
-        f"SELECT g.user_id, g.revoked_at, g.expires_at, {_HAS_ITS_SESSION} AS has_its_session"
-        " FROM oauth_grants g WHERE g.id = $1",
+        "SELECT g.user_id, g.revoked_at, g.expires_at, g.accounts, g.all_but, g.figures_only, g.full_numbers,"
+        f" {_HAS_ITS_SESSION} AS has_its_session FROM oauth_grants g WHERE g.id = $1",
         grant_id,
     )
     users = rows and session.rows("SELECT has_subscription FROM users WHERE id = $1", rows[0]["user_id"])
@@ -165,9 +194,11 @@ def standing(session: Session, grant_id: str) -> Standing | None:
         is_live=row["revoked_at"] is None and row["has_its_session"],
         expires_at=aware(row["expires_at"]),
         has_subscription=users[0]["has_subscription"],
+        terms=_terms(row),
     )
 
 
+_TERMS = ("accounts", "all_but", "figures_only", "full_numbers")
 _HAS_ITS_SESSION = (
     "(g.session_hash IS NULL OR EXISTS (SELECT 1 FROM oauth_sessions s WHERE s.id_hash = g.session_hash))"
 )
@@ -175,7 +206,25 @@ _HAS_ITS_SESSION = (
 
 def _grant(row: Row) -> Grant:
     row = with_moments(row, "created_at", "expires_at", "redeemed_at", "revoked_at")
-    return Grant(**{**row, "resource": row["resource"] or "data"})
+    terms = _terms(row)
+    kept = {name: value for name, value in row.items() if name not in _TERMS}
+    return Grant(**{**kept, "resource": row["resource"] or "data", "terms": terms})
+
+
+def _terms(row: Row) -> Terms:
+    if row["accounts"] is None and not row["figures_only"] and not row["full_numbers"]:
+        return EVERYTHING
+    return Terms(
+        accounts=tuple(json.loads(row["accounts"])) if row["accounts"] is not None else None,
+        all_but=bool(row["all_but"]),
+        figures_only=bool(row["figures_only"]),
+        full_numbers=bool(row["full_numbers"]),
+    )
+
+
+def _stored(terms: Terms) -> tuple[str | None, bool, bool, bool]:
+    accounts = as_json(list(terms.accounts)) if terms.accounts is not None else None
+    return accounts, terms.all_but, terms.figures_only, terms.full_numbers
 
 
 def _connected(row: Row) -> Connected:

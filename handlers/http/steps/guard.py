@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -16,6 +16,8 @@ from handlers.http.errors import Forbidden, Unauthorized
 from handlers.http.routing import Make
 
 logger = logging.getLogger("bankdata.guard")
+
+FIGURES_ONLY = "This connection shows figures only. Its owner can allow bookings by connecting it again"
 
 Authenticate = Callable[[str], Awaitable[Principal]]
 """The principal of an access token, asked for every request; raises InvalidToken."""
@@ -62,17 +64,23 @@ def check_subscription(caller: Principal, billing_url: str) -> None:
         raise Forbidden(f"Active subscription required. Subscribe at {billing_url}")
 
 
-def guard(authenticate: Authenticate, *, public_url: str, billing_url: str) -> Make:
-    """The guard of each operation, with the texts of interface section 7 and the challenges of RFC 6750 and 9728."""
+def guard(
+    authenticate: Authenticate, *, public_url: str, billing_url: str, shows_bookings: Collection[str] = ()
+) -> Make:
+    """The guard of each operation, with the texts of interface section 7 and the challenges of RFC 6750 and 9728.
+    `shows_bookings` are operations, by id, that a grant of figures only does not cover."""
 
     def guarded(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
         scope_name = required_scope(operation)
         if scope_name is None:
             return next_app
         told = challenges(scope_name, metadata_url(public_url))
+        is_hidden = operation.operation_id in shows_bookings
 
         async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
             caller = await caller_of(scope, authenticate, told)
+            if is_hidden and caller.figures_only:
+                raise Forbidden(FIGURES_ONLY)  # no challenge: no scope would help
             if scope_name not in caller.scopes:
                 raise Forbidden(f"Insufficient scope. Required: {scope_name}", headers=told.too_narrow)
             check_subscription(caller, billing_url)

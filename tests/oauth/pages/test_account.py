@@ -220,7 +220,7 @@ def test_two_apps_of_one_name_are_told_apart_and_one_alone_is_not(fresh: Any) ->
     for client_id in (*twins, single):
         fresh.tokens(client_id)
     page = signed_in(fresh).client.get("/account").text
-    assert sorted(re.findall(r"id ends in (\w+)\)</span>", page)) == sorted(client_id[-6:] for client_id in twins)
+    assert sorted(re.findall(r"id ends in ([\w-]+)\)</span>", page)) == sorted(client_id[-6:] for client_id in twins)
     for client_id in twins:
         assert f"Revoke access of “Budget (id ends in {client_id[-6:]})”" in page
 

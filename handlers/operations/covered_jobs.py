@@ -1,0 +1,39 @@
+"""Sync jobs as a grant of some accounts sees them: those of other banks do not exist, and counts are of its accounts."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from auth.principal import Principal
+from handlers.http.errors import NotFound
+from handlers.services import Services
+from storage import connections, jobs
+from storage.database import Session
+from storage.jobs import Job
+
+BANK_FAILED = "The bank could not be read. Your list of accounts says how it stands with the connection"
+
+
+def check_covered(services: Services, caller: Principal, sync_id: str) -> None:
+    """Raises NotFound for a job of a bank none of whose accounts the caller may read: reading it would advance it."""
+    job = jobs.find(services.database, caller.user_id, sync_id)
+    if job is None or not any(_accounts_of(services.database, caller, job).values()):
+        raise NotFound("Sync job not found")
+
+
+def as_covered(session: Session, caller: Principal, job: Job) -> Job:
+    """The job as it would be were there only the accounts that the caller may read; what a bank said may be about the
+    others."""
+    is_covered = _accounts_of(session, caller, job)
+    if all(is_covered.values()):
+        return job
+    covered = [id_ for id_, covers in is_covered.items() if covers]
+    added = job.new_transactions
+    if added is not None:
+        added = jobs.new_transactions_of(session, job, covered)
+    return replace(job, new_transactions=added, error=BANK_FAILED if job.error is not None else None)
+
+
+def _accounts_of(session: Session, caller: Principal, job: Job) -> Mapping[str, bool]:
+    """Whether the caller may read each of the accounts that the job's connection brings."""
+    brought = connections.account_ids(session, caller.user_id, job.connection_id)
+    return {id_: caller.covers(id_) for id_ in brought}

@@ -1,0 +1,190 @@
+"""What a person ticks on the consent page and afterwards: accounts, bookings, whole numbers, and how long."""
+
+import re
+import secrets
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from auth.tokens.grants import narrower
+from handlers.oauth.choices import chosen_lifetime
+from handlers.oauth.mistakes import Mistake
+from storage.oauth.grants import Terms
+from tests.explanations.conftest import Service
+from tests.mcp.conftest import ADDRESS
+from tests.oauth.conftest import ALL, REDIRECT, challenge_of, fields, parameters
+
+MCP = f"{ADDRESS}/mcp"
+
+
+class Person:
+    """The demo's first user in a browser."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.browser = TestClient(service.app, base_url=ADDRESS, follow_redirects=False)
+        answer = self.browser.post("/oauth/register", json={"client_name": "Chat", "redirect_uris": [REDIRECT]})
+        self.client_id = answer.json()["client_id"]
+        self.verifier = secrets.token_urlsafe(48)
+
+    def asked(self, resource: str = MCP) -> Any:
+        """The consent page."""
+        query = {
+            "response_type": "code",
+            "client_id": self.client_id,
+            "redirect_uri": REDIRECT,
+            "scope": ALL,
+            "code_challenge": challenge_of(self.verifier),
+            "code_challenge_method": "S256",
+            "resource": resource,
+        }
+        page = self.browser.get("/oauth/authorize", params=query)
+        if "/oauth/login" in page.headers["location"]:
+            form = fields(self.browser.get(page.headers["location"]).text)
+            page = self.browser.post("/oauth/login", data={**form, "username": "demo", "password": "demo-demo-2024"})
+        return self.browser.get(page.headers["location"])
+
+    def answers(self, page: Any, **ticked: Any) -> Any:
+        return self.browser.post("/oauth/consent", data={**fields(page.text), "decision": "allow", **ticked})
+
+    def tokens(self, answer: Any) -> Any:
+        form = {
+            "grant_type": "authorization_code",
+            "code": parameters(answer.headers["location"])["code"],
+            "client_id": self.client_id,
+            "code_verifier": self.verifier,
+            "redirect_uri": REDIRECT,
+        }
+        return self.browser.post("/oauth/token", data=form).json()
+
+    def accounts(self, token: str) -> Any:
+        answer = self.browser.get("/api/v1/accounts", headers={"Authorization": f"Bearer {token}"})
+        return [account["id"] for account in answer.json()["accounts"]]
+
+
+def boxes(html: str, name: str = "account") -> list[str]:
+    return re.findall(rf'name="{name}" value="([^"]+)" ?(?:checked)?', html)
+
+
+@pytest.fixture
+def person(demo_service: Service) -> Person:
+    return Person(demo_service)
+
+
+@pytest.mark.requirement("grants.consent")
+def test_unchanged_it_grants_everything_and_only_some_accounts_when_only_those_are_ticked(person: Person) -> None:
+    page = person.asked(f"{ADDRESS}/api/v1")
+    ids = boxes(page.text)
+    assert len(ids) >= 3
+    assert "full_numbers" not in page.text
+    everything = {"account": ids, "later_accounts": "on", "bookings": "on", "lasts": "365"}
+    tokens = person.tokens(person.answers(page, **everything))
+    assert (person.accounts(tokens["access_token"]), tokens["scope"]) == (ids, ALL)
+    page = person.asked(f"{ADDRESS}/api/v1")
+    tokens = person.tokens(person.answers(page, account=ids[1], bookings="on", lasts="7"))
+    assert person.accounts(tokens["access_token"]) == [ids[1]]
+    page = person.asked(f"{ADDRESS}/api/v1")
+    tokens = person.tokens(person.answers(page, account=ids[1:], later_accounts="on", bookings="on", lasts="7"))
+    assert person.accounts(tokens["access_token"]) == ids[1:]
+
+
+@pytest.mark.requirement("grants.consent")
+def test_without_bookings_the_scope_that_reads_them_goes(person: Person) -> None:
+    page = person.asked(f"{ADDRESS}/api/v1")
+    tokens = person.tokens(person.answers(page, account=boxes(page.text), later_accounts="on", lasts="365"))
+    assert tokens["scope"] == "read:accounts read:cashflow"
+    headers = {"Authorization": f"Bearer {tokens['access_token']}"}
+    assert person.browser.get("/api/v1/subscriptions", headers=headers).status_code == 403
+
+
+@pytest.mark.requirement("grants.consent")
+def test_no_account_shows_the_page_again_and_a_strangers_account_is_no_form_of_ours(person: Person) -> None:
+    page = person.asked()
+    again = person.answers(page, bookings="on", lasts="365")
+    assert again.status_code == 400
+    assert 'role="alert"' in again.text
+    assert person.answers(page, account="acc_of_somebody_else", lasts="365").status_code == 400
+    assert person.answers(page, account=boxes(page.text), lasts="366").status_code == 400
+    allowed = person.answers(again, account=boxes(again.text)[0], lasts="365")
+    assert "code=" in allowed.headers["location"]
+
+
+@pytest.mark.requirement("grants.consent")
+def test_access_ends_when_the_person_said(person: Person) -> None:
+    page = person.asked()
+    assert "company that runs it" in page.text
+    answer = person.answers(page, account=boxes(page.text), bookings="on", full_numbers="on", lasts="1")
+    tokens = person.tokens(answer)
+    clock = person.service.services.clock
+    held = person.service.services.authorization.grants.connected()[0].grant
+    assert held.expires_at - held.created_at == timedelta(days=1)
+    assert (held.resource, held.terms.full_numbers, held.terms.all_but) == ("mcp", True, False)
+    clock.offset += timedelta(hours=23, minutes=30)
+    try:
+        form = {"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"], "client_id": person.client_id}
+        refreshed = person.browser.post("/oauth/token", data=form).json()
+        assert 0 < refreshed["expires_in"] <= 1800
+    finally:
+        clock.offset -= timedelta(hours=23, minutes=30)
+
+
+@pytest.mark.requirement("grants.narrowed")
+def test_the_account_page_narrows_one_connection_at_once(person: Person) -> None:
+    page = person.asked(f"{ADDRESS}/api/v1")
+    token = person.tokens(person.answers(page))["access_token"]
+    ids = person.accounts(token)
+    account = person.browser.get("/account").text
+    held = person.service.services.authorization.grants.connected()[0].grant
+    assert held.terms == Terms()
+    form = re.search(rf'<form[^>]*narrow".*?value="{held.id}".*?</form>', account, re.DOTALL)
+    assert form is not None
+    sent = {**fields(form[0]), "grant": held.id}
+    saved = person.browser.post("/account/narrow", data={**sent, "account": ids[0], "bookings": "on"})
+    assert saved.headers["location"].endswith("notice=narrowed")
+    assert person.accounts(token) == [ids[0]]
+    widened = person.browser.post(
+        "/account/narrow", data={**sent, "account": ids, "later_accounts": "on", "bookings": "on"}
+    )
+    assert widened.status_code == 303
+    assert person.accounts(token) == [ids[0]]
+    assert person.browser.post("/account/narrow", data=sent).status_code == 400
+    assert person.browser.post("/account/narrow", data={**sent, "grant": "g0", "account": ids[0]}).status_code == 303
+    assert (
+        person.browser.post("/account/narrow", data={**sent, "form_token": "x", "account": ids[0]}).status_code == 403
+    )
+
+
+@pytest.mark.requirement("grants.narrowed")
+@pytest.mark.parametrize(
+    ("held", "wanted", "left"),
+    [
+        (Terms(), Terms(accounts=("a",)), Terms(accounts=("a",))),
+        (Terms(accounts=("a",)), Terms(), Terms(accounts=("a",))),
+        (Terms(accounts=("a", "b")), Terms(accounts=("b", "c")), Terms(accounts=("b",))),
+        (Terms(accounts=("a",), all_but=True), Terms(accounts=("a", "b")), Terms(accounts=("b",))),
+        (Terms(accounts=("a", "b")), Terms(accounts=("a",), all_but=True), Terms(accounts=("b",))),
+        (
+            Terms(accounts=("a",), all_but=True),
+            Terms(accounts=("b",), all_but=True),
+            Terms(accounts=("a", "b"), all_but=True),
+        ),
+        (
+            Terms(figures_only=True, full_numbers=True),
+            Terms(full_numbers=True),
+            Terms(figures_only=True, full_numbers=True),
+        ),
+        (Terms(full_numbers=True), Terms(), Terms()),
+    ],
+)
+def test_what_is_left_is_what_both_cover(held: Terms, wanted: Terms, left: Terms) -> None:
+    assert narrower(held, wanted) == left
+
+
+@pytest.mark.requirement("grants.consent")
+def test_a_form_that_does_not_say_how_long_means_as_long_as_can_be() -> None:
+    assert chosen_lifetime({}) is None
+    assert chosen_lifetime({"lasts": "30"}) == timedelta(days=30)
+    with pytest.raises(Mistake):
+        chosen_lifetime({"lasts": "0"})

@@ -1,0 +1,309 @@
+"""A grant of some accounts: every operation and every tool answers as if there were only those, to the byte."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from auth.scopes import SCOPES
+from handlers.operations import KEPT, OTHERS, SHOWS_BOOKINGS
+from storage import users
+from storage.oauth.grants import Terms
+from tests.explanations.conftest import Service, body_of
+from tests.mcp.conftest import ADDRESS, Assistant
+
+OPERATIONS = {
+    "listAccounts": "/accounts",
+    "listTransactions": "/transactions?perPage=100",
+    "sumTransactions": "/transactions/totals?groupBy=category",
+    "getCashflow": "/cashflow?months=24",
+    "getSnapshot": "/snapshot",
+    "listSubscriptions": "/subscriptions",
+    "listSubscriptionDetails": "/subscriptions/details",
+    "listCashflowTransactions": "/cashflow/2026-10/transactions",
+    "listCategoryTransactions": "/snapshot/categories/GROCERIES/transactions",
+}
+MEANS_ALL = {"getCashflowCategories": "/cashflow/categories?months=24", "getBalances": "/balances?every=month"}
+TAKES_ACCOUNTS = {name: path for name, path in OPERATIONS.items() if name != "listAccounts"} | MEANS_ALL
+
+
+@dataclass
+class Granted:
+    """One user's accounts, a client that may read everything and one that may read some of them."""
+
+    service: Service
+    user_id: str
+    ids: list[str]
+    every: TestClient
+
+    def rest(self, terms: Terms) -> TestClient:
+        return self._client(f"{ADDRESS}/api/v1", terms, "data")
+
+    def assistant(self, terms: Terms) -> Assistant:
+        return Assistant(self._client(ADDRESS, terms, "mcp"), self.every)
+
+    def _client(self, base: str, terms: Terms, resource: Any) -> TestClient:
+        token = self.service.services.authorization.issue_token(
+            self.user_id, frozenset(SCOPES), timedelta(hours=1), resource=resource, terms=terms
+        )
+        return TestClient(
+            self.service.app,
+            base_url=base,
+            headers={"Authorization": f"Bearer {token}"},
+            raise_server_exceptions=False,
+        )
+
+
+@pytest.fixture(params=["demo", "globe"])
+def granted(request: pytest.FixtureRequest, demo_service: Service) -> Granted:
+    every = demo_service.named(request.param)
+    ids = [account["id"] for account in body_of(every, "/accounts")["accounts"]]
+    return Granted(demo_service, users.named(demo_service.services.database, request.param).id, ids, every)
+
+
+def only(*ids: str) -> Terms:
+    return Terms(accounts=ids)
+
+
+def asked(path: str, ids: str) -> str:
+    return f"{path}{'&' if '?' in path else '?'}accountIds={ids}"
+
+
+@pytest.mark.requirement("grants.covered")
+def test_the_table_of_operations_is_whole() -> None:
+    by_id = {"getTransaction", "explainTransaction", "getSubscription"}
+    assert {*OPERATIONS, *MEANS_ALL, *by_id} == KEPT.keys()
+    assert OTHERS.keys() == {"startSync", "getSyncJob", "listConnections", "getProfile"}
+    assert KEPT.keys() > SHOWS_BOOKINGS
+
+
+@pytest.mark.requirement("grants.covered")
+@pytest.mark.parametrize("operation", TAKES_ACCOUNTS)
+def test_one_granted_account_may_be_left_out_and_is_all_there_is(granted: Granted, operation: str) -> None:
+    path = TAKES_ACCOUNTS[operation]
+    for id_ in granted.ids:
+        client, expected = granted.rest(only(id_)), granted.every.get(asked(path, id_))
+        assert client.get(path).json() == expected.json()
+        assert client.get(asked(path, id_)).content == expected.content
+        assert client.get(path).json() == expected.json()  # the answer that was kept
+
+
+@pytest.mark.requirement("grants.covered")
+@pytest.mark.parametrize("operation", TAKES_ACCOUNTS)
+def test_an_account_that_is_not_granted_does_not_exist(granted: Granted, operation: str) -> None:
+    path, (first, second, *_) = TAKES_ACCOUNTS[operation], granted.ids
+    client = granted.rest(only(first))
+    for ids in (second, f"{first},{second}"):
+        foreign = client.get(asked(path, ids))
+        unknown = client.get(asked(path, ids.replace(second, "acc_of_nobody_at_all")))
+        assert (foreign.status_code, foreign.content) == (400, unknown.content)
+    several = granted.rest(only(first, second))
+    if operation in MEANS_ALL:
+        assert several.get(path).content == granted.every.get(asked(path, f"{first},{second}")).content
+    else:
+        assert several.get(path).status_code == 400
+    assert (
+        several.get(asked(path, f"{first},{second}")).content
+        == granted.every.get(asked(path, f"{first},{second}")).content
+    )
+
+
+@pytest.mark.requirement("grants.covered")
+def test_all_but_some_covers_what_comes_later_and_nothing_covers_nothing(granted: Granted) -> None:
+    first, *others = granted.ids
+    listed = granted.rest(Terms(accounts=(first,), all_but=True)).get("/accounts").json()["accounts"]
+    assert [account["id"] for account in listed] == others
+    nothing = granted.rest(only("acc_that_is_gone"))
+    assert nothing.get("/accounts").json() == {"accounts": []}
+    assert nothing.get("/transactions").json()["pagination"]["total"] == 0
+    assert nothing.get("/subscriptions").json() == {"subscriptions": []}
+    assert nothing.get("/transactions/totals").json()["count"] == 0
+    assert nothing.get("/snapshot").json()["accounts"] == []
+    assert nothing.post("/sync").status_code == 404
+
+
+@pytest.mark.requirement("grants.covered")
+def test_connections_are_those_of_granted_accounts(granted: Granted) -> None:
+    whole = body_of(granted.every, "/connections")["connections"]
+    for id_ in granted.ids:
+        listed = body_of(granted.rest(only(id_)), "/connections")["connections"]
+        assert [each["id"] for each in listed] == [each["id"] for each in whole if id_ in str(each)]
+        assert not any(other in str(listed) for other in granted.ids if other != id_)
+
+
+@pytest.mark.requirement("grants.covered")
+def test_single_bookings_of_other_accounts_are_not_found(granted: Granted) -> None:
+    ids = ",".join(granted.ids)
+    rows = body_of(granted.every, "/transactions", accountIds=ids, perPage=100)["transactions"]
+    first = granted.ids[0]
+    client = granted.rest(only(first))
+    seen: set[bool] = set()
+    for row in rows:
+        is_covered = row["bankAccount"]["id"] == first
+        if is_covered in seen and len(seen) == 2:
+            continue
+        seen.add(is_covered)
+        for path in (f"/transactions/{row['id']}", f"/transactions/{row['id']}/explanation"):
+            answer = client.get(path)
+            unknown = client.get(path.replace(row["id"], "txn_of_nobody"))
+            assert answer.status_code == (200 if is_covered else 404)
+            assert is_covered or answer.content == unknown.content
+    streams = body_of(granted.every, "/subscriptions/details", accountIds=ids)["subscriptions"]
+    for stream in streams:
+        answer = client.get(f"/subscriptions/{stream['id']}")
+        assert answer.content == granted.every.get(asked(f"/subscriptions/{stream['id']}", first)).content
+
+
+@pytest.mark.requirement("grants.covered")
+def test_a_transfer_to_an_account_that_is_not_granted_is_not_told(demo_service: Service) -> None:
+    every = demo_service.named("demo")
+    ids = [account["id"] for account in body_of(every, "/accounts")["accounts"]]
+    granted = Granted(demo_service, users.named(demo_service.services.database, "demo").id, ids, every)
+    found = body_of(every, "/transactions", accountIds=",".join(ids), category="TRANSFER", perPage=100)["transactions"]
+    told = 0
+    for row in found[:20]:
+        transfer = body_of(every, f"/transactions/{row['id']}/explanation")["transfer"]
+        if transfer["accountId"] is None:
+            continue
+        told += 1
+        own = row["bankAccount"]["id"]
+        answer = granted.rest(only(own)).get(f"/transactions/{row['id']}/explanation")
+        assert answer.json()["transfer"] == {
+            "accountId": None,
+            "transactionId": None,
+            "rule": None,
+            "reason": "Nothing shows that the other side is an account of yours.",
+        }
+        assert transfer["accountId"] not in answer.text
+        both = granted.rest(only(own, transfer["accountId"])).get(f"/transactions/{row['id']}/explanation").json()
+        assert both["transfer"] == transfer
+    assert told
+
+
+@pytest.fixture
+def three_days_later(demo_service: Service) -> Iterator[None]:
+    """New bookings are there, and every bank may be asked again."""
+    demo_service.services.clock.offset += timedelta(days=3)
+    yield
+    demo_service.services.clock.offset -= timedelta(days=3)
+
+
+@pytest.mark.requirement("grants.sync")
+@pytest.mark.usefixtures("three_days_later")
+def test_a_refresh_reaches_banks_of_granted_accounts_and_counts_their_bookings(demo_service: Service) -> None:
+    every = demo_service.named("demo")
+    listed = body_of(every, "/accounts")["accounts"]
+    by_bank: dict[str, list[str]] = {}
+    for account in listed:
+        by_bank.setdefault(account["bankConnection"]["bankName"], []).append(account["id"])
+    (ours, theirs) = sorted(by_bank.values(), key=len, reverse=True)[:2]
+    granted = Granted(demo_service, users.named(demo_service.services.database, "demo").id, [], every)
+    client = granted.rest(only(ours[0]))
+    answer = client.post("/sync")
+    assert (answer.status_code, len(answer.json()["syncJobs"]), answer.json()["skippedConnections"]) == (202, 1, 0)
+    assert client.post(f"/sync?accountIds={theirs[0]}").status_code == 404
+    other = every.post(f"/sync?accountIds={theirs[0]}").json()
+    assert "syncJobs" in other, other
+    started = other["syncJobs"][0]["syncId"]
+    assert client.get(f"/sync/{started}").content == client.get("/sync/syn_unknown").content
+    own = answer.json()["syncJobs"][0]["syncId"]
+    for _ in range(60):
+        whole = body_of(every, f"/sync/{own}")
+        if whole["status"] == "completed":
+            break
+    mine = body_of(client, f"/sync/{own}")
+    assert mine["status"] == "completed"
+    assert mine["newTransactions"] <= whole["newTransactions"]
+    others = granted.rest(only(*ours)).get(f"/sync/{own}").json()
+    assert others["newTransactions"] == whole["newTransactions"]
+
+
+@pytest.mark.requirement("grants.figures_only")
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_figures_only_shows_no_booking_and_asks_for_nothing(granted: Granted, operation: str) -> None:
+    client = granted.rest(Terms(figures_only=True))
+    ids = ",".join(granted.ids)
+    path = OPERATIONS[operation] if operation == "listAccounts" else asked(OPERATIONS[operation], ids)
+    answer = client.get(path)
+    if operation in SHOWS_BOOKINGS:
+        assert answer.status_code == 403
+        assert answer.json()["error"].startswith("This connection shows figures only.")
+        assert "www-authenticate" not in answer.headers
+    else:
+        assert answer.content == granted.every.get(path).content
+
+
+@pytest.mark.requirement("grants.figures_only")
+def test_figures_only_lists_no_tool_that_shows_bookings(granted: Granted) -> None:
+    someone = granted.assistant(Terms(figures_only=True))
+    assert [tool["name"] for tool in someone.tools()] == ["get_overview", "get_cashflow", "refresh_bank_data"]
+    answer = someone.asks("tools/call", {"name": "search_transactions"})
+    assert answer.status_code == 403
+    assert "www-authenticate" not in answer.headers
+
+
+@pytest.mark.requirement("grants.covered")
+def test_tools_know_granted_accounts_only(granted: Granted) -> None:
+    first, second, *_ = granted.ids
+    someone = granted.assistant(only(first))
+    assert [account["id"] for account in someone.answer("get_overview")["accounts"]] == [first]
+    found = someone.answer("search_transactions", perPage=50)
+    assert [account["id"] for account in found["accounts"]] == ([first] if found["transactions"] else [])
+    assert found["totals"] == body_of(granted.every, "/transactions/totals", accountIds=first)
+    assert (
+        someone.answer("get_cashflow")["cashflow"] == body_of(granted.every, "/cashflow", accountIds=first)["cashflow"]
+    )
+    for ids in ([second], [first, second]):
+        sentences = {
+            tool: (someone.error(tool, accountIds=ids, **more), someone.error(tool, accountIds=["acc_nobody"], **more))
+            for tool, more in (
+                ("search_transactions", {}),
+                ("get_cashflow", {}),
+                ("list_recurring_payments", {}),
+                ("explain_figure", {"kind": "month", "key": "2026-10"}),
+                ("refresh_bank_data", {}),
+            )
+        }
+        assert all(foreign == unknown for foreign, unknown in sentences.values())
+    for each in (
+        someone.answer("list_recurring_payments"),
+        someone.answer("explain_figure", kind="month", key="2026-10", perPage=50),
+        someone.answer("explain_figure", kind="category", key="GROCERIES"),
+    ):
+        assert not any(id_ in str(each) for id_ in granted.ids[1:])
+
+
+@pytest.mark.requirement("grants.full_numbers")
+def test_account_numbers_are_whole_only_where_they_were_allowed_and_asked_for(demo_service: Service) -> None:
+    every = demo_service.named("demo")
+    ids = ",".join(account["id"] for account in body_of(every, "/accounts")["accounts"])
+    rows = body_of(every, "/transactions", accountIds=ids, perPage=100)["transactions"]
+    row = next(each for each in rows if each["counterpartIban"])
+    granted = Granted(demo_service, users.named(demo_service.services.database, "demo").id, [], every)
+    for terms, asks, is_whole in (
+        (Terms(full_numbers=True), True, True),
+        (Terms(full_numbers=True), False, False),
+        (Terms(), True, False),
+    ):
+        shown = granted.assistant(terms).answer("get_transaction", id=row["id"], includeIban=asks)
+        assert (shown["transaction"]["counterpartIban"] == row["counterpartIban"]) is is_whole
+
+
+@pytest.mark.requirement("grants.narrowed")
+def test_narrowing_counts_from_the_next_request_on(granted: Granted) -> None:
+    first, second, *_ = granted.ids
+    client = granted.rest(Terms())
+    path = asked("/transactions", f"{first},{second}")
+    assert client.get(path).status_code == 200
+    grants = granted.service.services.authorization.grants
+    (held,) = [each.grant for each in grants.connected(granted.user_id)][:1]
+    grants.narrow(held, terms=only(first))
+    assert client.get(path).status_code == 400
+    assert [account["id"] for account in body_of(client, "/accounts")["accounts"]] == [first]
+    (held,) = [each.grant for each in grants.connected(granted.user_id) if each.grant.id == held.id]
+    grants.narrow(held, terms=Terms(figures_only=True))
+    assert client.get("/transactions").status_code == 403
+    assert [account["id"] for account in body_of(client, "/accounts")["accounts"]] == [first]
