@@ -1,4 +1,4 @@
-"""Sync jobs as a grant of some accounts sees them: those of other banks do not exist, and counts are of its accounts."""
+"""Sync jobs as a grant of some accounts sees them: of other banks there are none, and counts are of its accounts."""
 
 from collections.abc import Mapping
 from dataclasses import replace
