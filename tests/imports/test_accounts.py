@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from auth.principal import Principal
 from connectors.reference.bank_names import with_bank_names
 from handlers.commands.control_socket import CommandError
 from handlers.commands.table import perform
@@ -156,7 +157,8 @@ def test_a_hidden_account_is_in_no_list_and_no_sum_and_goes_on_growing(eva: Hous
     command(eva, "accounts hide", account=SAVINGS, is_hidden=True)
     database, user = eva.services.database, eva.user.id
     hidden = accounts.named(database, user, SAVINGS)
-    selected = selected_accounts(accounts.of_user(database, user), None)
+    reader = Principal(user_id=user, client_id="", scopes=frozenset(), grant_id=None, has_subscription=True)
+    selected = selected_accounts(accounts.of_user(database, user), None, reader)
     assert [account.iban for account in selected.accounts] == [GIRO]
     assert transactions.count(database, user, Selection()) == 1
     assert transactions.entries(database, user, hidden=[hidden.id], rows_max=10).height == 1
