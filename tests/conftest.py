@@ -1,5 +1,6 @@
 """What every room's tests share: examples that are the same in every run, and a store in a folder of its own."""
 
+import sys
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -47,6 +48,14 @@ def pytest_unconfigure() -> None:
 def examples(count: int) -> int:
     """So many examples of a property in the gate; 25 times as many under `--hypothesis-profile thorough`."""
     return count * settings().max_examples // 60
+
+
+@pytest.fixture(autouse=True)
+def traced() -> Iterator[None]:
+    """A test that takes the tracer away hides from coverage what every test after it runs: that test fails."""
+    before = sys.gettrace()
+    yield
+    assert (sys.gettrace() is None) == (before is None), "the tracer of coverage was not put back"
 
 
 @pytest.fixture
