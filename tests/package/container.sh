@@ -23,7 +23,7 @@ if docker info >/dev/null 2>&1; then
 else
     echo "no container engine works here: the same file, built and run in a chroot"
     debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates bookworm "$place/base" >/dev/null
-    python -m pip download -q --require-hashes -r "$root/.ci/runtime.lock" -d "$place/wheels"  # the chroot has no way out
+    python -m pip download -q --require-hashes -r "$root/.ci/runtime.lock" -r "$root/.ci/company.lock" -d "$place/wheels"  # the chroot has no way out
     base="$("${store[@]}" from scratch)"
     "${store[@]}" add -q "$base" "$place/base" / >/dev/null
     "${store[@]}" commit -q "$base" debian-with-python >/dev/null

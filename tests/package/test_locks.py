@@ -29,3 +29,15 @@ def test_every_dependency_and_the_build_backend_are_locked_with_a_hash() -> None
     text = (ROOT / ".ci" / "runtime.lock").read_text()
     assert names <= locked("runtime.lock").keys()
     assert all("--hash=sha256:" in entry for entry in re.split(r"^(?=[a-z0-9-]+==)", text, flags=re.MULTILINE)[1:])
+
+
+@pytest.mark.requirement("package.locked")
+def test_what_a_company_installs_besides_is_locked_too() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    company, runtime = locked("company.lock"), locked("runtime.lock")
+    assert company.items() <= locked("requirements.lock").items()
+    assert not company.keys() & runtime.keys()
+    assert {"psycopg[binary,pool]>=3.2"} == set(extras["postgres"])
+    assert {"limits[redis]>=5.8"} == set(extras["redis"])
+    assert {"psycopg", "psycopg-binary", "psycopg-pool", "redis"} == company.keys()
+    assert (ROOT / ".ci" / "company.lock").read_text().count("--hash=sha256:") >= len(company)
