@@ -24,6 +24,7 @@ from handlers.settings import Settings
 from handlers.sync.detection import detect_after_import, detect_for_new_day
 from handlers.sync.engine import SyncEngine
 from handlers.sync.scheduler import Scheduler
+from handlers.sync.uploaded_files import UploadedFiles
 from storage import jobs, store_facts
 from storage.database import Database, open_database
 from storage.migrations import runner
@@ -47,6 +48,7 @@ class Services:
     scheduler: Scheduler
     authorization: AuthorizationServer
     reader: Reader
+    uploads: UploadedFiles
     _rates: pl.DataFrame | None = None
 
     @property
@@ -133,6 +135,13 @@ def open_services(settings: Settings, *, more_connectors: Mapping[str, Connector
         scheduler=Scheduler(sync_engine, database, sources, clock, on_new_day=begin_day),
         authorization=_authorization(settings, database, clock),
         reader=reader,
+        uploads=UploadedFiles(
+            database,
+            clock,
+            sync_engine.import_lane,
+            profiles=lambda: own_profiles(settings),
+            after_import=lambda user_id: detect_after_import(database, [user_id], today=clock.today()),
+        ),
     )
 
 

@@ -105,6 +105,12 @@ def statuses(session: Session, user_id: str) -> dict[str, Status]:
     return {row["id"]: row["status"] for row in rows}
 
 
+def bank_names(session: Session, user_id: str) -> dict[str, str]:
+    """What each of the user's connections is called, by id, disconnected ones too."""
+    rows = session.rows("SELECT id, bank_name FROM connections WHERE user_id = $1", user_id)
+    return {row["id"]: row["bank_name"] for row in rows}
+
+
 def of_files(session: Session, user_id: str) -> set[str]:
     """Ids of the user's connections that read files."""
     rows = session.rows(

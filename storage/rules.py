@@ -29,6 +29,11 @@ def corrections(session: Session, user_id: str) -> Mapping[str, str]:
     return {row["key"]: row["category"] for row in rows}
 
 
+def forget_correction(session: Session, user_id: str, key: str) -> None:
+    """Remember nothing under this key."""
+    session.execute("DELETE FROM corrections WHERE user_id = $1 AND key = $2", user_id, key)
+
+
 def correct(session: Session, user_id: str, key: str, category: str) -> None:
     """Remember a correction under its key."""
     session.execute(

@@ -197,6 +197,16 @@ def listed(session: Session, user_id: str, ids: Iterable[str], *, pending: bool 
     return {row["id"]: row for row in rows}
 
 
+def corrected(session: Session, user_id: str, kind: str) -> list[Row]:
+    """The bookings whose category a correction of this kind of key decides, the latest first."""
+    return session.rows(
+        "SELECT creditor_id, counterpart_iban, merchant_name, counterpart_name FROM transactions"
+        " WHERE user_id = $1 AND category_rule = $2 ORDER BY booking_date DESC, id",
+        user_id,
+        f"correction:{kind}",
+    )
+
+
 def charges(
     session: Session, user_ids: Sequence[str], *, since: date, account_ids: Sequence[str] | None = None
 ) -> pl.DataFrame:

@@ -3,6 +3,7 @@
 from connectors import limits
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
+from handlers.operations.account_changes import called
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from storage import accounts, transactions, users
@@ -103,8 +104,3 @@ def chosen_account(session: Session, owner: User, id_or_name: str) -> StoredAcco
         return accounts.named(session, owner.id, id_or_name)
     except (AccountUnknown, AccountAmbiguous) as error:
         raise CommandError(str(error)) from error
-
-
-def called(account: StoredAccount) -> str:
-    """The account as a person knows it."""
-    return account.name or account.iban or account.id

@@ -1,8 +1,8 @@
 """What has been imported, and taking it back."""
 
-from handlers.commands.accounts import called
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
+from handlers.operations.account_changes import called
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from storage import accounts, connections, users

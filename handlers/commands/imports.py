@@ -3,9 +3,7 @@
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -13,26 +11,29 @@ from typing import BinaryIO
 
 from connectors.bank_csv.profile import Profile, ProfileError
 from connectors.connector import SourceError, as_sentence
-from connectors.reference.bank_names import with_bank_names
-from connectors.sources import uploads
-from connectors.sources.folder import batch_id
-from connectors.statements import format_name, read_records
-from handlers.commands.accounts import called, chosen_account
+from connectors.statements import format_name
+from handlers.commands.accounts import chosen_account
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
+from handlers.operations.account_changes import called
 from handlers.services import Services, own_profiles
 from handlers.sync.concurrency import Closed
 from handlers.sync.detection import detect_after_import
-from storage import connections, jobs
+from handlers.sync.file_import import (
+    CONNECTION_DEFAULT,
+    ConnectionBusy,
+    kept_or_tried,
+    read_file,
+    same_account,
+    store_file,
+)
 from storage.database import Transaction
-from storage.importing import runs
 from storage.importing.account_batch import AccountReport
-from storage.importing.account_identity import NEW_ACCOUNT, AccountUnclear, overlap
-from storage.importing.batches import AccountStatement, ReadBatch, read_batch
-from storage.importing.records import Batch, InvalidRecord, Record
+from storage.importing.account_identity import NEW_ACCOUNT, AccountUnclear
+from storage.importing.batches import AccountStatement, ReadBatch
+from storage.importing.records import InvalidRecord, Record
 from storage.users import User
 
-CONNECTION_DEFAULT = "Statement files"
 PROGRESS_EVERY = 2000  # bookings
 READING_SHARE, WHOLE = 35, 100  # percent of an import's time; measured with camt, OFX and CSV of 200,000 bookings
 
@@ -66,10 +67,6 @@ class FileReport:
             yield "  " + statement_line(one)
         for warning in self.warnings:
             yield f"  {warning}"
-
-
-class _DryRun(Exception):
-    """Everything was tried and nothing is kept."""
 
 
 def import_files(
@@ -128,10 +125,13 @@ def _read(
     outcome.format = format_name(path)
     with path.open("rb") as stream:
         size = os.fstat(stream.fileno()).st_size
-        identity = batch_id(stream, path.name)
-        records = _watched(read_records(stream, profiles), stream, size, path.name, report)
-        batch = Batch(id=identity, name=path.name, records=with_bank_names(records))
-        read = read_batch(batch, today=services.clock.today())
+        read = read_file(
+            stream,
+            name=path.name,
+            profiles=profiles,
+            today=services.clock.today(),
+            watched=lambda records: _watched(records, stream, size, path.name, report),
+        )
     outcome.statements = read.statements
     outcome.warnings = read.warnings
     return read
@@ -158,18 +158,14 @@ def _chosen(unclear: AccountUnclear, file: str, report: Report) -> str:
 
 def _same_account(session: Transaction, user: User, read: ReadBatch, result: Sequence[AccountReport]) -> str | None:
     """What to say where more than half of the file stands in another account, and would be counted twice."""
-    if not any(each.new for each in result):
-        return None
-    ids = [each.account_id for each in result]
-    bookings = read.spool.keys(each.places for each in read.statements).filter("is_booked")
-    found = overlap(session, user.id, bookings, but=ids)
+    found = same_account(session, user, read, result)
     if found is None:
         return None
-    told = counted(bookings.height, "booking")
+    other, bookings = found
     return (
-        f"{found.bookings} of {told} of this file are already in {called(found.account)}"
+        f"{other.bookings} of {counted(bookings, 'booking')} of this file are already in {called(other.account)}"
         " and now count twice. If it is the same account, merge the two:"
-        f" bankdata accounts merge {ids[0]} {found.account.id} --user {user.name}"
+        f" bankdata accounts merge {result[0].account_id} {other.account.id} --user {user.name}"
         " (or use `import --account` next time)."
     )
 
@@ -190,38 +186,18 @@ def _keep(
 
     def work(session: Transaction) -> None:
         report.progress(label, READING_SHARE, WHOLE)
-        result = _store(session, services, user, connection, read, choice)
+        try:
+            result = store_file(
+                session, read, user=user, connection=connection, choice=choice, now=services.clock.now()
+            )
+        except ConnectionBusy:
+            raise CommandError(f"{connection} is being synced. Try again in a moment.") from None
         outcome.overlap = _same_account(session, user, read, result)
         outcome.new = sum(each.new for each in result)
         outcome.known = sum(each.known for each in result)
         report.progress(label, WHOLE, WHOLE)
-        if is_dry_run:
-            raise _DryRun
 
-    with suppress(_DryRun):
-        services.database.atomically(work)
-
-
-def _store(
-    session: Transaction, services: Services, user: User, connection: str, read: ReadBatch, choice: str | None
-) -> Sequence[AccountReport]:
-    now = services.clock.now()
-    source = connections.add(
-        session,
-        user_id=user.id,
-        user_name=user.name,
-        connector=uploads.NAME,
-        bank_name=connection,
-        settings={},
-        now=now,
-    )
-    taken = connections.take_import(session, source)
-    job = jobs.start(session, user_id=user.id, connection_id=taken.id, cooldown=timedelta(0), now=now)
-    if job is None:
-        raise CommandError(f"{connection} is being synced. Try again in a moment.")
-    result = runs.store_batch(session, job, taken, read, now=now, choice=choice)
-    runs.complete(session, job, now=now)
-    return result
+    kept_or_tried(services.database, work, is_dry_run=is_dry_run)
 
 
 def _statement_json(statement: AccountStatement) -> str:

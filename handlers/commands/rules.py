@@ -1,11 +1,10 @@
 """A user's own rules and corrections: added, listed, removed, and applied to what is stored."""
 
-from dataclasses import replace
-
-from analytics.classification.intermediaries import is_intermediary
-from analytics.classification.rules import InvalidRule, correction_key, parse_rules, render_rules
+from analytics.classification.rules import InvalidRule, parse_rules, render_rules
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
+from handlers.operations.corrections import remembered_under
+from handlers.operations.rules import with_free_ids
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from storage import rules, transactions, users
@@ -19,8 +18,7 @@ def add_rules(services: Services, report: Report, *, user: str, text: str) -> No
     known = rules.of_user(services.database, owner.id)
     try:
         added = parse_rules(text)
-        taken = {rule.id for rule in known}
-        numbered = [replace(rule, id=_free_id(rule.id, taken)) for rule in added]
+        numbered = with_free_ids(known, added)
         parse_rules(render_rules([*known, *numbered]))  # the whole must be a valid file, too
     except InvalidRule as error:
         raise CommandError(str(error)) from error
@@ -59,25 +57,11 @@ def correct_category(services: Services, report: Report, *, user: str, transacti
     row = transactions.find(services.database, owner.id, transaction_id)
     if row is None:
         raise CommandError("The user has no transaction with this id.")
-    carries_for_others = is_intermediary(row["counterpart_name"])
-    key = correction_key(
-        creditor_id=None if carries_for_others else row["creditor_id"],
-        counterpart_iban=None if carries_for_others else row["counterpart_iban"],
-        merchant_name=row["merchant_name"],
-    )
+    key = remembered_under(row)
     if key is None:
         raise CommandError("This booking names no counterpart to remember. Write a rule: bankdata rules add.")
     rules.correct(services.database, owner.id, key, category)
     _apply(services, report, owner)
-
-
-def _free_id(wanted: str, taken: set[str]) -> str:
-    number = int(wanted) if wanted.isdigit() else 0
-    while wanted in taken:
-        number += 1
-        wanted = str(number)
-    taken.add(wanted)
-    return wanted
 
 
 def _apply(services: Services, report: Report, owner: User) -> None:

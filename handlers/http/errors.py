@@ -57,6 +57,13 @@ class MethodNotAllowed(Refusal):
         super().__init__(f"Method not allowed. Allowed: {names}", headers={"allow": names})
 
 
+class Conflicting(Refusal):
+    """What is asked for does not fit what is there now; the message says what to do."""
+
+    status = 409
+    text = "Conflict"
+
+
 class ContentTooLarge(Refusal):
     """The body is larger than the service reads."""
 

@@ -7,7 +7,19 @@ from typing import Any
 from handlers.cache.reader import Needs, has
 from handlers.cache.user_data import UserData
 from handlers.http.request import Answer, Operation
-from handlers.operations import accounts, connections, explanations, profile, reports, sync, transactions
+from handlers.operations import (
+    account_changes,
+    accounts,
+    connections,
+    corrections,
+    explanations,
+    imports,
+    profile,
+    reports,
+    rules,
+    sync,
+    transactions,
+)
 from handlers.operations.cached_answers import CachedOperation, Light
 from handlers.services import Services
 
@@ -54,6 +66,20 @@ OTHERS: Mapping[str, Operation] = {
     "startSync": sync.start_sync,
     "getSyncJob": sync.get_sync_job,
     "listConnections": connections.list_connections,
+    "createCorrection": corrections.create_correction,
+    "listCorrections": corrections.list_corrections,
+    "deleteCorrection": corrections.delete_correction,
+    "createRule": rules.create_rule,
+    "listRules": rules.list_rules,
+    "deleteRule": rules.delete_rule,
+    "listHiddenAccounts": account_changes.list_hidden_accounts,
+    "changeAccount": account_changes.change_account,
+    "mergeAccount": account_changes.merge_account,
+    "deleteAccount": account_changes.delete_account,
+    "createImport": imports.create_import,
+    "getImport": imports.get_import,
+    "listImports": imports.list_imports,
+    "undoImport": imports.undo_import,
     "getProfile": profile.get_profile,
 }
 """By operationId: takes the services, the request, and the parameters."""

@@ -28,11 +28,19 @@ class Call:
 
 
 def all_calls(demo: Demo, description: Mapping[str, Any], token: str) -> list[Call]:
-    """One call of each operation, with ids that exist where the user has any."""
+    """One call of each operation that apps may call, with ids that exist where the user has any."""
     known = known_arguments(demo, token)
     return [
-        call(description, path, method, known) for path, methods in description["paths"].items() for method in methods
+        call(description, path, method, known)
+        for path, methods in description["paths"].items()
+        for method, operation in methods.items()
+        if is_for_apps(operation)
     ]
+
+
+def is_for_apps(operation: Mapping[str, Any]) -> bool:
+    """Whether its scope is one that every app may ask for; those that change something are for the page."""
+    return not any(scope.startswith("write:") for asked in operation["security"] for scope in asked["oauth2"])
 
 
 def call(description: Mapping[str, Any], path: str, method: str, known: Mapping[str, str]) -> Call:

@@ -142,7 +142,26 @@ def list_connections(request: Request) -> dict[str, Any]:
     return {"connections": []}
 
 
+def list_imports(request: Request) -> dict[str, Any]:
+    return {"imports": []}
+
+
+def not_here(request: Request, **arguments: Any) -> dict[str, Any]:
+    raise NotFound("Import not found")
+
+
 OPERATIONS: dict[str, Operation] = {
+    **dict.fromkeys(
+        (
+            *("createCorrection", "listCorrections", "deleteCorrection", "createRule", "listRules", "deleteRule"),
+            *("listHiddenAccounts", "changeAccount", "mergeAccount", "deleteAccount"),
+        ),
+        not_here,
+    ),
+    "createImport": not_here,
+    "getImport": not_here,
+    "listImports": list_imports,
+    "undoImport": not_here,
     "getProfile": get_profile,
     "getBalances": get_balances,
     "getCashflowCategories": get_cashflow_categories,

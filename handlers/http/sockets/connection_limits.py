@@ -1,5 +1,7 @@
 """How many clients may be connected, how much one may send at once, and how long the server waits for it."""
 
+from dataclasses import dataclass
+
 BACKLOG = 2048  # clients that wait in the kernel until they are accepted
 CONNECTIONS_MAX = 1_000
 CONNECTIONS_MAX_PER_ADDRESS = 250
@@ -21,3 +23,18 @@ PROXY_IDLE_SECONDS = 150
 
 # What the kernel keeps of an answer that its client does not read; by itself it takes megabytes.
 SEND_BUFFER_BYTES = 262_144
+
+# Of a file that is being sent this much has to arrive in BODY_SECONDS: a line of 70 kbit/s does it.
+FILE_BYTES_PER_PERIOD = 262_144
+
+
+@dataclass(slots=True)
+class ContentBound:
+    """How much content one request may send; a step that knows who sends it may allow more."""
+
+    bytes_max: int = CONTENT_BYTES_MAX
+
+    @property
+    def is_raised(self) -> bool:
+        """Whether a file is being taken."""
+        return self.bytes_max > CONTENT_BYTES_MAX

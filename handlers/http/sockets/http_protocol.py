@@ -14,6 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from handlers.http.sockets.connection_limits import (
     BODY_SECONDS,
     CONTENT_BYTES_MAX,
+    FILE_BYTES_PER_PERIOD,
     HEAD_BYTES_MAX,
     HEAD_SECONDS,
     HEADERS_MAX,
@@ -22,6 +23,7 @@ from handlers.http.sockets.connection_limits import (
     PIPELINE_MAX,
     PROXY_IDLE_SECONDS,
     SEND_SECONDS,
+    ContentBound,
 )
 from handlers.http.sockets.peers import Peers
 
@@ -62,6 +64,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._head_bytes = 0  # received and not content, of the request that is arriving
         self._head_bytes_at_most = 0  # the same with the bytes that are just being read
         self._content_bytes = 0
+        self._bound = ContentBound()  # of the request that is arriving
         self._refusal: tuple[HTTPStatus, str] | None = None
         self._dropped_bytes = 0
         self._seen: object = None
@@ -106,6 +109,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._begun += 1
         self._phase = Phase.HEAD
         self._head_bytes = self._content_bytes = 0
+        self._bound = ContentBound()
 
     def on_headers_complete(self) -> None:
         """The request is handed on, unless it is too long or too many wait before it."""
@@ -115,6 +119,7 @@ class HttpProtocol(HttpToolsProtocol):
             self._leave(*self._too_long())
         if len(self.pipeline) >= PIPELINE_MAX:
             self._leave(HTTPStatus.TOO_MANY_REQUESTS, "Too many requests wait on this connection")
+        self.scope["extensions"] = {"bankdata.content": {"bound": self._bound}}
         super().on_headers_complete()
         self._phase = Phase.BODY
         self.headers = []  # for trailers, which nobody reads; uvicorn would add them to the headers of the request
@@ -123,7 +128,7 @@ class HttpProtocol(HttpToolsProtocol):
         """A part of the content."""
         self._head_bytes -= len(body)
         self._content_bytes += len(body)
-        if self._content_bytes > CONTENT_BYTES_MAX:
+        if self._content_bytes > self._bound.bytes_max:
             self._leave(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The body is too large")
         super().on_body(body)
 
@@ -178,7 +183,8 @@ class HttpProtocol(HttpToolsProtocol):
         if self._phase is Phase.HEAD:
             return ("head", self._begun), HEAD_SECONDS
         if self._phase is Phase.BODY:
-            return ("body", self._begun), BODY_SECONDS
+            arrived = self._content_bytes // FILE_BYTES_PER_PERIOD if self._bound.is_raised else 0
+            return ("body", self._begun, arrived), BODY_SECONDS
         if self.cycle is not None and not self.cycle.response_complete:
             return "we work", None
         is_proxy = self.timeout_keep_alive == PROXY_IDLE_SECONDS

@@ -10,6 +10,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope
 
 from handlers.http.errors import BadRequest, ContentTooLarge, UnsupportedMediaType
+from handlers.http.steps.headers import header
 from handlers.http.steps.parameters import form_fields
 
 BODY_BYTES_MAX = 65_536
@@ -37,9 +38,9 @@ class Body:
             if self._required:
                 raise BadRequest("body: is required")
             return None
-        if _header(headers, b"content-encoding") not in ("", "identity"):
+        if header(headers, b"content-encoding") not in ("", "identity"):
             raise UnsupportedMediaType("The body must not be compressed")
-        kind = _header(headers, b"content-type").partition(";")[0].strip() or self._assumed
+        kind = header(headers, b"content-type").partition(";")[0].strip() or self._assumed
         reader = self._readers.get(kind)
         if reader is None:
             raise UnsupportedMediaType(f"The body must be {' or '.join(self._readers)}")
@@ -47,7 +48,7 @@ class Body:
 
 
 async def _content(headers: list[tuple[bytes, bytes]], receive: Receive) -> bytes:
-    declared = _header(headers, b"content-length")
+    declared = header(headers, b"content-length")
     if declared.isascii() and declared.isdigit() and (len(declared) > 9 or int(declared) > BODY_BYTES_MAX):
         raise ContentTooLarge(BODY_BYTES_MAX)
     content = bytearray()
@@ -60,11 +61,6 @@ async def _content(headers: list[tuple[bytes, bytes]], receive: Receive) -> byte
             raise ContentTooLarge(BODY_BYTES_MAX)
         if not message.get("more_body", False):
             return bytes(content)
-
-
-def _header(headers: list[tuple[bytes, bytes]], name: bytes) -> str:
-    value: bytes = next((value for key, value in headers if key == name), b"")
-    return value.decode("latin-1").strip().lower()
 
 
 def _reader(kind: str, schema: Mapping[str, Any]) -> Callable[[bytes], Any]:

@@ -115,6 +115,8 @@ def _reader(schema: Schema) -> Reader:
         return _integer_reader(schema)
     if kind == "string":
         return _date if schema.get("format") == "date" else _text_reader(schema)
+    if kind == "boolean":
+        return _boolean
     raise NotImplementedError(f"parameters of type {kind}")  # at the start, for whoever extends the contract
 
 
@@ -137,6 +139,12 @@ def _integer_reader(schema: Schema) -> Reader:
         return value
 
     return read
+
+
+def _boolean(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise Unreadable("must be true or false")
+    return text == "true"
 
 
 def _date(text: str) -> date:

@@ -10,12 +10,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from handlers.http import call
 from handlers.http.steps.bodies import Body
 from handlers.http.steps.parameters import Parameters
+from handlers.http.steps.uploads import FILE, Upload
 
 
 def validation(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
     """The validation of one operation, compiled once (decision 54: Connexion's own is rebuilt for each request)."""
     parameters = Parameters(operation.parameters, not_found=not_found_sentence(operation.responses))
-    body = Body(operation.request_body) if operation.request_body else None
+    body = _body(operation.request_body) if operation.request_body else None
     _check_signature(operation.function, parameters.names | ({"body"} if body else set()))
 
     async def validated(scope: Scope, receive: Receive, send: Send) -> None:
@@ -26,6 +27,10 @@ def validation(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
         await next_app(scope, receive, send)
 
     return validated
+
+
+def _body(described: Mapping[str, Any]) -> Body | Upload:
+    return Upload(described) if FILE in described["content"] else Body(described)
 
 
 def not_found_sentence(responses: Mapping[str, Any]) -> str:

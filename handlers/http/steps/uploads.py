@@ -1,0 +1,69 @@
+"""A body that is a file: streamed into a temporary file without a name, which is gone with its last reader."""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from io import BufferedReader
+from typing import Any
+
+from anyio import to_thread
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope
+
+from handlers.http.errors import BadRequest, ContentTooLarge, UnsupportedMediaType
+from handlers.http.sockets.connection_limits import ContentBound
+from handlers.http.steps.headers import header
+
+FILE = "application/octet-stream"
+PIECE_BYTES = 1_048_576  # written at once, in a thread: a disk may be slow, the event loop must not be
+
+
+class Upload:
+    """The request body of an operation that takes a file."""
+
+    def __init__(self, described: Mapping[str, Any]) -> None:
+        """`described` is the contract's requestBody; the length of its schema is the largest file."""
+        self._bytes_max: int = described["content"][FILE]["schema"]["maxLength"]
+
+    async def read(self, scope: Scope, receive: Receive) -> BufferedReader:
+        """The file at its beginning, readable by this user of the system alone (0600); whoever gets it closes it."""
+        headers = scope["headers"]
+        declared = header(headers, b"content-length")
+        if declared.isascii() and declared.isdigit() and (len(declared) > 12 or int(declared) > self._bytes_max):
+            raise ContentTooLarge(self._bytes_max)
+        if header(headers, b"content-encoding") not in ("", "identity"):
+            raise UnsupportedMediaType("The body must not be compressed")
+        if header(headers, b"content-type").partition(";")[0].strip() != FILE:
+            raise UnsupportedMediaType(f"The body must be {FILE}")
+        bound = scope.get("extensions", {}).get("bankdata.content", {}).get("bound")
+        if isinstance(bound, ContentBound):  # from here on the sender is known and may send this
+            bound.bytes_max = self._bytes_max
+        with tempfile.TemporaryFile(prefix="bankdata-", buffering=0) as file:
+            size = await self._received(receive, file.fileno())
+            if not size:
+                raise BadRequest("body: is required")
+            os.lseek(file.fileno(), 0, os.SEEK_SET)
+            return os.fdopen(os.dup(file.fileno()), "rb")
+
+    async def _received(self, receive: Receive, descriptor: int) -> int:
+        """Everything that is sent, written in pieces; how many bytes."""
+        size, waiting, is_more = 0, bytearray(), True
+        while is_more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            waiting += message.get("body", b"")
+            is_more = message.get("more_body", False)
+            size += len(waiting) if not is_more or len(waiting) >= PIECE_BYTES else 0
+            if size > self._bytes_max:
+                raise ContentTooLarge(self._bytes_max)
+            if waiting and (not is_more or len(waiting) >= PIECE_BYTES):
+                await to_thread.run_sync(_write, descriptor, bytes(waiting))
+                waiting.clear()
+        return size
+
+
+def _write(descriptor: int, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]

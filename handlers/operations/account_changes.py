@@ -1,0 +1,100 @@
+"""PATCH and DELETE /accounts/{id}, and POST /accounts/{id}/merge: accounts as their user wants to see them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from handlers.http.errors import BadRequest, NotFound
+from handlers.http.request import Json, Request
+from handlers.operations import import_shapes
+from handlers.services import Services
+from handlers.sync.detection import detect_after_import
+from storage import accounts, users
+from storage.accounts import StoredAccount
+from storage.database import Transaction
+from storage.undo_and_merge import rebuild
+from storage.undo_and_merge.rebuild import OtherCurrency, SameAccount
+from storage.users import User
+
+ACCOUNT_NOT_FOUND = "Account not found"
+
+
+def list_hidden_accounts(services: Services, request: Request) -> Json:
+    """The accounts that no other operation shows."""
+    owned = accounts.every(services.database, request.principal.user_id)
+    return {"accounts": [_told(each) for each in owned if each.is_hidden]}
+
+
+def change_account(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
+    """A name of the user's own (null: the source's again), and whether the account is hidden."""
+    user_id = request.principal.user_id
+    _owned(services, user_id, id)
+    name = body.get("name")
+    if name is not None and not (name.strip() and name.isprintable()):
+        raise BadRequest("name: must have printable characters")
+
+    def work(session: Transaction) -> None:
+        if "name" in body:
+            given = name.strip() if name is not None else None
+            accounts.rename(session, user_id=user_id, account_id=id, name=given)
+        if "isHidden" in body:
+            since = services.clock.now() if body["isHidden"] else None
+            accounts.hide(session, user_id=user_id, account_id=id, since=since)
+
+    services.database.atomically(work)
+    detect_after_import(services.database, [user_id], today=services.clock.today())
+    return _told(_owned(services, user_id, id))
+
+
+def merge_account(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
+    """Two accounts that are one: all bookings in the other, each once; what comes for either goes there."""
+    user, now = _user(services, request), services.clock.now()
+    for each in (id, body["into"]):
+        _owned(services, user.id, each)
+    try:
+        rebuilt = services.database.atomically(
+            lambda session: rebuild.merge(session, user=user, source_id=id, target_id=body["into"], now=now)
+        )
+    except (SameAccount, OtherCurrency) as error:
+        raise BadRequest(f"into: {error}") from error
+    detect_after_import(services.database, [user.id], today=services.clock.today())
+    return import_shapes.rebuilt(rebuilt)
+
+
+def delete_account(services: Services, request: Request, *, id: str, name: str) -> Json:
+    """An account with its bookings and statements, for whoever gives its name; a later import brings it back."""
+    user, now = _user(services, request), services.clock.now()
+    account = _owned(services, user.id, id)
+    if name != called(account):
+        raise BadRequest("name: must be the name of the account, or its IBAN if it has none")
+    rebuilt = services.database.atomically(lambda session: rebuild.delete(session, user=user, account_id=id, now=now))
+    detect_after_import(services.database, [user.id], today=services.clock.today())
+    return import_shapes.rebuilt(rebuilt)
+
+
+def called(account: StoredAccount) -> str:
+    """The account as a person knows it."""
+    return account.name or account.iban or account.id
+
+
+def _told(account: StoredAccount) -> Json:
+    return {
+        "id": account.id,
+        "accountName": account.name,
+        "iban": account.iban,
+        "bankName": account.bank_name,
+        "isHidden": account.is_hidden,
+    }
+
+
+def _owned(services: Services, user_id: str, account_id: str) -> StoredAccount:
+    owned = accounts.every(services.database, user_id)
+    found = next((each for each in owned if each.id == account_id), None)
+    if found is None:
+        raise NotFound(ACCOUNT_NOT_FOUND)
+    return found
+
+
+def _user(services: Services, request: Request) -> User:
+    user = users.find(services.database, request.principal.user_id)
+    assert user is not None, "a request outlived its user"
+    return user

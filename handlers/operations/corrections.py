@@ -1,0 +1,102 @@
+"""POST, GET and DELETE /corrections: the category of a booking, remembered for all bookings of its counterpart."""
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
+
+from analytics.classification.intermediaries import is_intermediary
+from analytics.classification.rules import comparable, correction_key
+from handlers.http.errors import BadRequest, NotFound
+from handlers.http.request import Json, Request
+from handlers.services import Services
+from handlers.sync.detection import detect_after_import
+from handlers.sync.file_import import kept_or_tried
+from storage import rules, transactions
+from storage.database import Row, Transaction
+from storage.importing import derivation
+
+NAMELESS = "transactionId: this booking names no counterpart to remember. Write a rule instead"
+COMPARED = {
+    "creditor": ("counterpartCreditorId", "creditor_id"),
+    "iban": ("counterpartIban", "counterpart_iban"),
+    "merchant": ("merchantName", "merchant_name"),
+}
+"""By the kind of a key, which stands before its colon: the field of the interface, and the column."""
+
+
+def create_correction(services: Services, request: Request, *, dry_run: bool, body: Mapping[str, Any]) -> Json:
+    """Remember a category; `matching` is how many bookings it decides, `changed` how many are another now. A dry run
+    says the same and keeps nothing."""
+    user_id, now = request.principal.user_id, services.clock.now()
+    row = transactions.find(services.database, user_id, body["transactionId"])
+    if row is None:
+        raise NotFound("Transaction not found")
+    key = remembered_under(row)
+    if key is None:
+        raise BadRequest(NAMELESS)
+    told: Json = {}
+
+    def work(session: Transaction) -> None:
+        rules.correct(session, user_id, key, body["category"])
+        changed = derivation.apply_rules(session, user_id, now=now)
+        told.update(_told(session, user_id, key, body["category"]), changed=changed)
+
+    kept_or_tried(services.database, work, is_dry_run=dry_run)
+    if not dry_run:
+        detect_after_import(services.database, [user_id], today=services.clock.today())
+    return told
+
+
+def list_corrections(services: Services, request: Request) -> Json:
+    """What has been corrected, by name."""
+    user_id = request.principal.user_id
+    with services.database.transaction() as session:
+        known = rules.corrections(session, user_id)
+        told = [_told(session, user_id, key, category) for key, category in known.items()]
+    return {"corrections": sorted(told, key=lambda each: (str(each["name"]).casefold(), str(each["id"])))}
+
+
+def delete_correction(services: Services, request: Request, *, id: str) -> Json:
+    """Forget a correction: the bookings get the category again that is derived."""
+    user_id, now = request.principal.user_id, services.clock.now()
+    known = rules.corrections(services.database, user_id)
+    key = next((key for key in known if correction_id(key) == id), None)
+    if key is None:
+        raise NotFound("Correction not found")
+
+    def work(session: Transaction) -> int:
+        rules.forget_correction(session, user_id, key)
+        return derivation.apply_rules(session, user_id, now=now)
+
+    changed = services.database.atomically(work)
+    detect_after_import(services.database, [user_id], today=services.clock.today())
+    return {"changed": changed}
+
+
+def remembered_under(row: Row) -> str | None:
+    """The key of a booking's counterpart; None when nothing names it."""
+    carries_for_others = is_intermediary(row["counterpart_name"])
+    return correction_key(
+        creditor_id=None if carries_for_others else row["creditor_id"],
+        counterpart_iban=None if carries_for_others else row["counterpart_iban"],
+        merchant_name=row["merchant_name"],
+    )
+
+
+def correction_id(key: str) -> str:
+    """An opaque id: the key itself may hold an IBAN."""
+    return "cor_" + blake2b(key.encode(), digest_size=16).hexdigest()
+
+
+def _told(session: Transaction, user_id: str, key: str, category: str) -> Json:
+    kind, _, value = key.partition(":")
+    field, column = COMPARED[kind]
+    rows = transactions.corrected(session, user_id, kind)
+    matching = [row for row in rows if row[column] is not None and comparable(field, row[column]) == value]
+    names = [row["merchant_name"] or row["counterpart_name"] for row in matching]
+    return {
+        "id": correction_id(key),
+        "name": next((name for name in names if name), value),
+        "category": category,
+        "matching": len(matching),
+    }

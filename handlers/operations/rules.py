@@ -1,0 +1,67 @@
+"""GET, POST and DELETE /rules: a user's own rules, which decide before every table."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from analytics.classification.rules import InvalidRule, Rule, parse_rules, render_rules
+from handlers.http.errors import BadRequest, NotFound
+from handlers.http.request import Json, Request
+from handlers.services import Services
+from handlers.sync.detection import detect_after_import
+from storage import rules
+from storage.database import Transaction
+from storage.importing import derivation
+
+
+def list_rules(services: Services, request: Request) -> Json:
+    """The rules in their order; the first that holds decides."""
+    return {"rules": [asdict(rule) for rule in rules.of_user(services.database, request.principal.user_id)]}
+
+
+def create_rule(services: Services, request: Request, *, body: Mapping[str, Any]) -> Json:
+    """Add a rule behind the others, and apply it to what is stored."""
+    known = rules.of_user(services.database, request.principal.user_id)
+    try:
+        added = with_free_ids(known, parse_rules(json.dumps(dict(body))))
+        parse_rules(render_rules([*known, *added]))  # the whole must be a valid file, too
+    except InvalidRule as error:
+        raise BadRequest(f"body: {error.reason}") from error
+    return {**asdict(added[0]), "changed": _kept(services, request, [*known, *added])}
+
+
+def delete_rule(services: Services, request: Request, *, id: str) -> Json:
+    """Forget a rule, and derive what it decided anew."""
+    known = rules.of_user(services.database, request.principal.user_id)
+    kept = [rule for rule in known if rule.id != id]
+    if len(kept) == len(known):
+        raise NotFound("Rule not found")
+    return {"changed": _kept(services, request, kept)}
+
+
+def with_free_ids(known: Sequence[Rule], added: Sequence[Rule]) -> list[Rule]:
+    """The added rules under ids that no known one has."""
+    taken = {rule.id for rule in known}
+    numbered = []
+    for rule in added:
+        number = int(rule.id) if rule.id.isdigit() else 0
+        wanted = rule.id
+        while wanted in taken:
+            number += 1
+            wanted = str(number)
+        taken.add(wanted)
+        numbered.append(replace(rule, id=wanted))
+    return numbered
+
+
+def _kept(services: Services, request: Request, changed: Sequence[Rule]) -> int:
+    user_id, now = request.principal.user_id, services.clock.now()
+
+    def work(session: Transaction) -> int:
+        rules.keep(session, user_id, changed)
+        return derivation.apply_rules(session, user_id, now=now)
+
+    number = services.database.atomically(work)
+    detect_after_import(services.database, [user_id], today=services.clock.today())
+    return number

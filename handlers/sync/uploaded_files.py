@@ -1,0 +1,173 @@
+"""Statement files that people send: each is tried or imported in a thread of its own, and reported on for an hour."""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from io import BufferedReader
+from secrets import token_hex
+
+from connectors.bank_csv.profile import Profile, ProfileError
+from connectors.connector import SourceError, as_sentence
+from connectors.statements import format_name
+from handlers.clock import Clock
+from handlers.sync.concurrency import Closed, ImportLane
+from handlers.sync.file_import import (
+    CONNECTION_DEFAULT,
+    ConnectionBusy,
+    kept_or_tried,
+    read_file,
+    same_account,
+    store_file,
+)
+from storage.accounts import StoredAccount
+from storage.database import Conflict, Database, Transaction
+from storage.importing.account_identity import AccountUnclear
+from storage.importing.batches import AccountStatement, ReadBatch
+from storage.importing.records import InvalidRecord, TransactionRecord
+from storage.users import User
+
+AT_ONCE_PER_USER = 4  # each keeps a file on the disk and a thread
+AT_ONCE = 16
+REPORTS_MAX = 200  # of all users, the oldest go first
+REPORTED_FOR = timedelta(hours=1)
+FIRST_ROWS = 5
+
+INTERNAL = "The file could not be imported because of an internal error."
+STOPPED = "The server is being stopped. Import the file again after its next start."
+CHANGED = "Something else changed the same accounts. Try again in a moment."
+
+log = logging.getLogger("bankdata.imports")
+
+
+class TooManyFiles(Exception):
+    """Too many files are being imported. Try again when one of them is done."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__class__.__doc__)
+
+
+@dataclass(slots=True, kw_only=True)
+class FileImport:
+    """What becomes of one file: `error` where it was refused, else its statements with their first rows, and how many
+    bookings were new and known. `candidates` are accounts that it may be about where it does not say."""
+
+    id: str
+    user_id: str
+    name: str
+    is_dry_run: bool
+    begun_at: datetime
+    is_done: bool = False
+    format: str | None = None
+    error: str | None = None
+    statements: Sequence[tuple[AccountStatement, Sequence[TransactionRecord]]] = ()
+    warnings: Sequence[str] = ()
+    account_ids: Sequence[str] = ()
+    candidates: Sequence[StoredAccount] = ()
+    overlap: tuple[StoredAccount, int] | None = None  # the account that holds so many of its bookings already
+    new: int = 0
+    known: int = 0
+    ended: Future[None] = field(default_factory=Future)
+
+
+class UploadedFiles:
+    """Begins imports and remembers their reports."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        lane: ImportLane,
+        *,
+        profiles: Callable[[], Sequence[Profile]],
+        after_import: Callable[[str], None],
+    ) -> None:
+        """`profiles` are the user's own for CSV; `after_import` is called with the user's id once one is stored."""
+        self._database = database
+        self._clock = clock
+        self._lane = lane
+        self._profiles = profiles
+        self._after_import = after_import
+        self._lock = threading.Lock()
+        self._reports: dict[str, FileImport] = {}
+
+    def begin(self, user: User, file: BufferedReader, *, name: str, choice: str | None, is_dry_run: bool) -> FileImport:
+        """Import the file, or only try to; it is closed in the end. Raises TooManyFiles."""
+        report = FileImport(
+            id=f"syn_{token_hex(16)}", user_id=user.id, name=name, is_dry_run=is_dry_run, begun_at=self._clock.now()
+        )
+        with self._lock:
+            self._forget_old()
+            running = [each.user_id for each in self._reports.values() if not each.is_done]
+            if len(running) >= AT_ONCE or running.count(user.id) >= AT_ONCE_PER_USER:
+                file.close()
+                raise TooManyFiles
+            self._reports[report.id] = report
+        threading.Thread(target=self._run, args=(report, user, file, choice), name="file import", daemon=True).start()
+        return report
+
+    def find(self, user_id: str, import_id: str) -> FileImport | None:
+        """The user's import of this id, if it was begun lately."""
+        with self._lock:
+            report = self._reports.get(import_id)
+        return report if report is not None and report.user_id == user_id else None
+
+    def _forget_old(self) -> None:
+        oldest = self._clock.now() - REPORTED_FOR
+        done = [each for each in self._reports.values() if each.is_done]
+        too_many = len(self._reports) + 1 - REPORTS_MAX
+        for place, each in enumerate(done):
+            if place < too_many or each.begun_at < oldest:
+                del self._reports[each.id]
+
+    def _run(self, report: FileImport, user: User, file: BufferedReader, choice: str | None) -> None:
+        try:
+            with file, self._lane.turn():
+                self._import(report, user, file, choice)
+        except AccountUnclear as unclear:
+            report.error, report.candidates = as_sentence(unclear), unclear.candidates
+        except (SourceError, InvalidRecord, ConnectionBusy) as error:
+            report.error = as_sentence(error)
+        except ProfileError as error:
+            report.error = str(error)  # begins with the name of a file
+        except Conflict:
+            report.error = CHANGED
+        except Closed:
+            report.error = STOPPED
+        except Exception:
+            log.exception("import %s failed", report.id)
+            report.error = INTERNAL
+        finally:
+            report.is_done = True
+            report.ended.set_result(None)
+
+    def _import(self, report: FileImport, user: User, file: BufferedReader, choice: str | None) -> None:
+        report.format = format_name(file)
+        file.seek(0)
+        read = read_file(file, name=report.name, profiles=self._profiles(), today=self._clock.today())
+        report.statements = [(each, read.spool.records(each.places[:FIRST_ROWS])) for each in read.statements]
+        report.warnings = read.warnings
+        kept_or_tried(
+            self._database,
+            lambda session: self._store(session, report, user, read, choice),
+            is_dry_run=report.is_dry_run,
+        )
+        if not report.is_dry_run:
+            self._after_import(user.id)
+
+    def _store(self, session: Transaction, report: FileImport, user: User, read: ReadBatch, choice: str | None) -> None:
+        result = store_file(
+            session,
+            read,
+            user=user,
+            connection=CONNECTION_DEFAULT,
+            choice=choice,
+            now=self._clock.now(),
+            job_id=report.id,
+        )
+        found = same_account(session, user, read, result)
+        report.overlap = (found[0].account, found[0].bookings) if found is not None else None
+        report.account_ids = list(dict.fromkeys(each.account_id for each in result))
+        report.new, report.known = sum(each.new for each in result), sum(each.known for each in result)

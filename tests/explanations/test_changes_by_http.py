@@ -1,0 +1,140 @@
+"""Corrections, rules and accounts changed over HTTP, as the commands change them."""
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from auth.scopes import ALL_SCOPES
+from storage.importing.records import AccountRecord, TransactionRecord
+from tests.explanations.conftest import Holder, Service
+
+GIRO = AccountRecord(stable_key="DE02120300000000202051", iban="DE02120300000000202051", currency="EUR", name="Giro")
+OTHER = AccountRecord(stable_key="DE88100900001234567892", iban="DE88100900001234567892", currency="EUR")
+DOLLARS = AccountRecord(stable_key="dollars", currency="USD", name="Dollars")
+UNKNOWN = "acc_unknown"
+
+
+def writer(holder: Holder) -> TestClient:
+    return holder.service.client(holder.user.id, frozenset(ALL_SCOPES))
+
+
+def booked(day: str, amount: str, name: str | None = None, **further: Any) -> TransactionRecord:
+    said: dict[str, Any] = {"currency": "EUR", "counterpart_name": name, **further}
+    return TransactionRecord(booking_date=date.fromisoformat(day), amount=Decimal(amount), **said)
+
+
+def categories(holder: Holder) -> list[str]:
+    listed = holder.get("/transactions", accountIds=",".join(holder.account_ids()))
+    return [row["category"] for row in listed["transactions"]]
+
+
+@pytest.mark.requirement("page.corrections")
+def test_a_correction_is_previewed_kept_listed_and_taken_back(holder: Holder) -> None:
+    client, iban = writer(holder), "DE02370502990000684712"
+    rows = [booked(f"2026-11-{day}", "-9.00", "Zwetschge", counterpart_iban=iban) for day in (10, 11)]
+    holder.bring(GIRO, [*rows, booked("2026-11-12", "-1.00", "Pflaume"), booked("2026-11-09", "-1.00")])
+    derived = categories(holder)
+    listed = holder.get("/transactions")["transactions"]
+    first = next(row["id"] for row in listed if row["counterpartName"] == "Zwetschge")
+    asked = {"transactionId": first, "category": "HEALTH"}
+    tried = client.post("/corrections?dryRun=true", json=asked).json()
+    assert (tried["name"], tried["category"], tried["matching"], tried["changed"]) == ("Zwetschge", "HEALTH", 2, 2)
+    assert (categories(holder), client.get("/corrections").json()) == (derived, {"corrections": []})
+    assert client.post("/corrections", json=asked).json() == tried
+    assert categories(holder).count("HEALTH") == 2
+    told = {name: value for name, value in tried.items() if name != "changed"}
+    assert client.get("/corrections").json() == {"corrections": [told]}
+    assert client.delete(f"/corrections/{tried['id']}").json() == {"changed": 2}
+    assert (categories(holder), client.get("/corrections").json()) == (derived, {"corrections": []})
+    assert client.delete(f"/corrections/{tried['id']}").json() == {"error": "Correction not found"}
+    unknown = client.post("/corrections", json={**asked, "transactionId": "txn_unknown"})
+    assert (unknown.status_code, unknown.json()) == (404, {"error": "Transaction not found"})
+    nameless = next(row["id"] for row in listed if row["counterpartName"] is None)
+    assert client.post("/corrections", json={**asked, "transactionId": nameless}).status_code == 400
+
+
+@pytest.mark.requirement("page.rules")
+def test_a_rule_is_added_applied_listed_and_removed(holder: Holder) -> None:
+    client = writer(holder)
+    holder.bring(GIRO, [booked("2026-11-10", "-9.00", "Zwetschge"), booked("2026-11-11", "-1.00", "Pflaume")])
+    derived = categories(holder)
+    rule = {"field": "counterpartName", "operator": "contains", "value": "zwetsch", "category": "HEALTH"}
+    whole = {**rule, "id": "1", "merchant": None, "type": None}
+    assert client.post("/rules", json=rule).json() == {**whole, "changed": 1}
+    assert sorted(categories(holder)) == sorted(["HEALTH", derived[0]])
+    second = client.post("/rules", json={**rule, "value": "pflaume", "merchant": "Pflaume & Co"}).json()
+    assert (second["id"], second["merchant"]) == ("2", "Pflaume & Co")
+    assert [each["id"] for each in client.get("/rules").json()["rules"]] == ["1", "2"]
+    for number in ("1", "2"):
+        assert client.delete(f"/rules/{number}").json() == {"changed": 1}
+    assert (categories(holder), client.get("/rules").json()) == (derived, {"rules": []})
+    assert client.delete("/rules/1").json() == {"error": "Rule not found"}
+    nothing = client.post("/rules", json={"field": "purpose", "operator": "equals", "value": "x"})
+    assert nothing.json() == {"error": "body: nothing to do: give category, merchant or type"}
+
+
+@pytest.mark.requirement("page.accounts")
+def test_an_account_is_renamed_hidden_and_shown_again(holder: Holder) -> None:
+    client = writer(holder)
+    holder.bring(GIRO, [booked("2026-11-10", "-9.00")])
+    (giro,) = holder.account_ids()
+    path = f"/accounts/{giro}"
+    renamed = client.patch(path, json={"name": " Household "}).json()
+    assert renamed == {
+        "id": giro,
+        "accountName": "Household",
+        "iban": GIRO.iban,
+        "bankName": "Bank",
+        "isHidden": False,
+    }
+    assert client.patch(path, json={"isHidden": True}).json() == {**renamed, "isHidden": True}
+    assert holder.account_ids() == []
+    assert client.get("/accounts/hidden").json() == {"accounts": [{**renamed, "isHidden": True}]}
+    assert client.patch(path, json={"isHidden": False, "name": None}).json()["accountName"] == "Giro"
+    assert (holder.account_ids(), client.get("/accounts/hidden").json()) == ([giro], {"accounts": []})
+    for name in ("  ", "x" * 141, "\u0085"):
+        assert client.patch(path, json={"name": name}).status_code == 400
+    missing = client.patch(f"/accounts/{UNKNOWN}", json={})
+    assert (missing.status_code, missing.json()) == (404, {"error": "Account not found"})
+
+
+@pytest.mark.requirement("page.accounts")
+def test_accounts_are_merged_and_deleted_by_name(holder: Holder, demo_service: Service) -> None:
+    client = writer(holder)
+    holder.bring(GIRO, [booked("2026-11-10", "-9.00", "Rewe"), booked("2026-11-11", "-1.00")])
+    holder.bring(OTHER, [booked("2026-11-10", "-9.00", "Rewe")])
+    holder.bring(DOLLARS, [booked("2026-11-10", "-5.00", currency="USD")])
+    giro, other, dollars = holder.account_ids()
+    assert client.post(f"/accounts/{other}/merge", json={"into": dollars}).status_code == 400
+    assert client.post(f"/accounts/{other}/merge", json={"into": other}).status_code == 400
+    assert client.post(f"/accounts/{other}/merge", json={"into": UNKNOWN}).status_code == 404
+    stranger = writer(demo_service.newcomer())
+    assert stranger.post(f"/accounts/{other}/merge", json={"into": giro}).status_code == 404
+    assert stranger.delete(f"/accounts/{other}?name={OTHER.iban}").status_code == 404
+    merged = client.post(f"/accounts/{other}/merge", json={"into": giro}).json()
+    assert merged["accountsGone"] == [other]
+    assert holder.account_ids() == [giro, dollars]
+    refused = client.delete(f"/accounts/{giro}?name=Dollars")
+    assert (refused.status_code, refused.json()["error"][:5]) == (400, "name:")
+    assert client.delete(f"/accounts/{giro}?name=Giro").json() == {
+        "removed": 2,
+        "added": 0,
+        "accountsGone": [giro],
+    }
+    assert holder.account_ids() == [dollars]
+
+
+@pytest.mark.requirement("page.accounts")
+def test_reading_scopes_change_nothing(holder: Holder) -> None:
+    client = holder.client
+    for answer, scope in (
+        (client.patch(f"/accounts/{UNKNOWN}", json={}), "write:accounts"),
+        (client.delete(f"/accounts/{UNKNOWN}?name=x"), "write:accounts"),
+        (client.post(f"/accounts/{UNKNOWN}/merge", json={}), "write:accounts"),
+        (client.get("/rules"), "write:rules"),
+        (client.post("/corrections", json={}), "write:rules"),
+    ):
+        assert (answer.status_code, answer.json()) == (403, {"error": f"Insufficient scope. Required: {scope}"})

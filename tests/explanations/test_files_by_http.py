@@ -1,0 +1,310 @@
+"""POST /imports over the real application: previewed, stored, read again, taken back, refused in a sentence."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from auth.scopes import ALL_SCOPES
+from handlers.sync import uploaded_files
+from handlers.sync.concurrency import Closed
+from handlers.sync.uploaded_files import AT_ONCE_PER_USER, CHANGED, INTERNAL, REPORTED_FOR, REPORTS_MAX, STOPPED
+from storage.database import Conflict
+from tests.explanations.conftest import Holder, Service
+
+CSV = """Buchungstag;Valuta;Auftraggeber/Empfänger;Verwendungszweck;Betrag;Währung;IBAN
+17.11.2026;17.11.2026;Rewe;Einkauf;-12,99;EUR;DE02120300000000202051
+18.11.2026;18.11.2026;Employer;Lohn;2500,00;EUR;DE02120300000000202051
+19.11.2026;19.11.2026;Stadtwerke;Strom;-80,00;EUR;DE02120300000000202051
+"""
+MT940 = """:20:STARTUMSE
+:25:12030000/0000202051
+:28C:00001/001
+:60F:C261116EUR100,00
+:61:2611171117D12,99N029NONREF
+:86:166?00EINKAUF?20Milch?32Rewe
+:61:2611181118C50,00N051NONREF
+:86:166?00GUTSCHRIFT?20Danke?32Eva
+:62F:C261118EUR137,01
+-
+"""
+
+
+def writer(holder: Holder) -> TestClient:
+    return holder.service.client(holder.user.id, frozenset(ALL_SCOPES))
+
+
+def send(client: TestClient, content: bytes | str, name: str = "march.sta", **query: str) -> Any:
+    return client.post(
+        "/imports",
+        params={"filename": name, **query},
+        content=content if isinstance(content, bytes) else content.encode(),
+        headers={"Content-Type": "application/octet-stream"},
+    )
+
+
+def sent(client: TestClient, content: bytes | str, **query: str) -> dict[str, Any]:
+    """What came of a file, however long this machine takes."""
+    answer = send(client, content, **query)
+    while answer.status_code == 202 or answer.json()["status"] == "running":
+        answer = client.get(f"/imports/{answer.json()['importId']}")
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+@pytest.mark.requirement("page.imports")
+def test_a_file_is_previewed_and_nothing_is_stored(holder: Holder) -> None:
+    client = writer(holder)
+    found = sent(client, MT940, dryRun="true")
+    assert holder.get("/accounts") == {"accounts": []}
+    assert client.get("/imports").json() == {"imports": []}
+    (told,) = found.pop("statements")
+    (account,) = found.pop("accountIds")
+    assert found == {
+        "importId": found["importId"],
+        "status": "done",
+        "isDryRun": True,
+        "fileName": "march.sta",
+        "format": "mt940",
+        "error": None,
+        "new": 2,
+        "known": 0,
+        "warnings": [],
+        "candidates": [],
+        "overlap": None,
+    }
+    assert account.startswith("acc_")
+    assert told == {
+        "iban": "DE02120300000000202051",
+        "accountName": told["accountName"],
+        "currency": "EUR",
+        "rows": 2,
+        "bookings": 2,
+        "pending": 0,
+        "firstDay": "2026-11-17",
+        "lastDay": "2026-11-18",
+        "opening": 100.0,
+        "closing": 137.01,
+        "closingDate": "2026-11-18",
+        "addsUp": True,
+        "firstRows": [
+            {
+                "bookingDate": "2026-11-17",
+                "amount": -12.99,
+                "currency": "EUR",
+                "counterpartName": "Rewe",
+                "purpose": "Milch",
+            },
+            {
+                "bookingDate": "2026-11-18",
+                "amount": 50.0,
+                "currency": "EUR",
+                "counterpartName": "Eva",
+                "purpose": "Danke",
+            },
+        ],
+    }
+
+
+@pytest.mark.requirement("page.imports")
+def test_a_file_is_stored_once_listed_read_and_taken_back(holder: Holder) -> None:
+    client = writer(holder)
+    first = sent(client, MT940)
+    assert (first["new"], first["known"], first["isDryRun"]) == (2, 0, False)
+    again = sent(client, MT940, filename="again.sta")
+    assert (again["new"], again["known"]) == (0, 2)
+    (account,) = holder.get("/accounts")["accounts"]
+    assert (account["balance"], [account["id"]]) == (137.01, first["accountIds"])
+    assert holder.get("/transactions")["pagination"]["total"] == 2
+    assert client.get(f"/imports/{first['importId']}").json() == first
+    listed = client.get("/imports").json()["imports"]
+    assert [(each["importId"], each["fileNames"], each["new"], each["source"]) for each in listed] == [
+        (again["importId"], ["again.sta"], 0, "Statement files"),
+        (first["importId"], ["march.sta"], 2, "Statement files"),
+    ]
+    assert client.delete(f"/imports/{again['importId']}").json() == {"removed": 0, "added": 0, "accountsGone": []}
+    gone = client.delete(f"/imports/{first['importId']}")
+    assert gone.json() == {"removed": 2, "added": 0, "accountsGone": first["accountIds"]}
+    assert holder.get("/accounts") == {"accounts": []}
+    refused = client.delete(f"/imports/{first['importId']}")
+    assert (refused.status_code, refused.json()) == (404, {"error": "Import not found"})
+
+
+@pytest.mark.requirement("page.imports")
+def test_an_import_of_another_process_is_told_from_what_it_brought(
+    holder: Holder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = writer(holder)
+    first = sent(client, MT940)
+    monkeypatch.setattr(holder.service.services.uploads, "_reports", {})
+    told = client.get(f"/imports/{first['importId']}").json()
+    assert (told["fileName"], told["new"], told["status"], told["statements"]) == ("march.sta", 2, "done", [])
+    assert client.get("/imports/syn_unknown").status_code == 404
+
+
+@pytest.mark.requirement("page.imports")
+def test_nobody_reads_or_takes_back_another_ones_import(demo_service: Service, holder: Holder) -> None:
+    first = sent(writer(holder), MT940)
+    stranger = writer(demo_service.newcomer())
+    assert stranger.get(f"/imports/{first['importId']}").status_code == 404
+    assert stranger.delete(f"/imports/{first['importId']}").status_code == 404
+    assert writer(holder).get(f"/imports/{first['importId']}").status_code == 200
+
+
+@pytest.mark.requirement("page.imports")
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"hello", "Not a bank statement in a known format"),
+        (b"<?xml version='1.0'?><Document", ""),
+        (bytes(range(256)), ""),
+        (b" \n", "The file is empty."),
+    ],
+)
+def test_what_is_no_statement_is_refused_in_a_sentence(content: bytes, sentence: str, holder: Holder) -> None:
+    for dry_run in ("true", "false"):
+        found = sent(writer(holder), content, dryRun=dry_run)
+        assert found["error"].startswith(sentence)
+        assert found["error"].endswith((".", ")."))
+        assert (found["statements"], found["new"]) == ([], 0)
+
+
+@pytest.mark.requirement("page.imports")
+def test_a_file_that_does_not_say_its_account_gets_a_choice(holder: Holder) -> None:
+    client = writer(holder)
+    (giro,) = sent(client, MT940)["accountIds"]
+    nameless = CSV.replace(";IBAN", "").replace(";DE02120300000000202051", "")
+    (other,) = sent(client, nameless, filename="a.csv", accountId="new")["accountIds"]
+    unclear = sent(client, nameless.replace("17.11", "02.11"), filename="b.csv", dryRun="true")
+    assert unclear["error"].startswith("The file does not say which account it is about")
+    assert [each["accountId"] for each in unclear["candidates"]] == [other]
+    chosen = sent(client, nameless.replace("17.11", "02.11"), filename="b.csv", dryRun="true", accountId=giro)
+    assert (chosen["error"], chosen["accountIds"]) == (None, [giro])
+    wrong = send(client, nameless, accountId="acc_unknown")
+    assert wrong.status_code == 400
+    assert wrong.json()["error"].startswith("accountId: is not one of your accounts")
+
+
+@pytest.mark.requirement("page.imports")
+def test_what_stands_in_another_account_already_is_told(holder: Holder) -> None:
+    client = writer(holder)
+    (giro,) = sent(client, CSV, filename="a.csv")["accountIds"]
+    nameless = CSV.replace(";IBAN", "").replace(";DE02120300000000202051", "")
+    found = sent(client, nameless, filename="b.csv", dryRun="true", accountId="new")
+    assert found["overlap"] == {"accountId": giro, "bookings": 3}
+
+
+@pytest.mark.requirement("page.imports")
+def test_what_takes_long_is_polled_and_only_so_many_files_are_taken_at_once(
+    holder: Holder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("handlers.operations.imports.ANSWER_WITHIN", 0.05)
+    client, lane = writer(holder), holder.service.services.sync_engine.import_lane
+    with lane.turn():
+        waiting = [send(client, MT940, filename=f"{number}.sta") for number in range(AT_ONCE_PER_USER)]
+        assert [answer.status_code for answer in waiting] == [202] * AT_ONCE_PER_USER
+        assert {answer.json()["status"] for answer in waiting} == {"running"}
+        polled = client.get(waiting[0].headers["location"].removeprefix("/api/v1"))
+        assert (polled.json()["status"], polled.headers["retry-after"]) == ("running", "1")
+        running = client.delete(f"/imports/{waiting[0].json()['importId']}")
+        assert (running.status_code, running.json()["error"]) == (
+            409,
+            "This import has not ended yet. Try again when it has.",
+        )
+        refused = send(client, MT940)
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+    for answer in waiting:
+        report = holder.service.services.uploads.find(holder.user.id, answer.json()["importId"])
+        assert report is not None
+        report.ended.result(timeout=60)
+    found = client.get(f"/imports/{waiting[0].json()['importId']}").json()
+    assert (found["status"], found["new"], found["error"]) == ("done", 2, None)
+
+
+@pytest.mark.requirement("page.imports")
+@pytest.mark.parametrize(
+    ("failure", "sentence"),
+    [(RuntimeError("broken"), INTERNAL), (Conflict("late"), CHANGED), (Closed(), STOPPED)],
+)
+def test_a_failure_of_ours_is_a_sentence_too(
+    holder: Holder, monkeypatch: pytest.MonkeyPatch, failure: Exception, sentence: str
+) -> None:
+    def fails(*_arguments: Any, **_named: Any) -> None:
+        raise failure
+
+    monkeypatch.setattr(uploaded_files, "store_file", fails)
+    assert sent(writer(holder), MT940)["error"] == sentence
+
+
+@pytest.mark.requirement("page.imports")
+def test_an_import_that_the_store_still_runs_is_not_taken_back(holder: Holder, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = writer(holder)
+    first = sent(client, MT940)
+    database = holder.service.services.database
+    database.execute("UPDATE jobs SET status = 'importing' WHERE id = $1", first["importId"])
+    assert client.delete(f"/imports/{first['importId']}").status_code == 409
+    database.execute("UPDATE jobs SET status = 'completed' WHERE id = $1", first["importId"])
+
+
+@pytest.mark.requirement("page.imports")
+def test_a_sync_of_the_same_files_makes_an_import_wait(holder: Holder) -> None:
+    client = writer(holder)
+    first = sent(client, MT940)
+    database = holder.service.services.database
+    database.execute("UPDATE connections SET running_job_id = 'other' WHERE user_id = $1", holder.user.id)
+    found = sent(client, CSV)
+    database.execute("UPDATE connections SET running_job_id = NULL WHERE user_id = $1", holder.user.id)
+    assert found["error"] == "These files are being synced. Try again in a moment."
+    assert first["error"] is None
+
+
+@pytest.mark.requirement("page.imports")
+def test_reports_are_forgotten_after_an_hour_and_beyond_their_number(
+    holder: Holder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uploads = holder.service.services.uploads
+    monkeypatch.setattr(uploads, "_reports", {})
+    monkeypatch.setattr(uploaded_files, "REPORTS_MAX", 3)
+    client = writer(holder)
+    ids = [sent(client, b"x", filename=f"{number}")["importId"] for number in range(4)]
+    assert [uploads.find(holder.user.id, id_) is not None for id_ in ids] == [False, True, True, True]
+    for report in uploads._reports.values():
+        report.begun_at -= REPORTED_FOR + timedelta(seconds=1)
+    last = sent(client, b"x")["importId"]
+    assert list(uploads._reports) == [last]
+    assert REPORTS_MAX == 200
+
+
+@pytest.mark.requirement("page.imports")
+def test_an_own_profile_that_is_wrong_is_told(holder: Holder) -> None:
+    folder = Path(holder.service.services.settings.data_dir) / "csv-profiles"
+    folder.mkdir()
+    try:
+        (folder / "wrong.json").write_text("{")
+        assert "wrong.json" in sent(writer(holder), CSV)["error"]
+    finally:
+        (folder / "wrong.json").unlink()
+        folder.rmdir()
+
+
+@pytest.mark.requirement("page.imports")
+def test_reading_scopes_send_nothing(holder: Holder) -> None:
+    for answer in (send(holder.client, MT940), holder.client.get("/imports"), holder.client.delete("/imports/syn_1")):
+        assert answer.status_code == 403
+        assert answer.json() == {"error": "Insufficient scope. Required: write:imports"}
+
+
+@pytest.mark.requirement("http.uploads")
+def test_a_file_must_be_named_typed_and_there(holder: Holder) -> None:
+    client = writer(holder)
+    typed = {"Content-Type": "application/octet-stream"}
+    for name in ("a/b", "", "x" * 256):
+        assert send(client, MT940, filename=name).status_code == 400
+    assert client.post("/imports", content=b"x", headers=typed).json() == {"error": "filename: is required"}
+    assert client.post("/imports?filename=x", headers=typed).json() == {"error": "body: is required"}
+    assert client.post("/imports?filename=x", content=b"{}", headers={"Content-Type": "text/csv"}).status_code == 415
+    packed = client.post("/imports?filename=x", content=b"x", headers={**typed, "Content-Encoding": "gzip"})
+    assert packed.status_code == 415
+    assert send(client, MT940, dryRun="1").json() == {"error": "dryRun: must be true or false"}
