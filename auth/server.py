@@ -20,7 +20,7 @@ from auth.tokens.access_check import AccessCheck
 from auth.tokens.access_tokens import LEEWAY_SECONDS, AccessTokens
 from auth.tokens.codes import AuthorizationCodes
 from auth.tokens.grants import Grants
-from auth.tokens.keys import KeyRing
+from auth.tokens.keys import KeyPlace, KeyRing
 from auth.tokens.one_time import OneTime
 from auth.tokens.refresh_tokens import RefreshTokens
 from storage import users
@@ -29,7 +29,7 @@ from storage.oauth import browsers, grants
 from storage.oauth.grants import EVERYTHING, Terms
 from storage.users import UserUnknown
 
-OTHER_PROCESSES_SEEN_WITHIN = timedelta(seconds=5)
+OTHER_PROCESSES_SEEN_WITHIN = timedelta(milliseconds=500)
 
 
 class AuthorizationServer:
@@ -39,18 +39,19 @@ class AuthorizationServer:
     def __init__(
         self,
         database: Database,
-        keys_folder: Path,
+        keys: Path | KeyPlace,
         policy: Policy,
         now: Now,
         *,
         has_other_processes: bool = False,
         passwords: Passwords | None = None,
     ) -> None:
-        """Make the keys on the first start; raises KeysUnusable. `has_other_processes`: several servers, one store."""
+        """Make the keys on the first start, in this folder or place; raises KeysUnusable. `has_other_processes`:
+        several servers, one store."""
         now = with_zone(now)
         self.policy = policy
         leeway = timedelta(seconds=LEEWAY_SECONDS)
-        self.keys = KeyRing(keys_folder, now=now(), retired_for=policy.access_lifetime + leeway)
+        self.keys = KeyRing(keys, now=now(), retired_for=policy.access_lifetime + leeway)
         tokens = AccessTokens(
             self.keys,
             issuer=policy.issuer,

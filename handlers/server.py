@@ -79,6 +79,8 @@ def application(
     async def lifespan(_app: Any) -> AsyncIterator[None]:
         worker = threading.Thread(target=services.scheduler.work, name="sync worker", daemon=True)
         worker.start()
+        if services.database.dialect.is_shared:
+            threading.Thread(target=services.sync_engine.keep_leases, name="leases", daemon=True).start()
         try:
             async with loop_watched(registry):
                 yield
@@ -152,21 +154,15 @@ def run(
     listener: socket.socket,
     ready: Callable[[], None],
     answered_by: Mapping[str, Operation] | None = None,
+    takes_commands: bool = True,
 ) -> None:
-    """Serve until SIGINT or SIGTERM, in this one process: DuckDB lets one process open the store.
+    """Serve until SIGINT or SIGTERM, in this one process.
 
-    `ready` is called once requests are answered. Being asked to stop is no failure: this returns. Raises CannotListen
+    Commands reach it through a socket if it `takes_commands`: of several processes of one store none does. `ready` is
+    called once requests are answered. Being asked to stop is no failure: this returns. Raises CannotListen
     when the control socket cannot be made, and CountsUnusable.
     """
-    try:
-        commands_from = control_socket.ControlServer(
-            services.settings.data_dir, lambda *command: perform(services, *command)
-        )
-    except OSError as error:
-        raise CannotListen(
-            f"{services.settings.data_dir / control_socket.FILE_NAME} cannot be made, through which commands reach the"
-            f" server: {error.strerror or error}."
-        ) from error
+    commands_from = _control_server(services) if takes_commands else None
     is_cut_off = threading.Event()
     try:
         served = application(
@@ -177,7 +173,8 @@ def run(
             listens_at=listener.getsockname()[0],
         )
     except CountsUnusable:
-        commands_from.close(within=0)
+        if commands_from is not None:
+            commands_from.close(within=0)
         raise
     peers = Peers(services.settings.trusted_proxies)
     # uvicorn's types say a class, it calls what makes one
@@ -208,6 +205,16 @@ def run(
         # A thread that a source keeps must not meet an interpreter that is being taken down around it
         logging.shutdown()
         os._exit(0)
+
+
+def _control_server(services: Services) -> control_socket.ControlServer:
+    try:
+        return control_socket.ControlServer(services.settings.data_dir, lambda *command: perform(services, *command))
+    except OSError as error:
+        raise CannotListen(
+            f"{services.settings.data_dir / control_socket.FILE_NAME} cannot be made, through which commands reach the"
+            f" server: {error.strerror or error}."
+        ) from error
 
 
 class _Server(uvicorn.Server):

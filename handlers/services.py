@@ -9,8 +9,10 @@ import polars as pl
 
 from auth.policy import Policy
 from auth.server import AuthorizationServer
+from auth.tokens.sealed_keys import SealedKeys
 from connectors.bank_csv.profile import Profile, load_profiles
 from connectors.connector import Connector
+from connectors.reference import exchange_rates
 from connectors.reference.bank_names import with_bank_names
 from connectors.reference.exchange_rates import current_rates
 from connectors.sources.demo.connector import DemoBank
@@ -25,7 +27,7 @@ from handlers.sync.detection import detect_after_import, detect_for_new_day
 from handlers.sync.engine import SyncEngine
 from handlers.sync.scheduler import Scheduler
 from handlers.sync.uploaded_files import UploadedFiles
-from storage import jobs, store_facts
+from storage import documents, jobs, store_facts, users
 from storage.database import Database, open_database
 from storage.migrations import runner
 
@@ -55,8 +57,27 @@ class Services:
     def rates(self) -> pl.DataFrame:
         """The reference rates of the European Central Bank, read when a selection first mixes currencies."""
         if self._rates is None:
+            self.fetch_rates()
             self._rates = current_rates(self.settings.data_dir)
         return self._rates
+
+    def fetch_rates(self) -> None:
+        """Have the file of rates that all processes of a shared store use lie in the data folder of this one."""
+        shared = documents.find(self.database, exchange_rates.FILE_NAME) if self.database.dialect.is_shared else None
+        if shared is not None:
+            self.settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            exchange_rates.install(shared.encode(), folder=self.settings.data_dir)
+
+    def share_rates(self) -> None:
+        """Newer rates have been installed here: other processes use them too, and answers made of older ones end."""
+        self.forget_rates()
+        if not self.database.dialect.is_shared:
+            return
+        content = (self.settings.data_dir / exchange_rates.FILE_NAME).read_text("utf-8")
+        before = documents.find(self.database, exchange_rates.FILE_NAME)
+        documents.replace(self.database, exchange_rates.FILE_NAME, content, before=before, now=self.clock.now())
+        for user in users.everyone(self.database):
+            self.database.changes(user.id)
 
     def forget_rates(self) -> None:
         """Newer rates have been installed."""
@@ -148,7 +169,7 @@ def open_services(settings: Settings, *, more_connectors: Mapping[str, Connector
 def _authorization(settings: Settings, database: Database, clock: Clock) -> AuthorizationServer:
     return AuthorizationServer(
         database,
-        settings.data_dir,
+        SealedKeys(database, settings.keys_secret, clock.now) if database.dialect.is_shared else settings.data_dir,
         Policy(
             public_url=settings.public_url,
             auth_url=settings.auth_url,

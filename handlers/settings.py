@@ -16,6 +16,7 @@ from handlers.loopback import is_loopback
 
 PREFIX = "BANKDATA_"
 IN_CLEAR = "The public address is http: passwords and tokens travel in clear. Put TLS in front and say https."
+SECRET_CHARACTERS_MIN = 32
 LogFormat = Literal["text", "json"]
 T = TypeVar("T")
 
@@ -124,6 +125,12 @@ def _database_url(text: str) -> str:
     return text
 
 
+def _secret(text: str) -> str:
+    if len(text) < SECRET_CHARACTERS_MIN:
+        raise ValueError(f"{SECRET_CHARACTERS_MIN} characters or more, such as `openssl rand -base64 32` prints")
+    return text
+
+
 def _limits_url(text: str) -> str:
     if text != "memory://" and not text.startswith(("redis://", "rediss://")):
         raise ValueError("memory:// or redis://HOST:PORT")
@@ -152,6 +159,11 @@ class Settings:
     database_pool: int = _setting(10, _whole(1, 1_000), "connections to PostgreSQL that each process keeps at most")
     database_prepare: bool = _setting(
         True, _on_or_off, "off: behind a pooler that gives each transaction another connection; default on"
+    )
+    keys_secret: str = field(
+        default="",
+        repr=False,
+        metadata={"parse": _secret, "help": "what seals the signing keys in PostgreSQL, 32 characters or more"},
     )
     public_url: str = _setting("http://127.0.0.1:8000", _url, "address under which clients reach the service")
     auth_url: str = _setting("", _url, "address of the OAuth endpoints, may carry a path; default the public one")
@@ -235,7 +247,8 @@ def load(
             try:
                 values[item.name] = item.metadata["parse"](text)
             except ValueError as error:
-                raise SettingError(f"{name}: {text!r} cannot be used, expected {error}.") from error
+                shown = "the value" if item.name == "keys_secret" else repr(text)
+                raise SettingError(f"{name}: {shown} cannot be used, expected {error}.") from error
     data_dir = (data_dir or values.get("data_dir") or _data_home()).expanduser().absolute()
     values["data_dir"] = data_dir
     values.setdefault("database_url", f"duckdb:///{data_dir / 'bankdata.duckdb'}")

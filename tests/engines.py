@@ -24,6 +24,7 @@ from storage.database import Database, open_database
 
 STORE = "bankdata.duckdb"
 TEMPLATE = "migrated"
+KEYS_SECRET = "a secret of these tests, of 32 characters or more"
 NONE = "PostgreSQL is not installed here: apt-get install postgresql"
 EMPTY = "TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C.UTF-8'"
 
@@ -131,7 +132,7 @@ class Engine:
         """The settings of a service in this data folder."""
         if self.name == "duckdb":
             return {}
-        return {"BANKDATA_DATABASE_URL": self.url(folder / STORE)}
+        return {"BANKDATA_DATABASE_URL": self.url(folder / STORE), "BANKDATA_KEYS_SECRET": KEYS_SECRET}
 
     def settings(self, folder: Path, **more: str) -> Settings:
         """The same, read."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import TypedDict
+from typing import Protocol, TypedDict
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey, generate_private_key
@@ -43,24 +43,85 @@ class _StoredKey(TypedDict):
     retired_at: str | None
 
 
-class KeyRing:
-    """The keys of one server, read from `folder`. Safe from any thread; sees rotations made by other processes."""
+class KeyPlace(Protocol):
+    """Where the document with the keys is kept: a private file, or sealed in the store."""
 
-    def __init__(self, folder: Path, *, now: datetime, retired_for: timedelta = RETIRED_FOR) -> None:
-        """Open the ring, or make it on the first start; raises KeysUnusable."""
+    @property
+    def path(self) -> Path | None:
+        """The file, if it is one."""
+        ...
+
+    def stamp(self) -> object:
+        """Another one after every change; None while there is no document."""
+        ...
+
+    def read(self) -> str:
+        """The document; raises KeysUnusable."""
+        ...
+
+    def create(self, content: bytes) -> None:
+        """Keep the first document; of two at once, the first one wins."""
+        ...
+
+    def replace(self, content: bytes, before: object) -> None:
+        """Keep another document than that of the stamp `before`; raises KeysUnusable."""
+        ...
+
+
+class KeyFile:
+    """The keys in one file of a folder, which only its owner may read."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path = folder / FILE_NAME
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def stamp(self) -> object:
+        """When and as what the file was written: one stat call."""
+        return _stamp(self.path)
+
+    def read(self) -> str:
+        """The document; raises KeysUnusable for a file that others may read."""
+        if self.path.stat().st_mode & 0o077:
+            raise KeysUnusable(
+                f"{self.path} can be read by other users: chmod 600 it, or delete it if somebody may have read it"
+            )
+        return self.path.read_text("utf-8")
+
+    def create(self, content: bytes) -> None:
+        """The file whole or not at all."""
+        _write_once(self.path, content)
+
+    def replace(self, content: bytes, before: object) -> None:  # noqa: ARG002 - what a KeyPlace is asked
+        """One server writes it."""
+        _replace(self.path, content)
+
+
+class KeyRing:
+    """The keys of one store, in a folder or another place. Safe from any thread; sees rotations made by other
+    processes."""
+
+    def __init__(self, kept: Path | KeyPlace, *, now: datetime, retired_for: timedelta = RETIRED_FOR) -> None:
+        """Open the ring, or make it on the first start; raises KeysUnusable."""
         self._retired_for = retired_for
         self._lock = threading.Lock()
         self._secret = b""
         self._keys: tuple[SigningKey, ...] = ()
-        self._read_at: tuple[int, int] | None = None
+        self._read_at: object = None
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not self.path.exists():
-                _write_once(self.path, _document(secrets.token_bytes(32), (_new_key(now),)))
+            self._place: KeyPlace = KeyFile(kept) if isinstance(kept, Path) else kept
+            if self._place.stamp() is None:
+                self._place.create(_document(secrets.token_bytes(32), (_new_key(now),)))
             self._read()
         except OSError as error:
-            raise KeysUnusable(f"{self.path} cannot be used: {error.strerror or error}") from error
+            raise KeysUnusable(f"{error.filename or kept} cannot be used: {error.strerror or error}") from error
+
+    @property
+    def path(self) -> Path | None:
+        """The file of the keys; None where the store has them."""
+        return self._place.path
 
     def active(self) -> SigningKey:
         """The key that signs."""
@@ -85,7 +146,7 @@ class KeyRing:
                 for key in self._keys
                 if self._is_valid(key, now)
             ]
-            _replace(self.path, _document(self._secret, (new, *kept)))
+            self._place.replace(_document(self._secret, (new, *kept)), self._read_at)
             self._read()
         return new.kid
 
@@ -111,27 +172,24 @@ class KeyRing:
         return key.retired_at is None or _utc(now) < key.retired_at + self._retired_for
 
     def _refresh(self) -> None:
-        """Read again when another process has rotated: one stat call otherwise."""
-        if _stamp(self.path) != self._read_at:
+        """Read again when another process has rotated."""
+        if self._place.stamp() != self._read_at:
             with self._lock:
                 self._read()
 
     def _read(self) -> None:
-        stamp = _stamp(self.path)
+        stamp = self._place.stamp()
         if stamp is None:
-            raise KeysUnusable(f"{self.path} is missing: restore it, or restart to make new keys")
-        if self.path.stat().st_mode & 0o077:
-            raise KeysUnusable(
-                f"{self.path} can be read by other users: chmod 600 it, or delete it if somebody may have read it"
-            )
+            raise KeysUnusable(f"{self._place} is missing: restore it, or restart to make new keys")
+        text = self._place.read()
         try:
-            document = json.loads(self.path.read_text("utf-8"))
+            document = json.loads(text)
             secret = base64.urlsafe_b64decode(document["secret"])
             keys = tuple(_loaded(stored) for stored in document["keys"])
         except (ValueError, KeyError, TypeError) as error:
-            raise KeysUnusable(f"{self.path} is damaged: restore it from the backup") from error
+            raise KeysUnusable(f"{self._place} is damaged: restore it from the backup") from error
         if len(secret) != 32 or sum(key.retired_at is None for key in keys) != 1:
-            raise KeysUnusable(f"{self.path} is damaged: restore it from the backup")
+            raise KeysUnusable(f"{self._place} is damaged: restore it from the backup")
         self._secret, self._keys, self._read_at = secret, keys, stamp
 
 

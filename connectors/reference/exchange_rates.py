@@ -9,8 +9,10 @@ import io
 import os
 import tempfile
 import zipfile
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
+from typing import BinaryIO
 
 import polars as pl
 
@@ -48,6 +50,13 @@ def update_rates(source: Path, *, folder: Path) -> pl.DataFrame:
     merged = _merged(known, brought)
     _replace(folder / FILE_NAME, merged)
     return _rates(merged)
+
+
+def install(content: bytes, *, folder: Path) -> None:
+    """Keep a file that `update_rates` made on another machine, if it is another one than there is."""
+    target = folder / FILE_NAME
+    if not target.exists() or target.read_bytes() != content:
+        _replaced(target, lambda file: file.write(content))
 
 
 def _bundled() -> pl.DataFrame:
@@ -132,11 +141,15 @@ def _rates(wide: pl.DataFrame) -> pl.DataFrame:
 
 def _replace(target: Path, wide: pl.DataFrame) -> None:
     """Write beside the target, then rename: a reader sees the old file or the new one, never half of one."""
+    _replaced(target, lambda file: wide.rename({"day": "Date"}).write_csv(file, null_value="N/A"))
+
+
+def _replaced(target: Path, write: Callable[[BinaryIO], object]) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=target.name)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            wide.rename({"day": "Date"}).write_csv(file, null_value="N/A")
+            write(file)
             file.flush()
             os.fsync(file.fileno())
         Path(name).replace(target)

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,9 +56,14 @@ def demo(host: str, port: int, data_dir: Path | None, fresh: bool) -> None:
 @host_option
 @port_option
 @data_option
-def serve(host: str, port: int, data_dir: Path | None) -> None:
+@click.option(
+    "--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes that serve; PostgreSQL only."
+)
+def serve(host: str, port: int, data_dir: Path | None, workers: int) -> None:
     """Serve the accounts of the users in the store."""
     settings = _settings(host, port, data_dir)
+    if workers > 1:
+        _check_that_many_can_serve(settings)
     from handlers.services import IS_DEMO
     from storage import store_facts, users
 
@@ -74,7 +80,26 @@ def serve(host: str, port: int, data_dir: Path | None) -> None:
             if not has_users:
                 click.echo("There are no users yet. Add one with `bankdata users add NAME`.", err=True)
 
+        if workers > 1:
+            from handlers.workers import run
+
+            services.close()  # it has made the schema and the keys, so that the workers find them
+            run(settings, workers, listener=listener, ready=ready, until=threading.Event())
+            return
         _serve(services, listener, ready=ready)
+
+
+def _check_that_many_can_serve(settings: Settings) -> None:
+    if settings.store_path is not None:
+        stop(
+            f"One process serves a DuckDB store, and {settings.store_path} is one. Several need PostgreSQL:"
+            " BANKDATA_DATABASE_URL=postgresql://..."
+        )
+    if settings.rate_limit is not None and settings.rate_limit_url == "memory://":
+        stop(
+            "Several processes have to count requests together: set BANKDATA_RATE_LIMIT_URL to a Redis, such as"
+            " redis://127.0.0.1:6379, or BANKDATA_RATE_LIMIT=off."
+        )
 
 
 def _settings(host: str, port: int, data_dir: Path | None) -> Settings:

@@ -11,10 +11,11 @@ from handlers.services import Services
 def update(services: Services, report: Report, *, file: str, origin: str | None = None) -> None:
     """Newer reference rates of the European Central Bank; `origin` is the address that the file was fetched from."""
     try:
+        services.fetch_rates()
         rates = update_rates(Path(file), folder=services.settings.data_dir)
     except SourceError as error:
         raise CommandError(f"{origin or file}: {error}") from error
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror or error}.") from error
-    services.forget_rates()
+    services.share_rates()
     report.line(f"Reference rates up to {rates['day'].max()!s}.")

@@ -38,7 +38,8 @@ def back_up(services: Services, report: Report, *, keep: int | None = None) -> N
     that many of the newest backups are deleted afterwards."""
     folder = services.settings.data_dir / BACKUPS_FOLDER
     name = services.clock.now().strftime("%Y%m%d-%H%M%S")
-    report.line(str(backup.backup(services.database, folder / name, also=[services.authorization.keys.path])))
+    keys = services.authorization.keys.path
+    report.line(str(backup.backup(services.database, folder / name, also=[keys] if keys is not None else [])))
     if keep is not None:
         for path in backup.remove_older(folder, keep=keep):
             report.note(f"Deleted {path}.")

@@ -154,7 +154,7 @@ class Endpoints:
 
     async def keys(self, _request: Request) -> Answer:
         """RFC 7517 section 5."""
-        return Answer(body=self._server.jwks(), headers=_CACHED)
+        return Answer(body=await run_in_threadpool(self._server.jwks), headers=_CACHED)
 
     async def server_metadata(self, _request: Request) -> Answer:
         """RFC 8414 section 3.2."""

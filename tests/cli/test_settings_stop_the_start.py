@@ -18,6 +18,7 @@ WRONG = [
     ("DATABASE_URL", "/tmp/x.duckdb", "duckdb:///PATH"),
     ("DATABASE_URL", "duckdb:///relative.duckdb", "an absolute path"),
     ("DATABASE_URL", "duckdb:////tmp/", "an absolute path"),
+    ("KEYS_SECRET", "too short for a secret", "the value cannot be used, expected 32 characters or more"),
     ("PUBLIC_URL", "bank.example.org", "absolute http or https address"),
     ("PUBLIC_URL", "ftp://bank.example.org", "absolute http or https address"),
     ("AUTH_URL", "https://bank.example.org/?a=b", "absolute http or https address"),
@@ -54,6 +55,7 @@ RIGHT = [
     ("DATABASE_URL", "postgresql://bank@db.example:5432/bank"),
     ("DATABASE_POOL", "20"),
     ("DATABASE_PREPARE", "off"),
+    ("KEYS_SECRET", "q2Zr5uJ0sVb8xWm1tYc4dLf7hNk3pGa6"),
     ("PUBLIC_URL", "https://bank.example.org/path/"),
     ("AUTH_URL", "https://bank.example.org/auth"),
     ("BILLING_URL", "https://example.org/plans"),
@@ -209,3 +211,15 @@ def test_a_store_outside_the_data_folder_is_used_and_backed_up_into_it(tmp_path:
     assert not (data / "bankdata.duckdb").exists()
     restored = bankdata("users", "list", "--data", folder)
     assert restored.lines == ["eva\tactive subscription\t0 bank connections"]
+
+
+@pytest.mark.requirement("workers.refused")
+def test_several_processes_are_refused_where_they_could_not_work_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = ("serve", "--data", tmp_path, "--port", free_port(), "--workers", "2")
+    assert bankdata(*many).failed_with(f"One process serves a DuckDB store, and {tmp_path / 'bankdata.duckdb'} is one.")
+    monkeypatch.setenv("BANKDATA_DATABASE_URL", "postgresql://bank@127.0.0.1:1/bank")
+    assert bankdata(*many).failed_with("Several processes have to count requests together")
+    monkeypatch.setenv("BANKDATA_RATE_LIMIT", "off")
+    assert bankdata(*many).failed_with("The database at postgresql://127.0.0.1:1/bank cannot be used")

@@ -18,6 +18,7 @@ INTERFACE = DOCS / "decisions" / "interface.md"
 SETTINGS = {ticked(row[0])[0]: row for row in table(DOCS / "settings.md", "setting")}
 SAID_IN_WORDS = {
     "DATABASE_URL",
+    "KEYS_SECRET",
     "PUBLIC_URL",
     "AUTH_URL",
     "BILLING_URL",

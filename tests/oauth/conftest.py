@@ -22,6 +22,7 @@ from starlette.testclient import TestClient
 from auth.people.password_hashing import Passwords
 from auth.policy import Policy
 from auth.server import AuthorizationServer
+from auth.tokens.keys import KeyRing
 from handlers.http.app import Api, create_app
 from handlers.http.request import Answer, Request
 from handlers.http.steps.rate_limit import Limiter, Rate
@@ -186,6 +187,12 @@ def policy(*, public_url: str = "http://127.0.0.1:8000", auth_url: str = "", **s
     return Policy(
         public_url=public_url, auth_url=auth_url or public_url, **{**defaults, "shows_addresses": False, **settings}
     )
+
+
+def file_of(ring: KeyRing) -> Path:
+    """The file in which the keys of these tests are kept."""
+    assert ring.path is not None
+    return ring.path
 
 
 def challenge_of(verifier: str) -> str:

@@ -109,14 +109,19 @@ Start = Callable[..., Served]
 
 
 def start(
-    folder: Path, *, command: str = "demo", settings: Mapping[str, str] | None = None, is_measured: bool = True
+    folder: Path,
+    *,
+    command: str = "demo",
+    settings: Mapping[str, str] | None = None,
+    is_measured: bool = True,
+    arguments: Sequence[str] = (),
 ) -> Served:
     """Start a server and wait until it answers."""
     port = free_port()
     log = folder.with_name(f"{folder.name}.{port}.log")
     with log.open("w") as errors:
         process = subprocess.Popen(
-            [BANKDATA, command, "--data", folder, "--port", str(port)],
+            [BANKDATA, command, "--data", folder, "--port", str(port), *arguments],
             env={**environment(is_measured, **{"RATE_LIMIT": "off", **(settings or {})}), **ENGINE.environment(folder)},
             stdout=subprocess.PIPE,
             stderr=errors,

@@ -18,6 +18,7 @@ from auth.tokens.access_tokens import AccessTokens
 from auth.tokens.keys import KeyRing
 from handlers.http.steps.rate_limit import Rate
 from storage.database import Conflict
+from tests.oauth.conftest import file_of
 
 PASSWORD = "umbrella-kettle-violin"
 
@@ -213,7 +214,7 @@ def test_a_missing_key_or_folder_is_one_sentence(tmp_path: Any) -> None:
     with pytest.raises(KeysUnusable):
         KeyRing(tmp_path / "file" / "keys", now=now)
     ring = KeyRing(tmp_path / "keys", now=now)
-    ring.path.unlink()
+    file_of(ring).unlink()
     with pytest.raises(KeysUnusable, match="missing"):
         AccessTokens(ring, issuer="a", audience="b").issue(
             user_id="u", client_id="c", scopes=["read:accounts"], grant_id="g", now=now

@@ -50,7 +50,7 @@ def test_a_lapsed_subscription_counts_once_the_server_is_told(fresh: Any) -> Non
 
 
 @pytest.mark.requirement("oauth.access_check")
-def test_another_process_s_revocation_counts_within_five_seconds(make_world: Callable[..., Any]) -> None:
+def test_another_process_s_revocation_counts_within_half_a_second(make_world: Callable[..., Any]) -> None:
     world = make_world(many=True)
     other = AuthorizationServer(
         world.database,
@@ -68,12 +68,12 @@ def test_another_process_s_revocation_counts_within_five_seconds(make_world: Cal
     other.access.principal(one)
     other.access.principal(two)
     world.server.grants.revoke_token(one, client_id=tokens["client_id"])
-    world.clock.forward(seconds=5)
+    world.clock.forward(seconds=0.5)
     with pytest.raises(InvalidToken):
         other.access.principal(one)
     other.access.principal(two)
     world.server.grants.revoke_all(because="revoked by the user", user_id=world.user.id, client_id=tokens["client_id"])
-    world.clock.forward(seconds=4.9)
+    world.clock.forward(seconds=0.4)
     other.access.principal(two)
     world.clock.forward(seconds=0.1)
     with pytest.raises(InvalidToken):

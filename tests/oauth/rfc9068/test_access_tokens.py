@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from auth.errors import InvalidToken, KeysUnusable
 from auth.tokens.access_tokens import AccessTokens, Claims
 from auth.tokens.keys import KeyRing, thumbprint
+from tests.oauth.conftest import file_of
 
 NOW = datetime.fromisoformat("2026-11-20T12:00:00")
 ISSUER = "http://127.0.0.1:8000"
@@ -267,8 +268,8 @@ def test_another_process_sees_the_rotation(tmp_path: Path) -> None:
 @pytest.mark.requirement("oauth.keys")
 def test_the_key_file_is_private_and_its_jwk_shows_public_members_only(tmp_path: Path) -> None:
     ring = KeyRing(tmp_path / "keys", now=NOW)
-    assert ring.path.stat().st_mode & 0o777 == 0o600
-    assert ring.path.parent.stat().st_mode & 0o777 == 0o700
+    assert file_of(ring).stat().st_mode & 0o777 == 0o600
+    assert file_of(ring).parent.stat().st_mode & 0o777 == 0o700
     (jwk,) = ring.jwks(now=NOW)["keys"]
     assert jwk.keys() == {"kty", "n", "e", "alg", "use", "kid"}
 
@@ -286,7 +287,7 @@ def test_a_damaged_key_file_stops_the_start_with_one_sentence(tmp_path: Path, co
 @pytest.mark.requirement("oauth.keys")
 def test_a_key_file_that_others_can_read_is_not_used(tmp_path: Path) -> None:
     ring = KeyRing(tmp_path, now=NOW)
-    ring.path.chmod(0o644)
+    file_of(ring).chmod(0o644)
     with pytest.raises(KeysUnusable, match="chmod 600 it, or delete it"):  # a rotation leaves the secret in use
         KeyRing(tmp_path, now=NOW)
 
@@ -307,7 +308,7 @@ def test_the_key_id_is_the_thumbprint_of_rfc_7638() -> None:
 @pytest.mark.requirement("oauth.keys")
 def test_weak_and_foreign_kinds_of_keys_are_not_used(tmp_path: Path) -> None:
     ring = KeyRing(tmp_path, now=NOW)
-    document = json.loads(ring.path.read_text())
+    document = json.loads(file_of(ring).read_text())
     for key in (
         rsa.generate_private_key(public_exponent=65537, key_size=1024),
         ec.generate_private_key(ec.SECP256R1()),
@@ -316,7 +317,7 @@ def test_weak_and_foreign_kinds_of_keys_are_not_used(tmp_path: Path) -> None:
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
         document["keys"][0]["pem"] = pem.decode()
-        ring.path.write_text(json.dumps(document))
+        file_of(ring).write_text(json.dumps(document))
         with pytest.raises(KeysUnusable, match="damaged"):
             KeyRing(tmp_path, now=NOW)
 

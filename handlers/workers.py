@@ -1,0 +1,86 @@
+"""Several processes that serve one socket: started, watched and ended by the process that was typed."""
+
+import logging
+import logging.config
+import multiprocessing
+import multiprocessing.process
+import multiprocessing.synchronize
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from multiprocessing.connection import wait
+from types import FrameType
+
+from handlers import logs
+from handlers.settings import Settings
+
+LOOK_EVERY = 0.2  # seconds
+RESTART_PAUSE = 1.0  # seconds before a process that died is followed by another
+END_WITHIN = 15.0  # seconds for processes that were asked to end; what takes longer is ended
+
+log = logging.getLogger("bankdata")
+
+
+def run(
+    settings: Settings, count: int, *, listener: socket.socket, ready: Callable[[], None], until: threading.Event
+) -> None:
+    """Serve in `count` processes until SIGINT or SIGTERM, or until the event is set. One that dies is followed by
+    another.
+
+    They are new processes, not forks, because neither Polars nor connections to a database survive one; and they share
+    one socket, because what waits at a socket of its own dies with its process.
+    """
+    logging.config.dictConfig(logs.configuration(settings.log_level, settings.log_format))
+    context = multiprocessing.get_context("spawn")
+
+    def asked_to_stop(_number: int, _frame: FrameType | None) -> None:
+        until.set()
+
+    before = {number: signal.signal(number, asked_to_stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    said = context.Semaphore(0)
+
+    def begin() -> "multiprocessing.process.BaseProcess":
+        process = context.Process(target=_serve, args=(settings, listener, said), name="bankdata worker")
+        process.start()
+        return process
+
+    processes = [begin() for _ in range(count)]
+    is_ready = False
+    try:
+        while not until.is_set():
+            if not is_ready and said.acquire(block=False):
+                is_ready = True
+                ready()
+            ended = wait([process.sentinel for process in processes], timeout=LOOK_EVERY)
+            if ended and not until.wait(RESTART_PAUSE):
+                for place, process in enumerate(processes):
+                    if not process.is_alive():
+                        log.warning("a worker ended with code %s; another one takes its place", process.exitcode)
+                        processes[place] = begin()
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.join(END_WITHIN)
+            process.kill()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _serve(settings: Settings, listener: socket.socket, said: "multiprocessing.synchronize.Semaphore") -> None:
+    """One process of them; it ends when the one that started it is gone."""
+    from handlers.server import run as serve
+    from handlers.services import open_services
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all of them; the first process says what happens
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    serve(open_services(settings), listener=listener, ready=said.release, takes_commands=False)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "a worker is started by another process"
+    wait([parent.sentinel])
+    os.kill(os.getpid(), signal.SIGTERM)

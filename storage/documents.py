@@ -1,0 +1,40 @@
+"""Documents that all processes of one store have to read alike, kept in the store instead of in a folder."""
+
+from datetime import datetime
+
+from storage.database import Conflict, Session
+
+
+def find(session: Session, name: str) -> str | None:
+    """The document of this name."""
+    rows = session.rows("SELECT content FROM documents WHERE name = $1", name)
+    return str(rows[0]["content"]) if rows else None
+
+
+def add(session: Session, name: str, content: str, *, now: datetime) -> None:
+    """Keep a document unless there is one of this name: of several at once the first one wins."""
+    session.execute(
+        "INSERT INTO documents (name, content, changed_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+        name,
+        content,
+        now,
+    )
+
+
+def replace(session: Session, name: str, content: str, *, before: str | None, now: datetime) -> None:
+    """Keep another content than the one `before`; raises Conflict where somebody has replaced that meanwhile."""
+    if before is None:
+        add(session, name, content, now=now)
+        is_ours = find(session, name) == content
+    else:
+        is_ours = bool(
+            session.execute(
+                "UPDATE documents SET content = $3, changed_at = $4 WHERE name = $1 AND content = $2",
+                name,
+                before,
+                content,
+                now,
+            )
+        )
+    if not is_ours:
+        raise Conflict("another process replaced the document first")
