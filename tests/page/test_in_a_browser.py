@@ -16,6 +16,10 @@ from tests.page.conftest import Opening, sign_in
 NPM = Path(__file__).parents[1] / "clients" / "npm" / "install.sh"
 PLACES = ("/", "/transactions", "/months", "/recurring", "/connections", "/settings")
 FIRST_VIEW_MAX = 150_000  # bytes
+STATEMENT = """<?xml version="1.0"?><Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"><BkToCstmrStmt>
+<Stmt><Id>1</Id><Acct><Id><IBAN>DE89370400440532013000</IBAN></Id><Ccy>EUR</Ccy></Acct><Ntry><Amt Ccy="EUR">12.99</Amt>
+<CdtDbtInd>DBIT</CdtDbtInd><Sts><Cd>BOOK</Cd></Sts><BookgDt><Dt>2026-03-02</Dt></BookgDt><NtryDtls><TxDtls><RltdPties>
+<Cdtr><Pty><Nm>Netflix</Nm></Pty></Cdtr></RltdPties></TxDtls></NtryDtls></Ntry></Stmt></BkToCstmrStmt></Document>"""
 
 
 def cents(text: str | None) -> Decimal:
@@ -187,6 +191,31 @@ def test_a_sync_says_what_came_of_it_and_when_the_next_may_be(signed_in: Opening
     page.get_by_role("button", name="Sync now").click()
     expect(page.get_by_text("Already up to date. Next sync at")).to_be_visible()
     complaints[:] = [told for told in complaints if "429" not in told]  # Chromium notes every refusal
+
+
+@pytest.mark.requirement("page.tasks")
+def test_files_are_looked_into_before_they_are_imported_and_taken_back(
+    demo: Demo, signed_in: Opening, tmp_path: Path
+) -> None:
+    statement, photo = tmp_path / "march.xml", tmp_path / "photo.jpg"
+    statement.write_text(STATEMENT)
+    photo.write_bytes(b"\xff\xd8\xff no picture either")
+    page = signed_in(user="empty")
+    page.get_by_label("Choose files", exact=True).set_input_files([statement, photo])
+    expect(page.get_by_role("heading", level=1, name="Import statements")).to_be_visible()
+    file = page.get_by_role("region", name="march.xml")
+    expect(file.get_by_text("1 new · 0 known")).to_be_visible()
+    expect(page.get_by_role("region", name="photo.jpg").get_by_text("Not imported.")).to_be_visible()
+    token = demo.token("empty")
+    assert demo.read("/accounts", token)["accounts"] == []
+    file.get_by_role("button", name="Import 1 new booking").click()
+    expect(file.get_by_text("Imported: 1 new booking.")).to_be_visible()
+    page.get_by_role("link", name="Overview").click()
+    expect(page.locator(".rows")).to_contain_text("Netflix")
+    page.get_by_role("link", name="Import", exact=True).click()
+    page.get_by_role("button", name="Undo: march.xml").click()
+    expect(page.get_by_text("The import was taken back.")).to_be_visible()
+    assert demo.read("/accounts", token)["accounts"] == []
 
 
 @pytest.mark.requirement("page.session")

@@ -1,7 +1,7 @@
 /** The first run: no account yet, and the ways to bring money in. */
 import { Icon } from "./icons.js";
 import { Place } from "./parts.js";
-import { offers } from "./place.js";
+import { address, go, offers } from "./place.js";
 import { html, useEffect, useState } from "./ui.js";
 import { t } from "./words.js";
 
@@ -11,8 +11,12 @@ export function FirstRun({ person }) {
   useEffect(() => {
     if (canImport) import("./import.js").then(setImports);
   }, []);
+  const drop = (files) => {
+    imports.add(files);
+    go(address("/import"));
+  };
   return html`<${Place} title=${t("welcome")} text=${t("welcome_text")}>
-    ${imports && html`<${imports.Files} person=${person} />`}
+    ${imports && html`<${imports.DropZone} onFiles=${drop} />`}
     <div class="hints">
       ${!canImport && html`<${Hint} icon="command" title=${t("by_command")} text=${t("by_command_text")} command="bankdata import statement.xml --user ${person.profile.name}" />`}
       <${Hint} icon="folder" title=${t("folder")} text=${t("folder_text")} command="bankdata connect folder ~/statements --user ${person.profile.name}" />

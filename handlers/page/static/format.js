@@ -133,5 +133,5 @@ export const daysBefore = (iso, days) => new Date(atMidnight(iso) - days * 86_40
 export function size(bytes) {
   const [unit, one] = bytes < 1_000_000 ? ["kilobyte", 1000] : ["megabyte", 1_000_000];
   const options = { style: "unit", unit, maximumFractionDigits: bytes < 1_000_000 ? 0 : 1 };
-  return maker(Intl.NumberFormat, options).format(Math.max(bytes / one, bytes ? 0.1 : 0));
+  return maker(Intl.NumberFormat, options).format(Math.max(bytes / one, 1));
 }

@@ -5,7 +5,7 @@ import { Hint } from "./first-run.js";
 import { Icon } from "./icons.js";
 import { Bones, Card, Choice, Money, Place, accountName, shortIban, toast } from "./parts.js";
 import { offers } from "./place.js";
-import { html, useRef, useState } from "./ui.js";
+import { html, useEffect, useRef, useState } from "./ui.js";
 import { t } from "./words.js";
 
 const POLLED_EVERY = 1000; // milliseconds
@@ -20,33 +20,49 @@ export default function Import({ person }) {
   <//>`;
 }
 
-/** The place to drop files, and what became of those that were dropped. */
-export function Files({ person }) {
-  const [files, setFiles] = useState([]);
-  const last = useRef(0);
-  const set = (key, values) => setFiles((before) => before.map((each) => (each.key === key ? { ...each, ...values } : each)));
-  const look = async ({ key, file, accountId }) => {
-    set(key, { state: "reading", accountId });
-    set(key, file.size > FILE_BYTES_MAX ? { state: "refused", error: t("too_large") } : await sent(file, accountId, true));
-  };
-  const add = async (chosen) => {
-    const fresh = [...chosen].map((file) => ({ key: (last.current += 1), file, accountId: "", state: "reading" }));
-    setFiles((before) => [...before, ...fresh]);
-    for (const each of fresh) await look(each); // one after the other: imports take turns anyway
-  };
-  const store = async ({ key, file, accountId }) => {
-    set(key, { state: "importing" });
-    const outcome = await sent(file, accountId, false);
-    set(key, outcome);
-    if (outcome.state === "imported") toast(t("imported", { n: outcome.report.new }));
-    forget();
-  };
-  const undo = async ({ key, report }) => (await takenBack(report.importId)) && set(key, { state: "undone" });
+// Files stay while the person looks at other places
+let files = [];
+let last = 0;
+const watchers = new Set();
+
+function keep(changed) {
+  files = changed;
+  for (const watcher of watchers) watcher(files);
+}
+
+const set = (key, values) => keep(files.map((each) => (each.key === key ? { ...each, ...values } : each)));
+
+/** Look into files that were dropped, one after the other: imports take turns anyway. */
+export async function add(dropped) {
+  const fresh = [...dropped].map((file) => ({ key: (last += 1), file, accountId: "", state: "reading" }));
+  keep([...files, ...fresh]);
+  for (const each of fresh) await look(each);
+}
+
+async function look({ key, file, accountId }) {
+  set(key, { state: "reading", accountId });
+  set(key, file.size > FILE_BYTES_MAX ? { state: "refused", error: t("too_large") } : await sent(file, accountId, true));
+}
+
+async function store({ key, file, accountId }) {
+  set(key, { state: "importing" });
+  set(key, await sent(file, accountId, false));
+  forget();
+}
+
+const undo = async ({ key, report }) => (await takenBack(report.importId)) && set(key, { state: "undone" });
+
+function Files({ person }) {
+  const [shown, setShown] = useState(files);
+  useEffect(() => {
+    watchers.add(setShown);
+    return () => watchers.delete(setShown);
+  }, []);
   return html`<${DropZone} onFiles=${add} />
-    ${files.some(({ state }) => state === "looked") && html`<p class="soft found">${t("not_before")}</p>`}
-    ${files.map((each) => html`<${FileCard} key=${each.key} each=${each} person=${person}
+    ${shown.some(({ state }) => state === "looked") && html`<p class="soft found">${t("not_before")}</p>`}
+    ${shown.map((each) => html`<${FileCard} key=${each.key} each=${each} person=${person}
       onImport=${() => store(each)} onUndo=${() => undo(each)} onAccount=${(accountId) => look({ ...each, accountId })}
-      onRemove=${() => setFiles(files.filter(({ key }) => key !== each.key))} />`)}`;
+      onRemove=${() => keep(files.filter(({ key }) => key !== each.key))} />`)}`;
 }
 
 /** What the interface says of a file; a dry run stores nothing. */
@@ -78,7 +94,8 @@ async function takenBack(importId) {
   }
 }
 
-function DropZone({ onFiles }) {
+/** Where files are dropped or chosen. */
+export function DropZone({ onFiles }) {
   const input = useRef();
   const [isOver, setIsOver] = useState(false);
   const drop = (event) => {
@@ -141,14 +158,14 @@ const nameOf = (accountId, person) => {
 function Report({ report }) {
   return html`<p class="soft">${[report.format, t("n_new", { n: report.new }), t("n_known", { n: report.known })].filter(Boolean).join(" · ")}</p>
     ${report.statements.map((statement, index) => html`<div class="statement" key=${index}>
-      <h3>${[statement.accountName, shortIban(statement.iban)].filter(Boolean).join(" · ")}</h3>
+      <h3>${statement.accountName}${statement.iban && statement.iban !== statement.accountName && ` · ${shortIban(statement.iban)}`}</h3>
       <p class="soft small">
         ${t("rows", { n: statement.bookings })}${statement.firstDay && ` · ${day(statement.firstDay)} – ${day(statement.lastDay)}`}
         ${statement.closing !== null && ` · ${t("closing")} ${money(statement.closing, statement.currency)}`}
         ${" "}${statement.addsUp !== null && html`<span class="pill ${statement.addsUp ? "good" : "up"}">${t(statement.addsUp ? "adds_up" : "adds_not")}</span>`}
       </p>
       <ol class="plain" aria-label=${t("first_rows")}>
-        ${statement.firstRows.map((row, place) => html`<li class="line" key=${place}>
+        ${statement.firstRows.map((row, place) => html`<li class="line tall" key=${place}>
           <span class="row-text"><span class="row-title">${row.counterpartName ?? row.purpose ?? t("no_name")}</span><span class="row-about">${[day(row.bookingDate), row.counterpartName && row.purpose].filter(Boolean).join(" · ")}</span></span>
           <${Money} amount=${row.amount} currency=${row.currency} signed />
         </li>`)}
@@ -162,7 +179,7 @@ function History() {
   return html`<${Card} title=${t("history")}><ul class="plain">
     ${past.data.imports.map((each) => {
       const name = each.fileNames.join(", ") || each.source;
-      return html`<li class="line" key=${each.importId}>
+      return html`<li class="line tall" key=${each.importId}>
         <span class="row-text"><span class="row-title">${name}</span><span class="row-about">${moment(each.importedAt)} · ${t("n_new", { n: each.new })}</span></span>
         <button type="button" onClick=${() => takenBack(each.importId)} aria-label="${t("undo")}: ${name}">${t("undo")}</button>
       </li>`;

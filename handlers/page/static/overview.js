@@ -105,7 +105,7 @@ function grouped(accounts) {
 function about(account) {
   const kind = account.accountName && account.accountType ? named(account.accountType) : null;
   const status = account.bankConnection.status === "ACTIVE" ? null : named(account.bankConnection.status);
-  return [kind, shortIban(account.iban), status].filter(Boolean).join(" · ");
+  return [kind, account.accountName || account.accountType ? shortIban(account.iban) : null, status].filter(Boolean).join(" · ");
 }
 
 function LastMonths({ person }) {
