@@ -14,7 +14,7 @@ from tests.contract.demo_server import Demo
 from tests.page.conftest import Opening, sign_in
 
 NPM = Path(__file__).parents[1] / "clients" / "npm" / "install.sh"
-PLACES = ("/", "/transactions", "/months", "/recurring", "/connections", "/settings")
+PLACES = ("/", "/transactions", "/months", "/recurring", "/import", "/connections", "/settings")
 FIRST_VIEW_MAX = 150_000  # bytes
 STATEMENT = """<?xml version="1.0"?><Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"><BkToCstmrStmt>
 <Stmt><Id>1</Id><Acct><Id><IBAN>DE89370400440532013000</IBAN></Id><Ccy>EUR</Ccy></Acct><Ntry><Amt Ccy="EUR">12.99</Amt>
@@ -216,6 +216,39 @@ def test_files_are_looked_into_before_they_are_imported_and_taken_back(
     page.get_by_role("button", name="Undo: march.xml").click()
     expect(page.get_by_text("The import was taken back.")).to_be_visible()
     assert demo.read("/accounts", token)["accounts"] == []
+
+
+@pytest.mark.requirement("page.tasks")
+def test_a_category_is_corrected_for_all_alike_and_the_correction_taken_back(demo: Demo, signed_in: Opening) -> None:
+    page = signed_in("/transactions?search=spotify")
+    rows = page.get_by_role("list", name="Transactions")
+    rows.get_by_role("link").first.click()
+    dialog = page.get_by_role("dialog", name="Transaction")
+    dialog.get_by_label("Category", exact=True).select_option(label="Leisure")
+    expect(
+        dialog.get_by_text(re.compile(r"It will hold for Spotify: \d+ bookings, and for those to come."))
+    ).to_be_visible()
+    dialog.get_by_role("button", name="Correct", exact=True).click()
+    expect(page.get_by_text(re.compile(r"Corrected: \d+ bookings."))).to_be_visible()
+    expect(rows.get_by_role("link").first).to_contain_text("Leisure")
+    page.get_by_role("button", name="Undo").click()
+    expect(rows.get_by_role("link").first).to_contain_text("Subscriptions")
+
+
+@pytest.mark.requirement("page.tasks")
+def test_an_account_is_renamed_hidden_and_shown_again(demo: Demo, signed_in: Opening) -> None:
+    page = signed_in("/settings")
+    page.get_by_role("button", name="Change: Tagesgeld").click()
+    page.get_by_label("Own name").fill("Rainy days")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Change: Rainy days").click()
+    page.get_by_role("button", name="Hide").click()
+    page.get_by_role("button", name="Show: Rainy days").click()
+    page.get_by_role("button", name="Change: Rainy days").click()
+    expect(page.get_by_role("button", name="Delete")).to_be_disabled()
+    page.get_by_label("Own name").fill("Tagesgeld")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("button", name="Change: Tagesgeld")).to_be_visible()
 
 
 @pytest.mark.requirement("page.session")

@@ -13,7 +13,7 @@ const PERIODS = [["3", "m3"], ["6", "m6"], ["12", "m12"], ["24", "m24"]];
 const COMING_DAYS = 30;
 
 export function Overview({ person }) {
-  if (person.all.length === 0) return html`<${FirstRun} person=${person} />`;
+  if (person.accounts.length === 0) return html`<${FirstRun} person=${person} />`;
   const synced = person.accounts.map(({ lastSyncedAt }) => lastSyncedAt).filter(Boolean).sort().at(-1);
   return html`<${Place} title=${t("overview")} text=${synced && t("updated", { ago: ago(synced) })} actions=${html`<${SyncButton} />`}>
     <div class="overview">

@@ -3,8 +3,8 @@ import { useRead } from "./api.js";
 import { useMemo } from "./ui.js";
 
 /**
- * `{profile, accounts, ids, byId}` once both are there: `accounts` are those that are shown, `ids` their ids as the
- * interface takes them, `byId` all accounts, hidden ones too, since their bookings can still be opened.
+ * `{profile, accounts, ids, byId}` once both are there: `ids` are the accounts' as the interface takes them. Accounts
+ * that the person has hidden are not among them.
  */
 export function usePerson() {
   const profile = useRead("/profile");
@@ -12,12 +12,10 @@ export function usePerson() {
   const data = useMemo(() => {
     if (!profile.data || !accounts.data) return null;
     const all = accounts.data.accounts;
-    const shown = all.filter((account) => !account.isHidden);
     return {
       profile: profile.data,
-      accounts: shown,
-      all,
-      ids: shown.map(({ id }) => id).join(","),
+      accounts: all,
+      ids: all.map(({ id }) => id).join(","),
       byId: new Map(all.map((account) => [account.id, account])),
     };
   }, [profile.data, accounts.data]);

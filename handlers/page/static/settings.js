@@ -1,10 +1,13 @@
 /** Settings: how the page looks and speaks, who is signed in, and the way to apps, password and interface. */
+import { Accounts } from "./accounts.js";
+import { useRead } from "./api.js";
 import { signOut } from "./auth.js";
+import { undone } from "./correction.js";
 import { Icon } from "./icons.js";
-import { Card, Place, Segments } from "./parts.js";
-import { AUTH_URL, address } from "./place.js";
+import { Card, Loaded, Place, Segments } from "./parts.js";
+import { AUTH_URL, address, offers } from "./place.js";
 import { html, useState } from "./ui.js";
-import { t } from "./words.js";
+import { named, t } from "./words.js";
 
 /** What is kept on this device, and nothing else is: theme and language. */
 function useKept(name, apply) {
@@ -23,6 +26,8 @@ export default function Settings({ person }) {
     <div class="settings">
       <${Appearance} />
       <${You} profile=${person.profile} />
+      ${offers("PATCH /accounts/{id}") && person.accounts.length > 0 && html`<${Accounts} person=${person} />`}
+      ${offers("GET /corrections") && html`<${Corrections} />`}
       <${Card} title=${t("apps")}>
         <p class="soft">${t("apps_text")}</p>
         <p class="buttons"><a class="button" href="${AUTH_URL}/account" data-leaves>${t("open_account")}</a></p>
@@ -50,6 +55,20 @@ function Appearance() {
       <${Segments} legend=${t("language")} value=${language} onChoose=${setLanguage}
         options=${[["auto", t("language_auto")], ["en", "English"], ["de", "Deutsch"]]} />
     </div>
+  <//>`;
+}
+
+/** The person's corrections, each with its undo. */
+function Corrections() {
+  const list = useRead("/corrections");
+  return html`<${Card} title=${t("corrections")}>
+    <${Loaded} of=${list}>${({ corrections }) =>
+      corrections.length === 0
+        ? html`<p class="soft">${t("corrections_none")}</p>`
+        : html`<ul class="plain">${corrections.map(({ id, name, category, matching }) => html`<li class="line tall" key=${id}>
+            <span class="row-text"><span class="row-title">${name}</span><span class="row-about">${named(category)} · ${t("rows", { n: matching })}</span></span>
+            <button type="button" aria-label="${t("undo")}: ${name}" onClick=${() => undone(id)}>${t("undo")}</button>
+          </li>`)}</ul>`}<//>
   <//>`;
 }
 

@@ -1,17 +1,15 @@
 /** Transactions: search as you type, filters in the address, every booking in reach, and one of them in detail. */
 import { useRead } from "./api.js";
+import { CATEGORIES } from "./categories.js";
+import { Correction } from "./correction.js";
 import { day, daysBefore, longDay } from "./format.js";
 import { CategoryTile, Icon } from "./icons.js";
 import { LongList } from "./list.js";
 import { BookingParts, Choice, Dialog, Loaded, Money, Place, State, accountName, partyOf } from "./parts.js";
-import { address, go } from "./place.js";
+import { address, go, offers } from "./place.js";
 import { html, useEffect, useRef, useState } from "./ui.js";
 import { named, t } from "./words.js";
 
-export const CATEGORIES = [
-  "GROCERIES", "DINING", "RENT", "INSURANCE", "TRANSPORT", "SHOPPING", "ENTERTAINMENT", "SUBSCRIPTION", "HEALTH",
-  "SALARY", "SAVINGS", "TRANSFER", "OTHER",
-];
 const TYPING_RESTS = 180; // milliseconds
 
 /** The days of a named period; `from` and `to` where the person chose them. */
@@ -96,7 +94,7 @@ function Filters({ filters, change, person }) {
       <kbd aria-hidden="true">/</kbd>
     </div>
     <${Choice} name=${t("account")} value=${filters.account} onChoose=${(account) => change({ account })}
-      options=${[["", t("all_accounts")], ...person.all.map((account) => [account.id, accountName(account)])]} />
+      options=${[["", t("all_accounts")], ...person.accounts.map((account) => [account.id, accountName(account)])]} />
     <${Choice} name=${t("category")} value=${filters.category} onChoose=${(category) => change({ category })}
       options=${[["", t("all_categories")], ...CATEGORIES.map((category) => [category, t(category)])]} />
     <${Choice} name=${t("period")} value=${filters.period} onChoose=${periodOf} options=${periods.map(([key, name]) => [key, t(name)])} />
@@ -113,11 +111,11 @@ function Detail({ id, person, onClose }) {
   if (row.error?.status === 404 || row.error?.status === 400)
     return html`<${Dialog} title=${t("row")} onClose=${onClose}><${State} icon="warn" title=${t("row_unknown")} /><//>`;
   return html`<${Dialog} title=${t("row")} onClose=${onClose}>
-    <${Loaded} of=${row}>${(data) => html`<${DetailText} row=${data} reasons=${reasons.data} person=${person} />`}<//>
+    <${Loaded} of=${row}>${(data) => html`<${DetailText} row=${data} reasons=${reasons.data} person=${person} onClose=${onClose} />`}<//>
   <//>`;
 }
 
-function DetailText({ row, reasons, person }) {
+function DetailText({ row, reasons, person, onClose }) {
   const account = person.byId.get(row.bankAccount.id);
   const facts = [
     ["account", account ? `${accountName(account)}, ${row.bankAccount.bankConnection.bankName}` : row.bankAccount.bankConnection.bankName],
@@ -144,6 +142,7 @@ function DetailText({ row, reasons, person }) {
       ${reasons && html`<div><dt>${t("why_category")}</dt><dd lang="en">${reasons.category.reason}</dd></div>`}
       ${reasons?.transfer.rule && html`<div><dt>${t("why_transfer")}</dt><dd lang="en">${reasons.transfer.reason}</dd></div>`}
     </dl>
+    ${offers("POST /corrections") && !row.isAdjustingEntry && html`<${Correction} row=${row} onDone=${onClose} />`}
     ${row.merchantName && html`<p><a class="more-link" href=${address("/transactions", { search: row.merchantName })}>${t("more_like", { name: row.merchantName })}<${Icon} name="right" size="14" /></a></p>`}
   `;
 }

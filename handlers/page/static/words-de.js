@@ -261,6 +261,9 @@ export default {
   delete: "Löschen",
   delete_account: "Konto löschen",
   delete_text: "Alle Buchungen gehen endgültig verloren. Tippen Sie zur Bestätigung {name}.",
+  change: "Ändern",
+  hide_text: "Ein ausgeblendetes Konto zählt nirgends und wird nirgends gezeigt. Hier blenden Sie es wieder ein.",
+  merge_text: "Für ein Konto, das doppelt da ist: Seine Buchungen gehen zum anderen.",
   changed: "Gespeichert.",
 
   // what the interface names

@@ -261,6 +261,9 @@ export default {
   delete: "Delete",
   delete_account: "Delete account",
   delete_text: "All its bookings go, for good. Type {name} to confirm.",
+  change: "Change",
+  hide_text: "A hidden account is counted nowhere and listed nowhere. You can show it again here.",
+  merge_text: "For one account that came twice: its bookings go to the other one.",
   changed: "Saved.",
 
   // what the interface names
