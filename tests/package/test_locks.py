@@ -39,5 +39,5 @@ def test_what_a_company_installs_besides_is_locked_too() -> None:
     assert not company.keys() & runtime.keys()
     assert {"psycopg[binary,pool]>=3.2"} == set(extras["postgres"])
     assert {"limits[redis]>=5.8"} == set(extras["redis"])
-    assert {"psycopg", "psycopg-binary", "psycopg-pool", "redis"} == company.keys()
+    assert {"async-timeout", "psycopg", "psycopg-binary", "psycopg-pool", "redis"} == company.keys()
     assert (ROOT / ".ci" / "company.lock").read_text().count("--hash=sha256:") >= len(company)
