@@ -8,13 +8,11 @@ from secrets import token_hex
 from typing import Any, Literal
 
 from storage.database import Row, Session, as_json
+from storage.sync_time_limits import FAILED_COOLDOWN, LEASE, PROGRESS_MAX
 
 Status = Literal["pending", "syncing", "importing", "completed", "failed"]
 
 FINAL: frozenset[Status] = frozenset({"completed", "failed"})
-FAILED_COOLDOWN = timedelta(minutes=2)  # decision 25
-PROGRESS_MAX = timedelta(minutes=15)  # decision 26
-LEASE = timedelta(seconds=60)
 COLUMNS = (
     "id, user_id, connection_id, status, handle, new_transactions, error, refusals, next_attempt_at, asked_at,"
     " created_at, updated_at"

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from analytics.letters import fold
 
@@ -14,8 +13,7 @@ _APOSTROPHE = re.compile("['’`´]")
 REMEMBERED_WORDS_MAX = 200_000  # words whose parts have been looked up; beyond, they are looked up again
 
 
-@dataclass(frozen=True, slots=True)
-class Found(Generic[T]):
+class Found(NamedTuple, Generic[T]):
     """A phrase that occurs in a text, beginning at word `position`; `length` counts its letters."""
 
     phrase: str
@@ -56,11 +54,16 @@ class Phrases(Generic[T]):
             if word in dull:
                 continue
             candidates = by_first_word.get(word)
-            part = self._part(word) if word.isalpha() else None  # numbers and references end no compound
-            if candidates is None and part is None:
-                if len(dull) < REMEMBERED_WORDS_MAX and word.isalpha():
-                    dull.add(word)
-                continue
+            if not word.isalpha():  # numbers and references end no compound, and are too many to be remembered
+                if candidates is None:
+                    continue
+                part = None
+            else:
+                part = self._part(word)
+                if candidates is None and part is None:
+                    if len(dull) < REMEMBERED_WORDS_MAX:
+                        dull.add(word)
+                    continue
             for stem, phrase, meaning in candidates or ():
                 size = len(stem)
                 if size == 1 or tuple(words[position : position + size]) == stem:

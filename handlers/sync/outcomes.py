@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from connectors import connector as source
 from connectors.connector import SourceError, as_sentence
 from handlers.clock import Clock
-from storage import connections, jobs
+from storage import connections, jobs, sync_time_limits
 from storage.database import Database, Session
 from storage.importing import runs
 from storage.jobs import Job, JobEnded
@@ -45,7 +45,7 @@ class Outcomes:
         """The source is not ready and said when to ask again; beyond the job's own time that is a failure now."""
         now = self._clock.now()
         until = now + timedelta(seconds=seconds)
-        if seconds >= jobs.PROGRESS_MAX.total_seconds():
+        if seconds >= sync_time_limits.PROGRESS_MAX.total_seconds():
             self.fail(job, TOO_SLOW, retry_at=until)
             return
         jobs.progress(self._database, job, status="syncing", handle=handle, now=now)

@@ -24,12 +24,14 @@ from storage.importing.matching.certain_matches import (
     undecided,
 )
 from storage.importing.matching.compared_rows import Item
-from storage.importing.matching.counted_merge import match_booked, match_pending
+from storage.importing.matching.counted_merge import match_booked
+from storage.importing.matching.pending_bookings import match_pending
 from storage.importing.matching.stored_bookings import StoredBookings
 from storage.importing.matching.stored_index import FILES
 from storage.importing.rows import incoming
-from storage.importing.spool import CHUNK_ROWS, Spool
+from storage.importing.spool import Spool
 
+WRITTEN = ("place", "stored_id", "identity", "fingerprint", "created_at", "claims", *MONEY)
 FOUND = {"place": pl.UInt32(), "stored_id": pl.String(), "takes_over": pl.Boolean()}
 
 
@@ -100,14 +102,17 @@ class AccountBatch:
         """New bookings and pending ones that booked are written, reworded ones are written again; of what is known as
         it is reported nothing is derived."""
         new, known = self._compared(source, prepared(self._keys(told, "is_booked"), self._source))
+        report = AccountReport(account_id=self._account_id, new=new.height, known=known.height)
         modified = known.filter(pl.col("told_print") != pl.col("fingerprint"))
         unclaimed = pl.col("claim").is_not_null() & pl.col("told_print").is_null()
         self._claim(known.filter(unclaimed & pl.col("own_id").ne_missing(pl.col("stored_id"))))
         self._delete("pending_transactions", new["stored_id"].drop_nulls())
         self._delete("transactions", modified["stored_id"])
+        new, modified = _to_write(new), _to_write(modified)
+        del known  # what is written takes long, and needs the room
         self._write("transactions", new, "added")
         self._write("transactions", modified, "modified")
-        return AccountReport(account_id=self._account_id, new=new.height, known=known.height)
+        return report
 
     def _compared(self, source: str, told: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The bookings that are new, or were pending until now, and those that are known."""
@@ -151,7 +156,7 @@ class AccountBatch:
             stored_id="id",
         )
         return (
-            told.drop(MONEY, "is_part")
+            told.drop("is_part")
             .join(found, on="place", how="left", maintain_order="left")
             .join(as_stored, on=["stored_id", "takes_over"], how="left", maintain_order="left")
             .join(
@@ -181,7 +186,7 @@ class AccountBatch:
         new, kept = matched.filter(~pl.col("is_known")), matched.filter("is_known")
         new = _numbered(new, pl.concat([known, around]))  # it keeps its id when it books: no booked one may have it
         self._delete("pending_transactions", known["id"] if is_complete else kept["stored_id"])
-        self._write("pending_transactions", pl.concat([kept.drop("base"), new]))
+        self._write("pending_transactions", _to_write(pl.concat([kept.drop("base"), new])))
 
     def _items(self, told: pl.DataFrame) -> list[Item]:
         keys = told.select("place", "base", "fingerprint", "claim").rows()
@@ -193,20 +198,18 @@ class AccountBatch:
         write(self._session, self._user_id, matched.select(_claims(matched), id="stored_id"))
 
     def _write(self, table: str, matched: pl.DataFrame, change: journal.Change | None = None) -> None:
-        """Derive and append the rows of these bookings, a piece at a time."""
-        for first in range(0, len(self._spool), CHUNK_ROWS):
-            piece = matched.filter(pl.col("place").is_between(first, first + CHUNK_ROWS - 1)).sort("place")
-            if piece.is_empty():
-                continue
+        """Derive and append the rows of these bookings (as `_to_write`), a piece at a time."""
+        done = 0
+        for places, wordings in self._spool.pieces(matched["place"].to_list()):
+            piece = matched.slice(done, len(places))
+            done += len(places)
             ids = [
                 id_ or transaction_id(self._account_id, identity)
                 for id_, identity in piece.select("stored_id", "identity").iter_rows()
             ]
-            keys = piece.with_columns(
-                _claims(piece), pl.Series("id", ids, dtype=pl.String), pl.col("created_at").fill_null(self._now)
-            )
+            keys = piece.with_columns(pl.Series("id", ids, dtype=pl.String), pl.col("created_at").fill_null(self._now))
             rows = self._derivation.derive(
-                incoming(keys, self._spool.records(piece["place"].to_list())).with_columns(
+                incoming(keys, wordings).with_columns(
                     user_id=pl.lit(self._user_id),
                     account_id=pl.lit(self._account_id),
                     connection_id=pl.lit(self._connection.id),
@@ -230,8 +233,15 @@ def _numbered(new: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
     return new.with_columns(numbered(new, stored)).drop("base")
 
 
+def _to_write(matched: pl.DataFrame) -> pl.DataFrame:
+    """The bookings in the order of their places, with nothing but what is written of them."""
+    return matched.with_columns(_claims(matched)).select(WRITTEN).sort("place")
+
+
 def _claims(matched: pl.DataFrame) -> pl.Series:
     """By which ids sources know the rows that were stored before, this one included; null for the others."""
+    if not (matched["is_known"] & matched["claim"].is_not_null()).any():
+        return pl.Series("claims", [None], dtype=pl.String).new_from_index(0, matched.height)
     columns = matched.select("is_known", "claim", "fingerprint", "claims", "first_claim", "first_print")
     return pl.Series("claims", [_claims_with(*row) for row in columns.iter_rows()], dtype=pl.String)
 

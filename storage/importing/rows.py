@@ -1,13 +1,14 @@
 """How a record of a source becomes a row of the store: its columns and their types."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 
 import polars as pl
+from msgspec.json import Encoder
 
 from analytics.frames import MONEY
-from storage.database import as_json
-from storage.importing.records import TransactionRecord
 
+as_json = Encoder().encode
 DIGITS_BEFORE_POINT_MAX = 15
 DECIMALS_MAX = 5  # some banks state five
 
@@ -60,17 +61,30 @@ CHARACTERS_MAX = {
 }
 """The bounds of the contract (openapi.json); readers keep far below, and no other source may break an answer."""
 
-FROM_KEYS = ("id", "identity", "fingerprint", "created_at", "claims")
-FROM_RECORD = [name for name in INCOMING if name not in {*FROM_KEYS, "reference_keys", "source_merchant_name"}]
+FROM_KEYS = ("id", "identity", "fingerprint", "created_at", "claims", "booking_date", "amount", "currency")
+FROM_WORDING = [name for name in INCOMING if name not in {*FROM_KEYS, "reference_keys", "source_merchant_name"}]
+IN_JSON: dict[str, pl.DataType] = {
+    **{name: pl.Boolean() if INCOMING[name] == pl.Boolean else pl.String() for name in FROM_WORDING},
+    "merchant_name": pl.String(),
+    "references": pl.List(pl.String()),
+}
+"""What is read of a wording (the JSON of a TransactionRecord, which leaves out what is not said); amounts and days are
+texts there."""
 
 
-def incoming(keys: pl.DataFrame, records: Sequence[TransactionRecord]) -> pl.DataFrame:
-    """One row per booking as INCOMING: what its record says, beside its keys and what the merge gave it."""
-    said: dict[str, Sequence[object]] = {
-        "reference_keys": [as_json(list(record.references)) if record.references else "[]" for record in records],
-        "source_merchant_name": [record.merchant_name for record in records],
-        **{name: [getattr(record, name) for record in records] for name in FROM_RECORD},
-    }
-    return keys.select(
-        *FROM_KEYS, *(pl.Series(name, values, dtype=INCOMING[name]) for name, values in said.items())
-    ).with_columns(pl.col(name).str.head(length) for name, length in CHARACTERS_MAX.items())
+def incoming(keys: pl.DataFrame, wordings: Sequence[bytes]) -> pl.DataFrame:
+    """One row per booking as INCOMING: what its wording says, beside its keys (with its day and amount) and what the
+    merge gave it. No object is made of a booking: they are read as columns."""
+    said = pl.read_ndjson(b"\n".join(wordings), schema=IN_JSON)
+    references = [as_json(each).decode() if each else "[]" for each in said["references"].to_list()]
+    original_amounts = [text and Decimal(text) for text in said["original_amount"].to_list()]
+    row = pl.concat([keys.select(FROM_KEYS), said], how="horizontal").select(
+        *FROM_KEYS,
+        *(name for name in FROM_WORDING if INCOMING[name] == pl.String),
+        pl.col("value_date").str.to_date("%Y-%m-%d"),
+        pl.col("is_reversal", "is_return").fill_null(value=False),
+        pl.Series("reference_keys", references, dtype=pl.String),
+        pl.Series("original_amount", original_amounts, dtype=MONEY),
+        source_merchant_name="merchant_name",
+    )
+    return row.with_columns(pl.col(name).str.head(length) for name, length in CHARACTERS_MAX.items())

@@ -19,7 +19,7 @@ R = TypeVar("R", AccountRecord, StatementRecord, TransactionRecord)
 
 PARTING = "\x1f"  # between references; no text of a source has one (connectors.text.clean)
 NUL = rb"\u0000"  # as JSON has it; PostgreSQL keeps none
-CHUNK_ROWS = 2_000  # held, derived and written in one go: bounds memory, changes no result
+CHUNK_ROWS = 5_000  # held, derived and written in one go: bounds memory, changes no result
 KEYS: dict[str, pl.DataType] = {
     "place": pl.UInt32(),
     "booking_date": pl.Date(),

@@ -15,7 +15,7 @@ import pytest
 from handlers.sync.engine import Started, SyncEngine
 from handlers.sync.outcomes import INTERNAL, NOT_SYNCABLE, TIMED_OUT, Outcomes
 from handlers.sync.scheduler import NEWS_EVERY, READERS_FIRST, Scheduler
-from storage import connections, jobs, users
+from storage import connections, jobs, sync_time_limits, users
 from storage.database import Database, StoreFull, Transaction
 from storage.importing import runs
 from storage.importing.records import TransactionRecord
@@ -176,7 +176,7 @@ def test_a_source_that_hangs_is_ended_after_15_minutes_and_stores_nothing_when_i
     assert step is not None
     assert scene.engine.advance(scene.job) is step, "a step is done once, whoever asks for it"
     assert hang.asked.wait(10)
-    scene.clock.moment += jobs.PROGRESS_MAX
+    scene.clock.moment += sync_time_limits.PROGRESS_MAX
     assert not step.done()
     scene.scheduler.round()
     assert state(scene.database, scene.job) == ("failed", TIMED_OUT)
@@ -191,7 +191,7 @@ def test_an_import_that_takes_longer_than_15_minutes_is_no_failure(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def slow(session: Transaction, *given: Any, **named: Any) -> Any:
-        scene.clock.moment += 2 * jobs.PROGRESS_MAX
+        scene.clock.moment += 2 * sync_time_limits.PROGRESS_MAX
         scene.scheduler.round()
         return STORE_BATCH(session, *given, **named)
 

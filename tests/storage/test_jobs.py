@@ -9,7 +9,7 @@ from time import sleep
 
 import pytest
 
-from storage import jobs
+from storage import jobs, sync_time_limits
 from storage.database import Conflict
 from storage.importing import runs
 from storage.jobs import Job, JobEnded, RefusedBatch
@@ -71,15 +71,15 @@ def test_a_running_job_counts_as_recent_however_long_it_runs(bank: Bank, job: Jo
 def test_a_job_is_overdue_15_minutes_after_its_source_was_asked_or_last_made_progress(bank: Bank, job: Job) -> None:
     assert not found(bank, job).is_overdue(bank.now + timedelta(days=1)), "our own queue is not the source's fault"
     jobs.lease(bank.database, job, holder="a", now=bank.now)
-    limit = bank.now + jobs.PROGRESS_MAX
+    limit = bank.now + sync_time_limits.PROGRESS_MAX
     assert not found(bank, job).is_overdue(limit - MILLISECOND)
     assert found(bank, job).is_overdue(limit)
     later = bank.now + timedelta(minutes=10)
     jobs.progress(bank.database, job, status="syncing", handle={"polls": 1}, now=later)
     assert not found(bank, job).is_overdue(limit)
-    assert found(bank, job).is_overdue(later + jobs.PROGRESS_MAX)
+    assert found(bank, job).is_overdue(later + sync_time_limits.PROGRESS_MAX)
     jobs.add_stored(bank.database, job, new_transactions=3, now=later + timedelta(minutes=1))
-    assert not found(bank, job).is_overdue(later + jobs.PROGRESS_MAX)
+    assert not found(bank, job).is_overdue(later + sync_time_limits.PROGRESS_MAX)
     jobs.complete(bank.database, job, now=later)
     assert not found(bank, job).is_overdue(later + timedelta(days=1))
 
@@ -160,8 +160,8 @@ def test_a_lease_ends_by_itself_by_release_and_with_the_process(bank: Bank, job:
         return jobs.lease(bank.database, job, holder="a", now=at) is not None
 
     assert lease(bank.now)
-    assert not lease(bank.now + jobs.LEASE - MILLISECOND)
-    assert lease(bank.now + jobs.LEASE)
+    assert not lease(bank.now + sync_time_limits.LEASE - MILLISECOND)
+    assert lease(bank.now + sync_time_limits.LEASE)
     jobs.release(bank.database, job)
     assert lease(bank.now)
     jobs.release_all(bank.database)

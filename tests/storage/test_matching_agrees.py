@@ -12,7 +12,8 @@ from msgspec import structs
 
 from storage.importing.matching.booking_keys import fingerprint
 from storage.importing.matching.compared_rows import Item, StoredRow
-from storage.importing.matching.counted_merge import match_booked, match_pending
+from storage.importing.matching.counted_merge import match_booked
+from storage.importing.matching.pending_bookings import match_pending
 from storage.importing.matching.similar_texts import ALIKE_COMPARED_MAX
 from storage.importing.matching.stored_index import FILES
 from storage.importing.records import TransactionRecord

@@ -3,12 +3,16 @@
 import gc
 import weakref
 from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
 
 import polars as pl
 import pytest
 
 from storage.database import Database
-from storage.importing import account_batch, contributions, duplicate_flags, spool
+from storage.importing import contributions, duplicate_flags, spool
+from storage.importing.matching import certain_matches
+from storage.importing.records import TransactionRecord
 from storage.importing.spool import Spool
 from tests.storage.conftest import Bank, bookings
 
@@ -43,9 +47,47 @@ def test_an_import_in_pieces_is_that_in_one(
 
     whole = stored("eva")
     assert {row[2] for row in whole if row[4]} == {"Karte 1", "Karte 2", "Karte 3", "Karte 5"}
-    for module in (spool, account_batch, contributions, duplicate_flags):
+    for module in (spool, contributions, duplicate_flags):
         monkeypatch.setattr(module, "CHUNK_ROWS", at_once)
+    monkeypatch.setattr(certain_matches, "PIECE_ROWS", at_once)
     assert stored("ida") == whole
+
+
+@pytest.mark.requirement("decision 82")
+def test_a_row_has_what_its_booking_said_letter_by_letter(new_bank: Callable[..., Bank]) -> None:
+    bank = new_bank("eva")
+    spoken = TransactionRecord(
+        amount=Decimal("1E+3"),
+        currency="EUR",
+        booking_date=date(2026, 11, 2),
+        value_date=date(2026, 11, 4),
+        references=('servicer:"a\\b"', "txid:ü\n1"),
+        purpose='Rechnung "4711"\nZeile\\2 🙂',
+        original_amount=Decimal("1234.56789"),
+        original_currency="CHF",
+        merchant_name="Café",
+        is_return=True,
+    )
+    silent = TransactionRecord(amount=Decimal("-0.50"), currency="EUR", booking_date=date(2026, 11, 3))
+    assert bank.bring([spoken, silent]).new_transactions == 2
+    columns = (
+        "booking_date, value_date, amount, reference_keys, purpose, original_amount, source_merchant_name, is_reversal,"
+        " is_return"
+    )
+    assert sorted(tuple(row.values()) for row in bank.rows(columns)) == [
+        (
+            date(2026, 11, 2),
+            date(2026, 11, 4),
+            Decimal(1000),
+            r'["servicer:\"a\\b\"","txid:ü\n1"]',
+            'Rechnung "4711"\nZeile\\2 🙂',
+            Decimal("1234.56789"),
+            "Café",
+            False,
+            True,
+        ),
+        (date(2026, 11, 3), None, Decimal("-0.50"), "[]", None, None, None, False, False),
+    ]
 
 
 @pytest.mark.requirement("import.any-order")

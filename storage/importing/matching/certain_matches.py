@@ -15,9 +15,10 @@ from storage.importing.matching.stored_index import FILES
 from storage.importing.spool import PARTING
 
 MONEY = ("booking_date", "amount", "currency")
+PIECE_ROWS = 25_000  # compared in one go: bounds memory, changes no result
 PART = r"/\d+$"  # the end of a reference to a detail of a batch (storage.importing.matching.stored_index.PART)
 
-
+TOLD = ("place", *MONEY, "amount_text", "provider_id", "own_id", "references", "fingerprint")  # of spool.KEYS
 COMPARED = ("place", *MONEY, "own_id", "fingerprint", "claim", "base", "is_part")
 
 
@@ -29,16 +30,26 @@ def prepared(told: pl.DataFrame, source: str) -> pl.DataFrame:
     The key is the provider's id where it is guaranteed; else the strongest reference that is unique within the batch,
     together with day and amount, so that a bank that numbers anew every day loses nothing; else the content. An id of
     a provider stands for one booking: rows repeat where a page ends, and what is reported last holds."""
-    claimed = told.with_columns(claim=pl.lit(f"{source}:") + pl.col("provider_id"))
+    claimed = told.select(TOLD).with_columns(claim=pl.lit(f"{source}:") + pl.col("provider_id"))
     if claimed["claim"].null_count() < claimed.height:
         claimed = _each_claim_once(claimed, source)
-    given = claimed.filter(pl.col("references") != "")
-    references = given.select("place", reference=pl.col("references").str.split(PARTING)).explode("reference")
-    parts = references.filter(pl.col("reference").str.contains(PART))["place"].implode()
-    unique = references.filter(pl.col("reference").is_unique()).unique("place", keep="first", maintain_order=True)
-    dated = pl.concat_str("reference", pl.col("booking_date").dt.to_string("%Y-%m-%d"), "amount_text", separator="|")
+    references = claimed.select("place", _references()).explode("references")["references"]
+    repeated = references.filter(references.is_duplicated()).unique().implode()
+    return pl.concat([_named(piece, repeated) for piece in [*claimed.iter_slices(PIECE_ROWS)] or [claimed]])
+
+
+def _references() -> pl.Expr:
+    return pl.when(pl.col("references") != "").then(pl.col("references").str.split(PARTING)).alias("references")
+
+
+def _named(claimed: pl.DataFrame, repeated: pl.Series) -> pl.DataFrame:
+    """The bookings as COMPARED; `repeated` are the references that stand in the batch more than once."""
+    references = claimed.select("place", _references()).explode("references").drop_nulls()
+    parts = references.filter(pl.col("references").str.contains(PART))["place"].implode()
+    unique = references.filter(~pl.col("references").is_in(repeated)).unique("place", keep="first", maintain_order=True)
+    dated = pl.concat_str("references", pl.col("booking_date").dt.to_string("%Y-%m-%d"), "amount_text", separator="|")
     base = pl.coalesce(pl.lit(PROVIDER) + pl.col("provider_id"), dated, pl.lit("content:") + pl.col("fingerprint"))
-    named = claimed.join(unique, on="place", how="left", maintain_order="left")
+    named = claimed.drop("references").join(unique, on="place", how="left", maintain_order="left")
     return named.with_columns(base=base, is_part=pl.col("place").is_in(parts)).select(COMPARED)
 
 
@@ -95,13 +106,17 @@ def undecided(told: pl.DataFrame, stored: pl.DataFrame, source: str) -> tuple[pl
 
 def numbered(told: pl.DataFrame, stored: pl.DataFrame) -> pl.Series:
     """For each booking the identity of one more row under its base."""
-    highest = stored.select(base=base_of("identity"), highest=pl.col("identity").str.extract(r"(\d+)$").cast(pl.Int64))
-    ordinals = told.join(
-        highest.group_by("base").agg(pl.max("highest")), on="base", how="left", maintain_order="left"
-    ).select(pl.col("highest").fill_null(0) + 1 + pl.int_range(pl.len()).over("base"))
-    return pl.concat([told.select("base"), ordinals], how="horizontal").select(
-        pl.concat_str("base", "highest", separator="#").alias("identity")
-    )["identity"]
+    if told.is_empty():
+        return told["base"].alias("identity")
+    number = pl.int_range(1, pl.len() + 1, dtype=pl.Int64)
+    bases = told.select("base", number=number.over("base") if told["base"].is_duplicated().any() else pl.lit(1))
+    if not stored.is_empty():
+        ordinal = pl.col("identity").str.extract(r"(\d+)$").cast(pl.Int64)
+        highest = stored.group_by(base=base_of("identity")).agg(highest=ordinal.max())
+        bases = bases.join(highest, on="base", how="left", maintain_order="left").select(
+            "base", number=pl.col("number") + pl.col("highest").fill_null(0)
+        )
+    return bases.select(identity=pl.concat_str("base", "number", separator="#"))["identity"]
 
 
 def claims_of(stored: pl.DataFrame, source: str) -> pl.DataFrame:
@@ -134,10 +149,17 @@ def _each_claim_once(told: pl.DataFrame, source: str) -> pl.DataFrame:
 
 
 def _paired(told: pl.DataFrame, rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """The n-th booking of a key and the n-th row of it."""
-    number = pl.int_range(pl.len()).over(keys).alias("number")
-    return (
-        told.select("place", *keys, number)
-        .join(rows.select(pl.col("id").alias("stored_id"), *keys, number), on=[*keys, "number"])
-        .select("place", "stored_id")
+    """The n-th booking of a key and the n-th row of it; `place` and `stored_id`."""
+    shares = max(told.height, rows.height) // PIECE_ROWS + 1
+    share = (pl.col(keys[0]).hash() % shares).alias("share")
+    ours = told.select("place", *keys, share).partition_by("share", as_dict=True, include_key=False)
+    theirs = rows.select(pl.col("id").alias("stored_id"), *keys, share).partition_by(
+        "share", as_dict=True, include_key=False
     )
+    number = pl.int_range(pl.len()).over(keys).alias("number")
+    pairs = [
+        ours[each].with_columns(number).join(theirs[each].with_columns(number), on=[*keys, "number"])
+        for each in ours.keys() & theirs.keys()
+    ]
+    empty = pl.DataFrame(schema={"place": told.schema["place"], "stored_id": pl.String()})
+    return pl.concat([empty, *(pair.select("place", "stored_id") for pair in pairs)])

@@ -36,16 +36,16 @@ def match_booked(
     whose ids are `elsewhere` came from another source of the account, which words its bookings in its own way: their
     day and amount are enough."""
     known, waiting = Known(stored, source), Known(pending, source)
-    found = _explain(items, (known.by_own_id, known.by_key), any_stored=bool(stored))
+    found = explained(items, (known.by_own_id, known.by_key), any_stored=bool(stored))
     if stored:
         _explain_parts(items, found, known)
-    found = _explain(
+    found = explained(
         items, (known.by_reference, known.by_content, known.by_counterpart), found, any_stored=bool(stored)
     )
     if elsewhere:
-        found = _explain(items, (known.among(elsewhere),), found, any_stored=bool(stored))
+        found = explained(items, (known.among(elsewhere),), found, any_stored=bool(stored))
     left = [None if row else item for row, item in zip(found, items, strict=True)]
-    booked_now = _explain(
+    booked_now = explained(
         left,
         (waiting.by_own_id, waiting.by_key, waiting.by_content, waiting.by_likeness_before),
         any_stored=bool(pending),
@@ -56,22 +56,7 @@ def match_booked(
     ]
 
 
-def match_pending(
-    items: Sequence[Item], pending: Sequence[StoredRow], booked: Sequence[StoredRow], *, source: str
-) -> list[Match]:
-    """One match per booking that is still pending; one whose booked row is stored already is left out."""
-    known, done = Known(pending, source), Known(booked, source)
-    found = _explain(items, (known.by_own_id, known.by_key, known.by_content), any_stored=bool(pending))
-    left = [None if row else item for row, item in zip(found, items, strict=True)]
-    booked_since = _explain(
-        left, (done.by_own_id, done.by_key, done.by_content, done.by_likeness_after), any_stored=bool(booked)
-    )
-    return [
-        Match(item, row) for item, row, has_booked in zip(items, found, booked_since, strict=True) if has_booked is None
-    ]
-
-
-def _explain(
+def explained(
     items: Sequence[Item | None],
     ways: Sequence[Callable[[Item], StoredRow | None]],
     found: Sequence[StoredRow | None] = (),
