@@ -27,7 +27,7 @@ from handlers.sync.detection import detect_after_import, detect_for_new_day
 from handlers.sync.engine import SyncEngine
 from handlers.sync.scheduler import Scheduler
 from handlers.sync.uploaded_files import UploadedFiles
-from storage import documents, jobs, store_facts, users
+from storage import documents, jobs, moving, store_facts, users
 from storage.database import Database, open_database
 from storage.migrations import runner
 
@@ -129,6 +129,7 @@ def open_services(settings: Settings, *, more_connectors: Mapping[str, Connector
     clock = Clock(settings.time_zone)
     try:
         runner.migrate(database, now=clock.now())
+        moving.check_whole(database)
         clock.offset = timedelta(seconds=float(store_facts.recall(database, CLOCK_OFFSET) or 0))
         if not database.dialect.is_shared:
             jobs.release_all(database)

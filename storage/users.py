@@ -7,6 +7,7 @@ from datetime import datetime
 from secrets import token_hex
 
 from storage.database import Database, Row, Session, StoreError
+from storage.tables import OF_USERS
 
 COLUMNS = "id, name, password_hash, has_subscription, home_currency, data_version, created_at"
 
@@ -163,31 +164,9 @@ def set_home_currency(session: Session, user_id: str, currency: str) -> None:
 
 def remove(session: Session, user_id: str) -> None:
     """Delete the user with all data; grants and sessions are the caller's (storage.oauth)."""
-    for table in (
-        "detections",
-        "corrections",
-        "user_rules",
-        "journal",
-        "jobs",
-        "pending_transactions",
-        "transactions",
-        "statements",
-        "contribution_bookings",
-        "booking_wordings",
-        "contributions",
-        "account_aliases",
-        "earlier_accounts",
-        "earlier_account_sources",
-        "earlier_transactions",
-        "earlier_pending_transactions",
-        "earlier_statements",
-        "account_sources",
-        "accounts",
-        "job_leases",
-        "connections",
-        "user_names",
-    ):
-        session.execute(f"DELETE FROM {table} WHERE user_id = $1", user_id)
+    for table in (*OF_USERS, "user_names"):
+        if table != "users":
+            session.execute(f"DELETE FROM {table} WHERE user_id = $1", user_id)
     session.changes(user_id)
     session.execute("DELETE FROM users WHERE id = $1", user_id)
 

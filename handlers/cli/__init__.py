@@ -54,6 +54,7 @@ COMMANDS: tuple[click.Command, ...] = (
     upkeep_arguments.check,
     upkeep_arguments.backup,
     upkeep_arguments.upgrade_check,
+    upkeep_arguments.migrate_store,
     upkeep_arguments.compact,
     upkeep_arguments.clock,
     bench_arguments.bench,

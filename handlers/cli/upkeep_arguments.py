@@ -37,6 +37,28 @@ def upgrade_check(folder: Path | None, data_dir: Path | None) -> None:
         stop(str(error))
 
 
+@click.command("migrate-store")
+@click.option(
+    "--from",
+    "folder",
+    required=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Data folder of the old store; its server is stopped.",
+)
+@data_option
+def migrate_store(folder: Path, data_dir: Path | None) -> None:
+    """Move a DuckDB store into the PostgreSQL of the settings, and compare every row; it goes on where it broke off."""
+    from handlers.commands.migrate_store import migrate_store as move  # loading it takes a second
+
+    terminal = Terminal()
+    try:
+        move(settings_of(data_dir), terminal, folder=folder.resolve())
+    except CommandError as error:
+        terminal.end()
+        stop(str(error))
+    terminal.end()
+
+
 @click.command()
 @data_option
 def compact(data_dir: Path | None) -> None:

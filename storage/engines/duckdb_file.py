@@ -294,6 +294,16 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
     return connection
 
 
+def check_free(path: Path) -> None:
+    """Raises StoreInUse for a file that another process has open, and StoreUnreadable; writes nothing."""
+    try:
+        duckdb.connect(str(path), read_only=True).close()
+    except duckdb.Error as error:
+        if isinstance(error, duckdb.IOException) and "lock" in str(error).lower():
+            raise StoreInUse(f"{path} is open in another process. Stop it first.") from error
+        raise StoreUnreadable(f"{path} cannot be read as a store: {_first_line(error)}") from error
+
+
 def _harden(connection: duckdb.DuckDBPyConnection, export_folder: Path) -> None:
     """Close the doors SQL has to the outside; the order is the only one DuckDB takes."""
     folder = str(export_folder).replace("'", "''")

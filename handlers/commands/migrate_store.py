@@ -1,0 +1,69 @@
+"""From the embedded store to PostgreSQL: a copy of the old file is read, so that the file itself is never written."""
+
+import shutil
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from auth.errors import KeysUnusable
+from auth.tokens.keys import FILE_NAME as KEYS
+from auth.tokens.sealed_keys import SealedKeys
+from connectors.reference.exchange_rates import FILE_NAME as RATES
+from handlers.clock import Clock
+from handlers.commands.control_socket import CommandError, Report
+from handlers.commands.counts import counted
+from handlers.settings import Settings
+from storage import documents, moving
+from storage.backup import STORE_NAME
+from storage.database import StoreError, open_database
+from storage.engines.duckdb_file import check_free
+from storage.migrations import runner
+
+
+def migrate_store(settings: Settings, report: Report, *, folder: Path) -> None:
+    """Move the store of another data folder, whose server is stopped, into the PostgreSQL of these settings: users,
+    bookings, grants, keys and rates. It goes on where it broke off; raises CommandError."""
+    if settings.store_path is not None:
+        raise CommandError("Set BANKDATA_DATABASE_URL to the PostgreSQL database that the store is to be moved into.")
+    file = folder / STORE_NAME
+    if not file.is_file():
+        raise CommandError(f"{folder} holds no {STORE_NAME}.")
+    try:
+        settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=".migrate-store-", dir=settings.data_dir) as place:
+            _copy(file, Path(place))
+            _move(settings, report, folder, Path(place))
+    except (StoreError, KeysUnusable) as error:
+        raise CommandError(str(error)) from error
+    except OSError as error:
+        raise CommandError(f"{error.filename or folder}: {error.strerror or error}.") from error
+
+
+def _copy(file: Path, place: Path) -> None:
+    """Copy a store that nobody has open."""
+    check_free(file)
+    for each in (file, file.with_name(file.name + ".wal")):
+        if each.exists():
+            shutil.copy2(each, place)
+
+
+def _move(settings: Settings, report: Report, folder: Path, place: Path) -> None:
+    clock = Clock(settings.time_zone)
+    with (
+        closing(open_database(f"duckdb:///{place / STORE_NAME}")) as source,
+        closing(open_database(settings.database_url, prepare=settings.database_prepare)) as target,
+    ):
+        for each in (source, target):
+            runner.migrate(each, now=clock.now())
+        keys = SealedKeys(target, settings.keys_secret, clock.now)
+        moving.begin(target)
+        if (folder / KEYS).exists():  # with them the tokens of the old store are good in the new one
+            content, stamp = (folder / KEYS).read_bytes(), keys.stamp()
+            if stamp is None:
+                keys.create(content)
+            else:
+                keys.replace(content, stamp)
+        if (folder / RATES).exists():
+            documents.add(target, RATES, (folder / RATES).read_text("utf-8"), now=clock.now())
+        number = moving.move(source, target, progress=lambda done, total: report.progress("Moving users", done, total))
+    report.line(f"Moved {counted(number, 'user')} and compared every row. The old store is as it was.")

@@ -1,0 +1,112 @@
+"""A DuckDB store moved into PostgreSQL: whole, compared, cut off and gone on with, and tokens that live on."""
+
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+
+from handlers.commands import access, files
+from handlers.commands.control_socket import CommandError
+from handlers.commands.migrate_store import migrate_store
+from handlers.services import open_services
+from handlers.settings import load
+from storage import moving, users
+from storage.database import Database, StoreError
+from storage.tables import OF_ALL, OF_USERS
+from tests.engines import ENGINE, tables_of
+from tests.service.conftest import Said
+
+
+@pytest.mark.requirement("store.tables")
+def test_of_every_table_it_is_said_whose_rows_it_has(database: Database) -> None:
+    assert sorted([*OF_USERS, *OF_ALL]) == tables_of(database)
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> tuple[Path, str]:
+    """The data folder of a DuckDB store with two users and bookings, and a token of one of them."""
+    folder = tmp_path / "old"
+    said = Said()
+    with closing(open_services(load({}, data_dir=folder))) as services:
+        for name in ("eva", "Strauß"):
+            users.add(
+                services.database,
+                name=name,
+                password_hash=None,
+                has_subscription=True,
+                home_currency="EUR",
+                now=services.clock.now(),
+            )
+            file = tmp_path / f"{name}.csv"
+            file.write_text(f"Date,Description,Amount,Currency\n2026-03-02,{name},-3.50,EUR\n2026-03-03,,4.00,EUR\n")
+            files.import_statements(
+                services,
+                Said(),
+                user=name,
+                files=[str(file)],
+                connection=None,
+                account=None,
+                is_dry_run=False,
+                is_json=False,
+            )
+        access.print_token(services, said, user="eva", scope="read:accounts", seconds=3600)
+    return folder, said.lines[-1]
+
+
+@pytest.mark.engine("postgresql")
+@pytest.mark.requirement("migrate-store")
+def test_a_move_that_breaks_off_goes_on_and_ends_with_equal_stores_and_living_tokens(
+    old: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, token = old
+    before = (folder / "bankdata.duckdb").read_bytes()
+    settings = ENGINE.settings(tmp_path / "new")
+    rows, asked = moving._rows, []
+
+    def breaks_off(*arguments: object) -> object:
+        asked.append(arguments[1])
+        if asked.count("jobs") == 2:
+            raise StoreError("cut off")
+        return rows(*arguments)  # type: ignore[arg-type]  # passed on as they came
+
+    monkeypatch.setattr(moving, "_rows", breaks_off)
+    with pytest.raises(CommandError, match="cut off"):
+        migrate_store(settings, Said(), folder=folder)
+    with pytest.raises(StoreError, match="is not whole"), closing(open_services(settings)):
+        pass
+    monkeypatch.setattr(moving, "_rows", rows)
+    for _ in range(2):
+        said = Said()
+        with suppress(CommandError):  # the second time: the store is not empty
+            migrate_store(settings, said, folder=folder)
+            assert said.lines == ["Moved 2 users and compared every row. The old store is as it was."]
+    assert (folder / "bankdata.duckdb").read_bytes() == before
+    with closing(open_services(settings)) as services:
+        assert services.authorization.access.principal(token).user_id == users.named(services.database, "EVA").id
+        assert users.named(services.database, "STRAUSS").name == "Strauß"
+        assert services.database.rows("SELECT count(*) AS n FROM transactions") == [{"n": 4}]
+
+
+@pytest.mark.engine("postgresql")
+@pytest.mark.requirement("migrate-store")
+def test_a_row_that_differs_stops_the_move(
+    old: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, compare = ENGINE.settings(tmp_path / "new"), moving._compare
+    monkeypatch.setattr(moving, "_compare", lambda table, here, there: compare(table, here, there.clear()))
+    with pytest.raises(CommandError, match=r"What was moved differs from what was there\. Table users: 1 rows here, 0"):
+        migrate_store(settings, Said(), folder=old[0])
+
+
+@pytest.mark.requirement("migrate-store")
+def test_what_cannot_be_moved_is_refused_in_a_sentence(
+    old: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, _ = old
+    with pytest.raises(CommandError, match="Set BANKDATA_DATABASE_URL"):
+        migrate_store(load({}, data_dir=tmp_path / "new"), Said(), folder=folder)
+    elsewhere = load({"BANKDATA_DATABASE_URL": "postgresql://127.0.0.1:1/none"}, data_dir=tmp_path / "new")
+    with pytest.raises(CommandError, match="holds no bankdata"):
+        migrate_store(elsewhere, Said(), folder=tmp_path)
+    with pytest.raises(CommandError, match=r"The database at postgresql://[^ ]*:1/none cannot"):
+        migrate_store(elsewhere, Said(), folder=folder)
