@@ -48,7 +48,7 @@ from storage.database import StoreUnavailable
 REQUESTS_END_WITHIN = 3  # seconds for requests that still run
 COMMANDS_END_WITHIN = 2  # seconds for commands that still run
 
-WAIT_FOR_BANKS = ("getSyncJob", "sendMessage")
+WAIT_FOR_BANKS = ("getSyncJob", "sendMessage", "createImport", "getImport")  # or for a file to be read
 # How long an import may keep the interpreter from a request; Python's own 0.005 is for programs that nobody waits for
 SWITCH_SECONDS = 0.0005
 

@@ -16,6 +16,7 @@ from urllib.request import Request, urlopen
 
 COMMAND = str(Path(sys.executable).with_name("bankdata"))
 SCOPES = "read:accounts read:transactions read:cashflow"
+WRITING = "write:imports write:rules write:accounts"
 START_SECONDS = 120.0
 
 
@@ -39,10 +40,10 @@ class Demo:
     def base_url(self) -> str:
         return f"{self.origin}/api/v1"
 
-    def token(self, user: str) -> str:
-        """An access token with every scope, from the command line."""
+    def token(self, user: str, scope: str = SCOPES) -> str:
+        """An access token with every scope that reads, from the command line."""
         return subprocess.run(
-            [COMMAND, "token", "--user", user, "--scope", SCOPES, "--data", str(self.folder)],
+            [COMMAND, "token", "--user", user, "--scope", scope, "--data", str(self.folder)],
             env=environment(),
             check=True,
             capture_output=True,
