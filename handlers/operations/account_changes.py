@@ -6,6 +6,7 @@ from typing import Any
 from handlers.http.errors import BadRequest, NotFound
 from handlers.http.request import Json, Request
 from handlers.operations import import_shapes
+from handlers.operations.selection import owner_of
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from storage import accounts, users
@@ -20,13 +21,13 @@ ACCOUNT_NOT_FOUND = "Account not found"
 
 def list_hidden_accounts(services: Services, request: Request) -> Json:
     """The accounts that no other operation shows."""
-    owned = accounts.every(services.database, request.principal.user_id)
+    owned = accounts.every(services.database, owner_of(request))
     return {"accounts": [_told(each) for each in owned if each.is_hidden]}
 
 
 def change_account(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
     """A name of the user's own (null: the source's again), and whether the account is hidden."""
-    user_id = request.principal.user_id
+    user_id = owner_of(request)
     _owned(services, user_id, id)
     name = body.get("name")
     if name is not None and not (name.strip() and name.isprintable()):
@@ -95,6 +96,6 @@ def _owned(services: Services, user_id: str, account_id: str) -> StoredAccount:
 
 
 def _user(services: Services, request: Request) -> User:
-    user = users.find(services.database, request.principal.user_id)
+    user = users.find(services.database, owner_of(request))
     assert user is not None, "a request outlived its user"
     return user

@@ -8,6 +8,7 @@ from analytics.classification.intermediaries import is_intermediary
 from analytics.classification.rules import comparable, correction_key
 from handlers.http.errors import BadRequest, NotFound
 from handlers.http.request import Json, Request
+from handlers.operations.selection import owner_of
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from handlers.sync.file_import import kept_or_tried
@@ -27,7 +28,7 @@ COMPARED = {
 def create_correction(services: Services, request: Request, *, dry_run: bool, body: Mapping[str, Any]) -> Json:
     """Remember a category; `matching` is how many bookings it decides, `changed` how many are another now. A dry run
     says the same and keeps nothing."""
-    user_id, now = request.principal.user_id, services.clock.now()
+    user_id, now = owner_of(request), services.clock.now()
     row = transactions.find(services.database, user_id, body["transactionId"])
     if row is None:
         raise NotFound("Transaction not found")
@@ -49,7 +50,7 @@ def create_correction(services: Services, request: Request, *, dry_run: bool, bo
 
 def list_corrections(services: Services, request: Request) -> Json:
     """What has been corrected, by name."""
-    user_id = request.principal.user_id
+    user_id = owner_of(request)
     with services.database.transaction() as session:
         known = rules.corrections(session, user_id)
         told = [_told(session, user_id, key, category) for key, category in known.items()]
@@ -58,7 +59,7 @@ def list_corrections(services: Services, request: Request) -> Json:
 
 def delete_correction(services: Services, request: Request, *, id: str) -> Json:
     """Forget a correction: the bookings get the category again that is derived."""
-    user_id, now = request.principal.user_id, services.clock.now()
+    user_id, now = owner_of(request), services.clock.now()
     known = rules.corrections(services.database, user_id)
     key = next((key for key in known if correction_id(key) == id), None)
     if key is None:

@@ -8,6 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from handlers.http.errors import BadRequest, Conflicting, NotFound, TooManyRequests
 from handlers.http.request import Answer, Json, Request
 from handlers.operations import import_shapes
+from handlers.operations.selection import owner_of
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from handlers.sync.engine import ANSWER_WITHIN
@@ -27,7 +28,7 @@ async def create_import(
     services: Services, request: Request, *, filename: str, dry_run: bool, account_id: str | None, body: BufferedReader
 ) -> Answer:
     """Import a file, or only say what would come of it; what takes longer than eight seconds goes on by itself."""
-    user_id = request.principal.user_id
+    user_id = owner_of(request)
     report = await run_in_threadpool(_begun, services, user_id, body, filename, account_id, is_dry_run=dry_run)
     await asyncio.wait([asyncio.wrap_future(report.ended)], timeout=ANSWER_WITHIN)
     status = 200 if report.is_done else 202
@@ -36,7 +37,7 @@ async def create_import(
 
 async def get_import(services: Services, request: Request, *, id: str) -> Answer:
     """How an import goes, or what came of it; a running one is waited for as long as at its beginning."""
-    user_id = request.principal.user_id
+    user_id = owner_of(request)
     report = services.uploads.find(user_id, id)
     if report is not None:
         await asyncio.wait([asyncio.wrap_future(report.ended)], timeout=ANSWER_WITHIN)
@@ -49,7 +50,7 @@ async def get_import(services: Services, request: Request, *, id: str) -> Answer
 
 def list_imports(services: Services, request: Request) -> Json:
     """The imports and syncs that can be taken back, the newest first."""
-    user_id = request.principal.user_id
+    user_id = owner_of(request)
     names = connections.bank_names(services.database, user_id)
     found = undoable_imports.of_user(services.database, user_id)
     return {"imports": [import_shapes.past_import(each, names[each.connection_id]) for each in reversed(found)]}
@@ -57,7 +58,7 @@ def list_imports(services: Services, request: Request) -> Json:
 
 def undo_import(services: Services, request: Request, *, id: str) -> Json:
     """Take back what an import brought, as if it had never been made; those before and after it stay."""
-    user_id = request.principal.user_id
+    user_id = owner_of(request)
     user, now = users.find(services.database, user_id), services.clock.now()
     assert user is not None, "a request outlived its user"
     report = services.uploads.find(user_id, id)

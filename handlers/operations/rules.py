@@ -8,6 +8,7 @@ from typing import Any
 from analytics.classification.rules import InvalidRule, Rule, parse_rules, render_rules
 from handlers.http.errors import BadRequest, NotFound
 from handlers.http.request import Json, Request
+from handlers.operations.selection import owner_of
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from storage import rules
@@ -17,12 +18,12 @@ from storage.importing import derivation
 
 def list_rules(services: Services, request: Request) -> Json:
     """The rules in their order; the first that holds decides."""
-    return {"rules": [asdict(rule) for rule in rules.of_user(services.database, request.principal.user_id)]}
+    return {"rules": [asdict(rule) for rule in rules.of_user(services.database, owner_of(request))]}
 
 
 def create_rule(services: Services, request: Request, *, body: Mapping[str, Any]) -> Json:
     """Add a rule behind the others, and apply it to what is stored."""
-    known = rules.of_user(services.database, request.principal.user_id)
+    known = rules.of_user(services.database, owner_of(request))
     try:
         added = with_free_ids(known, parse_rules(json.dumps(dict(body))))
         parse_rules(render_rules([*known, *added]))  # the whole must be a valid file, too
@@ -33,7 +34,7 @@ def create_rule(services: Services, request: Request, *, body: Mapping[str, Any]
 
 def delete_rule(services: Services, request: Request, *, id: str) -> Json:
     """Forget a rule, and derive what it decided anew."""
-    known = rules.of_user(services.database, request.principal.user_id)
+    known = rules.of_user(services.database, owner_of(request))
     kept = [rule for rule in known if rule.id != id]
     if len(kept) == len(known):
         raise NotFound("Rule not found")
@@ -56,7 +57,7 @@ def with_free_ids(known: Sequence[Rule], added: Sequence[Rule]) -> list[Rule]:
 
 
 def _kept(services: Services, request: Request, changed: Sequence[Rule]) -> int:
-    user_id, now = request.principal.user_id, services.clock.now()
+    user_id, now = owner_of(request), services.clock.now()
 
     def work(session: Transaction) -> int:
         rules.keep(session, user_id, changed)

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from auth.principal import Principal
-from handlers.http.errors import BadRequest
+from handlers.http.errors import BadRequest, Forbidden
+from handlers.http.request import Request
 from storage.accounts import Selected, StoredAccount
 
 AMBIGUOUS = "accountIds: required, because you have several accounts. GET /accounts lists their ids"
@@ -38,6 +39,13 @@ def selected_or_all(everything: Sequence[StoredAccount], account_ids: str | None
     if listed_ids(account_ids):
         return selected_accounts(everything, account_ids, caller)
     return Selected(covered_accounts(everything, caller), is_everything=caller.coverage is None)
+
+
+def owner_of(request: Request) -> str:
+    """The user, for what changes something: rules and merges reach all accounts, so a grant of some may not."""
+    if request.principal.coverage is not None:
+        raise Forbidden("This needs access to all accounts")
+    return request.principal.user_id
 
 
 def listed_ids(account_ids: str | None) -> set[str]:

@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from auth.principal import Coverage, Principal
 from auth.scopes import ALL_SCOPES
+from handlers.http.errors import Forbidden
+from handlers.http.request import Request
+from handlers.operations.selection import owner_of
 from storage.importing.records import AccountRecord, TransactionRecord
 from tests.explanations.conftest import Holder, Service
 
@@ -138,3 +142,18 @@ def test_reading_scopes_change_nothing(holder: Holder) -> None:
         (client.post("/corrections", json={}), "write:rules"),
     ):
         assert (answer.status_code, answer.json()) == (403, {"error": f"Insufficient scope. Required: {scope}"})
+
+
+@pytest.mark.requirement("page.accounts")
+def test_a_grant_of_some_accounts_changes_nothing() -> None:
+    some = Principal(
+        user_id="u",
+        client_id="c",
+        scopes=frozenset(ALL_SCOPES),
+        grant_id="g",
+        has_subscription=True,
+        coverage=Coverage(accounts=frozenset({"acc_1"})),
+    )
+    request = Request(caller=some, method="GET", path="/", query="", headers={}, client_address="127.0.0.1")
+    with pytest.raises(Forbidden, match="This needs access to all accounts"):
+        owner_of(request)
