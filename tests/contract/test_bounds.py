@@ -61,9 +61,9 @@ class InProcess(Demo):
     services: Services
     client: TestClient
 
-    def token(self, user: str) -> str:
+    def token(self, user: str, scope: str = " ".join(SCOPES)) -> str:
         owner = users.named(self.services.database, user)
-        return self.services.authorization.issue_token(owner.id, frozenset(SCOPES), timedelta(hours=1))
+        return self.services.authorization.issue_token(owner.id, frozenset(scope.split()), timedelta(hours=1))
 
     def call(self, method: str, path: str, token: str) -> Answer:
         answer = self.client.request(method, f"/api/v1{path}", headers={"Authorization": f"Bearer {token}"})
