@@ -1,6 +1,7 @@
 """The texts that a search reads, of many rows in one string: C looks through it, and Python only sees what it found."""
 
 import sys
+from array import array
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from itertools import accumulate
@@ -13,8 +14,8 @@ class SearchTexts:
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._all = BETWEEN.join([*texts, ""])
-        self._starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
-        self.size = sys.getsizeof(self._all) + 40 * len(self._starts)
+        self._starts = array("I", accumulate((len(text) + 1 for text in texts), initial=0))
+        self.size = sys.getsizeof(self._all) + sys.getsizeof(self._starts)
 
     def containing(self, spellings: Collection[str], positions: Sequence[int]) -> list[int]:
         """Those of the ascending positions whose text holds one of the spellings."""

@@ -9,7 +9,7 @@ import polars as pl
 
 from analytics.classification.rules import Rule
 from analytics.frames import BOOKINGS
-from handlers.cache.entries import Entries
+from handlers.cache.entries import Entries, frame_bytes
 from handlers.http.request import Answer
 from storage.accounts import StoredAccount
 from storage.connections import Status
@@ -19,6 +19,7 @@ from storage.transactions import Selection
 ANSWERS_MAX = 1_000  # of one user; the oldest go first
 ANSWERS_BYTES_MAX = 2**21
 ASKED_MAX = 1_000  # requests of one user that are remembered without their answers
+ASKED_BYTES = 100  # of each
 ANSWER_OVERHEAD_BYTES = 1_000
 BASE_BYTES = 4_000
 
@@ -55,14 +56,15 @@ class UserData:
     def size(self) -> int:
         """About how much memory all of it takes; asked for every answer that is made."""
         of_entries = self.entries.size if self.entries is not None else 0
-        return BASE_BYTES + 500 * len(self.accounts) + of_entries + self._frame_bytes + self._answer_bytes
+        of_answers = self._answer_bytes + ASKED_BYTES * len(self._asked)
+        return BASE_BYTES + 500 * len(self.accounts) + of_entries + self._frame_bytes + of_answers
 
     def weigh_frames(self) -> None:
         """Say that frames have been loaded."""
         frames = [self.waiting, self.details.rows if self.details is not None else None]
         if self.entries is None:
             frames.append(self.figures)  # otherwise its columns are those of the entries
-        self._frame_bytes = sum(int(frame.estimated_size()) for frame in frames if frame is not None)
+        self._frame_bytes = sum(frame_bytes(frame) for frame in frames if frame is not None)
 
     @property
     def statuses(self) -> Mapping[str, Status]:
