@@ -15,7 +15,6 @@ from handlers.http.fixed_files import fixed_file
 
 PLACES = ("/", "/transactions", "/months", "/recurring", "/import", "/connections", "/settings", "/signed-in")
 YEAR_SECONDS = 31_536_000
-METHODS = ("get", "post", "put", "patch", "delete")
 # What the overview needs; the others come with the place or the language that asks for them
 FIRST = (
     "api", "auth", "charts", "format", "icons", "overview", "parts", "person", "place", "sync", "ui", "words",
@@ -60,22 +59,15 @@ def _without_comments(content: bytes) -> bytes:
 
 
 def _document(*, base: str, assets: str, public: str, auth: str, contract: bytes) -> bytes:
-    """index.html with the addresses of this server, and what its contract offers."""
+    """index.html with the addresses of this server and the scopes of its contract."""
     description = orjson.loads(contract)
     scopes = description["components"]["securitySchemes"]["oauth2"]["flows"]["authorizationCode"]["scopes"]
-    operations = [
-        f"{method.upper()} {path}"
-        for path, item in description["paths"].items()
-        for method in item
-        if method in METHODS
-    ]
     values = {
         "base": base,
         "assets": assets,
         "public": public,
         "auth": auth,
         "scopes": " ".join(scopes),
-        "operations": ",".join(operations),
     }
     text = (resources.files("handlers.page") / "static" / "index.html").read_text("utf-8")
     for name, value in values.items():

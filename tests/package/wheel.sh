@@ -37,6 +37,9 @@ assert get("/api/openapi.json") == open(contract, "rb").read(), "the served cont
 token = re.search(r"Bearer (\S+?)\"", open(out).read())[1]
 assert len(json.loads(get("/api/v1/accounts", token))["accounts"]) == 4
 assert b"swagger" in get("/docs").lower()
+page = get("/").decode()
+modules = re.findall(r'(?:src|href)="(/assets/[^"]+)"', page)
+assert modules and all(get(module) for module in modules), "files of the page are missing"
 PY
 kill -TERM "$server"
 wait "$server" && echo "the installed wheel serves and stops cleanly"

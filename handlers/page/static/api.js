@@ -1,5 +1,5 @@
 /** Asks the interface: remembers answers until something changes, waits where it is told to, tries again where it helps. */
-import { SignedOut, accessToken, anotherToken } from "./auth.js";
+import { accessToken, anotherToken } from "./auth.js";
 import { BASE } from "./place.js";
 import { useEffect, useState } from "./ui.js";
 
@@ -49,12 +49,6 @@ export async function change(method, path, { parameters = {}, body, file, signal
   });
   const text = await answer.text();
   return text ? JSON.parse(text) : null;
-}
-
-/** The bytes of an answer that is a file. */
-export async function download(path, parameters = {}) {
-  const answer = await call("GET", `${path}${query(parameters)}`, {});
-  return answer.blob();
 }
 
 async function call(method, asked, { signal, headers = {}, body }) {
@@ -167,5 +161,3 @@ export function useRead(path, parameters = {}) {
     },
   };
 }
-
-export { SignedOut };

@@ -1,15 +1,14 @@
 /** The first run: no account yet, and the ways to bring money in. */
 import { Icon } from "./icons.js";
 import { Place } from "./parts.js";
-import { address, go, offers } from "./place.js";
+import { address, go } from "./place.js";
 import { html, useEffect, useState } from "./ui.js";
 import { t } from "./words.js";
 
 export function FirstRun({ person }) {
-  const canImport = offers("POST /imports");
   const [imports, setImports] = useState(null);
   useEffect(() => {
-    if (canImport) import("./import.js").then(setImports);
+    import("./import.js").then(setImports);
   }, []);
   const drop = (files) => {
     imports.add(files);
@@ -18,7 +17,6 @@ export function FirstRun({ person }) {
   return html`<${Place} title=${t("welcome")} text=${t("welcome_text")}>
     ${imports && html`<${imports.DropZone} onFiles=${drop} />`}
     <div class="hints">
-      ${!canImport && html`<${Hint} icon="command" title=${t("by_command")} text=${t("by_command_text")} command="bankdata import statement.xml --user ${person.profile.name}" />`}
       <${Hint} icon="folder" title=${t("folder")} text=${t("folder_text")} command="bankdata connect folder ~/statements --user ${person.profile.name}" />
       <${Hint} icon="file" title=${t("where_file")} text=${t("where_file_text")} />
       <${Hint} icon="command" title=${t("look_around")} text=${t("look_around_text")} command="bankdata demo" />

@@ -4,7 +4,6 @@ import { day, moment, money, size } from "./format.js";
 import { Hint } from "./first-run.js";
 import { Icon } from "./icons.js";
 import { Bones, Card, Choice, Money, Place, accountName, shortIban, toast } from "./parts.js";
-import { offers } from "./place.js";
 import { html, useEffect, useRef, useState } from "./ui.js";
 import { t } from "./words.js";
 
@@ -174,7 +173,7 @@ function Report({ report }) {
 }
 
 function History() {
-  const past = useRead(offers("GET /imports") ? "/imports" : null);
+  const past = useRead("/imports");
   if (!past.data?.imports.length) return null;
   return html`<${Card} title=${t("history")}><ul class="plain">
     ${past.data.imports.map((each) => {

@@ -1,12 +1,12 @@
 /** The page: its frame, the places in it, and what is shown around them while something is amiss. */
-import { SignedOut, forget, useCondition } from "./api.js";
-import { SignInFailed, accessToken, finish, onEnd, signIn, signOut } from "./auth.js";
+import { forget, useCondition } from "./api.js";
+import { SignInFailed, SignedOut, accessToken, finish, onEnd, signIn, signOut } from "./auth.js";
 import { chosenLanguage, writeAs } from "./format.js";
 import { Icon } from "./icons.js";
 import { Overview } from "./overview.js";
 import { Bones, Failed, Place, State, Toasts } from "./parts.js";
 import { usePerson } from "./person.js";
-import { BASE, PUBLIC_URL, address, followLinks, go, offers, usePlace } from "./place.js";
+import { BASE, PUBLIC_URL, address, followLinks, go, usePlace } from "./place.js";
 import { html, render, useEffect, useState } from "./ui.js";
 import { speak, t } from "./words.js";
 
@@ -16,10 +16,10 @@ const PLACES = [
   { path: "/transactions", name: "transactions", load: () => import("./transactions.js") },
   { path: "/months", name: "months", load: () => import("./months.js") },
   { path: "/recurring", name: "recurring", load: () => import("./recurring.js") },
-  { path: "/import", name: "import", load: () => import("./import.js"), isAside: true, needs: "POST /imports" },
+  { path: "/import", name: "import", load: () => import("./import.js"), isAside: true },
   { path: "/connections", name: "connections", load: () => import("./connections.js"), isAside: true },
   { path: "/settings", name: "settings", load: () => import("./settings.js"), isAside: true },
-].filter(({ needs }) => !needs || offers(needs));
+];
 
 const root = document.getElementById("page");
 

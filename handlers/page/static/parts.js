@@ -1,6 +1,6 @@
 /** The parts that every place is made of: amounts, days, cards, states, dialogs, toasts. */
-import { Away, Refused, SignedOut } from "./api.js";
-import { signIn } from "./auth.js";
+import { Away, Refused } from "./api.js";
+import { SignedOut, signIn } from "./auth.js";
 import { inDays, leaf, money, percent, shortDay } from "./format.js";
 import { CategoryTile, Icon, group } from "./icons.js";
 import { address } from "./place.js";

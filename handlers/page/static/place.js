@@ -11,11 +11,6 @@ export const PUBLIC_URL = told.public ?? "";
 /** What this page may ask for at most: every scope of the contract. */
 export const SCOPES = told.scopes ?? "";
 
-const operations = new Set((told.operations ?? "").split(","));
-
-/** Whether the interface of this server has an operation, such as `GET /balances`. */
-export const offers = (operation) => operations.has(operation);
-
 const CHANGED = "placechange";
 
 /** The address of a place with parameters; those that are empty are left out. */

@@ -6,7 +6,7 @@ import { day, daysBefore, longDay } from "./format.js";
 import { CategoryTile, Icon } from "./icons.js";
 import { LongList } from "./list.js";
 import { BookingParts, Choice, Dialog, Loaded, Money, Place, State, accountName, partyOf } from "./parts.js";
-import { address, go, offers } from "./place.js";
+import { address, go } from "./place.js";
 import { html, useEffect, useRef, useState } from "./ui.js";
 import { named, t } from "./words.js";
 
@@ -142,7 +142,7 @@ function DetailText({ row, reasons, person, onClose }) {
       ${reasons && html`<div><dt>${t("why_category")}</dt><dd lang="en">${reasons.category.reason}</dd></div>`}
       ${reasons?.transfer.rule && html`<div><dt>${t("why_transfer")}</dt><dd lang="en">${reasons.transfer.reason}</dd></div>`}
     </dl>
-    ${offers("POST /corrections") && !row.isAdjustingEntry && html`<${Correction} row=${row} onDone=${onClose} />`}
+    ${!row.isAdjustingEntry && html`<${Correction} row=${row} onDone=${onClose} />`}
     ${row.merchantName && html`<p><a class="more-link" href=${address("/transactions", { search: row.merchantName })}>${t("more_like", { name: row.merchantName })}<${Icon} name="right" size="14" /></a></p>`}
   `;
 }

@@ -13,11 +13,9 @@ export default {
   places: "Seiten",
   skip: "Zum Inhalt springen",
   close: "Schließen",
-  cancel: "Abbrechen",
   undo: "Rückgängig machen",
   save: "Speichern",
   remove: "Entfernen",
-  unknown: "unbekannt",
   loading: "Wird geladen…",
 
   // states
@@ -48,8 +46,6 @@ export default {
   // first run
   welcome: "Willkommen. Holen wir Ihr Geld herein.",
   welcome_text: "Noch ist kein Konto da. Am schnellsten geht es mit einer Auszugsdatei Ihrer Bank.",
-  by_command: "Per Befehl",
-  by_command_text: "Wer den Dienst betreibt, kann eine Datei auf dem Server importieren:",
   folder: "Ein Ordner auf dem Server",
   folder_text: "Jeder Abruf sieht hinein. Wer den Dienst betreibt, verbindet ihn einmal:",
   where_file: "Wo finde ich die Datei?",
@@ -60,7 +56,6 @@ export default {
   // overview
   updated: "Aktualisiert {ago}",
   total_balance: "Gesamtsaldo",
-  balance_of: "Saldo: {name}",
   since: "seit {day}",
   period: "Zeitraum",
   m3: "3 M",
@@ -139,12 +134,10 @@ export default {
   correct: "Kategorie korrigieren",
   correct_it: "Korrigieren",
   correct_hint: "Gilt für {name}: {n} Buchung und alle künftigen. | Gilt für {name}: {n} Buchungen und alle künftigen.",
-  correct_one: "Gilt nur für diese Buchung.",
   corrected: "Korrigiert: {n} Buchung. | Korrigiert: {n} Buchungen.",
   undone: "Rückgängig gemacht.",
   corrections: "Ihre Korrekturen",
   corrections_none: "Sie haben noch nichts korrigiert.",
-  rules: "Ihre Regeln",
 
   // months
   choose_month: "Wählen Sie einen Monat, um seine Buchungen zu sehen.",
@@ -160,8 +153,6 @@ export default {
   left_out_text: "Diese Buchungen bringen kein Geld herein oder hinaus, oder sie konnten nicht gezählt werden.",
   counted_sum: "{n} Buchung, zusammen {sum} | {n} Buchungen, zusammen {sum}",
   bar_name: "{month}: Einnahmen {income}, Ausgaben {expenses}, Differenz {net}",
-  category_rows: "{name}, letzte 30 Tage",
-  of_spending: "{percent} von {total}",
 
   // recurring
   recurring_text: "Wiederkehrende Zahlungen, in Ihren Buchungen gefunden. Von hier wird nichts gekündigt oder bezahlt.",
@@ -175,7 +166,6 @@ export default {
   price: "Preis",
   a_year: "Im Jahr",
   changed_since: "{amount} seit {day}",
-  steady: "unverändert",
   recurring_none: "Noch wurden keine wiederkehrenden Zahlungen gefunden.",
   recurring_none_text: "Sie zeigen sich nach einigen Monaten mit Buchungen.",
   overdue: "erwartet {ago}",
@@ -194,7 +184,6 @@ export default {
   not_before: "Gespeichert wird erst, wenn Sie auf Importieren drücken.",
   reading: "Wird gelesen…",
   importing: "Wird importiert…",
-  import_it: "Importieren",
   import_n: "{n} neue Buchung importieren | {n} neue Buchungen importieren",
   too_large: "Eine Datei darf höchstens 256 MB haben.",
   n_new: "{n} neu",
@@ -225,7 +214,6 @@ export default {
   never: "noch nie",
   consent_until: "Zustimmung der Bank",
   until: "bis {day}",
-  new_last_time: "{n} neu beim letzten Mal | {n} neu beim letzten Mal",
 
   // settings
   appearance: "Darstellung",
@@ -241,11 +229,6 @@ export default {
   for_programs: "Für Programme",
   for_programs_text: "Alles auf dieser Seite kommt aus einer offenen Schnittstelle, die auch Ihre eigenen Programme nutzen können.",
   open_docs: "Dokumentation öffnen",
-  export: "Exportieren",
-  export_text: "Alle Ihre Buchungen in einer Datei.",
-  format: "Format",
-  download: "Herunterladen",
-  exported: "Die Datei liegt bei Ihren Downloads.",
   you: "Sie",
   signed_in_as: "Angemeldet als",
   home_currency: "Hauswährung",
@@ -255,7 +238,6 @@ export default {
   hidden: "Ausgeblendet",
   hide: "Ausblenden",
   show: "Einblenden",
-  rename: "Umbenennen",
   merge: "Zusammenführen",
   merge_into: "Zusammenführen mit",
   delete: "Löschen",

@@ -13,11 +13,9 @@ export default {
   places: "Places",
   skip: "Skip to content",
   close: "Close",
-  cancel: "Cancel",
   undo: "Undo",
   save: "Save",
   remove: "Remove",
-  unknown: "unknown",
   loading: "Loading…",
 
   // states
@@ -48,8 +46,6 @@ export default {
   // first run
   welcome: "Welcome. Let us bring your money in.",
   welcome_text: "No account is here yet. A statement file from your bank is the quickest way.",
-  by_command: "By command",
-  by_command_text: "Whoever runs the service can import a file on the server:",
   folder: "A folder on the server",
   folder_text: "Every sync looks into it. Whoever runs the service connects it once:",
   where_file: "Where do I find the file?",
@@ -60,7 +56,6 @@ export default {
   // overview
   updated: "Updated {ago}",
   total_balance: "Total balance",
-  balance_of: "Balance: {name}",
   since: "since {day}",
   period: "Period",
   m3: "3M",
@@ -139,12 +134,10 @@ export default {
   correct: "Correct the category",
   correct_it: "Correct",
   correct_hint: "It will hold for {name}: {n} booking, and for those to come. | It will hold for {name}: {n} bookings, and for those to come.",
-  correct_one: "It will hold for this booking alone.",
   corrected: "Corrected: {n} booking. | Corrected: {n} bookings.",
   undone: "Undone.",
   corrections: "Your corrections",
   corrections_none: "You have not corrected anything yet.",
-  rules: "Your rules",
 
   // months
   choose_month: "Choose a month to see its bookings.",
@@ -160,8 +153,6 @@ export default {
   left_out_text: "These bookings move nothing in or out of your money, or could not be counted.",
   counted_sum: "{n} booking, {sum} together | {n} bookings, {sum} together",
   bar_name: "{month}: income {income}, expenses {expenses}, net {net}",
-  category_rows: "{name}, last 30 days",
-  of_spending: "{percent} of {total}",
 
   // recurring
   recurring_text: "Recurring payments, found in your bookings. Nothing is cancelled or paid from here.",
@@ -175,7 +166,6 @@ export default {
   price: "Price",
   a_year: "A year",
   changed_since: "{amount} since {day}",
-  steady: "steady",
   recurring_none: "No recurring payments were found yet.",
   recurring_none_text: "They show after a few months of bookings.",
   overdue: "expected {ago}",
@@ -194,7 +184,6 @@ export default {
   not_before: "Nothing is stored before you press Import.",
   reading: "Reading…",
   importing: "Importing…",
-  import_it: "Import",
   import_n: "Import {n} new booking | Import {n} new bookings",
   too_large: "A file may have 256 MB at most.",
   n_new: "{n} new",
@@ -225,7 +214,6 @@ export default {
   never: "never",
   consent_until: "Consent of the bank",
   until: "until {day}",
-  new_last_time: "{n} new last time | {n} new last time",
 
   // settings
   appearance: "Appearance",
@@ -241,11 +229,6 @@ export default {
   for_programs: "For programs",
   for_programs_text: "Everything on this page comes from an open interface that your own programs can use too.",
   open_docs: "Open the documentation",
-  export: "Export",
-  export_text: "All your bookings in one file.",
-  format: "Format",
-  download: "Download",
-  exported: "The file is in your downloads.",
   you: "You",
   signed_in_as: "Signed in as",
   home_currency: "Home currency",
@@ -255,7 +238,6 @@ export default {
   hidden: "Hidden",
   hide: "Hide",
   show: "Show",
-  rename: "Rename",
   merge: "Merge",
   merge_into: "Merge into",
   delete: "Delete",
