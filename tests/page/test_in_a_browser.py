@@ -269,6 +269,20 @@ def test_a_reload_and_a_second_tab_stay_signed_in_and_signing_out_ends_both(demo
 
 
 @pytest.mark.requirement("page.session")
+def test_a_session_that_ended_elsewhere_is_said_and_nothing_of_it_stays(
+    signed_in: Opening, complaints: list[str]
+) -> None:
+    page = signed_in("/recurring")
+    expect(page.locator(".payments li").first).to_be_visible()
+    page.context.clear_cookies()
+    page.route("**/api/v1/cashflow?*", lambda route: route.fulfill(status=401, json={"error": "Unauthorized"}))
+    page.get_by_role("link", name="Months").click()
+    expect(page.get_by_role("alert")).to_contain_text("Your session has ended. Sign in again to go on.")
+    assert "€" not in page.inner_text("body")
+    complaints[:] = [told for told in complaints if "401" not in told]
+
+
+@pytest.mark.requirement("page.session")
 def test_nothing_is_kept_in_the_browser_but_theme_and_language(signed_in: Opening) -> None:
     page = signed_in("/settings")
     page.get_by_role("button", name="Dark").click()

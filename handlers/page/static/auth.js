@@ -41,7 +41,12 @@ export function anotherToken(refused) {
 }
 
 function anew() {
-  asking ??= silently().finally(() => (asking = null));
+  asking ??= silently()
+    .catch((error) => {
+      if (error instanceof SignedOut && endsAt) ended();
+      throw error;
+    })
+    .finally(() => (asking = null));
   return asking;
 }
 
@@ -123,7 +128,7 @@ async function redeemed(code, verifier) {
   token = granted.access_token;
   endsAt = Date.now() + lasts;
   clearTimeout(timer);
-  timer = setTimeout(() => anew().catch((error) => error instanceof SignedOut && ended()), lasts);
+  timer = setTimeout(() => anew().catch(() => {}), lasts);
   return token;
 }
 

@@ -70,7 +70,8 @@ export function Failed({ error, again }) {
     shown = html`<${State} icon="person" title=${t("over")}>
       <button type="button" class="primary" onClick=${signIn}>${t("sign_in")}</button>
     <//>`;
-  } else if (error instanceof Away) {
+  } else if (error instanceof Away || error instanceof TypeError) {
+    // a TypeError is what fetch says of a host that does not answer
     shown = html`<${State} icon="warn" title=${t("away_text")}>${retry}<//>`;
   } else if (error instanceof Refused && error.status === 403 && !error.message.startsWith("Insufficient")) {
     const where = /https?:\/\/\S+/.exec(error.message)?.[0];
