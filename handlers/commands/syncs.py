@@ -11,7 +11,7 @@ from storage import connections, jobs, users
 from storage.connections import StoredConnection
 from storage.jobs import Job
 
-WATCH_PAUSE = 0.5  # seconds between two looks at a sync that waits for its bank
+WATCH_PAUSE = 0.5  # seconds between two looks at a sync that waits for its bank, unless it is due before
 STEPS = {"pending": 0, "syncing": 1, "importing": 2, "completed": 3, "failed": 3}
 
 
@@ -72,7 +72,8 @@ def _watch(services: Services, report: Report, connection: StoredConnection, sta
         if read.status == job.status:
             if services.sync_engine.is_stopping:
                 raise CommandError(f"{connection.bank_name}: the sync goes on after the server's next start.")
-            time.sleep(WATCH_PAUSE)
+            due_in = services.sync_engine.seconds_until_due(read)
+            time.sleep(min(due_in or WATCH_PAUSE, WATCH_PAUSE))
         job = read
     report.progress(f"{connection.bank_name}: {job.status}", STEPS["completed"], STEPS["completed"])
     for refusal in job.refusals:

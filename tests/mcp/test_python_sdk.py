@@ -1,0 +1,127 @@
+"""The official Python SDK, in both of its modes: from the address alone, with one consent, to every tool."""
+
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import anyio
+import httpx
+import httpx2
+import pytest
+import uvicorn
+from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+
+from handlers.commands import demo
+from handlers.server import application
+from handlers.services import open_services
+from handlers.settings import load
+from tests.explanations.conftest import Silent
+from tests.oauth.conftest import fields
+
+REDIRECT = "http://127.0.0.1:3999/callback"
+
+
+class Memory:
+    """Where a client keeps its registration and its tokens."""
+
+    tokens: OAuthToken | None = None
+    client: OAuthClientInformationFull | None = None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self.tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.tokens = tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self.client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self.client = client_info
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A running server with the demo's data."""
+    folder: Path = tmp_path_factory.mktemp("sdk") / "data"
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        base = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        services = open_services(load({}, data_dir=folder, address=base))
+        demo.prepare(services, Silent())
+        server = uvicorn.Server(uvicorn.Config(application(services), log_level="warning"))
+        thread = threading.Thread(target=lambda: server.run(sockets=[listener]))
+        thread.start()
+        while not server.started:
+            time.sleep(0.05)
+        yield base
+        server.should_exit = True
+        thread.join(20)
+
+
+@asynccontextmanager
+async def connected(base: str, mode: str, consents: list[str]) -> AsyncIterator[Client]:
+    answer: dict[str, str] = {}
+
+    async def person(url: str) -> None:
+        """Opens the page in a browser, signs in, allows."""
+        consents.append(url)
+        async with httpx.AsyncClient(base_url=base, follow_redirects=False, timeout=30) as browser:
+            page = await browser.get(url)
+            form = fields((await browser.get(page.headers["location"])).text)
+            page = await browser.post("/oauth/login", data={**form, "username": "demo", "password": "demo-demo-2024"})
+            form = fields((await browser.get(page.headers["location"])).text)
+            back = await browser.post("/oauth/consent", data={**form, "decision": "allow"})
+            answer.update(
+                {name: values[0] for name, values in parse_qs(urlsplit(back.headers["location"]).query).items()}
+            )
+
+    async def come_back() -> AuthorizationCodeResult:
+        return AuthorizationCodeResult(**answer)
+
+    metadata: Any = OAuthClientMetadata.model_validate(
+        {"client_name": "SDK", "redirect_uris": [REDIRECT], "token_endpoint_auth_method": "none"}
+    )
+    auth = OAuthClientProvider(f"{base}/mcp", metadata, Memory(), person, come_back)
+    async with (
+        httpx2.AsyncClient(auth=auth, timeout=60) as http,
+        Client(streamable_http_client(f"{base}/mcp", http_client=http), mode=mode) as client,
+    ):
+        yield client
+
+
+@pytest.mark.requirement("mcp.clients")
+@pytest.mark.parametrize(("mode", "version"), [("legacy", "2025-11-25"), ("auto", "2026-07-28")])
+def test_from_the_address_alone_to_every_tool(address: str, mode: str, version: str) -> None:
+    consents: list[str] = []
+    answered: dict[str, Any] = {}
+
+    async def used() -> None:
+        async with connected(address, mode, consents) as client:
+            assert client.session.protocol_version == version
+            listed = [tool.name for tool in (await client.list_tools()).tools]
+            rows = (await client.call_tool("search_transactions", {})).structured_content
+            assert rows is not None
+            arguments: dict[str, dict[str, Any]] = {
+                "explain_figure": {"kind": "month", "key": "2026-10"},
+                "get_transaction": {"id": rows["transactions"][0]["id"]},
+                "refresh_bank_data": {"waitSeconds": 1},
+            }
+            for name in listed:
+                answered[name] = await client.call_tool(name, arguments.get(name, {}))
+
+    anyio.run(used)
+    assert len(answered) == 7
+    assert len(consents) == 1
+    for name, result in answered.items():
+        is_too_soon = name == "refresh_bank_data" and "recently" in result.content[0].text
+        assert not result.is_error or is_too_soon, (name, result.content)
