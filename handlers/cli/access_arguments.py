@@ -18,14 +18,16 @@ TTL_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
     show_default=True,
     help="What it allows, separated by spaces.",
 )
+@click.option("--assistants", is_flag=True, help="For PUBLIC_URL/mcp instead of the data interface.")
 @click.option("--ttl", default="1h", show_default=True, help="How long it lives: 90s, 15m, 1h or 30d.")
 @data_option
-def token(user: str, scope: str, ttl: str, data_dir: Path | None) -> None:
+def token(user: str, scope: str, assistants: bool, ttl: str, data_dir: Path | None) -> None:
     """Print an access token, alone on standard output."""
     match = re.fullmatch(r"([1-9][0-9]{0,8})([smhd]?)", ttl)
     if match is None:
         raise click.BadParameter("expected a number with s, m, h or d, such as 1h", param_hint="--ttl")
-    run("token", data_dir, user=user, scope=scope, seconds=int(match[1]) * TTL_UNITS[match[2] or "s"])
+    seconds = int(match[1]) * TTL_UNITS[match[2] or "s"]
+    run("token", data_dir, user=user, scope=scope, seconds=seconds, for_assistants=assistants)
 
 
 @click.group()

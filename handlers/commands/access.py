@@ -11,14 +11,18 @@ from handlers.services import Services
 from storage import users
 
 
-def print_token(services: Services, report: Report, *, user: str, scope: str, seconds: int) -> None:
+def print_token(
+    services: Services, report: Report, *, user: str, scope: str, seconds: int, for_assistants: bool = False
+) -> None:
     """An access token, alone on standard output."""
     scopes = frozenset(scope.split())
     if not scopes or not scopes <= frozenset(ALL_SCOPES):
         raise CommandError(f"--scope accepts one or more of {', '.join(ALL_SCOPES)}, separated by spaces.")
     owner = users.named(services.database, user)
     try:
-        issued = services.authorization.issue_token(owner.id, scopes, timedelta(seconds=seconds))
+        issued = services.authorization.issue_token(
+            owner.id, scopes, timedelta(seconds=seconds), resource="mcp" if for_assistants else "data"
+        )
     except OAuthError as error:
         raise CommandError(error.description) from error
     report.line(issued)

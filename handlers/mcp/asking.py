@@ -98,10 +98,15 @@ class Asking:
             paid = reading.bookings(covered).filter(pl.col("amount") < 0, pl.col("account_id").is_in(covered))
         ibans = set(paid["counterpart_iban"].drop_nulls())
         names = {fold(name) for name in paid["counterpart_name"].drop_nulls().unique()}
+        # Anybody can call himself as somebody known is called: where there is an account number, it decides alone
         return {
             each["id"]
             for each in credits
-            if each["counterpartIban"] not in ibans and fold(each["counterpartName"] or "") not in names
+            if (
+                each["counterpartIban"] not in ibans
+                if each["counterpartIban"]
+                else fold(each["counterpartName"]) not in names
+            )
         }
 
     def _row(self, row: Json, more: Sequence[str], *, is_strangers: bool) -> Json:

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from handlers.commands.access import print_token
 from handlers.server import application
-from tests.explanations.conftest import Service
+from tests.explanations.conftest import Service, Silent
 from tests.mcp.conftest import ADDRESS, META, MODERN, Assistant, assistant
 
 ALL = "read:accounts read:transactions read:cashflow"
@@ -254,3 +255,17 @@ def test_a_failure_of_ours_is_an_internal_error(demo_user: Assistant, monkeypatc
     monkeypatch.setattr("handlers.mcp.endpoint.TOOLS", {"get_overview": broken})
     answer = demo_user.asks("tools/call", {"name": "get_overview"})
     assert (answer.status_code, answer.json()["error"]) == (500, {"code": -32603, "message": "Internal error"})
+
+
+@pytest.mark.requirement("mcp.audience")
+def test_the_operator_prints_a_token_for_assistants(demo_service: Service, demo_user: Assistant) -> None:
+    printed: list[str] = []
+
+    class Kept(Silent):
+        def line(self, text: str) -> None:
+            printed.append(text)
+
+    for is_for_assistants in (True, False):
+        print_token(demo_service.services, Kept(), user="demo", scope=ALL, seconds=60, for_assistants=is_for_assistants)
+    headers = [{"Authorization": f"Bearer {token}"} for token in printed]
+    assert [demo_user.http.post("/mcp", json=PING, headers=each).status_code for each in headers] == [200, 401]
