@@ -38,7 +38,7 @@ from handlers.mcp.endpoint import mcp_api
 from handlers.metrics import loop_watched, registry_of
 from handlers.oauth.endpoints import BUDGET, bearer_check, oauth_api, oauth_routes, oauth_shared_paths
 from handlers.oauth.rendering import unknown_address
-from handlers.operations import SHOWS_BOOKINGS, operations
+from handlers.operations import KNOWS_COVERAGE, SHOWS_BOOKINGS, operations
 from handlers.page.serving import page_routes
 from handlers.services import Services
 from storage import accounts
@@ -119,6 +119,7 @@ def application(
         operations=functions,
         turns=turns,
         shows_bookings=SHOWS_BOOKINGS,
+        knows_coverage=KNOWS_COVERAGE,
         authenticate=bearer_check(services.authorization),
         public_url=settings.public_url,
         billing_url=settings.billing_url,

@@ -76,6 +76,7 @@ def create_app(
     validate_responses: bool = False,
     turns: Turns | None = None,
     shows_bookings: Collection[str] = (),
+    knows_coverage: Collection[str] | None = None,
 ) -> ASGIApp:
     """The whole HTTP loop over the bytes of openapi.json; it knows no store.
 
@@ -83,7 +84,7 @@ def create_app(
     `rate` None switches the limit off. `routes` are HTML pages and documents that are no operations. `shared_paths`
     are beginnings of paths, besides the contract's own, that scripts of other origins may read (oauth.md 2.11).
     `unknown_page` is for people who open an address that does not exist. `unavailable` are failures that pass (503).
-    `turns` are those of whoever else calls the operations. `shows_bookings`: see `guard`.
+    `turns` are those of whoever else calls the operations. `shows_bookings`, `knows_coverage`: see `guard`.
     """
     main = Api(description=orjson.loads(contract), operations=operations, base_path=BASE_PATH)
     apis = [main, *extra_apis]
@@ -98,7 +99,13 @@ def create_app(
         _only(operations, limits(limiter, rate)),
         _guards(
             extra_apis,
-            guard(authenticate, public_url=public_url, billing_url=billing_url, shows_bookings=shows_bookings),
+            guard(
+                authenticate,
+                public_url=public_url,
+                billing_url=billing_url,
+                shows_bookings=shows_bookings,
+                knows_coverage=knows_coverage,
+            ),
         ),
         validation,
         partial(dispatch, public_path=urlsplit(public_url).path.rstrip("/"), turns=turns or Turns()),

@@ -101,6 +101,11 @@ SHOWS_BOOKINGS = frozenset(
 """By operationId: shows bookings or who was paid, which a grant of figures only does not cover."""
 
 
+KNOWS_COVERAGE = frozenset({*KEPT, "startSync", "getSyncJob", "listConnections", "getProfile"})
+"""By operationId: answers under a grant of some accounts as if there were only those. Every other operation is about
+rules, corrections, files or accounts as a whole, and is refused to such a grant, and to one of figures only."""
+
+
 def operations(services: Services) -> Mapping[str, Operation]:
     """The tables bound to one open service."""
     kept = {

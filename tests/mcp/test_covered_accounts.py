@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from auth.scopes import SCOPES
-from handlers.operations import KEPT, OTHERS, SHOWS_BOOKINGS
+from handlers.operations import KEPT, KNOWS_COVERAGE, SHOWS_BOOKINGS
 from storage import users
 from storage.oauth.grants import Terms
 from tests.explanations.conftest import Service, body_of
@@ -76,7 +76,7 @@ def asked(path: str, ids: str) -> str:
 def test_the_table_of_operations_is_whole() -> None:
     by_id = {"getTransaction", "explainTransaction", "getSubscription"}
     assert {*OPERATIONS, *MEANS_ALL, *by_id} == KEPT.keys()
-    assert OTHERS.keys() == {"startSync", "getSyncJob", "listConnections", "getProfile"}
+    assert {*KEPT, "startSync", "getSyncJob", "listConnections", "getProfile"} == KNOWS_COVERAGE
     assert KEPT.keys() > SHOWS_BOOKINGS
 
 
@@ -123,6 +123,16 @@ def test_all_but_some_covers_what_comes_later_and_nothing_covers_nothing(granted
     assert nothing.get("/transactions/totals").json()["count"] == 0
     assert nothing.get("/snapshot").json()["accounts"] == []
     assert nothing.post("/sync").status_code == 404
+
+
+@pytest.mark.requirement("grants.covered")
+@pytest.mark.parametrize("path", ["/corrections", "/rules", "/imports", "/accounts/hidden"])
+def test_what_is_about_everything_is_refused_to_a_grant_of_less(granted: Granted, path: str) -> None:
+    for terms in (only(granted.ids[0]), Terms(figures_only=True)):
+        answer = granted.rest(terms).get(path)
+        assert answer.status_code == 403
+        assert answer.json()["error"].startswith("This connection does not cover everything")
+    assert granted.every.get(path).status_code in (200, 403)
 
 
 @pytest.mark.requirement("grants.covered")

@@ -17,6 +17,7 @@ from handlers.http.routing import Make
 
 logger = logging.getLogger("bankdata.guard")
 
+NOT_EVERYTHING = "This connection does not cover everything, which this needs. Its owner can connect it again"
 FIGURES_ONLY = "This connection shows figures only. Its owner can allow bookings by connecting it again"
 
 Authenticate = Callable[[str], Awaitable[Principal]]
@@ -65,10 +66,16 @@ def check_subscription(caller: Principal, billing_url: str) -> None:
 
 
 def guard(
-    authenticate: Authenticate, *, public_url: str, billing_url: str, shows_bookings: Collection[str] = ()
+    authenticate: Authenticate,
+    *,
+    public_url: str,
+    billing_url: str,
+    shows_bookings: Collection[str] = (),
+    knows_coverage: Collection[str] | None = None,
 ) -> Make:
     """The guard of each operation, with the texts of interface section 7 and the challenges of RFC 6750 and 9728.
-    `shows_bookings` are operations, by id, that a grant of figures only does not cover."""
+    `shows_bookings` are operations, by id, that a grant of figures only does not cover; `knows_coverage` those that a
+    grant of some accounts may use, None: all of them."""
 
     def guarded(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
         scope_name = required_scope(operation)
@@ -76,11 +83,14 @@ def guard(
             return next_app
         told = challenges(scope_name, metadata_url(public_url))
         is_hidden = operation.operation_id in shows_bookings
+        needs_everything = knows_coverage is not None and operation.operation_id not in knows_coverage
 
         async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
             caller = await caller_of(scope, authenticate, told)
             if is_hidden and caller.figures_only:
                 raise Forbidden(FIGURES_ONLY)  # no challenge: no scope would help
+            if needs_everything and (caller.coverage is not None or caller.figures_only):
+                raise Forbidden(NOT_EVERYTHING)
             if scope_name not in caller.scopes:
                 raise Forbidden(f"Insufficient scope. Required: {scope_name}", headers=told.too_narrow)
             check_subscription(caller, billing_url)
