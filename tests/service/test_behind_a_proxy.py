@@ -149,7 +149,7 @@ def blocks(language: str) -> list[str]:
 
 def compressing(block: str, *, behind: int) -> str:
     """The same with what it takes to compress bank data."""
-    own = blocks("nginx")[1].replace("http://127.0.0.1:8000", f"http://127.0.0.1:{behind}")
+    own = "".join(blocks("nginx")[1:]).replace("http://127.0.0.1:8000", f"http://127.0.0.1:{behind}")
     return block.replace("location / {", f"location / {{ {own}")
 
 
@@ -249,6 +249,13 @@ def test_proxies_compress_bank_data_and_no_page_with_a_form_and_say_that_tls_sta
     assert "content-encoding" not in form.headers
     contract = proxied.client.get(f"{proxied.public}/api/openapi.json", headers={"Accept-Encoding": "gzip"})
     assert contract.headers["etag"].endswith('-gzip"')
+    token = proxied.served.token("solo", "write:imports")
+    upload = proxied.client.post(
+        f"{proxied.public}/api/v1/imports?filename=a.xml&dryRun=true",
+        content=b"x" * 100_000,
+        headers={"Authorization": f"Bearer {token}", "Content-Type": "application/octet-stream"},
+    )
+    assert (upload.status_code, upload.json()["format"]) == (200, None)
     too_large = proxied.client.post(f"{proxied.public}/oauth/register", content=b"x" * 100_000)
     assert too_large.status_code == 413
 
@@ -314,3 +321,24 @@ def test_an_unknown_client_is_let_in_behind_the_proxy_by_a_person_with_a_browser
     assert [told for told in complaints if "401" not in told] == []
     bearer = {"Authorization": f"Bearer {granted['access_token']}"}
     assert len(proxied.client.get(f"{proxied.public}/api/v1/accounts", headers=bearer).json()["accounts"]) == 1
+
+
+@pytest.mark.requirement("proxy.addresses")
+def test_the_page_and_its_files_are_found_below_the_path_of_the_proxy(behind: Behind) -> None:
+    proxied = behind("/bank")
+    complaints: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=BROWSER_ARGUMENTS)
+        page = browser.new_context(ignore_https_errors=True).new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.goto(f"{proxied.public}/months?month=2026-01")
+        page.fill("#username", "solo")
+        page.fill("#password", "demo-solo-2024")
+        page.keyboard.press("Enter")
+        page.locator(".figures data").first.wait_for()
+        assert page.url == f"{proxied.public}/months?month=2026-01"
+        page.locator("a[href='/bank/transactions']").first.click()
+        page.locator(".long-list a").first.wait_for()
+        assert page.url == f"{proxied.public}/transactions"
+        browser.close()
+    assert complaints == []
