@@ -31,6 +31,7 @@ class Routing(RoutingMiddleware):
         self._same_paths = same_paths
         self._pages = pages
         self._literal: dict[tuple[str, str], dict[str, str]] = {}
+        self._allowed: dict[str, set[str]] = {}  # by path without parameters
 
     def add_api(self, specification: Specification, *positional: Any, **named: Any) -> None:
         super().add_api(specification, *positional, **named)
@@ -49,6 +50,8 @@ class Routing(RoutingMiddleware):
             found = {"api_base_path": base_path, "operation_id": methods[method]["operationId"]}
             for name in ("GET", "HEAD") if method == "get" else (method.upper(),):
                 self._literal[name, base_path + path] = found
+                if base_path:  # beside other descriptions there may be pages of the same path
+                    self._allowed.setdefault(base_path + path, set()).add(name)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -60,6 +63,9 @@ class Routing(RoutingMiddleware):
             scope.setdefault("extensions", {})[ROUTING_CONTEXT] = found
             await self.app(scope, receive, send)
             return
+        if scope["path"] in self._allowed and not scope.get("root_path"):
+            # "concrete (non-templated) paths would be matched before their templated counterparts", OpenAPI 3.0.3
+            raise MethodNotAllowed(frozenset(self._allowed[scope["path"]]))
         if scope["path"] in self._same_paths:
             await self({**scope, "path": self._same_paths[scope["path"]]}, receive, send)
             return

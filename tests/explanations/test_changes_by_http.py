@@ -132,6 +132,13 @@ def test_accounts_are_merged_and_deleted_by_name(holder: Holder, demo_service: S
 
 
 @pytest.mark.requirement("page.accounts")
+def test_the_list_of_hidden_accounts_is_no_account(holder: Holder) -> None:
+    for method in ("PATCH", "DELETE", "PUT"):
+        answer = writer(holder).request(method, "/accounts/hidden")
+        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
+
+
+@pytest.mark.requirement("page.accounts")
 def test_reading_scopes_change_nothing(holder: Holder) -> None:
     client = holder.client
     for answer, scope in (
