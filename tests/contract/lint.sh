@@ -20,7 +20,7 @@ quietly() { # quietly WHAT COMMAND...: its output only where it fails
     fi
 }
 
-for description in openapi.json handlers/oauth/oauth-api.json; do
+for description in openapi.json handlers/oauth/oauth-api.json handlers/mcp/mcp-api.json; do
     # the OAuth documents are public and take nothing, so no 4xx is theirs; their scheme tells readers where tokens are
     exceptions=()
     [ "$description" = openapi.json ] ||
