@@ -6,7 +6,7 @@ import polars as pl
 
 from storage import store_facts, users
 from storage.database import Database, Session, StoreError
-from storage.tables import OF_ALL, OF_USERS
+from storage.row_owners import OF_ALL, OF_USERS
 
 UNFINISHED = "a store is being moved here"
 MADE_THERE = ("schema_version", "documents", "user_names")  # what the target makes itself

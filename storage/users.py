@@ -7,7 +7,7 @@ from datetime import datetime
 from secrets import token_hex
 
 from storage.database import Database, Row, Session, StoreError
-from storage.tables import OF_USERS
+from storage.row_owners import OF_USERS
 
 COLUMNS = "id, name, password_hash, has_subscription, home_currency, data_version, created_at"
 

@@ -12,7 +12,7 @@ from handlers.services import open_services
 from handlers.settings import load
 from storage import moving, users
 from storage.database import Database, StoreError
-from storage.tables import OF_ALL, OF_USERS
+from storage.row_owners import OF_ALL, OF_USERS
 from tests.engines import ENGINE, tables_of
 from tests.service.conftest import Said
 
