@@ -23,7 +23,7 @@ from handlers.server import application
 from handlers.services import open_services
 from handlers.settings import load
 from storage import users
-from storage.database import Database
+from storage.engines.duckdb_file import DuckDBFile
 from tests.cache.conftest import asking
 
 PATHS = (
@@ -48,7 +48,7 @@ def test_the_event_loop_never_asks_the_store(copied: Callable[[], Path], monkeyp
     asked: list[str] = []
 
     def watched(name: str) -> None:
-        original: Callable[..., AbstractContextManager[Any]] = getattr(Database, name)
+        original: Callable[..., AbstractContextManager[Any]] = getattr(DuckDBFile, name)
 
         def look(*arguments: Any) -> AbstractContextManager[Any]:
             asked.append(name)
@@ -59,7 +59,7 @@ def test_the_event_loop_never_asks_the_store(copied: Callable[[], Path], monkeyp
             on_the_loop.append(name)
             return original(*arguments)
 
-        monkeypatch.setattr(Database, name, look)
+        monkeypatch.setattr(DuckDBFile, name, look)
 
     async def read() -> None:
         user = users.named(services.database, "demo")

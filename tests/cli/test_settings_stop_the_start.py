@@ -214,12 +214,10 @@ def test_a_store_outside_the_data_folder_is_used_and_backed_up_into_it(tmp_path:
 
 
 @pytest.mark.requirement("workers.refused")
-def test_several_processes_are_refused_where_they_could_not_work_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_several_processes_are_refused_where_they_could_not_work_together(tmp_path: Path) -> None:
     many = ("serve", "--data", tmp_path, "--port", free_port(), "--workers", "2")
     assert bankdata(*many).failed_with(f"One process serves a DuckDB store, and {tmp_path / 'bankdata.duckdb'} is one.")
-    monkeypatch.setenv("BANKDATA_DATABASE_URL", "postgresql://bank@127.0.0.1:1/bank")
-    assert bankdata(*many).failed_with("Several processes have to count requests together")
-    monkeypatch.setenv("BANKDATA_RATE_LIMIT", "off")
-    assert bankdata(*many).failed_with("The database at postgresql://127.0.0.1:1/bank cannot be used")
+    shared = {"DATABASE_URL": "postgresql://bank@127.0.0.1:1/bank", "RATE_LIMIT": "60/60s"}
+    assert bankdata(*many, settings=shared).failed_with("Several processes have to count requests together")
+    shared["RATE_LIMIT"] = "off"
+    assert bankdata(*many, settings=shared).failed_with("The database at postgresql://127.0.0.1:1/bank cannot be used")

@@ -14,11 +14,11 @@ from tests.explanations.conftest import Holder, Service, body_of
 
 CONTRACT: dict[str, Any] = orjson.loads(CONTRACT_FILE.read_bytes())
 EXPLANATIONS = {
-    "/cashflow/{month}/transactions": ("read:cashflow", "200 400 401 403 404 429 500"),
-    "/snapshot/categories/{category}/transactions": ("read:accounts", "200 400 401 403 404 429 500"),
-    "/subscriptions/details": ("read:cashflow", "200 400 401 403 429 500"),
-    "/subscriptions/{id}": ("read:cashflow", "200 400 401 403 404 429 500"),
-    "/transactions/{id}/explanation": ("read:transactions", "200 401 403 404 429 500"),
+    "/cashflow/{month}/transactions": ("read:cashflow", "200 400 401 403 404 429 500 503"),
+    "/snapshot/categories/{category}/transactions": ("read:accounts", "200 400 401 403 404 429 500 503"),
+    "/subscriptions/details": ("read:cashflow", "200 400 401 403 429 500 503"),
+    "/subscriptions/{id}": ("read:cashflow", "200 400 401 403 404 429 500 503"),
+    "/transactions/{id}/explanation": ("read:transactions", "200 401 403 404 429 500 503"),
 }
 GIRO = AccountRecord(stable_key="DE02120300000000202051", iban="DE02120300000000202051", currency="EUR")
 SAVINGS = AccountRecord(stable_key="DE88100900001234567892", iban="DE88100900001234567892", currency="EUR")
