@@ -76,6 +76,7 @@ def test_what_another_import_words_differently_comes_to_the_fore_and_older_impor
     )
 
 
+@pytest.mark.engine("duckdb")  # its own process opens the store in a folder
 @pytest.mark.requirement("import.anonymous")
 def test_the_question_is_asked_at_a_terminal(shell: Shell, write: Write) -> None:
     shell("import", "--user", "eva", write("eva.csv", JANUARY))

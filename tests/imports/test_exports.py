@@ -23,6 +23,8 @@ from handlers.commands.table import perform
 from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from tests.imports.command_line import Shell
 
+pytestmark = pytest.mark.engine("duckdb")  # its stores are made in folders by processes of their own
+
 COFFEE = "2026-03-01,Coffee,-3.50,EUR\n"
 CSV = f"Date,Description,Amount,Currency\n{COFFEE}{COFFEE}2026-03-02,Pay,99.00,EUR\n"
 IDS = "id, created_at, amount, purpose"

@@ -44,7 +44,7 @@ def test_files_that_name_no_account_go_to_the_account_of_the_folder(shell: Shell
     put(folder / "march.csv", MARCH)
     put(folder / "april.csv", APRIL)
     shell("connect", "folder", folder, "--user", "eva", "--account", "Cash")
-    assert shell.rows_of("eva", "count(*), count(DISTINCT account_id)") == [(3, 1)]
+    assert shell.rows_of("eva", "count(*) AS bookings, count(DISTINCT account_id) AS accounts") == [(3, 1)]
     assert {path.name for path in (folder / "done").iterdir()} == {"april.csv", "march.csv"}
 
 

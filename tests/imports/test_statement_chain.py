@@ -60,6 +60,7 @@ def test_any_order_and_every_file_twice_give_the_same_ledger(
     assert [row[0] for row in shell.rows("balance", "accounts")] == [bank.closing]
 
 
+@pytest.mark.engine("duckdb")  # its own process opens the store in a folder
 @pytest.mark.requirement("import.killed")
 def test_a_kill_in_the_middle_loses_and_doubles_nothing(
     bank: Chain, files: list[Path], in_order: tuple[object, ...], shell: Shell

@@ -81,6 +81,7 @@ def test_a_job_that_a_killed_server_left_behind_is_finished_by_the_next_one(copi
         assert again.client("solo").post("/sync").status_code == 429
 
 
+@pytest.mark.engine("duckdb")  # it looks into the file of the store
 @pytest.mark.requirement("store.killed")
 def test_a_server_killed_while_importing_loses_nothing_and_leaves_nothing_by_half(copied: Callable[[], Path]) -> None:
     folder, ledger, chance = copied(), Ledger(), random.Random(7)

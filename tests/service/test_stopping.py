@@ -17,6 +17,7 @@ from tests.service.conftest import running
 HANGS = 600.0  # seconds; much longer than a server may take to end
 
 
+@pytest.mark.engine("duckdb")  # it looks into the file of the store
 @pytest.mark.requirement("sync.stops")
 def test_a_server_ends_within_ten_seconds_though_its_sources_hang_and_its_jobs_stay_to_be_done() -> None:
     statuses: list[str] = []
