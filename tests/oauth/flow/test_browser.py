@@ -31,9 +31,6 @@ class Callback(http.server.BaseHTTPRequestHandler):
         pass
 
 
-TABS_MAX = 20  # from the top of the consent page to its last button
-
-
 @pytest.fixture
 def callback() -> Iterator[str]:
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Callback)
@@ -92,10 +89,11 @@ def test_a_person_with_a_keyboard_alone_allows_and_denies(
     page.keyboard.press("Enter")
     page.wait_for_url("**/oauth/consent**")
     page.locator("button[value=allow]").wait_for()
-    for _ in range(TABS_MAX):
+    page.keyboard.press("Tab")
+    page.locator("summary:focus").wait_for()  # what to choose stands before the answer, folded away
+    page.keyboard.press("Tab")
+    if decision == "deny":
         page.keyboard.press("Tab")
-        if page.locator(f"button[value={decision}]:focus").count():
-            break
     page.locator(f"button[value={decision}]:focus").wait_for()
     page.keyboard.press("Enter")
     page.wait_for_url(callback + "**")
