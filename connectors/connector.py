@@ -1,11 +1,12 @@
 """What a bank connector is: it starts a refresh, is asked whether it is ready, and hands over records.
 
-A connector is input and parsing only: it never touches the store, never sleeps, and never decides the state of a job;
-its failures say what happened, and one table in `handlers.sync.outcomes` says what that means for job and connection.
+A connector is input and parsing only: it never touches the store, never decides the state of a job, and waits for
+nothing but its answers (a source that is not ready is `Waiting`). Its failures say what happened, and one table in
+`handlers.sync.outcomes` says what that means for job and connection.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Protocol
 
@@ -13,15 +14,35 @@ from storage.importing.records import Batch
 
 Json = Mapping[str, Any]
 
+PSD2_SYNCS_MAX = 4  # in 24 hours, while the user is absent (Delegated Regulation (EU) 2018/389, Article 36(5)(b))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """The user who asks for fresh data at this moment, as a bank wants to be told: all of it is sent on, or nothing."""
+
+    address: str
+    user_agent: str
+    accept: str
+    accept_language: str
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """A bank connection as its connector sees it; `settings` are what `bankdata connect` stored for it."""
+    """A bank connection as its connector sees it; `settings` are what `bankdata connect` stored for it.
+
+    `secrets` are its passwords, tokens and keys. What the source gives in their place, a refreshed token or the state
+    of a dialogue, goes to `keep_secrets` (all of them, the unchanged ones too), which stores it at once: it stays,
+    whatever fails afterwards. `attended` is the user, if present; most banks count the accesses without one.
+    """
 
     id: str
     user_id: str
     bank_name: str
     settings: Json
+    secrets: Json = field(default_factory=dict, repr=False)
+    keep_secrets: Callable[[Json], None] = field(default=lambda _: None, repr=False)
+    attended: Person | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +61,15 @@ class Ready:
     consent_expires_at: datetime | None = None  # UTC without zone; past it the bank is not asked any more
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A part that the source did not give, such as one account of several: a warning of a job that completes, unless
+    nothing came at all. `reason` is a sentence for the user."""
+
+    name: str
+    reason: str
+
+
 class Connector(Protocol):
     """One source of bank data. `handle` and `cursor` are JSON and are stored between calls.
 
@@ -50,6 +80,12 @@ class Connector(Protocol):
     name: str
     is_local: bool
 
+    @property
+    def unattended_syncs_max(self) -> int | None:
+        """How many syncs in 24 hours the source allows while its user is absent; None where nobody counts them. One
+        that allows more than the four of PSD2 is no bank, and counts those with its user as well."""
+        ...
+
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:
         """Ask the source for fresh data; the handle that later calls receive."""
         ...
@@ -58,7 +94,9 @@ class Connector(Protocol):
         """One question to the source, in bounded time."""
         ...
 
-    def fetch(self, connection: Connection, handle: Json, *, cursor: Json | None, today: date) -> Iterator[Batch]:
+    def fetch(
+        self, connection: Connection, handle: Json, *, cursor: Json | None, today: date
+    ) -> Iterator[Batch | LeftOut]:
         """The batches that are new since `cursor` (everything there is when None), lazily, overlaps included.
 
         Each is stored, with the cursor it names, before the next one is asked for. What is wrong with one alone

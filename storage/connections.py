@@ -8,6 +8,7 @@ from typing import Any, Literal
 from uuid import uuid5
 
 from storage import jobs
+from storage.bank_access import connection_secrets
 from storage.database import Row, Session, as_json
 from storage.importing.matching.booking_keys import NAMESPACE
 
@@ -17,6 +18,7 @@ NEED_USER = ("REAUTH_REQUIRED", "EXPIRED", "REVOKED", "DISCONNECTED")  # until c
 NEEDS_USER = "(" + ", ".join(f"'{status}'" for status in NEED_USER) + ")"
 FILE_CONNECTORS = ("files", "folder")  # what they bring was written by anybody: its ids prove nothing alone
 FAILURES_MAX = 3  # in a row, then ACTIVE becomes ERROR (decision 23)
+PAST_CONSENT = "consent_expires_at <= $1 AND status IN ('ACTIVE', 'ERROR')"
 REMOVED = "The connection was removed."
 COLUMNS = "id, user_id, connector, bank_name, status, settings, cursor, consent_expires_at, failures_in_row, created_at"
 
@@ -35,6 +37,11 @@ class StoredConnection:
     consent_expires_at: datetime | None
     failures_in_row: int
     created_at: datetime
+
+    @property
+    def is_attended_only(self) -> bool:
+        """Whether the source can be asked only while the user is there: what opens it is not stored."""
+        return self.settings.get("attended_only") is True
 
     def is_past_consent(self, now: datetime) -> bool:
         """Whether the time for which its user let the source be asked is over."""
@@ -55,7 +62,7 @@ def add(
 
     The id follows from these names, so that a store rebuilt from the raw files gets the same ids.
     """
-    connection_id = "con_" + uuid5(NAMESPACE, f"{user_name.casefold()}|{connector}|{bank_name}").hex
+    connection_id = id_of(user_name=user_name, connector=connector, bank_name=bank_name)
     known = find(session, user_id, connection_id)
     if known is not None:
         return known
@@ -72,6 +79,11 @@ def add(
     created = find(session, user_id, connection_id)
     assert created is not None
     return created
+
+
+def id_of(*, user_name: str, connector: str, bank_name: str) -> str:
+    """The id that a connection of these names has."""
+    return "con_" + uuid5(NAMESPACE, f"{user_name.casefold()}|{connector}|{bank_name}").hex
 
 
 def find(session: Session, user_id: str, connection_id: str) -> StoredConnection | None:
@@ -97,6 +109,23 @@ def of_connectors(session: Session, connectors: list[str]) -> list[StoredConnect
         connectors,
     )
     return [_connection(row) for row in rows]
+
+
+def keep_plan(session: Session, connection: StoredConnection, *, planned_at: datetime, now: datetime) -> bool:
+    """Whether the connection has to be synced for this moment of the plan: true once, and not while it may not be
+    synced. A plan is not for what was connected after its moment."""
+    return bool(
+        session.rows(
+            "UPDATE connections SET planned_at = $3 WHERE user_id = $1 AND id = $2 AND created_at < $3"
+            " AND (planned_at IS NULL OR planned_at < $3) AND running_job_id IS NULL"
+            " AND (next_sync_at IS NULL OR next_sync_at <= $4) AND (source_retry_at IS NULL OR source_retry_at <= $4)"
+            " RETURNING id",
+            connection.user_id,
+            connection.id,
+            planned_at,
+            now,
+        )
+    )
 
 
 def statuses(session: Session, user_id: str) -> dict[str, Status]:
@@ -186,13 +215,31 @@ def take_import(session: Session, connection: StoredConnection) -> StoredConnect
 
 
 def expire_consents(session: Session, *, now: datetime) -> None:
-    """A consent that has run out ends by itself: nobody has to ask the bank."""
-    expired = session.rows(
-        "UPDATE connections SET status = 'EXPIRED' WHERE consent_expires_at <= $1 AND status IN ('ACTIVE', 'ERROR')"
-        " RETURNING user_id",
+    """Consents that have run out end by themselves: nobody has to ask the bank."""
+    past = session.rows(f"SELECT DISTINCT user_id FROM connections WHERE {PAST_CONSENT} ORDER BY user_id", now)
+    for row in past:
+        expire_consents_of(session, row["user_id"], now=now)
+
+
+def expire_consents_of(session: Session, user_id: str, *, now: datetime) -> None:
+    """The same for one user."""
+    if session.execute(
+        f"UPDATE connections SET status = 'EXPIRED' WHERE {PAST_CONSENT} AND user_id = $2",
         now,
+        user_id,
+    ):
+        session.changes(user_id)
+
+
+def need_user(session: Session, user_id: str, connection_id: str) -> None:
+    """What opened the bank is lost: its user has to connect it again."""
+    changed = session.rows(
+        "UPDATE connections SET status = 'REAUTH_REQUIRED' WHERE user_id = $1 AND id = $2"
+        " AND status IN ('ACTIVE', 'ERROR') RETURNING user_id",
+        user_id,
+        connection_id,
     )
-    for row in expired:
+    for row in changed:
         session.changes(row["user_id"])
 
 
@@ -207,6 +254,7 @@ def remove(session: Session, user_id: str, connection_id: str, *, now: datetime)
         user_id,
         connection_id,
     )
+    connection_secrets.forget(session, user_id, connection_id)
     session.changes(user_id)
 
 

@@ -1,7 +1,7 @@
 """Sync jobs: pending, syncing, importing, completed, failed; each step is one atomic statement (interface 3)."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from secrets import token_hex
@@ -14,8 +14,8 @@ Status = Literal["pending", "syncing", "importing", "completed", "failed"]
 
 FINAL: frozenset[Status] = frozenset({"completed", "failed"})
 COLUMNS = (
-    "id, user_id, connection_id, status, handle, new_transactions, error, refusals, next_attempt_at, asked_at,"
-    " created_at, updated_at"
+    "id, user_id, connection_id, status, handle, new_transactions, error, refusals, attended, next_attempt_at,"
+    " asked_at, created_at, updated_at"
 )
 LONG_AGO = "TIMESTAMP '1970-01-01 00:00:00'"
 UNFINISHED = "status IN ('pending', 'syncing', 'importing')"
@@ -37,7 +37,8 @@ class RefusedBatch:
 class Job:
     """One sync of one connection. `new_transactions` counts what has been stored so far, None before the first batch;
     clients are told once the job is completed. `error` is set only when it failed. `refusals` name what was left out
-    of a job, a completed one too."""
+    of a job, a completed one too. `attended` is what a source is told of the user who asked while present; it is
+    forgotten when the job ends."""
 
     id: str
     user_id: str
@@ -47,6 +48,7 @@ class Job:
     new_transactions: int | None
     error: str | None
     refusals: Sequence[RefusedBatch]
+    attended: dict[str, str] | None
     next_attempt_at: datetime | None
     asked_at: datetime | None
     created_at: datetime
@@ -79,6 +81,7 @@ def start(
     now: datetime,
     job_id: str | None = None,
     is_forced: bool = False,
+    attended: Mapping[str, str] | None = None,
 ) -> Job | None:
     """A new pending job, or None when the connection is being synced, was synced too recently (decision 25), or its
     source wants no request yet; `is_forced` forgets our own rule, never the source's."""
@@ -97,12 +100,13 @@ def start(
     if not accepted:
         return None
     session.execute(
-        "INSERT INTO jobs (id, user_id, connection_id, status, created_at, updated_at)"
-        " VALUES ($1, $2, $3, 'pending', $4, $4)",
+        "INSERT INTO jobs (id, user_id, connection_id, status, created_at, updated_at, attended)"
+        " VALUES ($1, $2, $3, 'pending', $4, $4, $5)",
         job_id,
         user_id,
         connection_id,
         now,
+        as_json(dict(attended)) if attended is not None else None,
     )
     return find(session, user_id, job_id)
 
@@ -236,10 +240,11 @@ def put_off(session: Session, job: Job, *, until: datetime) -> None:
 
 
 def refuse(session: Session, job: Job, refusal: RefusedBatch) -> None:
-    """Keep what the job could not import. Raises JobEnded."""
+    """Keep what the job could not import, once however often its source says so. Raises JobEnded."""
     kept = session.rows("SELECT refusals FROM jobs WHERE user_id = $1 AND id = $2", job.user_id, job.id)
     refusals = json.loads(kept[0]["refusals"] or "[]") if kept else []
-    _unfinished(session, job, "refusals = $3", as_json([*refusals, asdict(refusal)]))
+    if asdict(refusal) not in refusals:
+        _unfinished(session, job, "refusals = $3", as_json([*refusals, asdict(refusal)]))
 
 
 def check_running(session: Session, job: Job) -> None:
@@ -292,6 +297,7 @@ def _end(
 ) -> bool:
     ended = session.rows(
         "UPDATE jobs SET status = $3, error = $4, updated_at = $5, handle = NULL, next_attempt_at = NULL,"
+        " attended = NULL,"
         " new_transactions = CASE WHEN $3 = 'completed' THEN coalesce(new_transactions, 0) ELSE new_transactions END"
         f" WHERE user_id = $1 AND id = $2 AND {UNFINISHED} RETURNING id",
         job.user_id,
@@ -322,9 +328,10 @@ def _unfinished(session: Session, job: Job, changes: str, *values: Any) -> None:
 
 
 def _job(row: Row) -> Job:
-    handle, refusals = row.pop("handle"), row.pop("refusals")
+    handle, refusals, attended = row.pop("handle"), row.pop("refusals"), row.pop("attended")
     return Job(
         handle=json.loads(handle) if handle else None,
         refusals=tuple(RefusedBatch(**each) for each in json.loads(refusals or "[]")),
+        attended=json.loads(attended) if attended else None,
         **row,
     )

@@ -103,6 +103,7 @@ def booking_of(cells: Cells) -> TransactionRecord:
         original_amount=parse_amount(original) if original else None,
         is_reversal=cells.get("is_reversal") == YES,
         is_return=cells.get("is_return") == YES,
+        is_potential_duplicate=False,  # found anew where it is imported
         detail=0,  # each row is a booking of its own
         **texts,
     )

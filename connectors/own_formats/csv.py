@@ -48,7 +48,7 @@ def write(pairs: Iterable[Pair], stream: BinaryIO) -> None:
         lines = csv.writer(text, lineterminator="\r\n")
         lines.writerow(COLUMNS)
         for line in _lines(pairs):
-            lines.writerow([_guarded(line.get(column) or "") for column in COLUMNS])
+            lines.writerow([guarded(line.get(column) or "") for column in COLUMNS])
     finally:
         text.detach()
 
@@ -138,7 +138,8 @@ def _statement(line: Line, known: StatementRecord) -> StatementRecord:
     )
 
 
-def _guarded(cell: str) -> str:
+def guarded(cell: str) -> str:
+    """The cell, so that no spreadsheet takes it for a formula."""
     return f"'{cell}" if cell.startswith(FORMULA) and not NUMBER.fullmatch(cell) else cell
 
 

@@ -1,16 +1,16 @@
-"""Fetches the file of reference rates: the only module that fetches anything from other machines.
+"""Fetches the file of reference rates, a public file that needs no account.
 
 It runs in the process of `bankdata rates update`, never in that of the server. What comes is bounded in time and size,
 comes from the address that was configured or another of the same origin, and is handed over whole or not at all.
 """
 
-import re
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from connectors.connector import LimitExceeded, ProviderUnavailable, SourceError
+from connectors.reachable import is_reachable
 
 if TYPE_CHECKING:
     import httpx
@@ -20,9 +20,6 @@ SILENCE_SECONDS_MAX = 20.0
 SECONDS_MAX = 120.0  # until all has come: a byte every 19 seconds would keep a person waiting for months
 FILE_BYTES_MAX = 20_000_000  # the whole history since 1999 has 0.7 MB as a zip, 2 MB without
 REDIRECTS_MAX = 3
-THIS_MACHINE = ("127.0.0.1", "localhost")
-VISIBLE = re.compile("[!-~]+")
-HOST = re.compile("[0-9a-z._:-]+")
 
 Progress = Callable[[int, int], None]
 """Bytes that have come, and bytes that will, as far as the other side says so."""
@@ -32,24 +29,12 @@ class NoFileThere(SourceError):
     """The address answers, and not with a file."""
 
 
-def is_allowed(address: str) -> bool:
-    """Whether files may be fetched there: https, with a host and without a password; http on this machine only."""
-    try:
-        parts = urlsplit(address)
-        host, port = parts.hostname or "", parts.port  # both raise for what is none
-    except ValueError:
-        return False
-    is_guarded = parts.scheme == "https" or (parts.scheme == "http" and host in THIS_MACHINE)
-    is_plain = VISIBLE.fullmatch(address) and HOST.fullmatch(host) and port != 0
-    return is_guarded and bool(is_plain) and "@" not in parts.netloc and "#" not in address
-
-
 def download(address: str, *, progress: Progress) -> bytes:
-    """The file at `address`, which is_allowed. Raises ProviderUnavailable, NoFileThere and LimitExceeded, each
+    """The file at `address`, which is_reachable. Raises ProviderUnavailable, NoFileThere and LimitExceeded, each
     with one sentence that names the host."""
     import httpx  # a tenth of a second that no other command spends
 
-    assert is_allowed(address), "checked with the settings"
+    assert is_reachable(address), "checked with the settings"
     parts, until = urlsplit(address), time.monotonic() + SECONDS_MAX
     host = parts.netloc
     try:

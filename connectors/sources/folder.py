@@ -37,6 +37,7 @@ class Folder:
 
     name = "folder"
     is_local = True
+    unattended_syncs_max = None
 
     def __init__(self, read_file: ReadFile) -> None:
         self._read_file = read_file

@@ -14,6 +14,7 @@ class Uploads:
 
     name = NAME
     is_local = True
+    unattended_syncs_max = None
 
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:  # noqa: ARG002 - the protocol names them
         """Nothing to ask for."""

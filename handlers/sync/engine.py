@@ -9,26 +9,32 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
-from datetime import timedelta
+from contextvars import copy_context
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
 from functools import partial
+from pathlib import Path
 from secrets import token_hex
 
 from starlette.concurrency import run_in_threadpool
 
-from connectors.connector import Connector
+from connectors.connector import PSD2_SYNCS_MAX, Connector, Person
 from handlers.clock import Clock
+from handlers.sync.asked_connections import Secrets
 from handlers.sync.concurrency import ImportLane, SourceCalls
 from handlers.sync.job_import import JobImport
 from handlers.sync.job_step import JobStep
-from handlers.sync.outcomes import NOT_SYNCABLE, TIMED_OUT, Outcomes
+from handlers.sync.outcomes import NOT_SYNCABLE, ONLY_ATTENDED, TIMED_OUT, Outcomes, QuotaUsed
 from storage import connections, jobs
+from storage.bank_access import source_calls
+from storage.bank_access.source_calls import SyncQuota
 from storage.connections import StoredConnection
-from storage.database import Database
+from storage.database import Database, Session
 from storage.jobs import Job
 
 ANSWER_WITHIN = 8.0  # seconds a reader waits for a step that goes on without it
 RENEW_EVERY = 20.0  # seconds; a lease lasts 60
+LEFT_TO_OTHERS = timedelta(minutes=1)  # a folder that another machine may have
 SOON = 1.0  # seconds; who reads a job that is due so soon waits for it, and does not come again at once
 STOP_WITHIN = 3.0  # seconds for what is being stored; what takes longer is rolled back by the end of the process
 
@@ -58,11 +64,13 @@ class SyncEngine:
         *,
         cooldown: timedelta,
         after_import: Callable[[str], None],
+        secrets: Secrets | None = None,
     ) -> None:
         """`after_import` is called with the user's id once an import is committed."""
         self.import_lane = ImportLane()
         self._database = database
         self._clock = clock
+        self._connectors = connectors
         self._cooldown = cooldown
         self._calls = SourceCalls()
         self._lock = threading.Lock()
@@ -72,7 +80,7 @@ class SyncEngine:
         self.stopped = threading.Event()
         self._outcomes = Outcomes(database, clock)
         job_import = JobImport(database, clock, self.import_lane, self._outcomes, self.stopped, after_import)
-        self._step = JobStep(database, connectors, clock, self._outcomes, job_import, self.stopped)
+        self._step = JobStep(database, connectors, secrets, clock, self._outcomes, job_import, self.stopped)
 
     @property
     def is_stopping(self) -> bool:
@@ -90,31 +98,72 @@ class SyncEngine:
         *,
         cooldown: timedelta | None = None,
         job_id: str | None = None,
+        is_first: bool = False,
         is_forced: bool = False,
+        attended: Person | None = None,
     ) -> Started:
         """A job for the connection, if its state and the rate rule allow one; `is_forced`, for the operator alone,
-        goes past our own rule, never past what the source has said of itself."""
+        goes past our own rule, never past what the source has said of itself or counts. `attended` is the user, where
+        it is certain that a person is there and asks for this. `is_first` is the sync that belongs to connecting or
+        renewing: it takes nobody's turn (decision 25), and its user has just been there."""
         now = self._clock.now()
         if connection.status in NOT_SYNCABLE:
             return Started(error=NOT_SYNCABLE[connection.status])
+        if connection.is_attended_only and attended is None and not is_first:
+            return Started(error=ONLY_ATTENDED)
         if connection.is_past_consent(now):
-            self._database.atomically(lambda session: connections.expire_consents(session, now=now))
+            user_id = connection.user_id
+            self._database.atomically(lambda session: connections.expire_consents_of(session, user_id, now=now))
             return Started(error=NOT_SYNCABLE["EXPIRED"])
         running = jobs.running(self._database, connection.user_id, connection.id)
         if running is not None:
             self._end_if_overdue(running)
-        job = self._database.atomically(
-            lambda session: jobs.start(
+
+        def begin(session: Session) -> Job | None:
+            quota = self.quota(session, connection, now=now)
+            job = jobs.start(
                 session,
                 user_id=connection.user_id,
                 connection_id=connection.id,
-                cooldown=self._cooldown if cooldown is None else cooldown,
+                cooldown=timedelta(0) if is_first else self._cooldown if cooldown is None else cooldown,
                 now=now,
                 job_id=job_id,
                 is_forced=is_forced,
+                attended=asdict(attended) if attended is not None else None,
             )
-        )
-        return Started(job=job)
+            if job is None or quota is None or (attended is not None and quota.limit <= PSD2_SYNCS_MAX):
+                return job
+            if not quota.remaining:
+                raise QuotaUsed(quota.limit, self._clock.in_zone(quota.resets_at(now)))
+            source_calls.count(session, connection.user_id, connection.id, job_id=job.id, now=now)
+            return job
+
+        try:
+            return Started(job=self._database.atomically(begin))
+        except QuotaUsed as used:  # what was begun is taken back
+            return Started(error=str(used))
+
+    def quota(self, session: Session, connection: StoredConnection, *, now: datetime) -> SyncQuota | None:
+        """How often the connection's source may still be asked; None where nobody counts, or where this program knows
+        the source no more."""
+        connector = self._connectors.get(connection.connector)
+        limit = connector.unattended_syncs_max if connector is not None else None
+        if limit is None:
+            return None
+        return source_calls.quota(session, connection.user_id, connection.id, limit=limit, now=now)
+
+    def sync_now(self, connection: StoredConnection) -> None:
+        """Begin the sync that belongs to connecting: it takes nobody's turn (decision 25) and needs no reader."""
+        job = self.start(connection, is_first=True).job
+        if job is not None:
+            self.advance(job)
+
+    def fetch_now(self, connection: StoredConnection, attended: Person | None) -> Started:
+        """Begin a sync for a person who looks at the page; it needs no reader."""
+        started = self.start(connection, attended=attended)
+        if started.job is not None:
+            self.advance(started.job)
+        return started
 
     def read(self, user_id: str, job_id: str) -> Job | None:
         """The user's job after its next step, for commands: the calling thread waits for it for 8 seconds at most."""
@@ -152,14 +201,29 @@ class SyncEngine:
         connection = connections.find(self._database, job.user_id, job.connection_id)
         if connection is None:  # its user has been removed a moment ago
             return None
+        if self._is_for_others(job, connection):
+            return None
         with self._lock:
             if job.id in self._steps:
                 return self._steps[job.id]
             if self.stopped.is_set() or not job.is_due(self._clock.now()):
                 return None
             step = self._steps[job.id] = Future()
-        self._calls.submit(partial(self._run, job), provider=connection.connector, user_id=job.user_id)
+        self._calls.submit(
+            partial(copy_context().run, self._run, job), provider=connection.connector, user_id=job.user_id
+        )
         return step
+
+    def _is_for_others(self, job: Job, connection: StoredConnection) -> bool:
+        """Whether the source is a folder that this machine does not have. After a minute it is nowhere, which the
+        job's end then says."""
+        folder = connection.settings.get("folder")
+        return (
+            folder is not None
+            and self._database.dialect.is_shared
+            and self._clock.now() - job.created_at < LEFT_TO_OTHERS
+            and not Path(folder).is_dir()
+        )
 
     def stop(self) -> None:
         """Begin nothing more, and let everybody go who waits for a job. Jobs that are cut off go on after the next
@@ -176,11 +240,16 @@ class SyncEngine:
         self.stop()
         return self._calls.close(within=STOP_WITHIN)
 
-    def keep_leases(self) -> None:
-        """Renew the leases of the jobs that are being advanced, until the engine stops: for a thread of its own, where
-        other processes would take them after a minute."""
+    def keep_leases(self, also: Callable[[], None] = lambda: None) -> None:
+        """Renew the leases of the jobs that are being advanced, and what `also` renews, until the engine stops: for a
+        thread of its own, where other processes would take them after a minute."""
         while not self.stopped.wait(RENEW_EVERY):
             self.renew_leases()
+            try:
+                also()
+            except Exception:
+                if not self.is_stopping:
+                    log.exception("what this process works on could not be told to the others")
 
     def renew_leases(self) -> None:
         """Keep what this process is at work on from others for another minute."""

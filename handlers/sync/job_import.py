@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 from connectors import connector as source
-from connectors.connector import UNREADABLE, Connector, as_sentence
+from connectors.connector import UNREADABLE, Connector, LeftOut, as_sentence
 from handlers.clock import Clock
 from handlers.sync.concurrency import Closed, ImportLane
 from handlers.sync.outcomes import Outcomes
@@ -45,13 +45,21 @@ class JobImport:
         self._stopped = stopped
         self._after_import = after_import
 
-    def run(self, job: Job, connection: StoredConnection, connector: Connector, handle: source.Json) -> None:
+    def run(
+        self,
+        job: Job,
+        connection: StoredConnection,
+        connector: Connector,
+        asked: source.Connection,
+        handle: source.Json,
+    ) -> None:
         """Fetch and store batch by batch, then end the job; raises what the source or the store raises."""
-        asked = as_source(connection)
         batches = connector.fetch(asked, handle, cursor=connection.cursor, today=self._clock.today())
         try:
             while (done := self._next(job, connection, connector.is_local, batches)) is not None:
                 batch, refusal = done
+                if isinstance(batch, LeftOut):
+                    continue
                 try:
                     connector.settle(asked, handle, batch=batch, refusal=refusal)
                 except Exception:  # what is stored stays, whatever becomes of the file
@@ -61,8 +69,8 @@ class JobImport:
             self._after(job)
 
     def _next(
-        self, job: Job, connection: StoredConnection, is_local: bool, batches: Iterator[Batch]
-    ) -> tuple[Batch, str | None] | None:
+        self, job: Job, connection: StoredConnection, is_local: bool, batches: Iterator[Batch | LeftOut]
+    ) -> tuple[Batch | LeftOut, str | None] | None:
         """Read and store the next batch, whole or not at all: it, and why it was refused; None after the last one.
 
         What is read on this machine keeps the import lane while it is read; a network's answer takes its time, so it
@@ -72,6 +80,9 @@ class JobImport:
             batch = next(batches, None)
             if batch is None:
                 return None
+            if isinstance(batch, LeftOut):
+                self._refuse(job, RefusedBatch(name=batch.name, reason=batch.reason))
+                return batch, batch.reason
             try:
                 read = read_batch(replace(batch, records=self._until_stopped(batch.records)), today=self._clock.today())
                 with nullcontext() if is_local else self._lane.turn(job.id):
@@ -79,9 +90,12 @@ class JobImport:
             except (*UNREADABLE, InvalidRecord) as error:
                 log.warning("job %s refused a batch: %s", job.id, type(error).__name__)
                 refusal = RefusedBatch(name=batch.name or batch.id, reason=as_sentence(error))
-                self._database.atomically(lambda session: jobs.refuse(session, job, refusal))
+                self._refuse(job, refusal)
                 return batch, refusal.reason
             return batch, None
+
+    def _refuse(self, job: Job, refusal: RefusedBatch) -> None:
+        self._database.atomically(lambda session: jobs.refuse(session, job, refusal))
 
     def _store(self, job: Job, connection: StoredConnection, read: ReadBatch, cursor: source.Json | None) -> None:
         def store(session: Transaction) -> None:
@@ -107,13 +121,3 @@ class JobImport:
         found = jobs.find(self._database, job.user_id, job.id)
         if found is not None and found.new_transactions is not None and not self._stopped.is_set():
             self._after_import(job.user_id)
-
-
-def as_source(connection: StoredConnection) -> source.Connection:
-    """The connection as its source is asked about it."""
-    return source.Connection(
-        id=connection.id,
-        user_id=connection.user_id,
-        bank_name=connection.bank_name,
-        settings=connection.settings,
-    )

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from connectors import connector as source
 from connectors.connector import Connector, SourceError, Waiting
 from handlers.clock import Clock
+from handlers.sync.asked_connections import Secrets, asked
 from handlers.sync.concurrency import Closed
-from handlers.sync.job_import import JobImport, as_source
+from handlers.sync.job_import import JobImport
 from handlers.sync.outcomes import INTERNAL, Outcomes
 from storage import connections, jobs
 from storage.connections import StoredConnection
@@ -26,6 +27,7 @@ class JobStep:
         self,
         database: Database,
         connectors: Mapping[str, Connector],
+        secrets: Secrets | None,
         clock: Clock,
         outcomes: Outcomes,
         job_import: JobImport,
@@ -33,6 +35,7 @@ class JobStep:
     ) -> None:
         self._database = database
         self._connectors = connectors
+        self._secrets = secrets
         self._clock = clock
         self._outcomes = outcomes
         self._import = job_import
@@ -54,7 +57,8 @@ class JobStep:
             log.info("job %s goes on after the next start", job.id)
         except SourceError as error:
             log.warning("job %s failed: %s %s", job.id, type(error).__name__, error.detail)
-            self._outcomes.refuse(job, error)
+            is_local = self._connectors[connection.connector].is_local
+            self._outcomes.refuse(job, connection, error, is_local=is_local)
         except (InvalidRecord, StoreError) as error:
             self._outcomes.fail(job, str(error))
         except Exception:
@@ -67,13 +71,13 @@ class JobStep:
         now = self._clock.now()
         if connection.is_past_consent(now):
             raise source.ConsentExpired
-        connector, asked = self._connectors[connection.connector], as_source(connection)
+        connector, meant = self._connectors[connection.connector], asked(connection, self._secrets, job.attended)
         handle = job.handle
         if handle is None:
-            handle = dict(connector.start_refresh(asked, now=now))
+            handle = dict(connector.start_refresh(meant, now=now))
             jobs.progress(self._database, job, status="syncing", handle=handle, now=self._clock.now())
         if job.status != "importing":
-            outcome = connector.poll_refresh(asked, handle, now=now)
+            outcome = connector.poll_refresh(meant, handle, now=now)
             handle = dict(outcome.handle) if outcome.handle is not None else handle
             if isinstance(outcome, Waiting):
                 self._outcomes.wait(job, handle, outcome.seconds)
@@ -83,4 +87,4 @@ class JobStep:
                     self._database, job.user_id, connection.id, expires_at=outcome.consent_expires_at
                 )
             jobs.progress(self._database, job, status="importing", handle=handle, now=self._clock.now())
-        self._import.run(job, connection, connector, handle)
+        self._import.run(job, connection, connector, meant, handle)

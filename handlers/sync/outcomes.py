@@ -8,6 +8,7 @@ from connectors import connector as source
 from connectors.connector import SourceError, as_sentence
 from handlers.clock import Clock
 from storage import connections, jobs, sync_time_limits
+from storage.connections import StoredConnection
 from storage.database import Database, Session
 from storage.importing import runs
 from storage.jobs import Job, JobEnded
@@ -15,6 +16,7 @@ from storage.jobs import Job, JobEnded
 RETRY_SECONDS_MAX = 60.0  # a source that wants longer pauses ends the job, and may be asked again when it said
 TIMED_OUT = "The sync timed out"
 INTERNAL = "The sync failed because of an internal error"
+ONLY_ATTENDED = "This bank is asked only while you are there. Renew the connection to fetch."
 TOO_SLOW = "The bank asked for more time than a sync may take. Try again later."
 
 STATUS_AFTER: Mapping[type[SourceError], connections.Status | None] = {
@@ -32,6 +34,21 @@ NOT_SYNCABLE: Mapping[str, str] = {
     "DISCONNECTED": connections.REMOVED,
 }
 """Connections that need their user first, and what the user is told (decision 27)."""
+
+
+RETRY_FIRST = timedelta(minutes=5)  # before a source that could not be reached is asked again; doubled each time
+RETRY_LAST = timedelta(hours=6)
+HICCUPS = (source.ProviderUnavailable, source.RateLimited)
+
+
+class QuotaUsed(Exception):
+    """The source of a connection may not be asked before `free_at`, in local time, unless its user is there."""
+
+    def __init__(self, limit: int, free_at: datetime) -> None:
+        super().__init__(
+            f"The bank allows {limit} syncs in 24 hours while you are away, and they are used up. The next one is"
+            f" possible on {free_at:%Y-%m-%d at %H:%M} ({free_at.tzinfo})."
+        )
 
 
 class Outcomes:
@@ -60,15 +77,19 @@ class Outcomes:
         else:
             self._database.atomically(lambda session: runs.complete(session, job, now=now))
 
-    def refuse(self, job: Job, error: SourceError) -> None:
-        """A short pause that the source asks for leaves the job as it is; everything else ends it."""
+    def refuse(self, job: Job, connection: StoredConnection, error: SourceError, *, is_local: bool) -> None:
+        """A short pause that the source asks for leaves the job as it is; everything else ends it. A source on another
+        machine that could not be reached and names no time rests for longer each time."""
         now, pause = self._clock.now(), error.retry_after
         if pause is not None and pause <= RETRY_SECONDS_MAX:
             with suppress(JobEnded):
                 jobs.put_off(self._database, job, until=now + timedelta(seconds=pause))
             return
+        if pause is None and isinstance(error, HICCUPS) and not is_local:
+            pause = min(RETRY_FIRST * 2 ** min(connection.failures_in_row, 10), RETRY_LAST).total_seconds()
         retry_at = now + timedelta(seconds=pause) if pause is not None else None
-        self.fail(job, as_sentence(error), STATUS_AFTER.get(type(error)), retry_at=retry_at)
+        status = next((status for kind, status in STATUS_AFTER.items() if isinstance(error, kind)), None)
+        self.fail(job, as_sentence(error), status, retry_at=retry_at)
 
     def fail(
         self, job: Job, error: str, status: connections.Status | None = None, *, retry_at: datetime | None = None

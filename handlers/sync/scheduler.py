@@ -1,20 +1,23 @@
 """The scheduler: advances the jobs that nobody reads, and looks where there is news without being asked."""
 
 import logging
-from collections.abc import Callable, Mapping
-from datetime import date, datetime, timedelta
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
 
 from connectors.connector import Connector
 from handlers.clock import Clock
+from handlers.sync.asked_connections import asked
 from handlers.sync.engine import SyncEngine
-from handlers.sync.job_import import as_source
+from handlers.sync.plan import last_planned
 from handlers.sync.sorting import Sorting
 from storage import connections, jobs
-from storage.database import Database
+from storage.connections import StoredConnection
+from storage.database import Database, StoreUnavailable
 
 ROUND_PAUSE = 2.0  # seconds between two rounds
 READERS_FIRST = timedelta(seconds=5)  # a job that has been due for so long is nobody's but the scheduler's
 NEWS_EVERY = timedelta(seconds=10)  # how often sources are looked at that have news without being asked
+PLAN_EVERY = timedelta(minutes=1)
 
 log = logging.getLogger("bankdata.sync")
 
@@ -30,22 +33,31 @@ class Scheduler:
         clock: Clock,
         *,
         on_new_day: Callable[[date], None],
+        plan: Sequence[time] = (),
     ) -> None:
-        """`on_new_day` is called once with each day that begins while this works."""
+        """`on_new_day` is called once with each day that begins while this works; `plan` are the times of the day,
+        in the configured zone, about which live sources are synced."""
         self._engine = engine
         self._database = database
         self._connectors = connectors
         self._clock = clock
-        self._looked_at = clock.now()
+        self._plan = plan
+        self._looked_at = self._planned_at = clock.now()
         self._day = clock.today()
         self._on_new_day = on_new_day
         self._sorting = Sorting(database, engine.import_lane, now=clock.now())
 
     def work(self) -> None:
         """Advance until the engine stops what nobody reads, and end what got stuck: for a thread of its own."""
+        is_waiting = False
         while not self._engine.stopped.wait(ROUND_PAUSE):
             try:
                 self.round()
+                is_waiting = False
+            except StoreUnavailable:  # of many machines one is enough: requests of whose users lie elsewhere go on
+                if not is_waiting:
+                    log.warning("the scheduler waits for the database")
+                is_waiting = True
             except Exception:
                 if not self._engine.is_stopping:
                     log.exception("the scheduler goes on after an error")
@@ -66,13 +78,33 @@ class Scheduler:
         if now - self._looked_at >= NEWS_EVERY:
             self._looked_at = now
             self._look_for_news(now)
+        if now - self._planned_at >= PLAN_EVERY:
+            self._planned_at = now
+            self._keep_plan(now)
         self._sorting.advance(now)
+
+    def _keep_plan(self, now: datetime) -> None:
+        """Start the planned sync of every connection to another machine whose moment has come: once, though the server
+        was down then, and whatever comes of it."""
+        live = [name for name, connector in self._connectors.items() if not connector.is_local]
+        for connection in connections.of_connectors(self._database, live) if self._plan else ():
+            moment = last_planned(connection.id, self._plan, zone=self._clock.zone, now=now)
+            if moment is None or connection.is_attended_only:
+                continue
+            if self._takes(connection, moment, now):
+                self._engine.start(connection)
+
+    def _takes(self, connection: StoredConnection, moment: datetime, now: datetime) -> bool:
+        """Whether it is this process that starts the planned sync."""
+        return self._database.atomically(
+            lambda session: connections.keep_plan(session, connection, planned_at=moment, now=now)
+        )
 
     def _look_for_news(self, now: datetime) -> None:
         """Start a sync of every connection at whose source a free look shows something new. The 30 minutes are there
         for banks; they hold here too for a connection whose last syncs failed."""
         local = [name for name, connector in self._connectors.items() if connector.is_local]
         for connection in connections.of_connectors(self._database, local):
-            if self._connectors[connection.connector].has_news(as_source(connection), now=now):
+            if self._connectors[connection.connector].has_news(asked(connection, None), now=now):
                 is_well = connection.failures_in_row == 0
                 self._engine.start(connection, cooldown=timedelta(0) if is_well else None, is_forced=is_well)

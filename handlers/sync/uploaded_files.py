@@ -1,10 +1,11 @@
 """Statement files that people send: each is tried or imported in a thread of its own, and reported on for an hour."""
 
+import json
 import logging
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from io import BufferedReader
 from secrets import token_hex
@@ -23,9 +24,11 @@ from handlers.sync.file_import import (
     store_file,
 )
 from storage.accounts import StoredAccount
-from storage.database import Conflict, Database, Transaction
+from storage.database import Conflict, Database, Transaction, as_json
+from storage.importing import file_imports
 from storage.importing.account_identity import AccountUnclear
 from storage.importing.batches import AccountStatement, ReadBatch
+from storage.importing.file_imports import SharedImport
 from storage.importing.records import InvalidRecord, TransactionRecord
 from storage.users import User
 
@@ -34,9 +37,11 @@ AT_ONCE = 16
 REPORTS_MAX = 200  # of all users, the oldest go first
 REPORTED_FOR = timedelta(hours=1)
 FIRST_ROWS = 5
+DEAD_AFTER = timedelta(seconds=60)  # a process that takes a file says three times as often that it is there
 
 INTERNAL = "The file could not be imported because of an internal error."
 STOPPED = "The server is being stopped. Import the file again after its next start."
+ENDED = "The server that read the file has ended. Import the file again."
 CHANGED = "Something else changed the same accounts. Try again in a moment."
 
 log = logging.getLogger("bankdata.imports")
@@ -93,8 +98,18 @@ class UploadedFiles:
         self._lock = threading.Lock()
         self._reports: dict[str, FileImport] = {}
 
-    def begin(self, user: User, file: BufferedReader, *, name: str, choice: str | None, is_dry_run: bool) -> FileImport:
-        """Import the file, or only try to; it is closed in the end. Raises TooManyFiles."""
+    def begin(
+        self,
+        user: User,
+        file: BufferedReader,
+        *,
+        name: str,
+        choice: str | None,
+        is_dry_run: bool,
+        render: Callable[[FileImport], bytes],
+    ) -> FileImport:
+        """Import the file, or only try to; it is closed in the end. `render` makes JSON of the report, for the other
+        processes of a shared store. Raises TooManyFiles."""
         report = FileImport(
             id=f"syn_{token_hex(16)}", user_id=user.id, name=name, is_dry_run=is_dry_run, begun_at=self._clock.now()
         )
@@ -105,7 +120,17 @@ class UploadedFiles:
                 file.close()
                 raise TooManyFiles
             self._reports[report.id] = report
-        threading.Thread(target=self._run, args=(report, user, file, choice), name="file import", daemon=True).start()
+        try:
+            if self._database.dialect.is_shared:
+                answer, now = render(report).decode(), self._clock.now()
+                file_imports.begin(self._database, user_id=user.id, id_=report.id, answer=answer, now=now)
+            arguments = (report, user, file, choice, render)
+            threading.Thread(target=self._run, args=arguments, name="file import", daemon=True).start()
+        except BaseException:  # what has not begun takes nobody's place
+            file.close()
+            with self._lock:
+                del self._reports[report.id]
+            raise
         return report
 
     def find(self, user_id: str, import_id: str) -> FileImport | None:
@@ -113,6 +138,31 @@ class UploadedFiles:
         with self._lock:
             report = self._reports.get(import_id)
         return report if report is not None and report.user_id == user_id else None
+
+    def elsewhere(self, user_id: str, import_id: str) -> SharedImport | None:
+        """The user's import of this id, if another process of the store has taken it lately."""
+        if not self._database.dialect.is_shared:
+            return None
+        shared = file_imports.find(self._database, user_id, import_id)
+        if shared is None or shared.is_done or self._clock.now() - shared.alive_at < DEAD_AFTER:
+            return shared
+        answer = as_json({**json.loads(shared.answer), "status": "done", "error": ENDED})
+        return replace(shared, answer=answer, is_done=True)
+
+    def forget(self, user_id: str, import_id: str) -> None:
+        """Tell nothing more of an import that has ended, here or in another process."""
+        if self.find(user_id, import_id) is not None:
+            with self._lock:
+                self._reports.pop(import_id, None)
+        if self._database.dialect.is_shared:
+            file_imports.remove(self._database, user_id, import_id)
+
+    def renew(self) -> None:
+        """Say to the other processes of the store that this one is at work on what it took."""
+        with self._lock:
+            running = [each for each in self._reports.values() if not each.is_done]
+        for each in running:
+            file_imports.renew(self._database, user_id=each.user_id, id_=each.id, now=self._clock.now())
 
     def _forget_old(self) -> None:
         oldest = self._clock.now() - REPORTED_FOR
@@ -122,7 +172,14 @@ class UploadedFiles:
             if place < too_many or each.begun_at < oldest:
                 del self._reports[each.id]
 
-    def _run(self, report: FileImport, user: User, file: BufferedReader, choice: str | None) -> None:
+    def _run(
+        self,
+        report: FileImport,
+        user: User,
+        file: BufferedReader,
+        choice: str | None,
+        render: Callable[[FileImport], bytes],
+    ) -> None:
         try:
             with file, self._lane.turn():
                 self._import(report, user, file, choice)
@@ -141,7 +198,16 @@ class UploadedFiles:
             report.error = INTERNAL
         finally:
             report.is_done = True
+            self._tell_others(report, render)
             report.ended.set_result(None)
+
+    def _tell_others(self, report: FileImport, render: Callable[[FileImport], bytes]) -> None:
+        if self._database.dialect.is_shared:
+            try:
+                answer = render(report).decode()
+                file_imports.end(self._database, user_id=report.user_id, id_=report.id, answer=answer)
+            except Exception:  # they say after a while that this process has ended; whoever asks here is answered
+                log.exception("the end of import %s could not be told to other processes", report.id)
 
     def _import(self, report: FileImport, user: User, file: BufferedReader, choice: str | None) -> None:
         report.format = format_name(file)

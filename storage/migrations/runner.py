@@ -7,10 +7,12 @@ from importlib import resources
 
 from storage import users
 from storage.database import Database, Session, StoreError
+from storage.engines import distribution
 
 FILE_NAME = re.compile(r"(\d{3})_[a-z_]+\.sql")
 COMMENT = re.compile(r"--(?! only )[^\n]*")
 ONLY = re.compile(r"^-- only (duckdb|postgresql)$", re.MULTILINE)
+NEEDS = re.compile(r"^-- needs (\d{3})$", re.MULTILINE)  # programs that know this one may run on it; none: nobody older
 NAMES_TAKEN = 15  # made by this one, which SQL cannot do alone
 SCHEMA_VERSION = (
     "CREATE TABLE schema_version (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TIMESTAMP NOT NULL)"
@@ -44,7 +46,7 @@ def migrate(database: Database, *, now: datetime) -> list[str]:
     """Bring the store up to date; the names of the files that ran. Raises StoreNewer, and then changed nothing."""
     version = current_version(database)
     known = migrations()
-    if version > known[-1].number:
+    if version > known[-1].number and _needed(database, beyond=known[-1].number) > known[-1].number:
         raise StoreNewer(
             f"The store has schema version {version}, this program knows {known[-1].number}. "
             "Update the program or restore a backup."
@@ -63,24 +65,38 @@ def current_version(session: Session) -> int:
     return int(session.rows("SELECT coalesce(max(number), 0) AS number FROM schema_version")[0]["number"])
 
 
+def _needed(session: Session, *, beyond: int) -> int:
+    """The number of the migration that a program has to know at least to run on what newer ones have made."""
+    rows = session.rows("SELECT max(coalesce(needs, number)) AS needed FROM schema_version WHERE number > $1", beyond)
+    return int(rows[0]["needed"])
+
+
 def _run(database: Database, migration: Migration, now: datetime) -> bool:
     """Run it unless another process that starts at the same time has been first."""
     with database.migrating() as session:
         version = current_version(session)
         if version >= migration.number:
             return False
+        is_distributed = distribution.is_distributed(session)
+        if is_distributed:
+            distribution.begin_in_sequence(session)
         if version == 0:
             session.execute(SCHEMA_VERSION)
         for statement in _statements(migration.sql, session.dialect.name):
             session.execute(statement)
         if migration.number == NAMES_TAKEN:
             users.take_names(session)
+        if is_distributed:
+            distribution.complete(session)
         session.execute(
             "INSERT INTO schema_version (number, name, applied_at) VALUES ($1, $2, $3)",
             migration.number,
             migration.name,
             now,
         )
+        needs = NEEDS.search(migration.sql)
+        if needs is not None:
+            session.execute("UPDATE schema_version SET needs = $2 WHERE number = $1", migration.number, int(needs[1]))
     return True
 
 

@@ -75,6 +75,7 @@ class DemoBank:
 
     name = "demo"
     is_local = True
+    unattended_syncs_max = None
 
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:
         """The handle counts the polls; a bank that needs its customer or is asked too often says so here."""

@@ -1,0 +1,79 @@
+"""What was said to a provider, as it can be sent with a report: every value is masked, its shape stays."""
+
+import json
+import re
+from typing import Any
+
+from connectors.outgoing_http import Exchange
+
+BODY_CHARACTERS_MAX = 20_000
+WORDS = frozenset(
+    {"code", "error", "status", "currency", "credit_debit_indicator", "balance_type", "cash_account_type", "psu_type"}
+)
+"""Members whose values say what a provider means and nothing about anybody."""
+PATH_WORDS = frozenset(
+    [
+        "simplefin",
+        "claim",
+        "accounts",
+        "aspsps",
+        "auth",
+        "sessions",
+        "balances",
+        "transactions",
+        "details",
+        "api",
+        "v1",
+        "v2",
+        "oauth",
+        "token",
+        "users",
+        "webForms",
+        "bankConnectionImport",
+        "bankConnectionUpdate",
+        "tasks",
+        "backgroundUpdate",
+        "bankConnections",
+        "pendingTransactions",
+    ]
+)
+"""What stands in addresses beside ids and tokens."""
+PLAIN_WORD = re.compile(r"[A-Za-z_.-]{1,40}")
+LETTER, DIGIT = re.compile(r"[^\W\d_]"), re.compile(r"\d")
+
+
+def as_text(exchange: Exchange) -> str:
+    """One exchange in a few lines. Letters become x and digits 0, in the path and the parameters too: tokens and
+    account numbers stand there."""
+    parameters = "&".join(f"{name}={masked(value)}" for name, value in exchange.parameters.items())
+    path = "/".join(part if part in PATH_WORDS else masked(part) for part in exchange.path.split("/"))
+    asked = f"{exchange.method} {exchange.host}{path}" + (f"?{parameters}" if parameters else "")
+    if exchange.status is None:
+        return f"{asked}\n  no answer\n"
+    return f"{asked}\n  {exchange.status} {exchange.content_type}\n  {_body(exchange.body)[:BODY_CHARACTERS_MAX]}\n"
+
+
+def masked(text: str) -> str:
+    """The text with nothing left but its shape."""
+    return DIGIT.sub("0", LETTER.sub("x", text))
+
+
+def _body(body: bytes) -> str:
+    try:
+        return json.dumps(_shape(json.loads(body), ""), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return masked(body.decode("utf-8", "replace"))
+
+
+def _shape(value: Any, name: str) -> Any:
+    match value:
+        case dict():
+            return {key if PLAIN_WORD.fullmatch(key) else masked(key): _shape(each, key) for key, each in value.items()}
+        case list():
+            return [_shape(each, name) for each in value]
+        case str():
+            return value if name in WORDS and PLAIN_WORD.fullmatch(value) else masked(value)
+        case bool() | None:
+            return value
+        case _:
+            return masked(str(value))

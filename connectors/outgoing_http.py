@@ -1,0 +1,309 @@
+"""Requests to banks and to those who provide access to them: the one HTTP client for all of them.
+
+A `Provider` asks one host, the one of the settings, and no answer leads anywhere else: nothing that is sent back is
+followed. What comes is bounded in time, size and depth. Messages name the host and the status, never an address or a
+body, for those hold secrets.
+"""
+
+import json
+import ssl
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from email.utils import parsedate_to_datetime
+from functools import cached_property
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
+
+from connectors.connector import Json, ProviderUnavailable, RateLimited
+from connectors.reachable import is_reachable
+
+if TYPE_CHECKING:
+    import httpx
+
+CONNECT_SECONDS_MAX = 5.0
+SILENCE_SECONDS_MAX = 60.0  # banks that are asked while one waits take 30
+REQUEST_SECONDS_MAX = 120.0
+ANSWER_BYTES_MAX = 20_000_000
+DEPTH_MAX = 64
+PAUSES = (0.25, 1.0)  # seconds before a GET is tried again; together with the tries no job notices
+PASSING = (502, 503, 504)  # statuses of something in between that a second try may not meet
+RETRY_AFTER_MAX = 86_400.0
+
+Method = Literal["GET", "POST", "DELETE"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """One request and what came of it, as a protocol of a connection may show it."""
+
+    method: Method
+    host: str
+    path: str
+    parameters: Mapping[str, str]
+    status: int | None  # None where no answer came
+    content_type: str
+    body: bytes
+
+
+WATCHED_BY: ContextVar[Callable[[Exchange], None] | None] = ContextVar("WATCHED_BY", default=None)
+"""Who is told of every exchange of this thread's work: `bankdata connect --trace`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderAnswer:
+    """What a provider answered; its status is below 500."""
+
+    host: str
+    status: int
+    content_type: str
+    retry_after: float | None
+    body: bytes
+
+    def document(self) -> Any:
+        """The body as JSON, numbers with a point as Decimal; raises ProviderUnavailable for anything else."""
+        if not (self.content_type == "application/json" or self.content_type.endswith("+json")):
+            raise ProviderUnavailable(
+                f"{self.host} answered with something that is not JSON.", detail=f"content type {self.content_type!r}"
+            )
+        try:
+            found = json.loads(self.body, parse_float=Decimal, parse_constant=_refuse_constant)
+        except (ValueError, InvalidOperation, RecursionError) as error:
+            raise ProviderUnavailable(
+                f"{self.host} sent a damaged answer.", detail=f"{type(error).__name__} in {len(self.body)} bytes"
+            ) from error
+        _check_depth(self.host, found)
+        return found
+
+    def members(self) -> dict[str, Any]:
+        """The body as a JSON object; raises ProviderUnavailable for anything else."""
+        found = self.document()
+        if not isinstance(found, dict):
+            raise ProviderUnavailable(f"{self.host} sent a damaged answer.", detail="no JSON object")
+        return found
+
+    def line(self) -> str:
+        """The body as one line of text; raises ProviderUnavailable for anything else."""
+        try:
+            text = self.body.decode("ascii").strip()
+        except UnicodeDecodeError as error:
+            raise ProviderUnavailable(f"{self.host} sent a damaged answer.", detail="not ASCII") from error
+        if not text or not text.isprintable():
+            raise ProviderUnavailable(f"{self.host} sent a damaged answer.", detail="not one line")
+        return text
+
+
+class Provider:
+    """One host, asked over https alone (http on this machine). Safe to use from any thread; keeps no cookies."""
+
+    def __init__(self, address: str) -> None:
+        """`address` comes from the settings, may carry a path, and must be reachable as they allow it."""
+        assert is_reachable(address), "checked with the settings"
+        self.address = address.rstrip("/")
+        self.host = urlsplit(address).netloc
+
+    def get(
+        self,
+        path: str,
+        *,
+        parameters: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        auth: tuple[str, str] | None = None,
+        also: Collection[int] = (),
+    ) -> ProviderAnswer:
+        """The answer to a GET, tried twice more where a second try may help. `also` are statuses from 500 on that the
+        caller reads itself. Raises ProviderUnavailable, and RateLimited for 429."""
+        for pause in PAUSES:
+            try:
+                return self._ask("GET", path, parameters or {}, None, headers, auth, also)
+            except _Passing as error:
+                if error.retry_after is not None:
+                    raise
+                time.sleep(pause)
+        return self._ask("GET", path, parameters or {}, None, headers, auth, also)
+
+    def post(
+        self,
+        path: str,
+        *,
+        parameters: Mapping[str, str] | None = None,
+        document: Json | None = None,
+        form: Mapping[str, str] | None = None,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        auth: tuple[str, str] | None = None,
+        also: Collection[int] = (),
+    ) -> ProviderAnswer:
+        """The answer to a POST of a JSON document, a form or these very bytes, sent once. Raises as `get`."""
+        sent: tuple[str, Any] = ("data", form or {})
+        if document is not None:
+            sent = ("json", document)
+        elif content is not None:
+            sent = ("content", content)
+        return self._ask("POST", path, parameters or {}, sent, headers, auth, also)
+
+    def delete(
+        self,
+        path: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        auth: tuple[str, str] | None = None,
+        also: Collection[int] = (),
+    ) -> ProviderAnswer:
+        """The answer to a DELETE, which is sent once. Raises as `get`."""
+        return self._ask("DELETE", path, {}, None, headers, auth, also)
+
+    def close(self) -> None:
+        """Let go of the connections to the host, for a provider that is asked no more."""
+        if "_client" in vars(self):
+            self._client.close()
+
+    @cached_property
+    def _client(self) -> "httpx.Client":
+        import httpx  # a tenth of a second that only who has a live source spends
+
+        return httpx.Client(
+            timeout=httpx.Timeout(SILENCE_SECONDS_MAX, connect=CONNECT_SECONDS_MAX),
+            headers={"User-Agent": "bankdata", "Accept-Encoding": "identity"},  # unpacked it could be of any size
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # one user's must not reach the next one
+            trust_env=self.address.startswith("https:"),  # the operator's proxy, not for this machine
+            verify=ssl.create_default_context() if self.address.startswith("https:") else False,
+            follow_redirects=False,
+        )
+
+    def _ask(
+        self,
+        method: Method,
+        path: str,
+        parameters: Mapping[str, str],
+        sent: tuple[str, Any] | None,
+        headers: Mapping[str, str] | None,
+        auth: tuple[str, str] | None,
+        also: Collection[int],
+    ) -> ProviderAnswer:
+        assert path.startswith("/"), "a path below the provider's address"
+        answer = self._exchange(method, path, parameters, sent, headers, auth)
+        if 300 <= answer.status < 400:
+            raise ProviderUnavailable(
+                f"{self.host} sends on to another address, and that is not followed.", detail=f"status {answer.status}"
+            )
+        if answer.status == 429:
+            raise RateLimited(detail="status 429", retry_after=answer.retry_after)
+        if answer.status >= 500 and answer.status not in also:
+            kind = _Passing if answer.status in PASSING else ProviderUnavailable
+            raise kind(
+                f"{self.host} has a fault (status {answer.status}).",
+                detail=f"status {answer.status}",
+                retry_after=answer.retry_after,
+            )
+        return answer
+
+    def _exchange(
+        self,
+        method: Method,
+        path: str,
+        parameters: Mapping[str, str],
+        sent: tuple[str, Any] | None,
+        headers: Mapping[str, str] | None,
+        auth: tuple[str, str] | None,
+    ) -> ProviderAnswer:
+        import httpx
+
+        until = time.monotonic() + REQUEST_SECONDS_MAX
+        watched_by = WATCHED_BY.get()
+        answer: ProviderAnswer | None = None
+        try:
+            with self._client.stream(
+                method,
+                self.address + path,
+                params=dict(parameters) or None,
+                headers=dict(headers or {}),
+                auth=auth,
+                **({sent[0]: sent[1]} if sent is not None else {}),
+            ) as response:
+                answer = ProviderAnswer(
+                    host=self.host,
+                    status=response.status_code,
+                    content_type=response.headers.get("Content-Type", "").partition(";")[0].strip().lower(),
+                    retry_after=_retry_after(response.headers),
+                    body=self._body(response.headers, response.iter_raw(), until),
+                )
+                return answer
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise _Passing(f"{self.host} cannot be reached.", detail=type(error).__name__) from None
+        except httpx.TimeoutException as error:
+            raise ProviderUnavailable(f"{self.host} did not answer in time.", detail=type(error).__name__) from None
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:  # their texts may hold addresses
+            raise ProviderUnavailable(f"{self.host} broke off.", detail=type(error).__name__) from None
+        finally:
+            if watched_by is not None:
+                watched_by(
+                    Exchange(
+                        method=method,
+                        host=self.host,
+                        path=path,
+                        parameters=parameters,
+                        status=answer.status if answer is not None else None,
+                        content_type=answer.content_type if answer is not None else "",
+                        body=answer.body if answer is not None else b"",
+                    )
+                )
+
+    def _body(self, headers: Mapping[str, str], pieces: Iterable[bytes], until: float) -> bytes:
+        """All that comes, as it comes: no length that is announced is believed."""
+        if headers.get("Content-Encoding", "identity").lower() != "identity":
+            raise ProviderUnavailable(f"{self.host} sent a damaged answer.", detail="packed without being asked to")
+        body = bytearray()
+        for piece in pieces:
+            body += piece
+            if len(body) > ANSWER_BYTES_MAX:
+                raise ProviderUnavailable(f"{self.host} sent more than {ANSWER_BYTES_MAX} bytes.")
+            if time.monotonic() > until:
+                raise ProviderUnavailable(f"{self.host} did not answer in time.", detail="slow to the end")
+        return bytes(body)
+
+
+class _Passing(ProviderUnavailable):
+    """The bank could not be reached."""
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
+def _check_depth(host: str, document: Any) -> None:
+    level = [document]  # what holds something; numbers and texts are no depth
+    for _ in range(DEPTH_MAX):
+        level = [child for each in level for child in _children(each) if isinstance(child, dict | list)]
+        if not level:
+            return
+    raise ProviderUnavailable(f"{host} sent a damaged answer.", detail=f"nested more than {DEPTH_MAX} deep")
+
+
+def _children(each: Any) -> Iterable[Any]:
+    if isinstance(each, dict):
+        return each.values()
+    return each if isinstance(each, list) else ()
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """RFC 9110 section 10.2.3: seconds, or a date, which is compared with the clock of the one who sent it."""
+    text = headers.get("Retry-After", "").strip()
+    if text.isdecimal() and text.isascii():
+        return min(float(text[:9]), RETRY_AFTER_MAX)
+    until, since = _moment(text), _moment(headers.get("Date", ""))
+    if until is None or since is None:
+        return None
+    return min(max(0.0, (until - since).total_seconds()), RETRY_AFTER_MAX)
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        found = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):  # a year of twenty digits
+        return None
+    return found if found.tzinfo is not None else None

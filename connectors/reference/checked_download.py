@@ -1,0 +1,145 @@
+"""Fetches a small document from an address that a stranger names, and never from a machine that only this one reaches.
+
+`connectors/outgoing_http.py` asks hosts that the operator has named, by way of his proxy; here the name is resolved
+first, each address it leads to is checked, and the connection goes to one that was checked.
+"""
+
+import http.client
+import ipaddress
+import socket
+import ssl
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as Late
+from contextlib import suppress
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from connectors.connector import ProviderUnavailable
+
+SECONDS_MAX = 5.0  # from the name to the last byte
+BYTES_MAX = 5 * 1024
+AT_ONCE_MAX = 4
+HTTPS_PORT = 443
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_resolving = ThreadPoolExecutor(AT_ONCE_MAX, thread_name_prefix="resolving")
+_turns = threading.BoundedSemaphore(AT_ONCE_MAX)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Downloaded:
+    """What came with status 200, and how it is to be cached."""
+
+    body: bytes
+    media_type: str
+    cache_control: str
+
+
+def download_checked(address: str, *, asks_loopback: bool = False, asks_private: bool = False) -> Downloaded:
+    """The document at this https address. Special-use addresses are refused, but those of this machine where
+    `asks_loopback`, and any where `asks_private`. Raises ProviderUnavailable with one sentence that names the host."""
+    parts = urlsplit(address)
+    host, port = parts.hostname or "", parts.port or HTTPS_PORT
+    if not _turns.acquire(blocking=False):
+        raise ProviderUnavailable(f"{host} cannot be asked now: too many others are being asked.")
+    until = time.monotonic() + SECONDS_MAX
+    try:
+        found = _addresses(host, port, until)
+        if not found or not all(is_allowed(each, asks_loopback, asks_private) for each in found):
+            raise ProviderUnavailable(f"{host} is no host on the public internet.")
+        if port != HTTPS_PORT and not (asks_private or (asks_loopback and found[0].is_loopback)):
+            raise ProviderUnavailable(f"{host} is asked at port {HTTPS_PORT} only.")
+        return _fetched(host, found[0], port, (parts.path or "/") + (f"?{parts.query}" if parts.query else ""), until)
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise ProviderUnavailable(f"{host} did not answer as it should.", detail=type(error).__name__) from None
+    finally:
+        _turns.release()
+
+
+def is_allowed(address: Address, asks_loopback: bool, asks_private: bool) -> bool:
+    """Whether an address may be asked: one of the public internet, also where it carries another one within."""
+    if asks_private or (asks_loopback and address.is_loopback):
+        return True
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.sixtofour is not None or address.teredo is not None or address in _NAT64:
+            return False
+        if address.ipv4_mapped is not None:
+            return is_allowed(address.ipv4_mapped, asks_loopback, asks_private)
+    return address.is_global and not address.is_multicast and not address.is_reserved
+
+
+def _addresses(host: str, port: int, until: float) -> list[Address]:
+    looked_up = _resolving.submit(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    try:
+        found = looked_up.result(max(0.0, until - time.monotonic()))
+    except Late:
+        looked_up.cancel()  # or those that still wait for their turn would make the next ones wait, too
+        raise ProviderUnavailable(f"{host} was not found in time.") from None
+    return [ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in found]
+
+
+class _PinnedConnection(http.client.HTTPSConnection):
+    """To an address that was checked, under the name that its certificate must bear."""
+
+    def __init__(self, host: str, address: Address, port: int, until: float) -> None:
+        self._tls = ssl.create_default_context()
+        super().__init__(host, port, context=self._tls)
+        self._address = address
+        self._until = until
+        self.opened: ssl.SSLSocket | None = None  # `sock` is gone once the answer has begun
+
+    def connect(self) -> None:
+        plain = socket.create_connection((str(self._address), self.port), timeout=self._left())
+        try:
+            plain.settimeout(self._left())
+            self.sock = self.opened = self._tls.wrap_socket(plain, server_hostname=self.host)
+        except BaseException:
+            plain.close()
+            raise
+        self.sock.settimeout(self._left())  # the time may have run out while there was nothing to cut off
+
+    def _left(self) -> float:
+        """The seconds that are left; raises TimeoutError where none are."""
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left
+
+
+def _fetched(host: str, address: Address, port: int, target: str, until: float) -> Downloaded:
+    connection = _PinnedConnection(host, address, port, until)
+    deadline = threading.Timer(max(0.001, until - time.monotonic()), _cut_off, [connection])
+    deadline.daemon = True
+    deadline.start()
+    try:
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "bankdata"}
+        connection.request("GET", target, headers=headers)
+        with connection.getresponse() as answer:
+            if answer.status != 200:
+                raise ProviderUnavailable(f"{host} answered with status {answer.status} instead of the document.")
+            if answer.headers.get("Content-Encoding", "identity").lower() != "identity":
+                raise ProviderUnavailable(f"{host} sent a packed document, which was not asked for.")
+            body = answer.read(BYTES_MAX + 1)
+            if len(body) > BYTES_MAX:
+                raise ProviderUnavailable(f"{host} sent a document of more than {BYTES_MAX} bytes.")
+            if time.monotonic() >= until:
+                raise ProviderUnavailable(f"{host} did not answer within {SECONDS_MAX:g} seconds.")
+            return Downloaded(
+                body=body,
+                media_type=answer.headers.get("Content-Type", "").partition(";")[0].strip().lower(),
+                cache_control=answer.headers.get("Cache-Control", "").lower(),
+            )
+    finally:
+        deadline.cancel()
+        connection.close()
+
+
+def _cut_off(connection: _PinnedConnection) -> None:
+    """A byte every few seconds would keep the one who reads waiting for long."""
+    if connection.opened is not None:
+        with suppress(OSError):
+            connection.opened.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,382 @@
+"""finAPI as a source: for each connection a user of its own there, whose password nobody else knows.
+
+A person signs in at the bank in finAPI's Web Form; so he does again when the bank wants to see him. A sync asks finAPI
+for a background update, waits for that task, and reads what was imported since the last time, with a day of overlap.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from secrets import token_hex, token_urlsafe
+from typing import Any
+from urllib.parse import urlsplit
+
+from connectors.connecting import Done, Question, Redirect, Reply, Sentence, Step
+from connectors.connector import (
+    Connection,
+    ConsentExpired,
+    ConsentRevoked,
+    Json,
+    LeftOut,
+    Misconfigured,
+    ProviderUnavailable,
+    Ready,
+    UserActionRequired,
+    Waiting,
+)
+from connectors.outgoing_http import Provider, ProviderAnswer
+from connectors.reachable import is_reachable
+from connectors.sources.finapi.records import records
+from connectors.text import clean
+from storage.importing.records import Batch
+
+TASK_PAUSE = 2.0  # finAPI allows one look a second
+UPDATE_PAUSE = 10.0  # after 423: an update of this bank connection runs already
+FORM_PAUSE = 3.0
+PAGE_ROWS = 500
+PAGES_MAX = 1_000
+OVERLAP = timedelta(days=1)
+CURRENCY = re.compile("[A-Z]{3}")
+OPEN_FORMS = ("NOT_YET_OPENED", "IN_PROGRESS")
+RUNNING_TASKS = ("NOT_YET_STARTED", "IN_PROGRESS")
+
+NOT_SET = "finAPI needs a client of yours. Set BANKDATA_FINAPI_CLIENT and BANKDATA_FINAPI_SECRET_FILE."
+CLIENT_REFUSED = "finAPI refuses this client. Look at BANKDATA_FINAPI_CLIENT and BANKDATA_FINAPI_SECRET_FILE."
+ASKING = Sentence(
+    en="finAPI asks the bank whether it wants to see you.", de="finAPI fragt, ob die Bank Sie sehen will."
+)
+FORM_ENDED = "The sign-in at the bank was not completed. Begin again."
+
+Ask = Callable[[Mapping[str, str]], ProviderAnswer]
+
+
+class FinApi:
+    """Implements `LiveSource`. The setting of a connection is {"bank_connection": its id at finAPI}, its secrets are
+    {"user", "password"} of its user there and, while it is good, {"token"}."""
+
+    name = "finapi"
+    title = "finAPI"
+    about = Sentence(
+        en="Banks in Germany and Europe, for companies with a contract with finAPI.",
+        de="Banken in Deutschland und Europa, für Unternehmen mit einem Vertrag mit finAPI.",
+    )
+    is_local = False
+    unattended_syncs_max = 4
+
+    def __init__(self, address: str, form_address: str, client: str, secret: Callable[[], str]) -> None:
+        """Where Access and Web Form are, and the operator's client; `secret` reads its secret when it is needed."""
+        self._access, self._forms = Provider(address), Provider(form_address)
+        self._client, self._secret = client, secret
+
+    @property
+    def is_set_up(self) -> bool:
+        """Whether the operator has a client there."""
+        return bool(self._client)
+
+    def begin_connect(self, connection: Connection, answer: Reply, *, now: datetime) -> Step:
+        """Open a form, or, to renew, have finAPI ask the bank whether it wants to see the person; then look on."""
+        memo = answer.memo
+        if not memo:
+            if connection.secrets.get("user"):
+                try:
+                    return self._renewal(self._user(connection), _bank_connection(connection))
+                except ConsentRevoked:
+                    return self._first_form()
+            return self._first_form()
+        user = _UserAtFinApi(self, memo["secrets"])
+        if "task" in memo:
+            return self._asked_bank(user, memo, now)
+        told = user.members(lambda headers: self._forms.get(f"/api/webForms/{memo['form']}", headers=headers))
+        if told.get("status") in OPEN_FORMS:
+            return Redirect(url=memo["url"], again_after=FORM_PAUSE, memo=memo)
+        made = memo["bank_connection"] or _object(told, "payload").get("bankConnectionId")
+        if told.get("status") != "COMPLETED" or not isinstance(made, int):
+            raise UserActionRequired(FORM_ENDED, detail=f"form {told.get('status')}")
+        return self._done(user, made)
+
+    def disconnect(self, connection: Connection, *, now: datetime) -> None:  # noqa: ARG002 - as above
+        """Delete the bank connection at finAPI, then the user whom it belonged to."""
+        user = self._user(connection)
+        path = f"/api/v2/bankConnections/{_bank_connection(connection)}"
+        user.ask(lambda headers: self._access.delete(path, headers=headers), fine=(200, 204, 404))
+        user.ask(lambda headers: self._access.delete("/api/v2/users", headers=headers), fine=(200, 204))
+
+    def start_refresh(self, connection: Connection, *, now: datetime) -> Json:  # noqa: ARG002 - as above
+        """Have finAPI ask the bank."""
+        return {"task": self._begin_update(self._user(connection), _bank_connection(connection))}
+
+    def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:
+        """How far that is, and when the consent ends. Without a task one of somebody else's was running."""
+        user, number = self._user(connection), _bank_connection(connection)
+        if handle["task"] is None:
+            task = self._begin_update(user, number)
+            return Waiting(seconds=UPDATE_PAUSE if task is None else TASK_PAUSE, handle={"task": task})
+        path = f"/api/tasks/{handle['task']}"
+        told = user.members(lambda headers: self._forms.get(path, headers=headers))
+        match told.get("status"):
+            case status if status in RUNNING_TASKS:
+                return Waiting(seconds=TASK_PAUSE)
+            case "COMPLETED":
+                return self._updated(user, number, now)
+            case "WEB_FORM_REQUIRED":
+                raise UserActionRequired(detail="WEB_FORM_REQUIRED")
+        code = str(_object(told, "payload").get("errorCode"))
+        if code == "BANK_SERVER_REJECTION" and _needs_person(self._bank_connection(user, number)):
+            raise UserActionRequired(detail=code)
+        raise ProviderUnavailable(detail=f"task {told.get('status')} {code}")
+
+    def fetch(
+        self,
+        connection: Connection,
+        handle: Json,
+        *,
+        cursor: Json | None,
+        today: date,
+    ) -> Iterator[Batch | LeftOut]:
+        """A batch per account: what finAPI has imported since the last time, and all that is pending."""
+        user, number = self._user(connection), _bank_connection(connection)
+        parameters = {"bankConnectionIds": str(number)}
+        told = user.members(
+            lambda headers: self._access.get("/api/v2/accounts", parameters=parameters, headers=headers)
+        )
+        accounts = _objects(told, "accounts")
+        since = str(cursor["imported_until"]) if cursor is not None else None
+        known = {str(each) for each in cursor["accounts"]} if cursor is not None else set()
+        seen = [str(each.get("id")) for each in accounts]
+        for place, account in enumerate(accounts, 1):
+            name = clean(str(account.get("accountName") or "")) or str(account.get("id"))
+            if not CURRENCY.fullmatch(str(account.get("accountCurrency") or "EUR")):
+                yield LeftOut(name=name, reason="Its currency is no currency.")
+                continue
+            own = str(account.get("id"))
+            rows = self._bookings(user, own, since if own in known else None)
+            waiting = self._pending(user, own)
+            is_last = place == len(accounts)
+            yield Batch(
+                id=f"finapi:{connection.id}:{own}:{handle['task']}",
+                name=name,
+                records=records(account, rows, waiting, bank_name=connection.bank_name),
+                cursor={"imported_until": str(today - OVERLAP), "accounts": seen} if is_last else None,
+            )
+            if _was_not_refreshed(account):
+                yield LeftOut(name=name, reason="The bank gave nothing new of this account.")
+
+    def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
+        """Nothing to tidy up."""
+
+    def has_news(self, connection: Connection, *, now: datetime) -> bool:  # noqa: ARG002 - the protocol names them
+        """Never by itself: banks count updates."""
+        return False
+
+    def token(self, form: Mapping[str, str]) -> str:
+        """An access token of the client or of a user; raises Misconfigured, ConsentRevoked or UserActionRequired."""
+        if not self._client:
+            raise Misconfigured(NOT_SET)
+        answer = self._access.post(
+            "/api/v2/oauth/token",
+            form={**form, "client_id": self._client, "client_secret": self._secret()},
+            headers=_request_id(),
+        )
+        if answer.status == 200:
+            return str(answer.members()["access_token"])
+        if answer.status == 423:
+            raise UserActionRequired("finAPI has locked this access. Connect the bank again.", detail="status 423")
+        said = answer.members().get("error")
+        if form["grant_type"] == "client_credentials" or said in ("invalid_client", "unauthorized_client"):
+            raise Misconfigured(CLIENT_REFUSED, detail=f"status {answer.status}")
+        raise ConsentRevoked(detail=f"status {answer.status} for a user's token")
+
+    def _user(self, connection: Connection) -> "_UserAtFinApi":
+        if not connection.secrets.get("user"):
+            raise UserActionRequired(detail="no user at finAPI")
+        return _UserAtFinApi(self, connection.secrets, connection.keep_secrets)
+
+    def _first_form(self) -> Redirect:
+        """A user of its own for this connection, and the form in which the person chooses the bank and signs in."""
+        secrets = {"user": f"bankdata-{token_hex(12)}", "password": token_urlsafe(24)}
+        own = self.token({"grant_type": "client_credentials"})
+        made = self._access.post(
+            "/api/v2/users",
+            document={"id": secrets["user"], "password": secrets["password"]},
+            headers={"Authorization": f"Bearer {own}", **_request_id()},
+        )
+        if made.status != 201:
+            raise ProviderUnavailable(detail=f"status {made.status} for a user")
+        user = _UserAtFinApi(self, secrets)
+        form = user.members(
+            lambda headers: self._forms.post("/api/webForms/bankConnectionImport", document={}, headers=headers)
+        )
+        return self._sent_to(form, user)
+
+    def _renewal(self, user: "_UserAtFinApi", number: int) -> Question:
+        task = self._begin_update(user, number)
+        if task is None:
+            raise ProviderUnavailable("finAPI is asking this bank at this moment. Try again in a minute.")
+        return _look_again({"task": task, "secrets": user.secrets, "bank_connection": number})
+
+    def _asked_bank(self, user: "_UserAtFinApi", memo: Json, now: datetime) -> Step:
+        """What the bank said: nothing yet, that it wants to see the person, or that all is well."""
+        told = user.members(lambda headers: self._forms.get(f"/api/tasks/{memo['task']}", headers=headers))
+        number = int(memo["bank_connection"])
+        if told.get("status") == "WEB_FORM_REQUIRED":
+            return self._sent_to(_object(_object(told, "payload"), "webForm"), user, number)
+        if told.get("status") in RUNNING_TASKS or isinstance(self._updated(user, number, now), Waiting):
+            return _look_again(memo)
+        if told.get("status") != "COMPLETED":
+            raise ProviderUnavailable(detail=f"task {told.get('status')}")
+        return self._done(user, number)
+
+    def _sent_to(self, form: Json, user: "_UserAtFinApi", number: int | None = None) -> Redirect:
+        url = str(form.get("url"))
+        here = urlsplit(self._forms.address)
+        if not is_reachable(url) or urlsplit(url).netloc != here.netloc:
+            raise ProviderUnavailable("finAPI named a form that is not on its own host.", detail="form elsewhere")
+        memo = {"form": str(form.get("id")), "url": url, "secrets": user.secrets, "bank_connection": number}
+        return Redirect(url=url, again_after=FORM_PAUSE, memo=memo)
+
+    def _done(self, user: "_UserAtFinApi", number: int) -> Done:
+        told = self._bank_connection(user, number)
+        return Done(
+            bank_name=clean(str(_object(told, "bank").get("name") or "")) or self.title,
+            settings={"bank_connection": number},
+            secrets=user.secrets,
+            consent_expires_at=_consent_end(told),
+        )
+
+    def _begin_update(self, user: "_UserAtFinApi", number: int) -> str | None:
+        """The task that asks the bank; None where one is running already."""
+        answer = user.ask(
+            lambda headers: self._forms.post(
+                "/api/tasks/backgroundUpdate", document={"bankConnectionId": number}, headers=headers
+            ),
+            fine=(200, 201, 423),
+        )
+        return None if answer.status == 423 else str(answer.members()["id"])
+
+    def _updated(self, user: "_UserAtFinApi", number: int, now: datetime) -> Waiting | Ready:
+        """Whether what a task fetched is there to be read; raises ConsentExpired."""
+        told = self._bank_connection(user, number)
+        if told.get("updateStatus") == "IN_PROGRESS":
+            return Waiting(seconds=TASK_PAUSE)
+        until = _consent_end(told)
+        if until is not None and until <= now:
+            raise ConsentExpired(detail="aisConsent")
+        return Ready(consent_expires_at=until)
+
+    def _bank_connection(self, user: "_UserAtFinApi", number: int) -> Json:
+        return user.members(lambda headers: self._access.get(f"/api/v2/bankConnections/{number}", headers=headers))
+
+    def _bookings(self, user: "_UserAtFinApi", account: str, since: str | None) -> list[Json]:
+        """All bookings of the account that finAPI imported from this day on, each once; raises ProviderUnavailable
+        for pages without end."""
+        found: dict[str, Json] = {}
+        asked = {"view": "bankView", "accountIds": account, "perPage": str(PAGE_ROWS), "order": "id,asc"}
+        if since is not None:
+            asked["minImportDate"] = since
+        for page in range(1, PAGES_MAX + 1):
+            parameters = {**asked, "page": str(page)}
+            told = user.members(partial(self._transactions, parameters))
+            rows = _objects(told, "transactions")
+            found.update({str(each.get("id")): each for each in rows})
+            pages = _object(told, "paging").get("pageCount")
+            if not isinstance(pages, int):
+                raise ProviderUnavailable("finAPI sent a damaged answer.", detail="no pageCount")
+            if page >= pages or not rows:
+                return list(found.values())
+        raise ProviderUnavailable("finAPI sent pages without end.", detail=f"more than {PAGES_MAX} pages")
+
+    def _transactions(self, parameters: Mapping[str, str], headers: Mapping[str, str]) -> ProviderAnswer:
+        return self._access.get("/api/v2/transactions", parameters=parameters, headers=headers)
+
+    def _pending(self, user: "_UserAtFinApi", account: str) -> Sequence[Json] | None:
+        """What the bank announces; None where this finAPI does not say."""
+        answer = user.ask(
+            lambda headers: self._access.get(
+                "/api/v2/pendingTransactions", parameters={"accountIds": account}, headers=headers
+            ),
+            fine=(200, 404),
+        )
+        return _objects(answer.members(), "pendingTransactions") if answer.status == 200 else None
+
+
+class _UserAtFinApi:
+    """Requests as one user at finAPI, with a token that is renewed once where it is refused."""
+
+    def __init__(self, source: FinApi, secrets: Json, keep: Callable[[Json], None] = lambda _: None) -> None:
+        self.secrets = dict(secrets)
+        self._source, self._keep = source, keep
+
+    def members(self, ask: Ask) -> dict[str, Any]:
+        """The JSON object that is answered with 200 or 201."""
+        return self.ask(ask).members()
+
+    def ask(self, ask: Ask, fine: Collection[int] = (200, 201)) -> ProviderAnswer:
+        """The answer, of one of these statuses; raises what another one means."""
+        answer = ask(self._headers()) if "token" in self.secrets else None
+        if answer is None or answer.status == 401:
+            self._sign_in()
+            answer = ask(self._headers())
+        if answer.status in fine:
+            return answer
+        match answer.status:
+            case 401 | 404:
+                raise ConsentRevoked(detail=f"status {answer.status}")
+            case 402 | 403:
+                raise Misconfigured(CLIENT_REFUSED, detail=f"status {answer.status}")
+            case 423:
+                raise ProviderUnavailable(detail="status 423", retry_after=UPDATE_PAUSE)
+        raise ProviderUnavailable(detail=f"status {answer.status}")
+
+    def _headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.secrets['token']}", **_request_id()}
+
+    def _sign_in(self) -> None:
+        name, password = str(self.secrets["user"]), str(self.secrets["password"])
+        form = {"grant_type": "password", "username": name, "password": password}
+        self.secrets["token"] = self._source.token(form)
+        self._keep(self.secrets)
+
+
+def _request_id() -> dict[str, str]:
+    """What finAPI's support asks for."""
+    return {"X-Request-Id": f"bankdata-{token_hex(8)}"}
+
+
+def _look_again(memo: Json) -> Question:
+    return Question(text=ASKING, again_after=FORM_PAUSE, memo=memo)
+
+
+def _bank_connection(connection: Connection) -> int:
+    return int(connection.settings["bank_connection"])
+
+
+def _objects(told: Json, name: str) -> list[dict[str, Any]]:
+    found = told.get(name)
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise ProviderUnavailable("finAPI sent a damaged answer.", detail=f"no {name}")
+    return found
+
+
+def _object(told: Json, name: str) -> dict[str, Any]:
+    found = told.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _consent_end(told: Json) -> datetime | None:
+    """The first of the bank's consents to end, in UTC without zone; finAPI writes moments without a zone as UTC."""
+    ends = [_object(each, "aisConsent").get("expiresAt") for each in _objects(told, "interfaces")]
+    try:
+        moments = [datetime.fromisoformat(str(each).replace(" ", "T")) for each in ends if each]
+    except ValueError as error:
+        raise ProviderUnavailable("finAPI sent a damaged answer.", detail="expiresAt is no moment") from error
+    plain = [each.astimezone(UTC).replace(tzinfo=None) if each.tzinfo else each for each in moments]
+    return min(plain, default=None)
+
+
+def _needs_person(told: Json) -> bool:
+    return any(each.get("userActionRequired") is True for each in _objects(told, "interfaces"))
+
+
+def _was_not_refreshed(account: Json) -> bool:
+    return any(each.get("status") == "DOWNLOAD_FAILED" for each in _objects(account, "interfaces"))

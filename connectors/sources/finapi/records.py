@@ -1,0 +1,153 @@
+"""What finAPI Access says of accounts and bookings, as records.
+
+finAPI's own adjusting entries (`isAdjustingEntry`) are left out: the store makes its own from balances. So are the
+parts of a booking that somebody split (they have a `parentId`): the booking itself is what the bank told.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from connectors.connector import Json, ProviderUnavailable
+from connectors.limits import AMOUNT_DIGITS_MAX
+from connectors.text import (
+    clean,
+    clean_key,
+    clean_purpose,
+    currency_of,
+    parse_amount,
+    parse_bic,
+    parse_creditor_id,
+    parse_date,
+    parse_iban,
+)
+from storage.importing.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
+
+KINDS: Mapping[str, AccountKind] = {
+    "Checking": "checking", "Savings": "savings", "CreditCard": "credit_card", "Security": "securities",
+    "Loan": "loan", "Membership": "membership", "Bausparen": "building_savings",
+}  # fmt: skip
+
+
+def records(
+    account: Json, booked: Iterable[Json], pending: Iterable[Json] | None, *, bank_name: str
+) -> Iterator[Record]:
+    """One account: itself, its bookings in finAPI's order, what is pending (None: not told), its booked balance.
+
+    Raises ProviderUnavailable for an answer that is not what finAPI describes.
+    """
+    try:
+        own = _account(account, bank_name)
+        yield own
+        for each in booked:
+            if not (each.get("isAdjustingEntry") or each.get("parentId")):
+                yield _booked(each, own.currency)
+        for each in pending or ():
+            yield _pending(each, own.currency)
+        yield StatementRecord(
+            closing=_amount(account["balance"]) if account.get("balance") is not None else None,
+            closing_date=_last_update(account),
+            is_pending_complete=pending is not None,
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ProviderUnavailable(detail=f"finAPI: {type(error).__name__} in a record") from error
+
+
+def _account(account: Json, bank_name: str) -> AccountRecord:
+    iban = parse_iban(_text(account, "iban"))
+    return AccountRecord(
+        stable_key=str(account["id"]),
+        currency=_text(account, "accountCurrency") or currency_of(iban),
+        iban=iban,
+        name=clean(_text(account, "accountName")),
+        kind=KINDS.get(_text(account, "accountType") or "", "other"),
+        bank_name=bank_name,
+    )
+
+
+def _booked(booking: Json, currency: str) -> TransactionRecord:
+    day = _day(booking, "bankBookingDate") or _day(booking, "finapiBookingDate") or _day(booking, "valueDate")
+    if day is None:
+        raise ValueError("a booking without a day")
+    return TransactionRecord(
+        amount=_amount(booking["amount"]),
+        currency=_text(booking, "currency") or currency,
+        booking_date=day,
+        value_date=_day(booking, "valueDate"),
+        provider_id=str(booking["id"]),
+        counterpart_name=clean(_text(booking, "counterpartName")),
+        counterpart_iban=parse_iban(_text(booking, "counterpartIban")),
+        counterpart_bic=parse_bic(_text(booking, "counterpartBic")),
+        counterpart_bank_name=clean(_text(booking, "counterpartBankName")),
+        creditor_id=parse_creditor_id(_text(booking, "counterpartCreditorId")),
+        debitor_id=clean_key(_text(booking, "counterpartDebitorId")),
+        mandate_reference=clean_key(_text(booking, "counterpartMandateReference")),
+        end_to_end_id=clean_key(_text(booking, "endToEndReference")),
+        purpose=clean_purpose(_text(booking, "purpose")),
+        bank_transaction_code=clean_key(_text(booking, "bankTransactionCode")),
+        purpose_code=clean_key(_text(booking, "sepaPurposeCode")),
+        gvc=_gvc(booking),
+        bank_text=clean(_text(booking, "type")),
+        original_amount=_amount(booking["originalAmount"]) if booking.get("originalAmount") is not None else None,
+        original_currency=_text(booking, "originalCurrency"),
+        is_potential_duplicate=booking.get("isPotentialDuplicate") is True,
+    )
+
+
+def _pending(booking: Json, currency: str) -> TransactionRecord:
+    """What is announced; its id changes with every update, so it is none. finAPI spells its counterparty with a y."""
+    day = _day(booking, "bankBookingDate") or _day(booking, "valueDate")
+    if day is None:
+        raise ValueError("a pending booking without a day")
+    return TransactionRecord(
+        amount=_amount(booking["amount"]),
+        currency=_text(booking, "currency") or currency,
+        booking_date=day,
+        value_date=_day(booking, "valueDate"),
+        status="pending",
+        counterpart_name=clean(_text(booking, "counterpartyName")),
+        counterpart_iban=parse_iban(_text(booking, "counterpartyIban")),
+        counterpart_bic=parse_bic(_text(booking, "counterpartyBic")),
+        counterpart_bank_name=clean(_text(booking, "counterpartyBankName")),
+        creditor_id=parse_creditor_id(_text(booking, "counterpartyCreditorId")),
+        debitor_id=clean_key(_text(booking, "counterpartyDebitorId")),
+        mandate_reference=clean_key(_text(booking, "counterpartyMandateReference")),
+        end_to_end_id=clean_key(_text(booking, "endToEndId")),
+        purpose=clean_purpose(_text(booking, "purpose")),
+        bank_transaction_code=clean_key(_text(booking, "bankTransactionCode")),
+        purpose_code=clean_key(_text(booking, "sepaPurposeCode")),
+        gvc=_gvc(booking),
+    )
+
+
+def _last_update(account: Json) -> date | None:
+    """The day of the balance: of the last update that went well on any of the account's interfaces."""
+    days = [_day(interface, "lastSuccessfulUpdate") for interface in account.get("interfaces") or ()]
+    return max((day for day in days if day), default=None)
+
+
+def _text(said: Json, field: str) -> str | None:
+    value: Any = said.get(field)
+    if value is None or isinstance(value, str):
+        return value
+    raise TypeError(f"{field} is no text")
+
+
+def _day(said: Json, field: str) -> date | None:
+    text = _text(said, field)
+    return parse_date(text) if text else None
+
+
+def _amount(value: Any) -> Decimal:
+    """A JSON number, read as a decimal; banks' amounts have neither an exponent nor a dozen digits."""
+    if isinstance(value, bool) or not isinstance(value, Decimal | int):
+        raise TypeError("an amount is no number")
+    if abs(Decimal(value).adjusted()) > AMOUNT_DIGITS_MAX:  # written out it would fill the memory
+        raise ValueError("an amount without measure")
+    return parse_amount(f"{value:f}" if isinstance(value, Decimal) else str(value))
+
+
+def _gvc(booking: Json) -> str | None:
+    code = (_text(booking, "typeCodeZka") or "").strip()
+    return code if len(code) == 3 and code.isdigit() else None

@@ -1,0 +1,62 @@
+"""The way to a bank that speaks FinTS: what python-fints sends goes over our own HTTP, and what comes is kept in sight.
+
+The connection of the library has no timeout, follows redirects and writes messages into a log. It is never used, and
+so neither is the mask of PINs for that log, which one dialog would take away from another.
+"""
+
+import base64
+import logging
+import warnings
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from fints.message import FinTSInstituteMessage
+from fints.parser import FinTSParserWarning
+
+from connectors.connector import Misconfigured, ProviderUnavailable
+from connectors.outgoing_http import Provider
+from connectors.reachable import is_reachable
+
+logging.getLogger("fints").setLevel(logging.CRITICAL + 1)  # it prints what the bank says of its customer
+warnings.filterwarnings("ignore", category=FinTSParserWarning)  # as above, of segments that it does not know
+
+
+class BankLine:
+    """Takes the place of the library's connection: `send`, and the codes of the last answer. `close` it."""
+
+    def __init__(self, address: str) -> None:
+        """`address` is the bank's, as its customer named it; raises Misconfigured."""
+        if not is_reachable(address):
+            raise Misconfigured("The FinTS address of a bank begins with https:// and has no password in it.")
+        parts = urlsplit(address)
+        self.url = address
+        self.codes: Sequence[str] = ()
+        self._provider = Provider(f"{parts.scheme}://{parts.netloc}")
+        self._path = parts.path or "/"
+
+    def send(self, message: Any) -> Any:
+        """The bank's answer to a message, read; raises ProviderUnavailable."""
+        answer = self._provider.post(
+            self._path, content=base64.b64encode(message.render_bytes()), headers={"Content-Type": "text/plain"}
+        )
+        if answer.status != 200:
+            raise ProviderUnavailable(detail=f"status {answer.status}")
+        try:
+            read = FinTSInstituteMessage(segments=_decoded(answer.body))
+            self.codes = [str(said.code) for part in read.find_segments(("HIRMG", "HIRMS")) for said in part.responses]
+            whole = read.segments[0].header.type == "HNHBK"
+        except Exception as error:  # the library raises whatever it stumbles over
+            raise ProviderUnavailable("The bank sent a damaged answer.", detail=type(error).__name__) from None
+        if not whole:
+            raise ProviderUnavailable("The bank sent a damaged answer.", detail="no FinTS message")
+        return read
+
+    def close(self) -> None:
+        """Hang up."""
+        self._provider.close()
+
+
+def _decoded(body: bytes) -> bytes:
+    """Base64, which some banks break into lines."""
+    return base64.b64decode(b"".join(body.split()), validate=True)

@@ -1,0 +1,306 @@
+"""FinTS as a source: the customer is asked at the prompt or on the page, syncs read accounts, balances and bookings.
+
+One dialog is one sync. Whoever has the PIN stored is synced by schedule; whoever has not renews the connection for
+every sync, and the PIN lies encrypted from that answer until the dialog begins. An approval that the bank wants while
+nobody is there ends the sync at once, and no other begins before the connection is renewed.
+"""
+
+import hashlib
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from connectors.connecting import Done, FormField, Question, Reply, Sentence, Step
+from connectors.connector import Connection, Json, LeftOut, Misconfigured, Ready, UserActionRequired, Waiting
+from connectors.reachable import is_reachable
+from connectors.text import clean, currency_of, parse_iban
+from storage.importing.records import (
+    AccountKind,
+    AccountRecord,
+    Batch,
+    Record,
+    StatementRecord,
+    TransactionRecord,
+)
+
+if TYPE_CHECKING:
+    from connectors.sources.fints.dialog import Access, Challenge, Choice, OpenDialog, Told
+
+FIRST_DAYS = 89  # from the 91st day on the bank wants an approval for the bookings themselves
+LATER_DAYS = 35  # late bookings and corrections
+OVERLAP_DAYS = 10  # before the last sync, where that is longer ago
+CONSENT = timedelta(days=180)  # Delegated Regulation (EU) 2022/2360: then the bank wants to see its customer again
+APPROVAL_WITHIN = timedelta(minutes=5)
+BANK_CODE = re.compile("[0-9]{8}")
+YES = "yes"
+KINDS: tuple[tuple[range, AccountKind], ...] = (
+    (range(1, 10), "checking"),
+    (range(10, 30), "savings"),
+    (range(30, 40), "securities"),
+    (range(40, 50), "loan"),
+    (range(50, 60), "credit_card"),
+    (range(60, 70), "securities"),
+    (range(70, 80), "building_savings"),
+)
+"""HIUPD, account types of FinTS 3.0 (Formals, chapter E.2): current, savings and term, securities, loan, card, funds,
+building savings."""
+
+NO_LIBRARY = "FinTS needs a library that is not installed. Install banking-data-service[fints]."
+NO_PRODUCT = (
+    "FinTS needs a product id of the Deutsche Kreditwirtschaft (a free form at fints.org). Set BANKDATA_FINTS_PRODUCT."
+)
+NO_BANK = (
+    "Say which bank it is: `bankdata connect fints --url URL --bank-code DIGITS`, the address beginning with https://"
+    " and the bank code of eight digits."
+)
+NO_PIN = "The PIN is not stored, so this bank is asked only when you renew the connection."
+TOO_LATE = "The bank was not told of your approval within five minutes. Begin again."
+
+LOGIN = FormField(name="login", label=Sentence(en="Login at the bank", de="Anmeldename bei der Bank"))
+PIN = FormField(name="pin", label=Sentence(en="PIN", de="PIN"), is_secret=True)
+KEEP_PIN = FormField(
+    name="keep_pin",
+    label=Sentence(
+        en="Store the PIN (encrypted), for syncs without you", de="PIN (verschlüsselt) speichern, für Abrufe"
+    ),
+    choices=(("no", "no / nein"), (YES, "yes / ja")),
+    default="no",
+)
+TAN = FormField(name="tan", label=Sentence(en="TAN", de="TAN"), is_secret=True)
+SIGN_IN = Sentence(en="Sign in to your bank as in its online banking.", de="Melden Sie sich an wie im Online-Banking.")
+WHICH = {
+    "method": Sentence(en="How do you approve at this bank?", de="Wie geben Sie bei dieser Bank frei?"),
+    "medium": Sentence(en="Which device do you use for that?", de="Welches Gerät benutzen Sie dafür?"),
+}
+PIN_WRONG = Sentence(
+    en="The bank refused this PIN. Three wrong ones lock the account.",
+    de="Die Bank hat diese PIN abgelehnt. Drei falsche sperren das Konto.",
+)
+
+ReadFile = Callable[[BinaryIO], Iterator[Record]]
+
+
+class FinTs:
+    """Implements `LiveSource`. Settings of a connection are {"url", "bank_code", "attended_only"}; its secrets
+    {"login", "state", "method", "medium"}, and {"pin"} where it is stored, {"pin_once"} until the next dialog where it
+    is not."""
+
+    name = "fints"
+    title = "FinTS"
+    about = Sentence(
+        en="Banks in Germany, asked straight, with the login of their online banking.",
+        de="Banken in Deutschland, direkt befragt, mit den Zugangsdaten des Online-Bankings.",
+    )
+    is_set_up = False  # the address of a bank comes by command alone; a page renews
+    is_local = False
+    unattended_syncs_max = None  # the customer asks himself: the four of PSD2 are for those who ask for others
+
+    def __init__(self, product: str, read_file: ReadFile) -> None:
+        """`product` is the id of this program at the banks, empty for none; `read_file` reads camt and MT940."""
+        self._product = product
+        self._read_file = read_file
+
+    def begin_connect(self, connection: Connection, answer: Reply, *, now: datetime) -> Step:
+        """Ask for login and PIN, open a dialog, have it approved, look for accounts."""
+        given = {**connection.settings, **answer.given}
+        if not self._product:
+            raise Misconfigured(NO_PRODUCT)
+        if not is_reachable(str(given.get("url", ""))) or not BANK_CODE.fullmatch(str(given.get("bank_code", ""))):
+            raise Misconfigured(NO_BANK)
+        dialog = _library()
+        if not answer.memo or not given.get("pin"):
+            return _sign_in(connection, given)
+        access = self._access(given, connection.secrets)
+        try:
+            if paused := answer.memo.get("paused"):
+                if datetime.fromisoformat(answer.memo["since"]) + APPROVAL_WITHIN < now:
+                    raise UserActionRequired(TOO_LATE)
+                with dialog.resumed(access, paused, str(given.get("tan", ""))) as reached:
+                    return self._reached(reached, given, now=now, since=answer.memo["since"])
+            with dialog.opened(access) as reached:
+                return self._reached(reached, given, now=now, since=now.isoformat())
+        except dialog.PinRefused:
+            return _sign_in(connection, given, problem=PIN_WRONG)
+
+    def disconnect(self, connection: Connection, *, now: datetime) -> None:
+        """Nothing: a bank keeps no record of who may ask by FinTS but the PIN."""
+
+    def start_refresh(self, connection: Connection, *, now: datetime) -> Json:  # noqa: ARG002 - the protocol names them
+        """Nothing to ask for; a sync that has no PIN ends here."""
+        if not _pin_of(connection.secrets):
+            raise UserActionRequired(NO_PIN)
+        return {}
+
+    def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:  # noqa: ARG002 - as above
+        """Ready at once."""
+        return Ready()
+
+    def fetch(
+        self,
+        connection: Connection,
+        handle: Json,  # noqa: ARG002 - the protocol names it
+        *,
+        cursor: Json | None,
+        today: date,
+    ) -> Iterator[Batch | LeftOut]:
+        """One dialog, and of what it tells a batch per account; the cursor says of each until when it was read, for a
+        crash may come between two of them, and a bank may give one of them later."""
+        dialog, until = _library(), dict(cursor["until"]) if cursor is not None else {}
+        secrets = dict(connection.secrets)
+        pin = _pin_of(secrets)
+        if not pin:
+            raise UserActionRequired(NO_PIN)
+        if secrets.pop("pin_once", None):
+            connection.keep_secrets(secrets)
+        access = self._access({**connection.settings, "pin": pin}, secrets)
+        try:
+            with dialog.opened(access) as reached:
+                if not isinstance(reached, dialog.OpenDialog):
+                    raise dialog.ApprovalNeeded
+                told = reached.read(lambda key: _first_day(until.get(key), today), today)
+                secrets["state"] = reached.state
+        except dialog.PinRefused:
+            secrets.pop("pin", None)
+            connection.keep_secrets(secrets)
+            raise
+        connection.keep_secrets(secrets)
+        for account in told:
+            if account.refusal is not None:
+                yield LeftOut(name=account.name or account.number, reason=_refusal(account.refusal))
+            else:
+                until[account.key] = today.isoformat()
+                yield self._batch(connection, account, today, cursor={"until": dict(until)})
+
+    def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
+        """Nothing to tidy up."""
+
+    def has_news(self, connection: Connection, *, now: datetime) -> bool:  # noqa: ARG002 - the protocol names them
+        """Never by itself: every look is a sign-in."""
+        return False
+
+    def _access(self, given: Mapping[str, Any], secrets: Json) -> "Access":
+        from connectors.sources.fints.dialog import Access
+
+        is_same = given.get("login") in (None, "", secrets.get("login"))
+        known = secrets if is_same else {}
+        return Access(
+            url=str(given["url"]),
+            bank_code=str(given["bank_code"]),
+            login=str(given.get("login") or secrets.get("login") or ""),
+            pin=str(given["pin"]),
+            product=self._product,
+            state=known.get("state"),
+            method=given.get("method") or known.get("method"),
+            medium=given.get("medium") or known.get("medium"),
+        )
+
+    def _reached(
+        self, reached: "OpenDialog | Challenge | Choice", given: Mapping[str, Any], *, now: datetime, since: str
+    ) -> Step:
+        """The step that follows from what a dialog came to."""
+        from connectors.sources.fints.dialog import Challenge, Choice
+
+        if isinstance(reached, Choice):
+            chosen = FormField(name=reached.of, label=WHICH[reached.of], choices=reached.options)
+            return Question(text=WHICH[reached.of], fields=(chosen,), memo={"chosen": reached.of})
+        if isinstance(reached, Challenge):
+            return Question(
+                text=Sentence(en=_shown(reached.text), de=_shown(reached.text)),
+                fields=() if reached.is_in_app else (TAN,),
+                image=reached.image,
+                image_type=reached.image_type or "image/png",
+                again_after=reached.wait if reached.is_in_app else None,
+                memo={"paused": reached.paused, "since": since},
+            )
+        if not reached.count_accounts():
+            raise UserActionRequired("The bank shows no account for this login.")
+        return self._done(reached, given, now)
+
+    def _done(self, opened: "OpenDialog", given: Mapping[str, Any], now: datetime) -> Done:
+        is_kept = given.get("keep_pin") == YES
+        kept = {name: str(given[name]) for name in ("method", "medium") if given.get(name)}
+        return Done(
+            bank_name=clean(opened.bank_name) or self.title,
+            settings={"url": given["url"], "bank_code": given["bank_code"], "attended_only": not is_kept},
+            secrets={
+                **kept,
+                "login": str(given["login"]),
+                "state": opened.state,
+                "pin" if is_kept else "pin_once": str(given["pin"]),
+            },
+            consent_expires_at=now + CONSENT,
+        )
+
+    def _batch(self, connection: Connection, told: "Told", today: date, *, cursor: Json) -> Batch:
+        content = hashlib.sha256(repr((told, today)).encode()).hexdigest()
+        return Batch(
+            id=f"fints:{connection.id}:{content}",
+            name=told.name or told.number,
+            records=self._records(connection, told),
+            cursor=cursor,
+        )
+
+    def _records(self, connection: Connection, told: "Told") -> Iterator[Record]:
+        iban = parse_iban(told.iban)
+        currency = told.currency or currency_of(iban)
+        yield AccountRecord(
+            stable_key=iban or told.number,
+            currency=currency,
+            iban=iban,
+            name=clean(told.name),
+            kind=next((kind for numbers, kind in KINDS if told.kind in numbers), "other"),
+            bank_name=connection.bank_name,
+        )
+        for documents in (told.booked, told.pending):
+            for document in documents:
+                for record in self._read_file(io.BytesIO(document)):
+                    if isinstance(record, TransactionRecord):
+                        yield record
+        yield StatementRecord(closing=told.balance, closing_date=told.balance_day, is_pending_complete=True)
+
+
+def _library() -> Any:
+    """What needs python-fints, which not everybody has; raises Misconfigured."""
+    try:
+        from connectors.sources.fints import dialog
+    except ImportError as error:
+        raise Misconfigured(NO_LIBRARY) from error
+    return dialog
+
+
+def _sign_in(connection: Connection, given: Mapping[str, Any], problem: Sentence | None = None) -> Question:
+    """Login and PIN; of a connection that is renewed the PIN alone."""
+    login = str(given.get("login") or connection.secrets.get("login") or "")
+    named = FormField(name=LOGIN.name, label=LOGIN.label, default=login)
+    keep = FormField(
+        name=KEEP_PIN.name,
+        label=KEEP_PIN.label,
+        choices=KEEP_PIN.choices,
+        default=YES if "pin" in connection.secrets else "no",
+    )
+    return Question(text=SIGN_IN, fields=(named, PIN, keep), problem=problem, memo={"asked": True})
+
+
+def _pin_of(secrets: Json) -> str:
+    return str(secrets.get("pin_once") or secrets.get("pin") or "")
+
+
+def _first_day(until: str | None, today: date) -> date:
+    """Where an account's bookings begin: as far back as no approval is wanted the first time, then with an overlap."""
+    first = today - timedelta(days=FIRST_DAYS)
+    if until is None:
+        return first
+    last = date.fromisoformat(until) - timedelta(days=OVERLAP_DAYS)
+    return max(first, min(last, today - timedelta(days=LATER_DAYS)))
+
+
+def _shown(text: str) -> str:
+    """The bank's words, without the marks that some put in."""
+    plain = text.replace("<br>", "\n").replace("<br/>", "\n")
+    return clean(plain, 2000) or "TAN"
+
+
+def _refusal(code: str) -> str:
+    return f"The bank gives no bookings of this account (FinTS: {code})."

@@ -1,0 +1,313 @@
+"""SimpleFIN: banks of the United States and Canada, through a bridge that their customer pays and trusts.
+
+The person makes a token at the bridge and hands it over; it can be exchanged once for an access URL, which opens the
+accounts for good until it is revoked there. One request tells everything, always of the last 90 days: late bookings and
+corrections cost nothing then, and the bridge counts requests (24 a day, after which it warns and then revokes).
+
+Protocol: https://www.simplefin.org/protocol.html, versions 1 and 2.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from connectors.connecting import Done, FormField, Question, Reply, Sentence, Step
+from connectors.connector import (
+    Connection,
+    ConsentRevoked,
+    Json,
+    LeftOut,
+    ProviderUnavailable,
+    RateLimited,
+    Ready,
+    UserActionRequired,
+    Waiting,
+)
+from connectors.outgoing_http import Provider
+from connectors.text import clean, clean_key, clean_purpose, parse_amount
+from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
+
+SPAN = timedelta(days=90)  # "limited to 90 days": the bridge cuts more off and only says so in `errlist`
+TOKEN_CHARACTERS_MAX = 2_000
+CURRENCY = re.compile("[A-Z]{3}")
+EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the store keeps UTC without zone
+
+TOKEN = Question(
+    text=Sentence(
+        en="Make a token at the SimpleFIN Bridge (bridge.simplefin.org/simplefin/create) and paste it here.",
+        de="Erstellen Sie bei der SimpleFIN Bridge (bridge.simplefin.org/simplefin/create) einen Token und fügen Sie"
+        " ihn hier ein.",
+    ),
+    fields=(FormField(name="token", label=Sentence(en="SimpleFIN token", de="SimpleFIN-Token"), is_secret=True),),
+)
+NO_TOKEN = Sentence(
+    en="That is no token of this SimpleFIN server. Copy all of it.",
+    de="Das ist kein Token dieses SimpleFIN-Servers. Kopieren Sie ihn ganz.",
+)
+USED = (
+    "This token has been used before or does not exist. If it was not you, somebody else may have access: disable it at"
+    " SimpleFIN, then make another one."
+)
+
+
+class SimpleFin:
+    """Implements `LiveSource`; the secret of a connection is {"access_url": with user and password}."""
+
+    name = "simplefin"
+    title = "SimpleFIN"
+    about = Sentence(
+        en="Banks of the United States and Canada, with a SimpleFIN subscription of your own.",
+        de="Banken in den USA und Kanada, mit einem eigenen Abonnement bei SimpleFIN.",
+    )
+    is_set_up = True
+    is_local = False
+    unattended_syncs_max = 24
+
+    def __init__(self, address: str) -> None:
+        """`address` is the one server whose tokens are accepted, and all that is ever asked."""
+        parts = urlsplit(address)
+        self._provider = Provider(f"{parts.scheme}://{parts.netloc}")
+
+    def begin_connect(self, connection: Connection, reply: Reply, *, now: datetime) -> Step:  # noqa: ARG002 - the protocol names them
+        """Ask for the token, then exchange it, once."""
+        token = str(reply.given.get("token", "")).strip()
+        if not token:
+            return TOKEN
+        path = self._path_of(_decoded(token))
+        if path is None:
+            return Question(text=TOKEN.text, fields=TOKEN.fields, problem=NO_TOKEN)
+        claimed = self._provider.post(path)
+        if claimed.status == 403:
+            raise UserActionRequired(USED, detail="the token was claimed before")
+        if claimed.status != 200:
+            raise ProviderUnavailable(detail=f"status {claimed.status} for a claim")
+        access_url = claimed.line()
+        if self._path_of(access_url) is None or not urlsplit(access_url).password:
+            raise ProviderUnavailable("SimpleFIN gave an address that cannot be used.", detail="not its own host")
+        return Done(bank_name=self.title, secrets={"access_url": access_url})
+
+    def disconnect(self, connection: Connection, *, now: datetime) -> None:
+        """SimpleFIN has no request for this: the person disables the access there."""
+
+    def start_refresh(self, connection: Connection, *, now: datetime) -> Json:  # noqa: ARG002 - as above
+        """The bridge asks the banks once a day by itself; there is nothing to begin. The end is midnight after now."""
+        until = datetime(now.year, now.month, now.day) + timedelta(days=1)  # noqa: DTZ001 - as above
+        return {"from": _seconds(until - SPAN), "until": _seconds(until)}
+
+    def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:  # noqa: ARG002 - as above
+        """Ready at once."""
+        return Ready()
+
+    def fetch(
+        self,
+        connection: Connection,
+        handle: Json,
+        *,
+        cursor: Json | None,  # noqa: ARG002 - every request tells everything
+        today: date,
+    ) -> Iterator[Batch | LeftOut]:
+        """One request, and of what it tells a batch per account, then what the bridge complains of."""
+        told = self._ask(connection, handle)
+        banks = {str(each.get("conn_id")): each for each in _objects(told.get("connections"))}
+        accounts = _objects(told.get("accounts"))
+        problems = _problems(told)
+        if not accounts:
+            _check(problems)
+        for account in accounts:
+            bank = banks.get(str(account.get("conn_id"))) or account.get("org") or {}
+            key = _key_of(account, bank)
+            name = clean(_text(account, "name")) or key
+            if not CURRENCY.fullmatch(str(account.get("currency"))):
+                yield LeftOut(name=name, reason="It is kept in points or miles, which are no currency.")
+                continue
+            yield Batch(
+                id=f"simplefin:{connection.id}:{key}:{handle['until']}",
+                name=name,
+                records=_records(account, bank, key, today),
+            )
+        for each in problems:
+            bank = banks.get(each.conn_id) or {}
+            yield LeftOut(
+                name=_bank_name(bank) or self.title, reason=clean(each.words) or "SimpleFIN could not ask this bank."
+            )
+
+    def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
+        """Nothing to tidy up."""
+
+    def has_news(self, connection: Connection, *, now: datetime) -> bool:  # noqa: ARG002 - as above
+        """Never by itself: requests are counted."""
+        return False
+
+    def _ask(self, connection: Connection, handle: Json) -> dict[str, Any]:
+        access_url = str(connection.secrets.get("access_url", ""))
+        path = self._path_of(access_url)
+        parts = urlsplit(access_url)
+        if path is None or not parts.password:
+            raise UserActionRequired(detail="no access URL of this server")
+        answer = self._provider.get(
+            f"{path.rstrip('/')}/accounts",
+            parameters={
+                "version": "2",
+                "pending": "1",
+                "start-date": str(handle["from"]),
+                "end-date": str(handle["until"]),
+            },
+            auth=(unquote(parts.username or ""), unquote(parts.password)),
+        )
+        match answer.status:
+            case 200:
+                return answer.members()
+            case 401 | 403:
+                raise ConsentRevoked(detail=f"status {answer.status}")
+            case 402:
+                raise Unpaid(detail="status 402")
+        raise ProviderUnavailable(detail=f"status {answer.status}")
+
+    def _path_of(self, address: str) -> str | None:
+        """The path, if the address is at this server."""
+        try:
+            parts = urlsplit(address)
+            here = urlsplit(self._provider.address)
+            is_ours = (parts.scheme, parts.hostname, parts.port) == (here.scheme, here.hostname, here.port)
+        except ValueError:
+            return None
+        is_plain = not parts.query and not parts.fragment and parts.path.startswith("/") and parts.path.isprintable()
+        return parts.path if is_ours and is_plain and ".." not in parts.path else None
+
+
+class Unpaid(ProviderUnavailable):
+    """SimpleFIN wants to be paid: see to the subscription there."""
+
+
+def _decoded(token: str) -> str:
+    """The address that a token is; empty for what is none."""
+    if len(token) > TOKEN_CHARACTERS_MAX:
+        return ""
+    try:
+        return base64.b64decode("".join(token.split()), validate=True).decode("ascii").strip()
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """What the bridge complains of: a code of version 2, words for the user, and whose bank it is about."""
+
+    code: str
+    words: str
+    conn_id: str
+
+
+def _problems(told: Mapping[str, Any]) -> list[Problem]:
+    """`errlist` of version 2, else `errors` of version 1."""
+    structured = [
+        Problem(
+            code=str(each.get("code", "")),
+            words=_text(each, "msg") or _text(each, "message") or "",
+            conn_id=str(each.get("conn_id", "")),
+        )
+        for each in _objects(told.get("errlist"))
+    ]
+    words = told.get("errors")
+    if structured or not isinstance(words, list):
+        return structured
+    return [Problem(code="gen.other", words=str(each), conn_id="") for each in words]
+
+
+def _check(problems: Iterable[Problem]) -> None:
+    """Nothing at all came: why, from what the bridge says."""
+    codes = sorted({each.code for each in problems})
+    if any("quota" in code or "limit" in code for code in codes):
+        raise RateLimited(detail=" ".join(codes))
+    if any(code.endswith(".auth") for code in codes):
+        raise UserActionRequired("A bank wants you to sign in again, at SimpleFIN.", detail=" ".join(codes))
+    if codes:
+        raise ProviderUnavailable("SimpleFIN has nothing from your banks at present.", detail=" ".join(codes))
+
+
+def _key_of(account: Mapping[str, Any], bank: Mapping[str, Any]) -> str:
+    """Ids of accounts are unique within their organization only."""
+    at = bank.get("conn_id") or bank.get("domain") or bank.get("id") or bank.get("name") or ""
+    return f"{at}/{_required(account, 'id')}"
+
+
+def _bank_name(bank: Mapping[str, Any]) -> str | None:
+    return clean(_text(bank, "org_name") or _text(bank, "name") or _text(bank, "domain"))
+
+
+def _records(account: Mapping[str, Any], bank: Mapping[str, Any], key: str, today: date) -> Iterator[Record]:
+    currency = str(account["currency"])
+    yield AccountRecord(
+        stable_key=key,
+        currency=currency,
+        name=clean(_text(account, "name")),
+        bank_name=_bank_name(bank),
+    )
+    for each in _objects(account.get("transactions")):
+        yield _booking(each, currency, today)
+    yield StatementRecord(
+        closing=_amount(account, "balance"),
+        closing_date=_day(account, "balance-date"),
+        is_pending_complete=True,
+    )
+
+
+def _booking(told: Mapping[str, Any], currency: str, today: date) -> TransactionRecord:
+    posted = _day(told, "posted")
+    is_pending = told.get("pending") is True or posted is None
+    return TransactionRecord(
+        amount=_amount(told, "amount"),
+        currency=currency,
+        booking_date=posted or _day(told, "transacted_at") or today,
+        status="pending" if is_pending else "booked",
+        provider_id=clean_key(_required(told, "id")),
+        counterpart_name=clean(_text(told, "payee")),
+        purpose=clean_purpose(_text(told, "description"), _text(told, "memo")),
+    )
+
+
+def _objects(found: object) -> list[dict[str, Any]]:
+    if found is None:
+        return []
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise ProviderUnavailable("SimpleFIN sent a damaged answer.", detail="not a list of objects")
+    return found
+
+
+def _required(told: Mapping[str, Any], name: str) -> str:
+    found = told.get(name)
+    if not isinstance(found, str) or not found:
+        raise ProviderUnavailable("SimpleFIN sent a damaged answer.", detail=f"no {name}")
+    return found
+
+
+def _text(told: Mapping[str, Any], name: str) -> str | None:
+    found = told.get(name)
+    return found if isinstance(found, str) else None
+
+
+def _amount(told: Mapping[str, Any], name: str) -> Any:
+    try:
+        return parse_amount(str(told[name]))
+    except (KeyError, ValueError) as error:
+        raise ProviderUnavailable("SimpleFIN sent a damaged answer.", detail=f"{name} is no amount") from error
+
+
+def _day(told: Mapping[str, Any], name: str) -> date | None:
+    """The day in UTC of a moment in seconds since 1970; None for none, and for 0, which pending bookings have."""
+    found = told.get(name)
+    if found is None or found == 0:
+        return None
+    try:
+        return datetime.fromtimestamp(int(found), UTC).date()
+    except (TypeError, ValueError, OverflowError, OSError) as error:
+        raise ProviderUnavailable("SimpleFIN sent a damaged answer.", detail=f"{name} is no moment") from error
+
+
+def _seconds(moment: datetime) -> int:
+    return int((moment - EPOCH).total_seconds())

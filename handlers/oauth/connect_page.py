@@ -1,0 +1,161 @@
+"""/account/connect: a person connects a bank, or renews one, by answering what its source asks.
+
+The way to the bank is a page with a plain link, for `form-action` of our own policy also holds for the redirect that
+would follow a form. The way back is /connect/return, which only the browser that was sent may use.
+"""
+
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from auth.people.sessions import Browser
+from connectors.connecting import Question, Redirect
+from connectors.sources.demo.live import PAGE_PATH, LiveDemoBank
+from handlers.oauth.mistakes import Mistake
+from handlers.oauth.rendering import page_headers
+from handlers.oauth.site import Site, Visit
+from handlers.sync.connecting import RETURN_PATH, Attempt, AttemptUnknown
+from storage.connections import StoredConnection
+from storage.users import User
+
+PURPOSE = "connect a bank"
+FETCHED = ("started", "recent", "refused")
+IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif")
+
+
+def connect_routes(site: Site) -> list[BaseRoute]:
+    """The choice, the steps, and the address where banks send browsers back to; none without banks."""
+    if site.banks is None:
+        return []
+    return [
+        site.route("/account/connect", {"GET": choice_page, "POST": begin}),
+        site.route("/account/connect/fetch", {"POST": fetch}),
+        site.route("/account/connect/step", {"GET": step_page, "POST": answer}),
+        site.route("/account/connect/image", {"GET": image}),
+        site.route(RETURN_PATH, {"GET": come_back}),
+        *([site.route(PAGE_PATH, {"GET": demo_bank})] if LiveDemoBank.name in site.banks.connecting.sources else []),
+    ]
+
+
+def choice_page(site: Site, visit: Visit) -> Response:
+    """Which sources there are, and the connections that can be renewed."""
+    if visit.browser is None or (user := site.server.sign_in.user_of(visit.browser)) is None:
+        return site.redirect(site.address("/oauth/login"))
+    assert site.banks is not None
+    sources = site.banks.connecting.sources
+    return site.page(
+        "connect.html",
+        visit.words,
+        sources=[each for each in sources.values() if each.is_set_up],
+        renewable=[each for each in site.banks.of_user(user.id) if each.connector in sources],
+        fetched=fetched if (fetched := visit.parameters.get("fetched", ("",))[0]) in FETCHED else "",
+        form_token=_form_token(site, visit.browser),
+    )
+
+
+def begin(site: Site, visit: Visit) -> Response:
+    """The first step towards the source, or towards renewing the connection, that was chosen."""
+    browser, user = site.signed_in(visit, PURPOSE)
+    assert site.banks is not None
+    renewed: StoredConnection | None = None
+    name = visit.form.get("source", "")
+    if "connection" in visit.form:
+        own = {each.id: each for each in site.banks.of_user(user.id)}
+        renewed = own.get(visit.form["connection"])
+        name = renewed.connector if renewed is not None else ""
+    source = site.banks.connecting.sources.get(name)
+    if source is None or (renewed is None and not source.is_set_up):
+        raise Mistake("bad_form")
+    return _shown(site, site.banks.connecting.begin(user.id, name, renewed=renewed, browser=browser.id_hash))
+
+
+def fetch(site: Site, visit: Visit) -> Response:
+    """A sync at the wish of a person who is there: the only one that the bank is told so of (decision 94)."""
+    _, user = site.signed_in(visit, PURPOSE)
+    assert site.banks is not None
+    own = {each.id: each for each in site.banks.of_user(user.id) if each.connector in site.banks.connecting.sources}
+    connection = own.get(visit.form.get("connection", ""))
+    if connection is None:
+        raise Mistake("bad_form")
+    started = site.banks.fetch_now(connection, visit.person)
+    outcome = "started" if started.job is not None else "refused" if started.error is not None else "recent"
+    return site.redirect(site.address(f"/account/connect?fetched={outcome}"))
+
+
+def step_page(site: Site, visit: Visit) -> Response:
+    """What the person is asked, where the browser goes, or how it ended."""
+    if visit.browser is None or (user := site.server.sign_in.user_of(visit.browser)) is None:
+        return site.redirect(site.address("/oauth/login"))
+    attempt = _attempt(site, user, visit.browser, visit.parameters.get("attempt", ("",))[0])
+    return site.page(
+        "connect_step.html",
+        visit.words,
+        attempt=attempt,
+        question=attempt.step if isinstance(attempt.step, Question) else None,
+        redirect=attempt.step if isinstance(attempt.step, Redirect) else None,
+        form_token=_form_token(site, visit.browser),
+    )
+
+
+def answer(site: Site, visit: Visit) -> Response:
+    """The next step."""
+    browser, user = site.signed_in(visit, PURPOSE)
+    assert site.banks is not None
+    own = ("form_token", "attempt")
+    given = {name: value for name, value in visit.form.items() if name not in own}
+    try:
+        attempt = site.banks.connecting.answer(user.id, visit.form.get("attempt", ""), given, browser=browser.id_hash)
+    except AttemptUnknown:
+        raise Mistake("connecting_over") from None
+    return _shown(site, attempt)
+
+
+def image(site: Site, visit: Visit) -> Response:
+    """The picture of a question, such as a photoTAN."""
+    if visit.browser is None or (user := site.server.sign_in.user_of(visit.browser)) is None:
+        raise Mistake("no_session")
+    step = _attempt(site, user, visit.browser, visit.parameters.get("attempt", ("",))[0]).step
+    if not isinstance(step, Question) or step.image is None or step.image_type not in IMAGE_TYPES:
+        raise Mistake("connecting_over", status=404)
+    return Response(step.image, media_type=step.image_type, headers=page_headers(""))
+
+
+def come_back(site: Site, visit: Visit) -> Response:
+    """The browser has come back from the bank; each state is good for one return, in the browser that was sent."""
+    assert site.banks is not None
+    browser = visit.browser
+    parameters = {name: values[0] for name, values in visit.parameters.items()}
+    try:
+        user_id, attempt = site.banks.connecting.returned(
+            parameters, browser=browser.id_hash if browser is not None else None
+        )
+    except AttemptUnknown:
+        raise Mistake("connecting_over") from None
+    if browser is None or browser.user_id != user_id:  # a command began it, and goes on by itself
+        return site.page("connect_back.html", visit.words, attempt=attempt)
+    return _shown(site, attempt)
+
+
+def demo_bank(site: Site, visit: Visit) -> Response:
+    """What stands for a bank's own page in `bankdata demo --live`."""
+    state = visit.parameters.get("state", ("",))[0]
+    return site.page("demo_bank.html", visit.words, back=site.address(RETURN_PATH), state=state)
+
+
+def _attempt(site: Site, user: User, browser: Browser, attempt_id: str) -> Attempt:
+    assert site.banks is not None
+    try:
+        return site.banks.connecting.find(user.id, attempt_id, browser=browser.id_hash)
+    except AttemptUnknown:
+        raise Mistake("connecting_over") from None
+
+
+def _shown(site: Site, attempt: Attempt) -> Response:
+    """To the page of the step; a connection is synced at once, which takes nobody's turn (decision 25)."""
+    assert site.banks is not None
+    if attempt.connection is not None:
+        site.banks.first_sync(attempt.connection)
+    return site.redirect(site.address(f"/account/connect/step?attempt={attempt.id}"))
+
+
+def _form_token(site: Site, browser: Browser) -> str:
+    return site.server.sessions.form_token(browser, PURPOSE)

@@ -1,0 +1,144 @@
+"""Attempts to connect a bank: each bound to its user and to the browser session, or the command, that began it."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from storage.bank_access.connection_keys import ConnectionKeys
+from storage.database import Row, Session, as_json
+
+LIFETIME = timedelta(minutes=30)
+CONNECTED = "connected"
+TAKEN_AT = "taken_at"
+COLUMNS = (
+    "user_id, id, connector, connection_id, browser_hash, sealed, version, outcome, created_connection_id, expires_at"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredAttempt:
+    """One attempt; `content` is what was sealed: the step, what was typed, what the source remembers."""
+
+    user_id: str
+    id: str
+    connector: str
+    connection_id: str | None
+    browser_hash: str | None
+    content: Mapping[str, Any]
+    version: int
+    outcome: str | None
+    created_connection_id: str | None
+    expires_at: datetime
+
+    @property
+    def taken_at(self) -> datetime | None:
+        """Since when somebody is at work on the next step; None while the attempt waits for an answer."""
+        since = self.content.get(TAKEN_AT)
+        return datetime.fromisoformat(since) if since is not None else None
+
+
+def add(
+    session: Session,
+    keys: ConnectionKeys,
+    *,
+    user_id: str,
+    id_: str,
+    connector: str,
+    connection_id: str | None,
+    browser_hash: str | None,
+    state: str,
+    content: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """A new attempt; those of the user that are over go."""
+    session.execute("DELETE FROM connection_attempts WHERE user_id = $1 AND expires_at <= $2", user_id, now)
+    session.execute(
+        "INSERT INTO connection_attempts (user_id, id, connector, connection_id, browser_hash, state_hash, sealed,"
+        " version, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 1, $8, $9)",
+        user_id,
+        id_,
+        connector,
+        connection_id,
+        browser_hash,
+        hashed(state),
+        keys.seal(as_json(content), about=_about(id_)),
+        now,
+        now + LIFETIME,
+    )
+
+
+def find(session: Session, keys: ConnectionKeys, user_id: str, id_: str) -> StoredAttempt | None:
+    """The user's attempt of this id, over or not."""
+    rows = session.rows(f"SELECT {COLUMNS} FROM connection_attempts WHERE user_id = $1 AND id = $2", user_id, id_)
+    return _attempt(rows[0], keys) if rows else None
+
+
+def of_state(session: Session, keys: ConnectionKeys, user_id: str, state: str) -> StoredAttempt | None:
+    """The user's attempt that waits for a browser with this state; each state is good for one return."""
+    rows = session.rows(
+        f"SELECT {COLUMNS} FROM connection_attempts WHERE user_id = $1 AND state_hash = $2", user_id, hashed(state)
+    )
+    return _attempt(rows[0], keys) if rows else None
+
+
+def take(session: Session, keys: ConnectionKeys, attempt: StoredAttempt, *, state: str, now: datetime) -> bool:
+    """Whether the next step is the caller's: of several at once the first one wins, and until `go_on` or `end` the
+    attempt says since when it is taken. The state of the last step is good for nothing any more; `state` is that of the
+    next one."""
+    taken = session.rows(
+        "UPDATE connection_attempts SET version = version + 1, state_hash = $4, sealed = $6"
+        " WHERE user_id = $1 AND id = $2 AND version = $3 AND outcome IS NULL AND expires_at > $5 RETURNING id",
+        attempt.user_id,
+        attempt.id,
+        attempt.version,
+        hashed(state),
+        now,
+        keys.seal(as_json({**attempt.content, TAKEN_AT: now.isoformat()}), about=_about(attempt.id)),
+    )
+    return bool(taken)
+
+
+def go_on(session: Session, keys: ConnectionKeys, attempt: StoredAttempt, content: Mapping[str, Any]) -> None:
+    """Keep what the step that was taken has led to."""
+    session.execute(
+        "UPDATE connection_attempts SET sealed = $3 WHERE user_id = $1 AND id = $2",
+        attempt.user_id,
+        attempt.id,
+        keys.seal(as_json(content), about=_about(attempt.id)),
+    )
+
+
+def end(
+    session: Session, keys: ConnectionKeys, attempt: StoredAttempt, *, outcome: str, connection_id: str | None = None
+) -> None:
+    """The attempt is over; nothing of what was typed or remembered stays."""
+    session.execute(
+        "UPDATE connection_attempts SET outcome = $3, created_connection_id = $4, sealed = $5"
+        " WHERE user_id = $1 AND id = $2 AND outcome IS NULL",
+        attempt.user_id,
+        attempt.id,
+        outcome,
+        connection_id,
+        keys.seal("{}", about=_about(attempt.id)),
+    )
+
+
+def forget(session: Session, *, now: datetime) -> None:
+    """Leave nothing behind of attempts that are over, whoever's they were."""
+    session.execute("DELETE FROM connection_attempts WHERE expires_at <= $1", now)
+
+
+def hashed(secret: str) -> str:
+    """How secrets of 256 bits are kept: SHA-256, for there is nothing to guess."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _about(id_: str) -> str:
+    return f"{id_} attempt"
+
+
+def _attempt(row: Row, keys: ConnectionKeys) -> StoredAttempt:
+    return StoredAttempt(content=json.loads(keys.open(row.pop("sealed"), about=_about(row["id"]))), **row)

@@ -1,0 +1,81 @@
+"""What opens bank connections (access URLs, sessions, tokens, PINs): in the store only as `ConnectionKeys` seal it."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from storage.bank_access.connection_keys import ConnectionKeys, SecretsUnreadable
+from storage.database import Database, Session, as_json
+
+
+def keep(session: Session, keys: ConnectionKeys, user_id: str, connection_id: str, secrets: Mapping[str, Any]) -> None:
+    """Replace all secrets of the connection by these JSON values."""
+    forget(session, user_id, connection_id)
+    for field, value in secrets.items():
+        session.execute(
+            "INSERT INTO connection_secrets (user_id, connection_id, field, sealed) VALUES ($1, $2, $3, $4)",
+            user_id,
+            connection_id,
+            field,
+            keys.seal(as_json(value), about=_about(connection_id, field)),
+        )
+
+
+def find(session: Session, keys: ConnectionKeys, user_id: str, connection_id: str) -> dict[str, Any]:
+    """The secrets of the connection in clear; raises SecretsUnreadable where one of them cannot be opened."""
+    rows = session.rows(
+        "SELECT field, sealed FROM connection_secrets WHERE user_id = $1 AND connection_id = $2 ORDER BY field",
+        user_id,
+        connection_id,
+    )
+    return {
+        row["field"]: json.loads(keys.open(row["sealed"], about=_about(connection_id, row["field"]))) for row in rows
+    }
+
+
+def forget(session: Session, user_id: str, connection_id: str) -> None:
+    """Delete the secrets of the connection."""
+    session.execute("DELETE FROM connection_secrets WHERE user_id = $1 AND connection_id = $2", user_id, connection_id)
+
+
+def rotate(database: Database, keys: ConnectionKeys) -> int:
+    """Seal everything that can be opened anew, with a new key, and forget the older ones; how many secrets."""
+    keys.begin_rotation()
+    sealed = database.atomically(lambda session: _seal_anew(session, keys))
+    rows = database.rows("SELECT DISTINCT split_part(sealed, '.', 1) AS key_id FROM connection_secrets")
+    keys.forget_all_but(row["key_id"] for row in rows)
+    return sealed
+
+
+def unreadable(session: Session, keys: ConnectionKeys) -> list[tuple[str, str]]:
+    """User and id of the connections whose secrets were sealed with a key that is gone."""
+    rows = session.rows(
+        "SELECT DISTINCT user_id, connection_id FROM connection_secrets"
+        " WHERE NOT split_part(sealed, '.', 1) = ANY($1::TEXT[]) ORDER BY user_id, connection_id",
+        keys.ids,
+    )
+    return [(row["user_id"], row["connection_id"]) for row in rows]
+
+
+def _seal_anew(session: Session, keys: ConnectionKeys) -> int:
+    count = 0
+    rows = session.rows("SELECT user_id, connection_id, field, sealed FROM connection_secrets ORDER BY user_id, field")
+    for row in rows:
+        about = _about(row["connection_id"], row["field"])
+        try:
+            text = keys.open(row["sealed"], about=about)
+        except SecretsUnreadable:
+            continue  # it stays for a file of keys that is brought back
+        session.execute(
+            "UPDATE connection_secrets SET sealed = $4 WHERE user_id = $1 AND connection_id = $2 AND field = $3",
+            row["user_id"],
+            row["connection_id"],
+            row["field"],
+            keys.seal(text, about=about),
+        )
+        count += 1
+    return count
+
+
+def _about(connection_id: str, field: str) -> str:
+    return f"{connection_id} {field}"

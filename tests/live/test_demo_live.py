@@ -1,0 +1,88 @@
+"""`bankdata demo --live`: a stranger connects a bank from the page alone, with a redirect or a TAN, and renews it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.page.conftest import chromium
+from tests.service.conftest import Served, copied, demo_store, get, running
+
+__all__ = ["chromium", "copied", "demo_store"]  # fixtures of other tests, for these too
+
+pytestmark = pytest.mark.requirement("live.demo")
+
+ENGLISH = {
+    "place": "Connections", "connect": "Connect a bank", "way": "Way", "next": "Next", "bank": "To your bank",
+    "approve": "Approve", "wrong": "That is not the TAN.", "done": "Demobank is connected.",
+    "expired": "Consent has ended", "renew": "Renew Demobank",
+}  # fmt: skip
+GERMAN = {
+    "place": "Verbindungen", "connect": "Bank verbinden", "way": "Weg", "next": "Weiter", "bank": "Zu Ihrer Bank",
+    "approve": "Zustimmen", "wrong": "Das ist nicht die TAN.", "done": "Demobank ist verbunden.",
+    "expired": "Zustimmung abgelaufen", "renew": "Demobank erneuern",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def served(copied: Callable[[], Path]) -> Iterator[Served]:
+    with running(copied(), arguments=("--live",)) as started:
+        yield started
+    assert "Traceback" not in started.log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("user", "locale", "words", "way"),
+    [("empty", "en-GB", ENGLISH, "tan"), ("solo", "de-DE", GERMAN, "redirect")],
+)
+def test_a_stranger_connects_the_demo_bank_from_the_page_and_renews_it(
+    served: Served, chromium: Browser, user: str, locale: str, words: dict[str, str], way: str
+) -> None:
+    browser = chromium.new_context(locale=locale, viewport={"width": 390, "height": 844})
+    complaints: list[str] = []
+    browser.on("console", lambda message: complaints.append(message.text))
+    page = browser.new_page()
+    open_connections(page, served, user, words)
+    page.get_by_role("link", name=words["connect"]).click()
+    page.locator("li", has_text="Demobank").get_by_role("button").click()
+    connect(page, words, way)
+
+    served.advance(91 * 86_400)
+    served.client(user).post("/sync")  # a consent that is over ends without asking the bank
+    browser.clear_cookies()
+    open_connections(page, served, user, words)
+    expect(page.get_by_role("listitem").filter(has_text="Demobank")).to_contain_text(words["expired"])
+    page.get_by_role("link", name=words["connect"]).click()
+    page.get_by_role("button", name=words["renew"]).click()
+    connect(page, words, way)
+
+    (found,) = [
+        each for each in get(served.client(user), "/connections")["connections"] if each["bankName"] == "Demobank"
+    ]
+    assert found["status"] == "ACTIVE"
+    assert complaints == []
+    browser.close()
+
+
+def open_connections(page: Page, served: Served, user: str, words: dict[str, str]) -> None:
+    page.goto(served.address + "/connections")
+    page.fill("input[name=username]", user)
+    page.fill("input[name=password]", f"demo-{user}-2024")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1, name=words["place"])).to_be_visible()
+
+
+def connect(page: Page, words: dict[str, str], way: str) -> None:
+    page.get_by_label(words["way"]).select_option(way)
+    page.get_by_role("button", name=words["next"]).click()
+    if way == "tan":
+        page.get_by_label("TAN").fill("999999")
+        page.get_by_role("button", name=words["next"]).click()
+        expect(page.get_by_role("alert")).to_have_text(words["wrong"])
+        page.get_by_label("TAN").fill("123456")
+        page.get_by_role("button", name=words["next"]).click()
+    else:
+        page.get_by_role("link", name=words["bank"]).click()
+        page.get_by_role("link", name=words["approve"]).click()
+    expect(page.get_by_role("status")).to_have_text(words["done"])

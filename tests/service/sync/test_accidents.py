@@ -1,0 +1,69 @@
+"""What breaks while a job is worked on, and what its reader is told."""
+
+import pytest
+
+from handlers.sync.engine import SyncEngine
+from handlers.sync.outcomes import INTERNAL
+from storage.database import Database, StoreFull
+from storage.jobs import Job
+from storage.users import User
+from tests.service.test_sync_machine import ScriptedBank
+
+
+@pytest.mark.requirement("interface.7.internal")
+def test_a_job_whose_turn_cannot_be_taken_waits_for_the_next_one(
+    database: Database, sync_engine: SyncEngine, user: User, job: Job,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("storage.jobs.lease", broken)
+        read = sync_engine.read(user.id, job.id)
+    assert read is not None
+    assert read.status == "pending"
+    assert caplog.messages == [f"job {job.id} could not be advanced"]
+    again = sync_engine.read(user.id, job.id)
+    assert again is not None
+    assert again.status == "completed"
+
+
+@pytest.mark.requirement("store.full-disk")
+def test_a_full_disk_fails_the_job_with_that_reason(
+    sync_engine: SyncEngine, user: User, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise StoreFull(StoreFull.__doc__)
+
+    monkeypatch.setattr("storage.importing.runs.store_batch", full)
+    read = sync_engine.read(user.id, job.id)
+    assert read is not None
+    assert (read.status, read.error) == (
+        "failed",
+        "The disk of the store is full; nothing of this change was stored.",
+    )
+
+
+@pytest.mark.requirement("interface 3")
+def test_what_goes_wrong_after_the_import_does_not_undo_it(
+    sync_engine: SyncEngine, user: User, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(*_: object, **__: object) -> None:
+        raise OSError("cannot move the file")
+
+    monkeypatch.setattr(ScriptedBank, "settle", breaks)
+    read = sync_engine.read(user.id, job.id)
+    assert read is not None
+    assert (read.status, read.error) == ("completed", None)
+
+
+@pytest.mark.requirement("interface.7.internal")
+def test_an_accident_is_named_as_one_and_its_reason_stays_in_the_log(
+    sync_engine: SyncEngine, user: User, job: Job, bank: ScriptedBank, caplog: pytest.LogCaptureFixture
+) -> None:
+    bank.answer["One"] = "breaks badly"
+    read = sync_engine.read(user.id, job.id)
+    assert read is not None
+    assert (read.status, read.error) == ("failed", INTERNAL)
+    assert "ZeroDivisionError" in caplog.text

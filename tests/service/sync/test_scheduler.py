@@ -1,0 +1,85 @@
+"""The scheduler: what nobody reads is finished, what has news is synced, a new day begins once."""
+
+import threading
+from datetime import date, timedelta
+
+import pytest
+
+from handlers.sync.engine import SyncEngine
+from handlers.sync.scheduler import NEWS_EVERY, READERS_FIRST, Scheduler
+from storage import connections, jobs
+from storage.database import Database
+from storage.jobs import Job
+from tests.service.sync.conftest import Scene, state
+from tests.service.test_sync_machine import COOLDOWN, Hand
+
+UNFINISHED = jobs.unfinished
+
+
+@pytest.mark.requirement("decision 26")
+def test_the_scheduler_finishes_what_nobody_reads_and_goes_on_after_an_error(
+    scene: Scene, after: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken = [ZeroDivisionError]
+
+    def unfinished(session: Database) -> list[Job]:
+        if broken:
+            raise broken.pop()
+        return UNFINISHED(session)
+
+    monkeypatch.setattr("handlers.sync.scheduler.ROUND_PAUSE", 0.01)
+    monkeypatch.setattr("storage.jobs.unfinished", unfinished)
+    scene.clock.moment += READERS_FIRST
+    worker = threading.Thread(target=scene.scheduler.work)
+    worker.start()
+    while not after:
+        worker.join(0.01)
+    assert scene.engine.close()
+    worker.join(10)
+    assert not worker.is_alive()
+    assert "ZeroDivisionError" in caplog.text
+    assert state(scene.database, scene.job) == ("completed", None)
+
+
+@pytest.mark.requirement("decision 26")
+def test_the_scheduler_leaves_a_job_to_its_readers_for_five_seconds(
+    database: Database, sync_engine: SyncEngine, scheduler: Scheduler, clock: Hand, job: Job
+) -> None:
+    clock.moment += READERS_FIRST - timedelta(milliseconds=1)
+    scheduler.round()
+    assert state(database, job) == ("pending", None)
+
+
+@pytest.mark.requirement("folder.by-itself")
+def test_a_source_that_is_looked_at_for_nothing_is_synced_when_it_has_news_and_not_within_30_minutes_of_a_failure(
+    scene: Scene,
+) -> None:
+    scene.bank.is_local = True
+    assert scene.engine.read(scene.user.id, scene.job.id)
+
+    def look() -> int:
+        before = len(scene.database.rows("SELECT id FROM jobs"))
+        scene.clock.moment += NEWS_EVERY
+        scene.scheduler.round()
+        return len(scene.database.rows("SELECT id FROM jobs")) - before
+
+    assert look() == 0
+    scene.bank.answer["One"] = "has news"
+    scene.scheduler.round()
+    assert look() == 1
+    assert look() == 0, "it runs"
+    (running,) = jobs.unfinished(scene.database)
+    jobs.fail(scene.database, running, error="no", now=scene.clock.moment)
+    connections.record_failure(scene.database, scene.user.id, scene.job.connection_id, status=None)
+    scene.database.execute("UPDATE connections SET next_sync_at = $1", scene.clock.moment + COOLDOWN)
+    assert look() == 0
+
+
+@pytest.mark.requirement("subscriptions.new-day")
+def test_each_new_day_is_begun_once(scheduler: Scheduler, clock: Hand, new_days: list[date]) -> None:
+    scheduler.round()
+    assert new_days == []
+    clock.moment += timedelta(days=1)
+    scheduler.round()
+    scheduler.round()
+    assert new_days == [clock.today()]
