@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 from auth.apps.clients import BUILTIN
 from auth.instants import Now
 from auth.people.sessions import IDLE, LIFETIME
-from storage.database import Conflict, Database
-from storage.oauth import cleanup
+from auth.record import KEPT_FOR
+from storage.database import Conflict, Database, Session
+from storage.oauth import access_record, cleanup
 
 SWEEP_EVERY = timedelta(minutes=10)
 
@@ -26,15 +27,18 @@ class Cleanup:
         if self._swept_at is not None and timedelta() <= now - self._swept_at < SWEEP_EVERY:
             return
         self._swept_at = now
-        with suppress(Conflict):  # another process sweeps, or somebody changes a row: the next sweep finds it
-            self._database.atomically(
-                lambda session: cleanup.sweep(
-                    session,
-                    now=now,
-                    hour_ago=now - timedelta(hours=1),
-                    day_ago=now - timedelta(days=1),
-                    session_seen=now - IDLE,
-                    session_born=now - LIFETIME,
-                    lasting_client=BUILTIN,
-                )
+
+        def work(session: Session) -> None:
+            cleanup.sweep(
+                session,
+                now=now,
+                hour_ago=now - timedelta(hours=1),
+                day_ago=now - timedelta(days=1),
+                session_seen=now - IDLE,
+                session_born=now - LIFETIME,
+                lasting_client=BUILTIN,
             )
+            access_record.remove_before(session, now - KEPT_FOR)
+
+        with suppress(Conflict):  # another process sweeps, or somebody changes a row: the next sweep finds it
+            self._database.atomically(work)

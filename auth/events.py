@@ -7,6 +7,7 @@ prints addresses as they are, for fail2ban. Tokens, codes and passwords are neve
 
 import logging
 
+from auth.record import Deed, Record
 from auth.secret_text import derived
 
 HASH_CHARACTERS = 12  # 72 bits: enough to tell people apart
@@ -15,10 +16,12 @@ log = logging.getLogger("bankdata.auth")
 
 
 class Events:
-    """Writes the lines: `happened` for what goes well, `alarm` for what may be an attack."""
+    """Writes the lines: `happened` for what goes well, `alarm` for what may be an attack. What a person shall find in
+    the record of the own account is told to `did` besides."""
 
-    def __init__(self, key: bytes, *, shows_addresses: bool) -> None:
+    def __init__(self, key: bytes, *, shows_addresses: bool, record: Record) -> None:
         self._key = key
+        self._record = record
         self._shows_addresses = shows_addresses
 
     def happened(self, event: str, *, account: str | None = None, address: str | None = None, **facts: str) -> None:
@@ -28,6 +31,12 @@ class Events:
     def alarm(self, event: str, *, account: str | None = None, address: str | None = None, **facts: str) -> None:
         """A line at the level WARNING."""
         self._write(logging.WARNING, event, account, address, facts)
+
+    def did(
+        self, user_id: str, deed: Deed, *, client_id: str = "", grant_id: str = "", is_refused: bool = False
+    ) -> None:
+        """What was done, or tried, to the account of a user."""
+        self._record.note(user_id, deed, client_id=client_id, grant_id=grant_id, is_refused=is_refused)
 
     def _write(self, level: int, event: str, account: str | None, address: str | None, facts: dict[str, str]) -> None:
         shown = dict(facts)

@@ -35,6 +35,8 @@ def server_metadata(policy: Policy) -> dict[str, Any]:
         "service_documentation": f"{policy.public_url}/docs",
         "protected_resources": [policy.resource, policy.mcp_resource],
     }
+    if policy.takes_documents:
+        document["client_id_metadata_document_supported"] = True
     if policy.registration == "off":
         del document["registration_endpoint"]
     return document

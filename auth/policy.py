@@ -34,6 +34,7 @@ class Policy:
     refresh_reuse_seconds: int
     shows_addresses: bool  # in the log, for fail2ban
     writing_clients: frozenset[str] = frozenset()  # ids of apps that may be allowed to change something
+    document_hosts: frozenset[str] | None = frozenset()  # whose client documents are fetched; None: everybody's
     access_lifetime: timedelta = timedelta(hours=1)
     refresh_lifetime: timedelta = timedelta(days=30)
     grant_lifetime: timedelta = timedelta(days=365)
@@ -98,6 +99,15 @@ class Policy:
     def is_https(self) -> bool:
         """Whether browsers reach the pages over TLS."""
         return self.auth_url.startswith("https://")
+
+    @property
+    def takes_documents(self) -> bool:
+        """Whether apps may have a document in place of a registration."""
+        return self.document_hosts is None or bool(self.document_hosts)
+
+    def takes_document_of(self, host: str) -> bool:
+        """Whether that of an app of this host would be fetched."""
+        return self.document_hosts is None or host in self.document_hosts
 
     @property
     def registrations_allowed(self) -> tuple[int, timedelta] | None:

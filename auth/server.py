@@ -4,6 +4,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from auth import metadata
+from auth.apps.client_documents import ClientDocuments, Fetch
 from auth.apps.clients import Clients
 from auth.cleanup import Cleanup
 from auth.consent import Consent
@@ -11,10 +12,12 @@ from auth.errors import InvalidRequest
 from auth.events import Events
 from auth.instants import Now, with_zone
 from auth.people.password_hashing import Passwords
+from auth.people.second_factor import SecondFactors
 from auth.people.sessions import Sessions
 from auth.people.sign_in import SignIn
 from auth.people.throttle import Throttles
 from auth.policy import Policy, Resource
+from auth.record import Record
 from auth.scopes import ALL_SCOPES
 from auth.tokens.access_check import AccessCheck
 from auth.tokens.access_tokens import LEEWAY_SECONDS, AccessTokens
@@ -34,7 +37,8 @@ OTHER_PROCESSES_SEEN_WITHIN = timedelta(milliseconds=500)
 
 class AuthorizationServer:
     """`clients` register, `sign_in` and `sessions` know people, `consent` asks them, `codes` and `refresh_tokens` are
-    exchanged, `grants` end, `access` says of each request whom it speaks for, `cleanup` forgets."""
+    exchanged, `grants` end, `access` says of each request whom it speaks for, `record` keeps what was done,
+    `cleanup` forgets."""
 
     def __init__(
         self,
@@ -45,8 +49,11 @@ class AuthorizationServer:
         *,
         has_other_processes: bool = False,
         passwords: Passwords | None = None,
+        fetch: Fetch | None = None,
     ) -> None:
-        """Make the keys on the first start, in this folder or place; raises KeysUnusable. `has_other_processes`:
+        """`fetch` gets the documents of apps that have one.
+
+        Make the keys on the first start, in this folder or place; raises KeysUnusable. `has_other_processes`:
         several servers, one store."""
         now = with_zone(now)
         self.policy = policy
@@ -59,7 +66,8 @@ class AuthorizationServer:
             other_audiences=[policy.mcp_resource],
             lifetime=policy.access_lifetime,
         )
-        events = Events(self.keys.secret("log"), shows_addresses=policy.shows_addresses)
+        self.record = Record(database, now)
+        events = Events(self.keys.secret("log"), shows_addresses=policy.shows_addresses, record=self.record)
         recheck = OTHER_PROCESSES_SEEN_WITHIN if has_other_processes else None
         self.access = AccessCheck(database, tokens, now, recheck=recheck)
         self.grants = Grants(database, tokens, self.access, policy, events, now)
@@ -70,10 +78,12 @@ class AuthorizationServer:
         self.codes = AuthorizationCodes(self.grants, self.refresh_tokens, one_time, now)
         self.consent = Consent(database, self.codes, events, now)
         self.clients = Clients(database, self.grants, policy, events, self.keys.secret, now)
+        self.documents = ClientDocuments(database, policy, fetch, events, now)
         self.passwords = passwords or Passwords()
         self.sessions = Sessions(database, self.keys.secret("sessions"), now, ended=self.access.forget)
         throttles = Throttles(database, self.keys.secret("throttles"))
-        self.sign_in = SignIn(database, self.sessions, throttles, self.passwords, events, now)
+        self.second_factors = SecondFactors(database, self.keys.secret("second factors"), events, now)
+        self.sign_in = SignIn(database, self.sessions, throttles, self.passwords, self.second_factors, events, now)
         self.cleanup = Cleanup(database, now)
         self._database = database
         self._events = events

@@ -14,17 +14,21 @@ from storage.oauth.browsers import BrowserSession
 IDLE = timedelta(hours=12)
 LIFETIME = timedelta(days=7)
 SEEN_EVERY = timedelta(minutes=5)  # the store is not written for every page
+SECOND_STEP_WITHIN = timedelta(minutes=5)
 KNOWN_BROWSER_LIFETIME = timedelta(days=180)
 NOBODYS_MAX = 10_000  # sessions before sign-in, in all: whoever sends no cookie gets a new one each time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Browser:
-    """A browser with a session; `secret` is what its cookie holds."""
+    """A browser with a session; `secret` is what its cookie holds. `awaits_user_id` is half signed in: the password
+    was right, and the second factor is still to come."""
 
     secret: str
     id_hash: str
     user_id: str | None
+    awaits_user_id: str | None = None
+    agent: str | None = None  # what people call it
 
 
 class Sessions:
@@ -50,13 +54,20 @@ class Sessions:
         if now - row.seen_at >= SEEN_EVERY:
             with suppress(Conflict):  # another tab was seen at the same moment
                 self._database.atomically(lambda session: browsers.see(session, row.id_hash, now=now))
-        return Browser(secret=secret, id_hash=row.id_hash, user_id=row.user_id)
+        is_awaiting = row.awaits_until is not None and now < row.awaits_until
+        return Browser(
+            secret=secret,
+            id_hash=row.id_hash,
+            user_id=row.user_id,
+            awaits_user_id=row.awaits_user_id if is_awaiting else None,
+            agent=row.agent,
+        )
 
-    def start(self) -> Browser:
+    def start(self, agent: str | None = None) -> Browser:
         """A session before sign-in: it holds the authorization request and makes the sign-in form safe."""
 
         def work(session: Session) -> Browser:
-            browser = self._add(session, None)
+            browser = self._add(session, None, agent=agent)
             browsers.remove_oldest_nobodys(session, but=NOBODYS_MAX)
             return browser
 
@@ -64,16 +75,30 @@ class Sessions:
 
     def sign_in(self, before: Browser | None, user_id: str) -> Browser:
         """A new session id (against fixation); the open requests of the old one come along."""
-        browser = self._database.atomically(lambda session: self._replaced(session, before, user_id))
-        if before is not None and before.user_id is not None:
-            self._ended()
-        return browser
+        return self._in_place_of(before, user_id)
+
+    def await_second_factor(self, before: Browser | None, user_id: str) -> Browser:
+        """A new session id for whoever has shown the password alone; nobody is signed in by it."""
+        return self._in_place_of(before, None, awaits=user_id)
+
+    def of_user(self, user_id: str) -> list[BrowserSession]:
+        """The live sessions of a user, the one seen last first."""
+        now = self._now()
+        return [
+            row
+            for row in browsers.of_user(self._database, user_id)
+            if now - row.seen_at < IDLE and now - row.created_at < LIFETIME
+        ]
+
+    def end_of_user(self, user_id: str, id_hash: str) -> bool:
+        """Sign a user out of one browser; False where it is not the user's."""
+        was_there = self._database.atomically(lambda session: browsers.remove_of_user(session, user_id, id_hash))
+        self._ended()
+        return was_there
 
     def sign_out_for_another(self, browser: Browser) -> Browser:
         """A session of nobody that keeps the open requests, so that another person can answer them."""
-        nobodys = self._database.atomically(lambda session: self._replaced(session, browser, None))
-        self._ended()
-        return nobodys
+        return self._in_place_of(browser, None)
 
     def end(self, browser: Browser) -> None:
         """Sign out."""
@@ -117,15 +142,32 @@ class Sessions:
     def _today(self) -> int:
         return int(self._now().timestamp()) // 86400
 
-    def _replaced(self, session: Session, before: Browser | None, user_id: str | None) -> Browser:
-        browser = self._add(session, user_id)
-        if before is not None:
-            pending.move(session, from_session=before.id_hash, to_session=browser.id_hash)
-            browsers.remove(session, before.id_hash)
+    def _in_place_of(self, before: Browser | None, user_id: str | None, *, awaits: str | None = None) -> Browser:
+        def work(session: Session) -> Browser:
+            browser = self._add(session, user_id, agent=before.agent if before is not None else None, awaits=awaits)
+            if before is not None:
+                pending.move(session, from_session=before.id_hash, to_session=browser.id_hash)
+                browsers.remove(session, before.id_hash)
+            return browser
+
+        browser = self._database.atomically(work)
+        if before is not None and before.user_id is not None:
+            self._ended()
         return browser
 
-    def _add(self, session: Session, user_id: str | None) -> Browser:
+    def _add(self, session: Session, user_id: str | None, *, agent: str | None, awaits: str | None = None) -> Browser:
         now, secret = self._now(), new_secret()
-        browser = Browser(secret=secret, id_hash=stored_hash(secret), user_id=user_id)
-        browsers.add(session, BrowserSession(id_hash=browser.id_hash, user_id=user_id, created_at=now, seen_at=now))
+        browser = Browser(
+            secret=secret, id_hash=stored_hash(secret), user_id=user_id, awaits_user_id=awaits, agent=agent
+        )
+        stored = BrowserSession(
+            id_hash=browser.id_hash,
+            user_id=user_id,
+            created_at=now,
+            seen_at=now,
+            agent=agent,
+            awaits_user_id=awaits,
+            awaits_until=now + SECOND_STEP_WITHIN if awaits is not None else None,
+        )
+        browsers.add(session, stored)
         return browser

@@ -8,6 +8,7 @@ from auth.events import Events
 from auth.instants import Now
 from auth.people.new_passwords import Weakness, weakness
 from auth.people.password_hashing import Busy, Passwords
+from auth.people.second_factor import SecondFactors
 from auth.people.sessions import Browser, Sessions
 from auth.people.throttle import Reserved, Throttles
 from storage import users
@@ -17,9 +18,11 @@ from storage.users import User
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of a password: a browser that is signed in, or how long to wait, or neither (wrong)."""
+    """What came of a password or a second factor: a browser that is signed in, or one that is half (the password was
+    right, the second factor is to come), or how long to wait, or none of these (wrong)."""
 
     browser: Browser | None = None
+    half: Browser | None = None
     known_browser: str | None = None
     wait: timedelta | None = None
 
@@ -33,6 +36,7 @@ class SignIn:
         sessions: Sessions,
         throttles: Throttles,
         passwords: Passwords,
+        second_factors: SecondFactors,
         events: Events,
         now: Now,
     ) -> None:
@@ -40,6 +44,7 @@ class SignIn:
         self._sessions = sessions
         self._throttles = throttles
         self._passwords = passwords
+        self._second_factors = second_factors
         self._events = events
         self._now = now
 
@@ -53,6 +58,20 @@ class SignIn:
     def user_of(self, browser: Browser | None) -> User | None:
         """The user who is signed in."""
         return users.find(self._database, browser.user_id) if browser and browser.user_id else None
+
+    def second_step(self, half: Browser, typed: str, *, address: str, known_browser: str | None) -> Outcome:
+        """Check the second factor of whoever is half signed in; raises Busy."""
+        user = users.find(self._database, half.awaits_user_id or "")
+        if user is None:
+            return Outcome()
+        with self._throttles.turn(user.name):
+            return self._stepped(user, half, typed, address=address, known_browser=known_browser)
+
+    def prove(self, user: User, browser: Browser, *, password: str, address: str) -> Outcome:
+        """Ask whoever is signed in for the password once more; `browser` of the outcome is set when it was right.
+        Raises Busy."""
+        with self._throttles.turn(user.name):
+            return self._proved(user, browser, password=password, address=address)
 
     def change_password(
         self, user: User, browser: Browser, *, current: str, new: str, address: str
@@ -74,25 +93,51 @@ class SignIn:
         stored = user.password_hash if user else None
         if not self._is_right(password, stored, reserved) or user is None or stored is None:
             self._events.alarm("wrong password", account=name, address=address)
+            if user is not None:
+                self._events.did(user.id, "signIn", is_refused=True)
             return Outcome()
         self._throttles.succeeded(reserved)
         if self._passwords.is_outdated(stored):
             users.set_password_hash(self._database, user.id, self._passwords.hash(password))
-        self._events.happened("signed in", account=name, address=address, user=user.id)
+        if self._second_factors.is_on(user.id):
+            self._events.happened("password right, second factor asked", account=name, address=address, user=user.id)
+            return Outcome(half=self._sessions.await_second_factor(before, user.id))
+        return self._signed_in(user, before, address=address)
+
+    def _stepped(self, user: User, half: Browser, typed: str, *, address: str, known_browser: str | None) -> Outcome:
+        reserved = self._throttles.reserve(
+            name=user.name,
+            address=address,
+            browser=self._sessions.knows(known_browser, user.id),
+            now=self._now(),
+            of="second factor",
+        )
+        if isinstance(reserved, timedelta):
+            self._events.alarm("second factor held up", account=user.name, address=address)
+            return Outcome(wait=reserved)
+        kind = self._second_factors.use(user.id, typed)
+        if kind is None:
+            self._events.alarm("wrong second factor", account=user.name, address=address)
+            self._events.did(user.id, "signIn", is_refused=True)
+            return Outcome()
+        self._throttles.succeeded(reserved)
+        if kind == "recovery code":
+            self._events.happened("recovery code used", account=user.name, address=address, user=user.id)
+            self._events.did(user.id, "useRecoveryCode")
+        return self._signed_in(user, half, address=address)
+
+    def _signed_in(self, user: User, before: Browser | None, *, address: str) -> Outcome:
+        self._events.happened("signed in", account=user.name, address=address, user=user.id)
+        self._events.did(user.id, "signIn")
         return Outcome(
             browser=self._sessions.sign_in(before, user.id), known_browser=self._sessions.known_browser(user.id)
         )
 
     def _changed(self, user: User, browser: Browser, *, current: str, new: str, address: str) -> Weakness | Outcome:
-        # This browser's own guesses count, strangers' do not
-        reserved = self._throttles.reserve(name=user.name, address=address, browser=browser.id_hash, now=self._now())
-        if isinstance(reserved, timedelta):
-            self._events.alarm("password form held up", account=user.name, address=address)
-            return Outcome(wait=reserved)
-        if not self._is_right(current, user.password_hash, reserved):
-            self._events.alarm("wrong password in the password form", account=user.name, address=address)
-            return Outcome()
-        self._throttles.succeeded(reserved)
+        proof = self._proved(user, browser, password=current, address=address)
+        if proof.browser is None:
+            self._events.did(user.id, "changePassword", is_refused=True)
+            return proof
         fault = weakness(new, user_name=user.name)
         if fault:
             return fault
@@ -100,7 +145,20 @@ class SignIn:
         renewed = self._sessions.sign_in(browser, user.id)  # a new id after every proof of who it is
         self._sessions.end_all(user.id, but=renewed)
         self._events.happened("password changed", account=user.name, address=address, user=user.id)
+        self._events.did(user.id, "changePassword")
         return Outcome(browser=renewed)
+
+    def _proved(self, user: User, browser: Browser, *, password: str, address: str) -> Outcome:
+        # This browser's own guesses count, strangers' do not
+        reserved = self._throttles.reserve(name=user.name, address=address, browser=browser.id_hash, now=self._now())
+        if isinstance(reserved, timedelta):
+            self._events.alarm("password form held up", account=user.name, address=address)
+            return Outcome(wait=reserved)
+        if not self._is_right(password, user.password_hash, reserved):
+            self._events.alarm("wrong password in the password form", account=user.name, address=address)
+            return Outcome()
+        self._throttles.succeeded(reserved)
+        return Outcome(browser=browser)
 
     def _is_right(self, password: str, stored: str | None, reserved: Reserved) -> bool:
         try:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Literal
 
 from auth.people.password_hashing import Busy
 from auth.secret_text import derived
@@ -19,6 +20,8 @@ WAIT_MAX = timedelta(minutes=15)  # never permanent (oauth.md 3.4)
 FORGOTTEN_AFTER = timedelta(hours=1)
 WAITING_MAX = 20  # for their turn, at all accounts together: each holds a thread that the data interface needs too
 LOCKS = 64
+
+Guessed = Literal["password", "second factor"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,14 +57,18 @@ class Throttles:
         finally:
             self._waiting.release()
 
-    def reserve(self, *, name: str, address: str, browser: str | None, now: datetime) -> Reserved | timedelta:
+    def reserve(
+        self, *, name: str, address: str, browser: str | None, now: datetime, of: Guessed = "password"
+    ) -> Reserved | timedelta:
         """The right to one attempt, or how long to wait for it; raises Busy when others count all the time.
 
-        A browser that knows the account is not stopped by others' guessing.
+        A browser that knows the account is not stopped by others' guessing. What is guessed is counted apart: a right
+        password must not make anew room for guesses of the second factor.
         """
-        account = self._subject("account", name.casefold())
+        before = "" if of == "password" else f"{of} "
+        account = self._subject(f"{before}account", name.casefold())
         if browser:
-            subjects = {self._subject("browser", browser): ACCOUNT_FAILURES}
+            subjects = {self._subject(f"{before}browser", browser): ACCOUNT_FAILURES}
         else:
             subjects = {account: ACCOUNT_FAILURES, self._subject("address", address): ADDRESS_FAILURES}
 

@@ -1,7 +1,7 @@
 """Grants: what a user allowed an app, the family of tokens that live and end together."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from secrets import token_hex
 from typing import TypeVar
@@ -11,7 +11,7 @@ from auth.events import Events
 from auth.instants import Now
 from auth.people.sessions import LIFETIME as SESSION_LIFETIME
 from auth.policy import Policy, Resource
-from auth.scopes import scope_text, scope_without_bookings
+from auth.scopes import READ_TRANSACTIONS, scope_text, scope_without_bookings
 from auth.secret_text import stored_hash
 from auth.tokens.access_check import AccessCheck, coverage_of
 from auth.tokens.access_tokens import AccessTokens
@@ -119,6 +119,7 @@ class Grants:
         )
         self._database.atomically(lambda session: grants.add(session, grant))
         self._events.happened("token issued by the operator", user=user_id, grant=grant.id)
+        self._events.did(user_id, "issueToken", client_id=client_id, grant_id=grant.id)
         return self._tokens.issue(
             user_id=user_id,
             client_id=client_id,
@@ -136,6 +137,18 @@ class Grants:
         self._certainly(lambda session: grants.change_terms(session, grant.id, terms=narrowed, scope=scope))
         self._access.forget()
         self._events.happened("grant narrowed", user=grant.user_id, grant=grant.id)
+        self._events.did(grant.user_id, "narrowGrant", client_id=grant.client_id, grant_id=grant.id)
+
+    def widen(self, grant: Grant, *, terms: Terms) -> None:
+        """Cover exactly `terms` from the next request on, also where that is more than before: the caller has made sure
+        who wants it. Bookings come with the scope that reads them, which tokens have once they are refreshed."""
+        scope = scope_without_bookings(grant.scope)
+        if not terms.figures_only:
+            scope = scope_text({*scope.split(), READ_TRANSACTIONS}) if grant.terms.figures_only else grant.scope
+        self._certainly(lambda session: grants.change_terms(session, grant.id, terms=terms, scope=scope))
+        self._access.forget()
+        self._events.happened("grant widened", user=grant.user_id, grant=grant.id)
+        self._events.did(grant.user_id, "widenGrant", client_id=grant.client_id, grant_id=grant.id)
 
     def revoke(self, grant_id: str, *, because: str) -> bool:
         """End one grant; its access tokens are refused from the next request on. False when no live one has this id."""
@@ -144,6 +157,9 @@ class Grants:
         self._access.forget()
         if ended:
             self._events.happened(f"grant {because}", grant=grant_id)
+            grant = grants.find(self._database, grant_id)
+            if grant is not None:
+                self._events.did(grant.user_id, "revokeGrant", client_id=grant.client_id, grant_id=grant.id)
         return ended
 
     def revoke_all(
@@ -166,6 +182,8 @@ class Grants:
             self._events.happened(
                 f"grants {because}", number=str(ended), user=user_id or "every", client=client_id or "every"
             )
+            if user_id is not None:
+                self._events.did(user_id, "revokeGrant", client_id=client_id or "")
         return ended
 
     def revoke_token(self, token: str, *, client_id: str) -> None:
@@ -215,6 +233,21 @@ def narrower(held: Terms, wanted: Terms) -> Terms:
         all_but=all_but,
         figures_only=held.figures_only or wanted.figures_only,
         full_numbers=held.full_numbers and wanted.full_numbers,
+    )
+
+
+def is_within(wanted: Terms, held: Terms, owned: Collection[str]) -> bool:
+    """Whether `wanted` shows nothing of these accounts, nor of later ones, that `held` does not."""
+    covered, wished = coverage_of(held), coverage_of(wanted)
+    accounts_within = all(
+        covered is None or covered.covers(each) for each in owned if wished is None or wished.covers(each)
+    )
+    later_within = covered is None or covered.is_all_but or (wished is not None and not wished.is_all_but)
+    return (
+        accounts_within
+        and later_within
+        and (wanted.figures_only or not held.figures_only)
+        and (held.full_numbers or not wanted.full_numbers)
     )
 
 

@@ -1,7 +1,6 @@
-"""/account: the apps a person has connected, each with Revoke; the password; signing out (ASVS 5.0 10.4.9, 10.7.3)."""
+"""/account: each connection of an app, what it sees, Revoke; the password; signing out (ASVS 5.0 10.4.9, 10.7.3)."""
 
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 from starlette.responses import Response
@@ -10,30 +9,49 @@ from starlette.routing import BaseRoute
 from auth.apps.clients import PAGE
 from auth.errors import InvalidToken
 from auth.people.sessions import Browser
-from auth.scopes import ALL_SCOPES
 from auth.server import AuthorizationServer
+from auth.tokens.grants import is_within
+from handlers.oauth import record_page, sessions_page
 from handlers.oauth.choices import NothingChosen, account_boxes, chosen_terms
 from handlers.oauth.mistakes import Mistake
+from handlers.oauth.record_page import recorded_as
 from handlers.oauth.rendering import clamped, page_headers
 from handlers.oauth.site import Site, Visit
 from storage.oauth.grants import Grant
 from storage.users import User
 
 TWIN_CHARACTERS = 6  # of the id of an app whose name another one has, too
-NOTICES = ("revoked", "password_changed", "narrowed")
+NOTICES = (
+    "revoked",
+    "password_changed",
+    "narrowed",
+    "session_ended",
+    "sessions_ended",
+    "second_factor_removed",
+)
+PURPOSES = ("revoke", "password", "sign out", sessions_page.PURPOSE)
 
 
 @dataclass(slots=True)
 class ConnectedApp:
-    """One app with everything it was allowed, however often it was connected."""
+    """One connection of an app: an app that was connected twice stands there twice."""
 
-    client_id: str
+    grant: Grant
     name: str
     scopes: list[str]
     since: datetime
     last_used_at: datetime
-    grants: list[Grant] = field(default_factory=list)  # each connection
-    twin: str = ""  # the end of its id, where another app has the same name
+    twin: str = ""  # the end of the app's id, where another one has the same name
+
+    @property
+    def client_id(self) -> str:
+        """Which app it is."""
+        return self.grant.client_id
+
+    @property
+    def recorded_as(self) -> str:
+        """Under which id its record stands."""
+        return recorded_as(self.grant.id, self.client_id)
 
     @property
     def is_page(self) -> bool:
@@ -46,9 +64,11 @@ def account_routes(site: Site) -> list[BaseRoute]:
     return [
         site.route("/account", {"GET": account_page}),
         site.route("/account/revoke", {"POST": revoke}),
-        site.route("/account/narrow", {"POST": narrow}),
+        site.route("/account/narrow", {"POST": change_terms}),
         site.route("/account/password", {"POST": change_password}),
         site.route("/account/sign-out", {"POST": sign_out}),
+        *record_page.record_routes(site),
+        *sessions_page.session_routes(site),
     ]
 
 
@@ -63,31 +83,45 @@ def account_page(site: Site, visit: Visit) -> Response:
 
 
 def revoke(site: Site, visit: Visit) -> Response:
-    """End everything that one app was allowed, at once."""
-    _browser, user = _signed_in(site, visit, "revoke")
-    client_id = visit.form.get("client", "")
-    if site.server.clients.find(client_id) is not None:
-        site.server.grants.revoke_all(because="revoked by the user", user_id=user.id, client_id=client_id)
+    """End one connection of an app, at once."""
+    _browser, user = site.signed_in(visit, "revoke")
+    grant = _held(site, user, visit)
+    if grant is not None:
+        site.server.grants.revoke(grant.id, because="revoked by the user")
     return site.redirect(site.address("/account?notice=revoked"))
 
 
-def narrow(site: Site, visit: Visit) -> Response:
-    """Let one connection of an app see less, from its next request on. More than it sees it never gets this way: who
-    wants that connects the app again."""
-    _browser, user = _signed_in(site, visit, "revoke")
-    held = [each.grant for each in site.server.grants.connected(user.id) if each.grant.id == visit.form.get("grant")]
+def change_terms(site: Site, visit: Visit) -> Response:
+    """Let one connection of an app see something else, from its next request on: less for the asking, more for the
+    password."""
+    browser, user = site.signed_in(visit, "revoke")
+    grant = _held(site, user, visit)
+    owned = site.accounts_of(user.id)
     try:
-        terms = chosen_terms(visit.form, visit.ticked_accounts, site.accounts_of(user.id))
+        terms = chosen_terms(visit.form, visit.ticked_accounts, owned)
     except NothingChosen:
         raise Mistake("nothing_left") from None
-    for grant in held:
+    done = site.redirect(site.address("/account?notice=narrowed"))
+    if grant is None:
+        return done
+    if is_within(terms, grant.terms, {account.id for account in owned}):
         site.server.grants.narrow(grant, terms=terms)
-    return site.redirect(site.address("/account?notice=narrowed"))
+        return done
+    outcome = site.server.sign_in.prove(
+        user, browser, password=visit.form.get("current_password", ""), address=visit.address
+    )
+    if outcome.browser is None:
+        wait = int(outcome.wait.total_seconds()) + 1 if outcome.wait else 0
+        error = "wait" if wait else "wrong"
+        return _account(site, visit, browser, user, grant_error=error, wait=wait, of_grant=grant.id)
+    site.server.grants.widen(grant, terms=terms)
+    return done
 
 
 def change_password(site: Site, visit: Visit) -> Response:
-    """The current password proves who is at the keyboard; the new one ends all other sessions."""
-    browser, user = _signed_in(site, visit, "password")
+    """The current password proves who is at the keyboard; the new one ends all other sessions, and the apps too if that
+    is ticked."""
+    browser, user = site.signed_in(visit, "password")
     new = visit.form.get("new_password", "")
     if new != visit.form.get("repeated_password", ""):
         return _account(site, visit, browser, user, error="different")
@@ -97,11 +131,11 @@ def change_password(site: Site, visit: Visit) -> Response:
     if isinstance(outcome, str):
         return _account(site, visit, browser, user, error=outcome)
     if outcome.wait:
-        response = _account(site, visit, browser, user, error="wait", wait=int(outcome.wait.total_seconds()) + 1)
-        response.headers["retry-after"] = str(int(outcome.wait.total_seconds()) + 1)
-        return response
+        return _account(site, visit, browser, user, error="wait", wait=int(outcome.wait.total_seconds()) + 1)
     if outcome.browser is None:
         return _account(site, visit, browser, user, error="wrong")
+    if "end_apps" in visit.form:
+        site.server.grants.revoke_all(because="revoked by the user", user_id=user.id)
     response = site.redirect(site.address("/account?notice=password_changed"))
     site.cookies.remember(response, outcome.browser)
     return response
@@ -114,7 +148,7 @@ def sign_out(site: Site, visit: Visit) -> Response:
     """
     if visit.bearer is not None:
         return _sign_out_of_page(site, visit, visit.bearer)
-    browser, _user = _signed_in(site, visit, "sign out")
+    browser, _user = site.signed_in(visit, "sign out")
     secret = visit.form.get("request", "")
     if secret and site.server.consent.waiting(browser, secret):
         response = site.redirect(f"{site.address('/oauth/login')}?request={secret}")
@@ -142,49 +176,72 @@ def _sign_out_of_page(site: Site, visit: Visit, token: str) -> Response:
 
 
 def connected_apps(server: AuthorizationServer, user_id: str, *, time_zone: tzinfo) -> list[ConnectedApp]:
-    """One entry per app, the most recently connected first, moments in this zone."""
-    apps: dict[str, ConnectedApp] = {}
-    for entry in server.grants.connected(user_id):
-        grant = entry.grant
-        last_used_at = entry.last_used_at or grant.created_at
-        app = apps.setdefault(
-            grant.client_id,
-            ConnectedApp(grant.client_id, entry.client_name, [], grant.created_at, last_used_at),
+    """One entry per connection, the newest first, moments in this zone; the page of this server, which has one for each
+    browser that is signed in, stands there once."""
+    apps = [
+        ConnectedApp(
+            grant=each.grant,
+            name=each.client_name,
+            scopes=each.grant.scope.split(),
+            since=each.grant.created_at.astimezone(time_zone),
+            last_used_at=(each.last_used_at or each.grant.created_at).astimezone(time_zone),
         )
-        app.grants.append(grant)
-        allowed = {*app.scopes, *grant.scope.split()}
-        app.scopes = [scope for scope in ALL_SCOPES if scope in allowed]
-        app.since = min(app.since, grant.created_at)
-        app.last_used_at = max(app.last_used_at, last_used_at)
-    names = Counter(clamped(app.name) for app in apps.values())
-    for app in apps.values():
-        app.since, app.last_used_at = app.since.astimezone(time_zone), app.last_used_at.astimezone(time_zone)
-        app.twin = app.client_id[-TWIN_CHARACTERS:] if names[clamped(app.name)] > 1 else ""
-    return list(apps.values())
+        for each in server.grants.connected(user_id)
+    ]
+    first_page = next((app for app in apps if app.is_page), None)
+    ids_by_name: dict[str, set[str]] = {}
+    for app in apps:
+        ids_by_name.setdefault(clamped(app.name), set()).add(app.client_id)
+    for app in apps:
+        app.twin = app.client_id[-TWIN_CHARACTERS:] if len(ids_by_name[clamped(app.name)]) > 1 else ""
+    return [app for app in apps if not app.is_page or app is first_page]
 
 
-def _signed_in(site: Site, visit: Visit, purpose: str) -> tuple[Browser, User]:
-    browser = site.checked_browser(visit, purpose)
-    user = site.server.sign_in.user_of(browser)
-    if user is None:
-        raise Mistake("no_session")
-    return browser, user
+def _held(site: Site, user: User, visit: Visit) -> Grant | None:
+    """The connection that a form is about, if it is one of this person's and still lives."""
+    connected = (each.grant for each in site.server.grants.connected(user.id))
+    return next((grant for grant in connected if grant.id == visit.form.get("grant")), None)
 
 
 def _account(
-    site: Site, visit: Visit, browser: Browser, user: User, *, notice: str = "", error: str = "", wait: int = 0
+    site: Site,
+    visit: Visit,
+    browser: Browser,
+    user: User,
+    *,
+    notice: str = "",
+    error: str = "",
+    wait: int = 0,
+    grant_error: str = "",
+    of_grant: str = "",
 ) -> Response:
+    """The page; `error` is one of the form of the password, `grant_error` of that of a connection."""
     sessions = site.server.sessions
-    return site.page(
+    apps = connected_apps(site.server, user.id, time_zone=site.time_zone)
+    record, deeds = record_page.overview(site, user.id)
+    for app in apps:
+        app.last_used_at = max([app.last_used_at, *(line.last_at for line in record.get(app.recorded_as, ()))])
+    response = site.page(
         "account.html",
         visit.words,
-        status=200 if not error else 429 if error == "wait" else 400,
+        status=429 if wait else 400 if error or grant_error else 200,
         user=user,
         boxes=lambda grant: account_boxes(site.accounts_of(user.id), grant.terms),
-        apps=connected_apps(site.server, user.id, time_zone=site.time_zone),
+        apps=apps,
+        record=record,
+        deeds=deeds,
+        browsers=sessions_page.signed_in_browsers(site, browser, user.id),
+        has_second_factor=site.server.second_factors.is_on(user.id),
+        recovery_codes_left=site.server.second_factors.codes_left(user.id),
         is_empty=not site.has_accounts(user.id),
+        can_connect=site.banks is not None,
         notice=notice,
         error=error,
+        grant_error=grant_error,
+        of_grant=of_grant,
         wait=wait,
-        tokens={purpose: sessions.form_token(browser, purpose) for purpose in ("revoke", "password", "sign out")},
+        tokens={purpose: sessions.form_token(browser, purpose) for purpose in PURPOSES},
     )
+    if wait:
+        response.headers["retry-after"] = str(wait)
+    return response

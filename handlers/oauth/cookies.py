@@ -1,5 +1,7 @@
-"""The two cookies of the pages: the session, and that somebody has signed in with this browser before."""
+"""The cookies of the pages: the session, that somebody has signed in with this browser before, and what waits for a
+sign-in."""
 
+import base64
 from collections.abc import Mapping
 from datetime import timedelta
 
@@ -7,6 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from auth.people.sessions import KNOWN_BROWSER_LIFETIME, LIFETIME, Browser
+
+WAITING_LIFETIME = timedelta(minutes=15)
+WAITING_LENGTH_MAX = 2_800  # of one cookie browsers keep 4,096 bytes, and base64 takes a third more
 
 
 class Cookies:
@@ -17,6 +22,7 @@ class Cookies:
         prefix = "__Host-" if is_https else ""
         self.session = f"{prefix}bds_session"
         self.known = f"{prefix}bds_known"
+        self.waiting = f"{prefix}bds_waiting"
 
     def remember(self, response: Response, browser: Browser) -> None:
         """Give a browser its session."""
@@ -25,6 +31,19 @@ class Cookies:
     def remember_known(self, response: Response, value: str) -> None:
         """Let a browser be known at the next sign-in."""
         self._set_cookie(response, self.known, value, KNOWN_BROWSER_LIFETIME)
+
+    def remember_waiting(self, response: Response, query: str) -> None:
+        """Keep an authorization request, at which nobody has looked yet, until somebody is signed in."""
+        value = base64.urlsafe_b64encode(query.encode()).decode().rstrip("=")
+        self._set_cookie(response, self.waiting, value, WAITING_LIFETIME if query else timedelta())
+
+    def waiting_query(self, cookies: Mapping[str, str]) -> str:
+        """The query of that request; empty where none waits."""
+        value = cookies.get(self.waiting, "")
+        try:
+            return base64.urlsafe_b64decode(value + "=" * (-len(value) % 4)).decode()
+        except ValueError:
+            return ""
 
     def forget(self, response: Response) -> None:
         """Take the session away."""

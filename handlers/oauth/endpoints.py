@@ -27,7 +27,7 @@ from handlers.http.request import Answer, Request
 from handlers.http.steps.guard import Authenticate
 from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.oauth.sign_in import page_routes
-from handlers.oauth.site import AccountsOf, Site
+from handlers.oauth.site import AccountsOf, Banks, Site
 from storage.database import StoreUnavailable
 from storage.oauth.clients import Client
 
@@ -65,6 +65,7 @@ def oauth_routes(
     time_zone: tzinfo,
     has_accounts: Callable[[str], bool],
     accounts_of: AccountsOf = lambda _user_id: (),
+    banks: Banks | None = None,
     rate: Rate | None = BUDGET,
 ) -> list[BaseRoute]:
     """The pages that people meet, and the discovery documents at addresses that depend on the settings."""
@@ -81,7 +82,13 @@ def oauth_routes(
         if path not in described
     ]
     site = Site(
-        server, limiter=limiter, rate=rate, time_zone=time_zone, has_accounts=has_accounts, accounts_of=accounts_of
+        server,
+        limiter=limiter,
+        rate=rate,
+        time_zone=time_zone,
+        has_accounts=has_accounts,
+        accounts_of=accounts_of,
+        banks=banks,
     )
     return routes + page_routes(site)
 

@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from auth.policy import Policy
 from handlers.http.outermost import UnknownPage
+from handlers.http.stylesheets import stylesheet
 from handlers.oauth.languages import LANGUAGES, Words, words_for
 from handlers.oauth.mistakes import Mistake
 
@@ -65,12 +66,14 @@ def page_headers(form_action: str) -> dict[str, str]:
 
 def file_routes(policy: Policy) -> list[Route]:
     """The one stylesheet and the icon."""
-    return [_file(policy, STYLE_PATH, "oauth.css", "text/css"), _file(policy, ICON_PATH, "oauth.svg", "image/svg+xml")]
+    folder = resources.files("handlers.oauth") / "static"
+    return [
+        _file(policy, STYLE_PATH, stylesheet(folder / "oauth.css"), "text/css"),
+        _file(policy, ICON_PATH, (folder / "oauth.svg").read_bytes(), "image/svg+xml"),
+    ]
 
 
-def _file(policy: Policy, path: str, name: str, media_type: str) -> Route:
-    content = (resources.files("handlers.oauth") / "static" / name).read_bytes()
-
+def _file(policy: Policy, path: str, content: bytes, media_type: str) -> Route:
     async def answer(_request: Request) -> Response:
         return Response(content, media_type=media_type, headers={"cache-control": "public, max-age=300"})
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
+from urllib.parse import urlsplit
 
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from auth import authorization
 from auth.apps import redirects
+from auth.apps.client_documents import DocumentRefused
 from auth.apps.clients import PAGE
 from auth.authorization import Asked, Untrusted
 from auth.errors import AccessDenied, ConsentRequired, LoginRequired, OAuthError
@@ -15,8 +17,10 @@ from auth.people.sessions import Browser
 from auth.scopes import SCOPES, WRITE_SCOPES
 from handlers.oauth.account_page import account_routes
 from handlers.oauth.choices import LASTS_DAYS, NothingChosen, account_boxes, chosen_lifetime, chosen_terms
+from handlers.oauth.connect_page import connect_routes
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.rendering import file_routes
+from handlers.oauth.second_factor_pages import second_factor_routes, step_address
 from handlers.oauth.site import Site, Visit
 from storage.oauth.clients import Client
 from storage.oauth.grants import EVERYTHING, Terms
@@ -30,7 +34,9 @@ def page_routes(site: Site) -> list[BaseRoute]:
         site.route("/oauth/authorize", {"GET": authorize}),
         site.route("/oauth/login", {"GET": login_page, "POST": sign_in}),
         site.route("/oauth/consent", {"GET": consent_page, "POST": decide}),
+        *second_factor_routes(site),
         *account_routes(site),
+        *connect_routes(site),
     ]
 
 
@@ -40,9 +46,13 @@ def authorize(site: Site, visit: Visit) -> Response:
     Only the page of this server is answered at once where somebody is signed in: its identity is certain.
     """
     client_ids = visit.parameters.get("client_id", ("",))
+    client_id = client_ids[0] if len(client_ids) == 1 else ""
+    if site.server.documents.serves(client_id) and site.server.sign_in.user_of(visit.browser) is None:
+        # Nobody is asked before somebody is signed in: who is not could make this server ask anybody
+        return site.sign_in_first(visit)
     asked = Asked(
         parameters=visit.parameters,
-        client=site.server.clients.find(client_ids[0]) if len(client_ids) == 1 else None,
+        client=_client(site, client_id),
         resource=site.policy.named_resource(visit.parameters.get("resource", ())),
         writing_clients=site.policy.writing_clients,
     )
@@ -66,7 +76,7 @@ def authorize(site: Site, visit: Visit) -> Response:
             resource=asked.resource or "data",
         )
         return _sent_back_with_code(site, redirect_uri, code, authorization.returned_state(asked))
-    browser = visit.browser or site.server.sessions.start()
+    browser = visit.browser or site.server.sessions.start(visit.agent)
     secret = site.server.consent.keep(
         browser,
         client=asked.client,
@@ -81,6 +91,17 @@ def authorize(site: Site, visit: Visit) -> Response:
     if visit.browser is None:
         site.cookies.remember(response, browser)
     return response
+
+
+def _client(site: Site, client_id: str) -> Client | None:
+    if not site.server.documents.serves(client_id):
+        client = site.server.clients.find(client_id)
+        # One whose document is taken no more begins nothing new; what it was allowed before goes on until it is revoked
+        return client if client is None or client.registered_by != "document" else None
+    try:
+        return site.server.documents.client(client_id)
+    except DocumentRefused as refused:
+        raise Mistake("bad_client", detail=f"The document that describes the app: {refused}") from None
 
 
 def _silent_fault(asked: Asked, *, is_signed_in: bool) -> OAuthError | None:
@@ -108,7 +129,7 @@ def _sent_back_with(
     "The authorization server MUST always authenticate the user first ... before redirecting the user." (RFC 9700
     section 4.11.2)."""
     address = _error_redirect(site, redirect_uri, fault, state)
-    is_bounce = redirects.is_web(redirect_uri) and client.registered_by == "self"
+    is_bounce = redirects.is_web(redirect_uri) and client.registered_by in ("self", "document")
     if is_bounce and site.server.sign_in.user_of(visit.browser) is None:
         raise Mistake("bad_request", detail=f"{fault.code}: {fault.description}", back=address)
     return site.redirect(address)
@@ -124,10 +145,10 @@ def _error_redirect(site: Site, redirect_uri: str, fault: OAuthError, state: Map
 
 def login_page(site: Site, visit: Visit) -> Response:
     """The sign-in form, for a waiting authorization request or for the account page."""
-    secret = _request_secret(visit.parameters)
+    secret = site.request_secret(visit.parameters)
     if site.server.sign_in.user_of(visit.browser):
-        return site.redirect(_after_sign_in(site, secret))
-    browser = visit.browser or site.server.sessions.start()
+        return site.after_sign_in(visit, secret)
+    browser = visit.browser or site.server.sessions.start(visit.agent)
     response = _login_form(site, visit, browser, secret)
     if visit.browser is None:
         site.cookies.remember(response, browser)
@@ -142,7 +163,7 @@ def sign_in(site: Site, visit: Visit) -> Response:
         and site.server.sign_in.user_of(visit.browser)
         and site.server.consent.waiting(visit.browser, secret)
     ):
-        return site.redirect(_after_sign_in(site, secret))  # signed in meanwhile in another tab: nothing to check
+        return site.after_sign_in(visit, secret)  # signed in meanwhile in another tab: nothing to check
     browser = site.checked_browser(visit, "login")
     site.server.cleanup.sweep()
     name = visit.form.get("username", "").strip()
@@ -153,6 +174,10 @@ def sign_in(site: Site, visit: Visit) -> Response:
         address=visit.address,
         known_browser=visit.known_browser,
     )
+    if outcome.half is not None:
+        response = site.redirect(step_address(site, secret))
+        site.cookies.remember(response, outcome.half)
+        return response
     if outcome.browser is None:
         wait = int(outcome.wait.total_seconds()) + 1 if outcome.wait else None
         response = _login_form(
@@ -161,10 +186,8 @@ def sign_in(site: Site, visit: Visit) -> Response:
         if wait:
             response.headers["retry-after"] = str(wait)
         return response
-    response = site.redirect(_after_sign_in(site, secret))
-    site.cookies.remember(response, outcome.browser)
-    assert outcome.known_browser is not None, "whoever signs in is known from now on"
-    site.cookies.remember_known(response, outcome.known_browser)
+    response = site.after_sign_in(visit, secret)
+    site.remember_signed_in(response, outcome)
     return response
 
 
@@ -181,6 +204,7 @@ def _login_form(
         client=opened[1] if opened and opened[1].id != PAGE else None,
         is_page=opened is not None and opened[1].id == PAGE,
         request=secret,
+        goes_on=bool(visit.waiting_query and not secret),
         form_token=site.server.sessions.form_token(browser, "login"),
         name=name,
         error=error,
@@ -188,14 +212,10 @@ def _login_form(
     )
 
 
-def _after_sign_in(site: Site, secret: str) -> str:
-    return f"{site.address('/oauth/consent')}?request={secret}" if secret else site.address("/account")
-
-
 def consent_page(site: Site, visit: Visit, *, error: str = "") -> Response:
     """Which app asks, what for, and where it will send the person back to; always asked (ASVS 5.0 10.7.1)."""
     _refuse_scripts(visit)
-    secret = _request_secret(visit.parameters or {name: (value,) for name, value in visit.form.items()})
+    secret = site.request_secret(visit.parameters or {name: (value,) for name, value in visit.form.items()})
     user = site.server.sign_in.user_of(visit.browser)
     if user is None:
         return site.redirect(f"{site.address('/oauth/login')}?request={secret}")
@@ -214,6 +234,7 @@ def consent_page(site: Site, visit: Visit, *, error: str = "") -> Response:
         changes=[scope for scope in asked if scope in WRITE_SCOPES],
         user=user,
         destination=redirects.destination(request.redirect_uri),
+        document_host=urlsplit(client.id).hostname if client.registered_by == "document" else "",
         is_loopback=redirects.is_loopback(request.redirect_uri),
         is_app=not redirects.is_web(request.redirect_uri) and not redirects.is_loopback(request.redirect_uri),
         days=site.policy.grant_lifetime.days,
@@ -230,7 +251,7 @@ def consent_page(site: Site, visit: Visit, *, error: str = "") -> Response:
 def decide(site: Site, visit: Visit) -> Response:
     """Allow or Deny, once. The form carries only the request's id: there is nothing in it to tamper with."""
     _refuse_scripts(visit)
-    secret = _request_secret({name: (value,) for name, value in visit.form.items()})
+    secret = site.request_secret({name: (value,) for name, value in visit.form.items()})
     browser = site.checked_browser(visit, f"consent {secret}")
     decision = visit.form.get("decision")
     if decision not in ("allow", "deny"):
@@ -282,11 +303,3 @@ def _opened(site: Site, browser: Browser, secret: str) -> tuple[PendingRequest, 
     if opened is None:
         raise Mistake("request_over")
     return opened
-
-
-def _request_secret(parameters: Mapping[str, tuple[str, ...]]) -> str:
-    """The id of the waiting request; only what can be one is carried on into an address."""
-    secret = parameters.get("request", ("",))[0]
-    if secret and not (len(secret) <= 100 and secret.isascii() and secret.replace("-", "").replace("_", "").isalnum()):
-        raise Mistake("request_over")
-    return secret

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
@@ -14,17 +15,24 @@ from starlette.routing import Route
 from auth.errors import TemporarilyUnavailable
 from auth.people.password_hashing import Busy
 from auth.people.sessions import Browser
+from auth.people.sign_in import Outcome
 from auth.server import AuthorizationServer
+from connectors.connector import Person
 from handlers.http import call
 from handlers.http.errors import RETRY_SECONDS
 from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.oauth import forms
-from handlers.oauth.cookies import Cookies, sent_cookies
+from handlers.oauth.agents import agent_name
+from handlers.oauth.cookies import WAITING_LENGTH_MAX, Cookies, sent_cookies
 from handlers.oauth.languages import Words, words_for
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.rendering import page_headers, rendered
+from handlers.sync.connecting import Connecting
+from handlers.sync.engine import Started
 from storage.accounts import StoredAccount
+from storage.connections import StoredConnection
 from storage.database import StoreUnavailable
+from storage.users import User
 
 logger = logging.getLogger("bankdata.oauth")
 
@@ -34,6 +42,7 @@ class Visit:
     """A browser's request: parameters decoded, its session found."""
 
     parameters: Mapping[str, tuple[str, ...]]
+    waiting_query: str  # of an authorization request that somebody has to sign in for
     form: Mapping[str, str]
     ticked_accounts: frozenset[str]
     browser: Browser | None
@@ -41,7 +50,19 @@ class Visit:
     address: str
     words: Words
     bearer: str | None  # the access token of a script that calls in place of a form
+    agent: str | None  # what people call the browser
     destination: str | None  # what the browser fetches this for (W3C Fetch Metadata)
+    person: Person | None  # what a bank is told of who sits there; None where the browser does not say all of it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Banks:
+    """What the pages need to connect banks: the connections of a user, and what syncs a new one at once."""
+
+    connecting: Connecting
+    of_user: Callable[[str], Sequence[StoredConnection]]
+    first_sync: Callable[[StoredConnection], object]
+    fetch_now: Callable[[StoredConnection, Person | None], Started]
 
 
 AccountsOf = Callable[[str], Sequence[StoredAccount]]
@@ -60,13 +81,15 @@ class Site:
         time_zone: tzinfo,
         has_accounts: Callable[[str], bool],
         accounts_of: AccountsOf = lambda _user_id: (),
+        banks: Banks | None = None,
     ) -> None:
         """`time_zone`: whose days and times people see. `has_accounts`: whether there are bank data of a user.
-        `accounts_of`: the accounts that a user may let apps read."""
+        `accounts_of`: the accounts that a user may let apps read. `banks`: None where none can be connected."""
         self.server = server
         self.time_zone = time_zone
         self.has_accounts = has_accounts
         self.accounts_of = accounts_of
+        self.banks = banks
         self.policy = server.policy
         self._limiter = limiter
         self._rate = rate
@@ -124,6 +147,7 @@ class Site:
             self._refuse_foreign(request)
         return Visit(
             parameters=parameters,
+            waiting_query=self.cookies.waiting_query(cookies),
             form={name: values[0] for name, values in sent.items()},
             ticked_accounts=frozenset(sent.get("account", ())),
             browser=browser,
@@ -131,7 +155,9 @@ class Site:
             address=call.current(request.scope).client_address,
             words=words,
             bearer=bearer,
+            agent=agent_name(request.headers.get("user-agent", "")),
             destination=request.headers.get("sec-fetch-dest"),
+            person=_person(request),
         )
 
     def _refuse_foreign(self, request: Request) -> None:
@@ -149,6 +175,58 @@ class Site:
         if not self.server.sessions.is_form_token(visit.browser, purpose, visit.form.get("form_token", "")):
             raise Mistake("foreign_form", status=403)
         return visit.browser
+
+    def signed_in(self, visit: Visit, purpose: str) -> tuple[Browser, User]:
+        """The browser that sent a form, and who is signed in there."""
+        browser = self.checked_browser(visit, purpose)
+        user = self.server.sign_in.user_of(browser)
+        if user is None:
+            raise Mistake("no_session")
+        return browser, user
+
+    def request_secret(self, parameters: Mapping[str, tuple[str, ...]]) -> str:
+        """The id of the waiting request; only what can be one is carried on into an address."""
+        secret = parameters.get("request", ("",))[0]
+        plain = secret.replace("-", "").replace("_", "")
+        if secret and not (len(secret) <= 100 and secret.isascii() and plain.isalnum()):
+            raise Mistake("request_over")
+        return secret
+
+    def sign_in_first(self, visit: Visit) -> Response:
+        """To the sign-in, and from there back to this authorization request, of which nothing is believed yet."""
+        query = urlencode([(name, value) for name, values in visit.parameters.items() for value in values])
+        if len(query) > WAITING_LENGTH_MAX:
+            raise Mistake("too_large")
+        response = self.redirect(self.address("/oauth/login"))
+        self.cookies.remember_waiting(response, query)
+        return response
+
+    def after_sign_in(self, visit: Visit, secret: str) -> Response:
+        """Where whoever has signed in goes on: to the request that waits, or to the account."""
+        if secret:
+            return self.redirect(f"{self.address('/oauth/consent')}?request={secret}")
+        if not visit.waiting_query:
+            return self.redirect(self.address("/account"))
+        response = self.redirect(f"{self.address('/oauth/authorize')}?{urlencode(parse_qsl(visit.waiting_query))}")
+        self.cookies.remember_waiting(response, "")
+        return response
+
+    def remember_signed_in(self, response: Response, outcome: Outcome) -> None:
+        """Give the browser its session, and that it is known from now on."""
+        assert outcome.browser is not None
+        assert outcome.known_browser is not None, "whoever signs in is known from now on"
+        self.cookies.remember(response, outcome.browser)
+        self.cookies.remember_known(response, outcome.known_browser)
+
+    def form_page(self, template: str, words: Words, outcome: Outcome | None, **values: Any) -> Response:
+        """A page with a form, and what was wrong with what was sent: 400, or 429 for who has to wait."""
+        wait = int(outcome.wait.total_seconds()) + 1 if outcome is not None and outcome.wait else 0
+        error = "wait" if wait else "wrong" if outcome is not None else ""
+        status = {"wait": 429, "wrong": 400}.get(error, 200)
+        response = self.page(template, words, status=status, error=error, wait=wait, **values)
+        if wait:
+            response.headers["retry-after"] = str(wait)
+        return response
 
     def page(self, template: str, words: Words, *, status: int = 200, form_action: str = "", **values: Any) -> Response:
         """A rendered page with the headers that keep it to itself (oauth.md 3.1)."""
@@ -168,3 +246,12 @@ class Site:
         response = RedirectResponse(address, status_code=303, headers=page_headers(""))
         response.headers["location"] = address  # as it is: Starlette would quote it again
         return response
+
+
+def _person(request: Request) -> Person | None:
+    said = [request.headers.get(name, "") for name in ("user-agent", "accept", "accept-language")]
+    if not all(said):
+        return None
+    agent, accept, language = said
+    address = call.current(request.scope).client_address
+    return Person(address=address, user_agent=agent, accept=accept, accept_language=language)

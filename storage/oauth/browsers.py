@@ -6,34 +6,50 @@ from datetime import datetime
 from storage.database import Session
 from storage.oauth.moments import in_utc, with_moments
 
-COLUMNS = "id_hash, user_id, created_at, seen_at"
+COLUMNS = "id_hash, user_id, created_at, seen_at, agent, awaits_user_id, awaits_until"
+MOMENTS = ("created_at", "seen_at", "awaits_until")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrowserSession:
-    """A browser; `user_id` is None before sign-in."""
+    """A browser; `user_id` is None before sign-in. `awaits_user_id` has shown the password there, and has until
+    `awaits_until` to show the second factor."""
 
     id_hash: str
     user_id: str | None
     created_at: datetime
     seen_at: datetime
+    agent: str | None = None
+    awaits_user_id: str | None = None
+    awaits_until: datetime | None = None
 
 
 def add(session: Session, browser: BrowserSession) -> None:
     """Store a browser session."""
     session.execute(
-        "INSERT INTO oauth_sessions (id_hash, user_id, created_at, seen_at) VALUES ($1, $2, $3, $4)",
+        f"INSERT INTO oauth_sessions ({COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7)",
         browser.id_hash,
         browser.user_id,
         in_utc(browser.created_at),
         in_utc(browser.seen_at),
+        browser.agent,
+        browser.awaits_user_id,
+        in_utc(browser.awaits_until),
     )
 
 
 def find(session: Session, id_hash: str) -> BrowserSession | None:
     """The session of this id."""
     rows = session.rows(f"SELECT {COLUMNS} FROM oauth_sessions WHERE id_hash = $1", id_hash)
-    return BrowserSession(**with_moments(rows[0], "created_at", "seen_at")) if rows else None
+    return BrowserSession(**with_moments(rows[0], *MOMENTS)) if rows else None
+
+
+def of_user(session: Session, user_id: str) -> list[BrowserSession]:
+    """The browsers in which somebody is signed in, the one seen last first."""
+    rows = session.rows(
+        f"SELECT {COLUMNS} FROM oauth_sessions WHERE user_id = $1 ORDER BY seen_at DESC, id_hash", user_id
+    )
+    return [BrowserSession(**with_moments(row, *MOMENTS)) for row in rows]
 
 
 def see(session: Session, id_hash: str, *, now: datetime) -> None:
@@ -56,6 +72,13 @@ def remove(session: Session, id_hash: str) -> None:
     session.execute("DELETE FROM oauth_sessions WHERE id_hash = $1", id_hash)
 
 
+def remove_of_user(session: Session, user_id: str, id_hash: str) -> bool:
+    """Sign a user out of one browser; False where it is not the user's."""
+    return session.execute("DELETE FROM oauth_sessions WHERE id_hash = $1 AND user_id = $2", id_hash, user_id) > 0
+
+
 def remove_all(session: Session, user_id: str, *, but: str = "") -> None:
-    """Sign a user out of every browser, or of every other one."""
-    session.execute("DELETE FROM oauth_sessions WHERE user_id = $1 AND id_hash <> $2", user_id, but)
+    """Sign a user out of every browser, or of every other one, those that wait for the second factor too."""
+    session.execute(
+        "DELETE FROM oauth_sessions WHERE (user_id = $1 OR awaits_user_id = $1) AND id_hash <> $2", user_id, but
+    )

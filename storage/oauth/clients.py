@@ -8,7 +8,7 @@ from typing import Any, Literal
 from storage.database import Row, Session, as_json
 from storage.oauth.moments import aware, in_utc, with_moments
 
-RegisteredBy = Literal["self", "operator", "builtin"]
+RegisteredBy = Literal["self", "operator", "builtin", "document"]
 
 COLUMNS = "id, name, redirect_uris, metadata, registered_by, address_hash, network_hash, created_at, used_at"
 
@@ -60,6 +60,18 @@ def move(session: Session, client_id: str, redirect_uris: tuple[str, ...]) -> No
     """Give a client other addresses to be answered at."""
     session.execute(
         "UPDATE oauth_clients SET redirect_uris = $2 WHERE id = $1", client_id, as_json(list(redirect_uris))
+    )
+
+
+def describe_anew(session: Session, client: Client) -> None:
+    """Keep what an app says of itself now; requests that wait for an answer end, for they showed something else."""
+    session.execute("DELETE FROM oauth_requests WHERE client_id = $1", client.id)
+    session.execute(
+        "UPDATE oauth_clients SET name = $2, redirect_uris = $3, metadata = $4 WHERE id = $1",
+        client.id,
+        client.name,
+        as_json(list(client.redirect_uris)),
+        as_json(client.metadata),
     )
 
 

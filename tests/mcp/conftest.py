@@ -1,16 +1,25 @@
 """The demo's service as an assistant meets it: one address, tokens of its own, messages of both eras."""
 
+import shutil
+import socket
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
 from jsonschema import Draft202012Validator
 from starlette.testclient import TestClient
 
 from auth.scopes import SCOPES
 from handlers.commands import demo
+from handlers.server import application
+from handlers.services import open_services
+from handlers.settings import load
 from storage import users
 from tests.explanations.conftest import Service, Silent, opened
 
@@ -21,6 +30,9 @@ META = {
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 Json = dict[str, Any]
+
+# Without node there is nothing to run the JavaScript clients with; .ci/run installs it
+collect_ignore = [] if shutil.which("npm") else ["test_typescript_sdk.py"]
 
 
 @dataclass
@@ -94,3 +106,23 @@ def demo_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def demo_user(demo_service: Service) -> Assistant:
     """The demo's first user: four accounts."""
     return assistant(demo_service, "demo")
+
+
+@pytest.fixture(scope="session")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A running server with the demo's data."""
+    folder: Path = tmp_path_factory.mktemp("sdk") / "data"
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        base = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        services = open_services(load({}, data_dir=folder, address=base))
+        demo.prepare(services, Silent())
+        server = uvicorn.Server(uvicorn.Config(application(services), log_level="warning"))
+        thread = threading.Thread(target=lambda: server.run(sockets=[listener]))
+        thread.start()
+        while not server.started:
+            time.sleep(0.05)
+        yield base
+        server.should_exit = True
+        thread.join(20)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from auth.tokens.grants import narrower
+from auth.tokens.grants import is_within, narrower
 from handlers.oauth.choices import chosen_lifetime
 from handlers.oauth.mistakes import Mistake
 from storage.oauth.grants import Terms
@@ -130,30 +130,66 @@ def test_access_ends_when_the_person_said(person: Person) -> None:
         clock.offset -= timedelta(hours=23, minutes=30)
 
 
+def connection(person: Person) -> tuple[dict[str, str], Any]:
+    """The form of the newest connection on /account, and the connection."""
+    held = person.service.services.authorization.grants.connected()[0].grant
+    page = person.browser.get("/account").text
+    form = re.search(rf'<form[^>]*narrow"(?:(?!</form>).)*?value="{held.id}".*?</form>', page, re.DOTALL)
+    assert form is not None
+    return {**fields(form[0]), "grant": held.id}, held
+
+
 @pytest.mark.requirement("grants.narrowed")
 def test_the_account_page_narrows_one_connection_at_once(person: Person) -> None:
-    page = person.asked(f"{ADDRESS}/api/v1")
-    token = person.tokens(person.answers(page))["access_token"]
+    token = person.tokens(person.answers(person.asked(f"{ADDRESS}/api/v1")))["access_token"]
     ids = person.accounts(token)
-    account = person.browser.get("/account").text
-    held = person.service.services.authorization.grants.connected()[0].grant
+    sent, held = connection(person)
     assert held.terms == Terms()
-    form = re.search(rf'<form[^>]*narrow".*?value="{held.id}".*?</form>', account, re.DOTALL)
-    assert form is not None
-    sent = {**fields(form[0]), "grant": held.id}
     saved = person.browser.post("/account/narrow", data={**sent, "account": ids[0], "bookings": "on"})
     assert saved.headers["location"].endswith("notice=narrowed")
-    assert person.accounts(token) == [ids[0]]
-    widened = person.browser.post(
-        "/account/narrow", data={**sent, "account": ids, "later_accounts": "on", "bookings": "on"}
-    )
-    assert widened.status_code == 303
     assert person.accounts(token) == [ids[0]]
     assert person.browser.post("/account/narrow", data=sent).status_code == 400
     assert person.browser.post("/account/narrow", data={**sent, "grant": "g0", "account": ids[0]}).status_code == 303
     assert (
         person.browser.post("/account/narrow", data={**sent, "form_token": "x", "account": ids[0]}).status_code == 403
     )
+
+
+@pytest.mark.requirement("grants.widened")
+def test_to_let_a_connection_see_more_needs_the_password(person: Person) -> None:
+    page = person.asked(f"{ADDRESS}/api/v1")
+    ids = boxes(page.text)
+    tokens = person.tokens(person.answers(page, account=ids[0], lasts="365"))
+    sent, _held = connection(person)
+    wider = {**sent, "account": ids[:2], "bookings": "on"}
+    for password in ("", "wrong"):
+        refused = person.browser.post("/account/narrow", data={**wider, "current_password": password})
+        assert (refused.status_code, "The current password is wrong" in refused.text) == (400, True)
+        assert person.accounts(tokens["access_token"]) == [ids[0]]
+    saved = person.browser.post("/account/narrow", data={**wider, "current_password": "demo-demo-2024"})
+    assert saved.status_code == 303
+    assert person.accounts(tokens["access_token"]) == ids[:2]
+    form = {"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"], "client_id": person.client_id}
+    assert person.browser.post("/oauth/token", data=form).json()["scope"] == ALL
+
+
+@pytest.mark.requirement("grants.widened")
+@pytest.mark.parametrize(
+    ("wanted", "held", "expected"),
+    [
+        (Terms(), Terms(), True),
+        (Terms(accounts=("a",)), Terms(), True),
+        (Terms(), Terms(accounts=("a", "b")), False),  # later ones
+        (Terms(accounts=("a", "b")), Terms(accounts=("a",)), False),
+        (Terms(), Terms(accounts=("gone",), all_but=True), True),
+        (Terms(), Terms(accounts=("a",), all_but=True), False),
+        (Terms(accounts=("a",), all_but=True), Terms(accounts=("b",)), False),
+        (Terms(), Terms(figures_only=True), False),
+        (Terms(full_numbers=True), Terms(), False),
+    ],
+)
+def test_what_is_more_than_before(wanted: Terms, held: Terms, expected: bool) -> None:
+    assert is_within(wanted, held, {"a", "b"}) is expected
 
 
 @pytest.mark.requirement("grants.narrowed")

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from io import BytesIO
 from typing import Any
 
+import polars as pl
 import pytest
 from starlette.testclient import TestClient
 
@@ -76,8 +78,9 @@ def asked(path: str, ids: str) -> str:
 def test_the_table_of_operations_is_whole() -> None:
     by_id = {"getTransaction", "explainTransaction", "getSubscription"}
     assert {*OPERATIONS, *MEANS_ALL, *by_id} == KEPT.keys()
-    assert {*KEPT, "startSync", "getSyncJob", "listConnections", "getProfile"} == KNOWS_COVERAGE
-    assert KEPT.keys() > SHOWS_BOOKINGS
+    others = {"exportTransactions", "startSync", "getSyncJob", "listConnections", "getProfile"}
+    assert {*KEPT, *others} == KNOWS_COVERAGE
+    assert {*KEPT, "exportTransactions"} > SHOWS_BOOKINGS
 
 
 @pytest.mark.requirement("grants.covered")
@@ -133,6 +136,24 @@ def test_what_is_about_everything_is_refused_to_a_grant_of_less(granted: Granted
         assert answer.status_code == 403
         assert answer.json()["error"].startswith("This connection does not cover everything")
     assert granted.every.get(path).status_code in (200, 403)
+
+
+@pytest.mark.requirement("export.http")
+def test_what_is_exported_is_of_granted_accounts_and_names_no_other(granted: Granted) -> None:
+    path = "/transactions/export?format=parquet"
+    for id_ in granted.ids:
+        client = granted.rest(only(id_))
+        of_csv = client.get("/transactions/export?format=csv")
+        assert of_csv.content == granted.every.get(f"/transactions/export?format=csv&accountIds={id_}").content
+        rows = pl.read_parquet(BytesIO(client.get(path).content))
+        assert set(rows["account_id"]) <= {id_}
+        for column in ("transfer_account_id", "transfer_id", "transfer_rule"):
+            assert rows[column].null_count() == rows.height
+        others = ",".join(other for other in granted.ids if other != id_)
+        assert client.get(asked(path, others)).status_code == 400
+    whole = pl.read_parquet(BytesIO(granted.every.get(asked(path, ",".join(granted.ids))).content))
+    assert whole["transfer_account_id"].null_count() < whole.height
+    assert granted.rest(Terms(figures_only=True)).get(path).status_code == 403
 
 
 @pytest.mark.requirement("grants.covered")

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 from handlers.mcp.fence import bank_text, fenced
 from handlers.mcp.masked_numbers import masked_field, masked_numbers, whole_field
 from handlers.mcp.orders import looks_like_instructions
-from tests.explanations.conftest import Service
-from tests.mcp.conftest import assistant
 
 HIDDEN = [
     "\u200b",
@@ -39,6 +37,8 @@ LINKS = [
     "evil.example/pay",
 ]
 NUMBERS = [
+    "MA36 0123 4567 8901 2345 6789 0123",
+    "DZ090123456789012345678901",
     "DE89370400440532013000",
     "DE89 3704 0044 0532 0130 00",
     "de89-3704-0044-0532-0130-00",
@@ -221,19 +221,3 @@ def test_whatever_is_written_stays_inside(text: str) -> None:
 def test_no_number_slips_through_what_is_removed(number: str, before: str, hidden: str) -> None:
     shown = fenced(before + hidden.join(number)).text
     assert len([each for each in shown if each.isdecimal()]) <= 4, shown
-
-
-@pytest.mark.requirement("mcp.orders")
-def test_at_most_one_ordinary_row_of_200_is_flagged(demo_service: Service) -> None:
-    rows = flagged = 0
-    for name in ("demo", "solo", "globe"):
-        someone, page = assistant(demo_service, name), 1
-        while True:
-            found = someone.answer("search_transactions", page=page, perPage=50)
-            rows += len(found["transactions"])
-            flagged += sum(bool(row["flags"]) for row in found["transactions"])
-            if page >= found["pagination"]["pageCount"]:
-                break
-            page += 1
-    assert rows > 3_000
-    assert flagged * 200 <= rows

@@ -86,9 +86,18 @@ def test_each_routing_header_is_needed_once(demo_user: Assistant, missing: str) 
 
 @pytest.mark.requirement("mcp.modern")
 @pytest.mark.parametrize(
-    ("name", "status"), [("=?base64?Z2V0X292ZXJ2aWV3?=", 200), ("=?base64?!?=", 400), ("=?base64?/w==?=", 400)]
+    ("name", "status"),
+    [
+        ("=?base64?Z2V0X292ZXJ2aWV3?=", 200),
+        ("=?base64?!?=", 400),
+        ("=?base64?/w==?=", 400),
+        ("  get_overview \t", 200),
+        ("get overview", 400),
+    ],
 )
-def test_a_name_in_a_header_may_be_encoded(demo_user: Assistant, name: str, status: int) -> None:
+def test_a_name_in_a_header_may_be_encoded_and_have_blanks_around_it(
+    demo_user: Assistant, name: str, status: int
+) -> None:
     answer = demo_user.asks_modern("tools/call", {"name": "get_overview"}, **{"Mcp-Name": name})
     assert answer.status_code == status
 

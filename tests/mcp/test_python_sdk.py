@@ -1,11 +1,7 @@
 """The official Python SDK, in both of its modes: from the address alone, with one consent, to every tool."""
 
-import socket
-import threading
-import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -13,17 +9,11 @@ import anyio
 import httpx
 import httpx2
 import pytest
-import uvicorn
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 
-from handlers.commands import demo
-from handlers.server import application
-from handlers.services import open_services
-from handlers.settings import load
-from tests.explanations.conftest import Silent
 from tests.oauth.conftest import fields
 
 REDIRECT = "http://127.0.0.1:3999/callback"
@@ -46,26 +36,6 @@ class Memory:
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         self.client = client_info
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A running server with the demo's data."""
-    folder: Path = tmp_path_factory.mktemp("sdk") / "data"
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        base = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        services = open_services(load({}, data_dir=folder, address=base))
-        demo.prepare(services, Silent())
-        server = uvicorn.Server(uvicorn.Config(application(services), log_level="warning"))
-        thread = threading.Thread(target=lambda: server.run(sockets=[listener]))
-        thread.start()
-        while not server.started:
-            time.sleep(0.05)
-        yield base
-        server.should_exit = True
-        thread.join(20)
 
 
 @asynccontextmanager

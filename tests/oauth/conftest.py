@@ -31,6 +31,9 @@ from storage import users
 from storage.database import Database
 from storage.users import User
 from tests.conftest import empty_store
+from tests.descriptions import hold_each_once
+
+hold_each_once()
 
 PASSWORD = "umbrella-kettle-violin"
 REDIRECT = "https://app.example/callback"

@@ -9,6 +9,8 @@ from auth.apps.clients import DOCUMENTATION
 from auth.server import AuthorizationServer
 from tests.oauth.conftest import parameters, policy
 
+pytestmark = pytest.mark.engine("duckdb")  # the engine has no part in it
+
 REDIRECT = "http://127.0.0.1:8000/docs/oauth2-redirect.html"
 
 

@@ -11,6 +11,8 @@ from auth.apps.clients import PAGE
 from tests.oauth.conftest import PASSWORD, REDIRECT, challenge_of, fields, parameters
 from tests.oauth.pages.test_account import forms, signed_in
 
+pytestmark = pytest.mark.engine("duckdb")  # the engine has no part in it
+
 SIGNED_IN = "http://127.0.0.1:8000/signed-in"
 WRITING = "write:imports write:rules write:accounts"
 EVERYTHING = f"read:accounts read:transactions read:cashflow {WRITING}"

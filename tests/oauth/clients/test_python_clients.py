@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.engine("duckdb")  # the engine has no part in it
+
 Run = Callable[..., str]
 Example = Callable[[str, str], str]
 

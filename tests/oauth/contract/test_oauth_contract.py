@@ -20,6 +20,8 @@ from schemathesis.specs.openapi.checks import (
 from handlers.http.steps.bodies import BODY_BYTES_MAX
 from handlers.oauth.endpoints import description
 
+pytestmark = pytest.mark.engine("duckdb")  # the engine has no part in it
+
 PAGES = ("/oauth/authorize", "/oauth/login", "/oauth/consent", "/account")
 BOUNDED = settings(
     max_examples=60,

@@ -42,6 +42,11 @@ def revoked(world: Any) -> None:
     assert world.http.post("/oauth/revoke", data=form).status_code == 200
 
 
+def recorded(world: Any) -> None:
+    world.server.record.note(world.user.id, "listAccounts")
+    world.server.record.write()
+
+
 @pytest.mark.requirement("oauth.what_is_stored")
 @pytest.mark.parametrize(
     ("table", "happened", "kept"),
@@ -57,6 +62,7 @@ def revoked(world: Any) -> None:
         ("oauth_refresh_tokens", connected, timedelta(days=30)),
         ("oauth_grants", connected, timedelta(days=30)),
         ("oauth_clients", connected, timedelta(days=30)),
+        ("access_record", recorded, timedelta(days=396)),
     ],
 )
 def test_what_is_stored_goes_at_its_time(

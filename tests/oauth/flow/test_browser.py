@@ -4,11 +4,15 @@ import http.server
 import os
 import threading
 from collections.abc import Iterator
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
+import pyotp
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+
+pytestmark = pytest.mark.engine("duckdb")  # the engine has no part in it
 
 SHOTS = os.environ.get("BANKDATA_TEST_SHOTS")  # a folder: screenshots for people to look at
 PASSWORD = "umbrella-kettle-violin"
@@ -155,3 +159,42 @@ def test_the_documentation_page_says_so_when_its_description_does_not_come(live:
     page.goto(f"{live.server.policy.public_url}/docs")
     page.wait_for_selector("text=The description cannot be loaded. Is the service still running?")
     page.context.close()
+
+
+@pytest.mark.requirement("oauth.second_factor")
+def test_a_second_factor_is_set_up_from_a_picture_and_then_asked_for(live: Any, chromium: Browser) -> None:
+    complaints: list[str] = []
+    page, base = opened(chromium, complaints, color_scheme="dark"), live.server.policy.public_url
+
+    def type_password() -> None:
+        page.fill("#username", "alice")
+        page.fill("#password", PASSWORD)
+        page.keyboard.press("Enter")
+
+    page.goto(f"{base}/account")
+    type_password()
+    page.click("text=Turn on")
+    page.fill("#current", PASSWORD)
+    page.keyboard.press("Enter")
+    box = page.locator(".picture svg").bounding_box()
+    assert box is not None
+    assert box["width"] == box["height"] > 200
+    # Nothing is cut off: what is drawn, with the border of four squares that readers need, is as large as its place
+    drawn = page.locator(".picture svg path").first.bounding_box()
+    assert drawn is not None
+    assert abs(drawn["width"] - box["width"]) < 1
+    shot(page, "second-factor")
+    seed = page.locator("code").inner_text().replace(" ", "")
+    page.fill("#code", pyotp.TOTP(seed).at(int(live.clock().replace(tzinfo=UTC).timestamp())))
+    page.keyboard.press("Enter")
+    assert len(page.locator("pre code").inner_text().splitlines()) == 10
+    page.click("text=I have kept them")
+    page.click('form[action$="/sign-out"] button')
+    type_password()
+    live.clock.forward(seconds=30)
+    page.fill("#code", pyotp.TOTP(seed).at(int(live.clock().replace(tzinfo=UTC).timestamp())))
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{base}/account")
+    shot(page, "account")
+    assert "It is on" in page.locator("body").inner_text()
+    assert complaints == []

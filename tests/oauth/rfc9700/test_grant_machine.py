@@ -195,6 +195,7 @@ class Grants(RuleBasedStateMachine):
                     assert expected
 
 
+@pytest.mark.no_cover  # random examples, see tests/conftest.py
 @pytest.mark.requirement("oauth.grant_states")
 def test_grants_as_a_state_machine(tmp_path: Path) -> None:
     world = World(tmp_path)

@@ -1,0 +1,145 @@
+"""Apps whose id is the address of a document about them (OAuth Client ID Metadata Documents): whose documents are
+fetched, what must stand in one, and for how long it is remembered."""
+
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+
+from auth.apps.client_metadata import new_client, read_registration
+from auth.errors import InvalidClientMetadata, OAuthError
+from auth.events import Events
+from auth.instants import Now
+from auth.policy import Policy
+from storage.database import Database, Session
+from storage.oauth import clients
+from storage.oauth.clients import Client
+
+LENGTH_MAX = 200  # of the address, which is an id
+KEPT_MIN, KEPT_MAX = timedelta(minutes=5), timedelta(days=1)
+NO_SECRET = "none"  # noqa: S105 - the name of the method
+REMEMBERED_MAX = 1_000
+MEDIA_TYPES = re.compile(r"application/(?:[a-z0-9.+-]+\+)?json")
+_CHARACTERS = re.compile(r"[A-Za-z0-9\-._~:/?@!$&'()*+,;=%\[\]]+", re.ASCII)
+_MAX_AGE = re.compile(r"(?:^|[\s,])max-age=\"?([0-9]{1,9})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """What stands at an address: `cache_control` is the header of that name in lower case."""
+
+    body: bytes
+    media_type: str
+    cache_control: str
+
+
+Fetch = Callable[[str], Document]
+"""Fetches one; raises DocumentRefused."""
+
+
+class DocumentRefused(Exception):
+    """The document of an app cannot be used; the message says why."""
+
+
+def is_document_address(client_id: str) -> bool:
+    """Whether a client id is one that documents are fetched from: "Client identifier URLs MUST have an "https" scheme,
+    MUST contain a path component, MUST NOT contain single-dot or double-dot path segments, MUST NOT contain a fragment
+    component and MUST NOT contain a username or password" (draft-ietf-oauth-client-id-metadata-document section 3)."""
+    if not client_id.startswith("https://") or len(client_id) > LENGTH_MAX or not _CHARACTERS.fullmatch(client_id):
+        return False
+    try:
+        parts = urlsplit(client_id)
+        host, _port = parts.hostname, parts.port
+    except ValueError:
+        return False
+    segments = re.sub("%2e", ".", parts.path, flags=re.IGNORECASE).split("/")
+    return bool(host) and "@" not in parts.netloc and parts.path not in ("", "/") and not {".", ".."} & set(segments)
+
+
+class ClientDocuments:
+    """Fetches documents when a signed-in person is sent here by such an app, and keeps what they say as a client."""
+
+    def __init__(self, database: Database, policy: Policy, fetch: Fetch | None, events: Events, now: Now) -> None:
+        self._database = database
+        self._policy = policy
+        self._fetch = fetch
+        self._events = events
+        self._now = now
+        self._lock = threading.Lock()
+        self._until: dict[str, datetime] = {}
+
+    def serves(self, client_id: str) -> bool:
+        """Whether this id is one of which the document would be fetched."""
+        return (
+            self._fetch is not None
+            and is_document_address(client_id)
+            and self._policy.takes_document_of(urlsplit(client_id).hostname or "")
+        )
+
+    def client(self, client_id: str) -> Client:
+        """The app as its document describes it now, or did a moment ago; raises DocumentRefused. An error is never
+        remembered; requests that wait for an answer end when the document has changed."""
+        assert self._fetch is not None, "only of those that are served"
+        now = self._now()
+        known = clients.find(self._database, client_id)
+        if known is not None and now < self._until.get(client_id, now):
+            return known
+        try:
+            document = self._fetch(client_id)
+            client = described(client_id, document, now=now)
+        except DocumentRefused as refused:
+            self._events.alarm("client document refused", client=client_id, reason=str(refused))
+            raise
+        kept = self._database.atomically(lambda session: _store(session, client))
+        with self._lock:
+            if len(self._until) >= REMEMBERED_MAX:
+                self._until.clear()
+            self._until[client_id] = now + lifetime(document.cache_control)
+        return kept
+
+
+def described(client_id: str, document: Document, *, now: datetime) -> Client:
+    """The client that a document describes; raises DocumentRefused."""
+    if not MEDIA_TYPES.fullmatch(document.media_type):
+        raise DocumentRefused("It is not sent as JSON.")
+    try:
+        told: Any = orjson.loads(document.body)
+    except ValueError:
+        raise DocumentRefused("It is no JSON.") from None
+    if not isinstance(told, dict):
+        raise DocumentRefused("It is no JSON object.")
+    if told.get("client_id") != client_id:
+        raise DocumentRefused("It is about another client_id.")
+    if any(name.startswith("client_secret") for name in told):
+        raise DocumentRefused("It holds a secret, which everybody could read.")
+    if "token_endpoint_auth_method" in told and told["token_endpoint_auth_method"] != NO_SECRET:
+        raise DocumentRefused("token_endpoint_auth_method must be none.")
+    try:
+        metadata = read_registration(told)
+    except (InvalidClientMetadata, OAuthError) as error:
+        raise DocumentRefused(error.description) from None
+    return new_client(metadata, client_id=client_id, registered_by="document", now=now)
+
+
+def lifetime(cache_control: str) -> timedelta:
+    """How long a document is remembered: as its server says, but for at least five minutes and at most a day."""
+    if "no-store" in cache_control or "no-cache" in cache_control:
+        return KEPT_MIN
+    found = _MAX_AGE.search(cache_control)
+    return min(max(timedelta(seconds=int(found[1])), KEPT_MIN), KEPT_MAX) if found else KEPT_MIN
+
+
+def _store(session: Session, client: Client) -> Client:
+    known = clients.find(session, client.id)
+    if known is None:
+        clients.add(session, client)
+        return client
+    changed = replace(known, name=client.name, redirect_uris=client.redirect_uris, metadata=client.metadata)
+    if changed != known:
+        clients.describe_anew(session, changed)
+    return changed

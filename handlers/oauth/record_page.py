@@ -1,0 +1,122 @@
+"""The record on /account: what each app read and what was done to the account, and the whole of it to take away."""
+
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import orjson
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from auth.apps.clients import PAGE
+from auth.record import DEEDS
+from connectors.own_formats.csv import guarded
+from handlers.json_shapes import instant, recorded
+from handlers.oauth.rendering import page_headers
+from handlers.oauth.site import Site, Visit
+from storage.oauth.access_record import Entry
+from storage.oauth.moments import aware
+
+SHOWN_FOR = timedelta(days=30)
+COLUMNS = ("hour", "app", "app_id", "grant", "operation", "calls", "refusals", "last_at")
+
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "read_accounts": ("listAccounts", "getSnapshot", "getBalances", "listHiddenAccounts", "get_overview"),
+    "read_transactions": (
+        "listTransactions",
+        "sumTransactions",
+        "exportTransactions",
+        "getTransaction",
+        "explainTransaction",
+        "search_transactions",
+        "get_transaction",
+    ),
+    "read_figures": (
+        "getCashflow",
+        "getCashflowCategories",
+        "listCashflowTransactions",
+        "listCategoryTransactions",
+        "get_cashflow",
+        "explain_figure",
+    ),
+    "read_recurring": ("listSubscriptions", "listSubscriptionDetails", "getSubscription", "list_recurring_payments"),
+    "read_refresh": ("startSync", "getSyncJob", "listConnections", "refresh_bank_data"),
+}
+"""What people call operations and tools; what is not here is called by its own name."""
+
+KIND_OF = {operation: kind for kind, operations in KINDS.items() for operation in operations}
+
+
+@dataclass(slots=True)
+class Seen:
+    """One line of the page: `kind` are words of the page, or the name of an operation."""
+
+    kind: str
+    calls: int
+    refusals: int
+    last_at: datetime
+
+
+def record_routes(site: Site) -> list[BaseRoute]:
+    """The whole record, in two formats."""
+    return [
+        site.route("/account/record.csv", {"GET": download_csv}),
+        site.route("/account/record.json", {"GET": download_json}),
+    ]
+
+
+def overview(site: Site, user_id: str) -> tuple[Mapping[str, list[Seen]], list[Seen]]:
+    """What each connection did in the last 30 days, by its id (`recorded_as`), and what was done to the account; the
+    latest first, moments in the zone of the people here."""
+    apps: dict[str, dict[str, Seen]] = {}
+    deeds: dict[str, Seen] = {}
+    for entry in site.server.record.overview(user_id, within=SHOWN_FOR):
+        is_deed = entry.operation in DEEDS
+        kind = f"did_{entry.operation}" if is_deed else KIND_OF.get(entry.operation, entry.operation)
+        lines = deeds if is_deed else apps.setdefault(recorded_as(entry.grant_id, entry.client_id), {})
+        last_at = aware(entry.last_at).astimezone(site.time_zone)
+        line = lines.setdefault(kind, Seen(kind, 0, 0, last_at))  # the latest comes first
+        line.calls += entry.calls
+        line.refusals += entry.refusals
+    by_app = {id_: list(lines.values()) for id_, lines in apps.items()}
+    return by_app, list(deeds.values())
+
+
+def recorded_as(grant_id: str, client_id: str) -> str:
+    """Each connection by itself; the page of this server, which has one for each browser, as one."""
+    return PAGE if client_id == PAGE else grant_id
+
+
+def download_csv(site: Site, visit: Visit) -> Response:
+    """By hour and operation, the newest first."""
+    entries = _entries(site, visit)
+    if entries is None:
+        return site.redirect(site.address("/oauth/login"))
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\r\n")
+    lines.writerow(COLUMNS)
+    for entry in entries:
+        name = guarded(entry.client_name)  # anybody can call an app anything
+        told = (instant(entry.hour), name, entry.client_id, entry.grant_id, entry.operation)
+        lines.writerow([*told, entry.calls, entry.refusals, instant(entry.last_at)])
+    return _file(text.getvalue().encode(), "text/csv; charset=utf-8", "record.csv")
+
+
+def download_json(site: Site, visit: Visit) -> Response:
+    """The same as a list of objects."""
+    entries = _entries(site, visit)
+    if entries is None:
+        return site.redirect(site.address("/oauth/login"))
+    return _file(orjson.dumps([recorded(entry) for entry in entries]), "application/json", "record.json")
+
+
+def _entries(site: Site, visit: Visit) -> list[Entry] | None:
+    user = site.server.sign_in.user_of(visit.browser)
+    return site.server.record.hours(user.id) if user is not None else None
+
+
+def _file(content: bytes, media_type: str, name: str) -> Response:
+    headers = {**page_headers(""), "content-disposition": f'attachment; filename="{name}"'}
+    return Response(content, media_type=media_type, headers=headers)

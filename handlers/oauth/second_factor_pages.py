@@ -1,0 +1,151 @@
+"""The second step of signing in, and the page on which it is turned on and off."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import segno
+from markupsafe import Markup
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from auth.people.second_factor import SetUp
+from auth.people.sessions import Browser
+from auth.people.sign_in import Outcome
+from handlers.oauth.mistakes import Mistake
+from handlers.oauth.site import Site, Visit
+from storage.users import User
+
+STEP_PURPOSE = "second step"
+PURPOSE = "second factor"
+
+State = Literal["off", "set up", "codes", "on"]
+
+
+def second_factor_routes(site: Site) -> list[BaseRoute]:
+    """The page of the second step, and that on which it is turned on and off."""
+    return [
+        site.route("/oauth/second-step", {"GET": step_page, "POST": step}),
+        site.route("/account/second-factor", {"GET": factor_page, "POST": begin}),
+        site.route("/account/second-factor/confirm", {"POST": confirm}),
+        site.route("/account/second-factor/off", {"POST": turn_off}),
+    ]
+
+
+def step_address(site: Site, secret: str) -> str:
+    """Where the second step is asked for, with the authorization request that waits."""
+    return f"{site.address('/oauth/second-step')}{f'?request={secret}' if secret else ''}"
+
+
+def step_page(site: Site, visit: Visit) -> Response:
+    """Ask for the code; whoever is not half signed in begins with the password."""
+    secret = site.request_secret(visit.parameters)
+    if visit.browser is None or visit.browser.awaits_user_id is None:
+        return site.redirect(f"{site.address('/oauth/login')}{f'?request={secret}' if secret else ''}")
+    return _step_form(site, visit, visit.browser, secret)
+
+
+def step(site: Site, visit: Visit) -> Response:
+    """Check the code, by the same throttles as passwords."""
+    secret = site.request_secret({"request": (visit.form.get("request", ""),)})
+    browser = site.checked_browser(visit, STEP_PURPOSE)
+    if browser.awaits_user_id is None:
+        raise Mistake("second_step_over")
+    outcome = site.server.sign_in.second_step(
+        browser, visit.form.get("code", ""), address=visit.address, known_browser=visit.known_browser
+    )
+    if outcome.browser is None:
+        return _step_form(site, visit, browser, secret, outcome=outcome)
+    response = site.after_sign_in(visit, secret)
+    site.remember_signed_in(response, outcome)
+    return response
+
+
+def factor_page(site: Site, visit: Visit) -> Response:
+    """Whether it is on, and the form that changes that."""
+    user = site.server.sign_in.user_of(visit.browser)
+    if user is None or visit.browser is None:
+        return site.redirect(site.address("/oauth/login"))
+    return _factor(site, visit, visit.browser, user)
+
+
+def begin(site: Site, visit: Visit) -> Response:
+    """The password once more, then a new seed to be read by the app."""
+    browser, user = site.signed_in(visit, PURPOSE)
+    proof = _proof(site, visit, browser, user)
+    if proof.browser is None:
+        return _factor(site, visit, browser, user, outcome=proof)
+    set_up = site.server.second_factors.begin(user)
+    if set_up is None:  # it has been turned on in another tab
+        return site.redirect(site.address("/account/second-factor"))
+    return _factor(site, visit, browser, user, state="set up", set_up=set_up)
+
+
+def confirm(site: Site, visit: Visit) -> Response:
+    """A first code turns it on; all other browsers, which came in by the password alone, are signed out."""
+    browser, user = site.signed_in(visit, PURPOSE)
+    set_up = site.server.second_factors.waiting(user)
+    if set_up is None:
+        raise Mistake("second_step_over")
+    codes = site.server.second_factors.confirm(user, visit.form.get("code", ""))
+    if codes is None:
+        return _factor(site, visit, browser, user, state="set up", set_up=set_up, outcome=Outcome())
+    site.server.sessions.end_all(user.id, but=browser)
+    return _factor(site, visit, browser, user, state="codes", codes=codes)
+
+
+def turn_off(site: Site, visit: Visit) -> Response:
+    """The password once more, and from then on alone."""
+    browser, user = site.signed_in(visit, PURPOSE)
+    proof = _proof(site, visit, browser, user)
+    if proof.browser is None:
+        return _factor(site, visit, browser, user, outcome=proof)
+    site.server.second_factors.turn_off(user.id)
+    return site.redirect(site.address("/account?notice=second_factor_removed"))
+
+
+def _proof(site: Site, visit: Visit, browser: Browser, user: User) -> Outcome:
+    password = visit.form.get("current_password", "")
+    return site.server.sign_in.prove(user, browser, password=password, address=visit.address)
+
+
+def _step_form(site: Site, visit: Visit, browser: Browser, secret: str, *, outcome: Outcome | None = None) -> Response:
+    return site.form_page(
+        "second_step.html",
+        visit.words,
+        outcome,
+        step_address=site.address("/oauth/second-step"),
+        request=secret,
+        form_token=site.server.sessions.form_token(browser, STEP_PURPOSE),
+    )
+
+
+def _factor(
+    site: Site,
+    visit: Visit,
+    browser: Browser,
+    user: User,
+    *,
+    state: State | None = None,
+    set_up: SetUp | None = None,
+    codes: Sequence[str] = (),
+    outcome: Outcome | None = None,
+) -> Response:
+    factors = site.server.second_factors
+    return site.form_page(
+        "second_factor.html",
+        visit.words,
+        outcome,
+        state=state or ("on" if factors.is_on(user.id) else "off"),
+        user=user,
+        seed=" ".join(set_up.seed[start : start + 4] for start in range(0, len(set_up.seed), 4)) if set_up else "",
+        picture=_picture(set_up.address) if set_up else "",
+        codes=codes,
+        left=factors.codes_left(user.id),
+        form_token=site.server.sessions.form_token(browser, PURPOSE),
+    )
+
+
+def _picture(address: str) -> Markup:
+    """The QR code as SVG within the page: an image of its own would be one more address that shows the seed."""
+    code = segno.make(address, micro=False, error="m")
+    return Markup(code.svg_inline(omitsize=True, border=4, dark="#000", light="#fff"))  # noqa: S704 - made of squares

@@ -1,0 +1,63 @@
+"""The browsers in which a person is signed in, on /account; each can be ended, and all others at once."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from auth.people.sessions import Browser
+from handlers.oauth.site import Site, Visit
+
+PURPOSE = "sessions"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedIn:
+    """One browser; moments in the zone of the people here."""
+
+    id: str
+    agent: str | None
+    since: datetime
+    seen_at: datetime
+    is_this: bool
+
+
+def session_routes(site: Site) -> list[BaseRoute]:
+    """The two forms."""
+    return [
+        site.route("/account/sessions/end", {"POST": end_one}),
+        site.route("/account/sessions/end-others", {"POST": end_others}),
+    ]
+
+
+def signed_in_browsers(site: Site, browser: Browser, user_id: str) -> list[SignedIn]:
+    """Where a person is signed in, this browser first."""
+    listed = [
+        SignedIn(
+            id=each.id_hash,
+            agent=each.agent,
+            since=each.created_at.astimezone(site.time_zone),
+            seen_at=each.seen_at.astimezone(site.time_zone),
+            is_this=each.id_hash == browser.id_hash,
+        )
+        for each in site.server.sessions.of_user(user_id)
+    ]
+    return sorted(listed, key=lambda each: not each.is_this)
+
+
+def end_one(site: Site, visit: Visit) -> Response:
+    """Sign out one browser; the own one is signed out by its own button."""
+    browser, user = site.signed_in(visit, PURPOSE)
+    session = visit.form.get("session", "")
+    if session != browser.id_hash and site.server.sessions.end_of_user(user.id, session):
+        site.server.record.note(user.id, "endSession")
+    return site.redirect(site.address("/account?notice=session_ended"))
+
+
+def end_others(site: Site, visit: Visit) -> Response:
+    """Sign out all browsers but this one."""
+    browser, user = site.signed_in(visit, PURPOSE)
+    site.server.sessions.end_all(user.id, but=browser)
+    site.server.record.note(user.id, "endSession")
+    return site.redirect(site.address("/account?notice=sessions_ended"))

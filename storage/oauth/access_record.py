@@ -1,0 +1,121 @@
+"""The record of who read what: sums by grant, hour and operation."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import polars as pl
+
+from storage.database import Database, Session, Transaction
+from storage.oauth.moments import in_utc
+
+SCHEMA: dict[str, pl.DataType] = {
+    "user_id": pl.String(),
+    "grant_id": pl.String(),
+    "operation": pl.String(),
+    "hour": pl.Datetime("us"),
+    "client_id": pl.String(),
+    "client_name": pl.String(),
+    "calls": pl.Int64(),
+    "refusals": pl.Int64(),
+    "last_at": pl.Datetime("us"),
+}
+
+
+Counted = tuple[str, str, str, str]
+"""What is counted together: user, grant, app, operation; grant and app are empty for what a person did."""
+
+
+@dataclass(slots=True)
+class Count:
+    """How often, and how many of these calls were refused."""
+
+    calls: int = 0
+    refusals: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A sum: of one hour in a list, of the whole time in an overview, where `hour` is the first one. UTC."""
+
+    hour: datetime
+    grant_id: str
+    client_id: str
+    client_name: str
+    operation: str
+    calls: int
+    refusals: int
+    last_at: datetime
+
+
+def add(database: Database, counted: Mapping[Counted, Count], *, now: datetime) -> None:
+    """Add counts to those of the present hour, also while others do; those of users who are gone are dropped."""
+
+    def work(session: Transaction) -> None:
+        clients = sorted({client_id for _, _, client_id, _ in counted})
+        rows = session.rows("SELECT id, name FROM oauth_clients WHERE id = ANY($1::TEXT[])", clients)
+        names = {row["id"]: row["name"] for row in rows}
+        user_ids = sorted({user_id for user_id, _, _, _ in counted})
+        there = {row["id"] for row in session.rows("SELECT id FROM users WHERE id = ANY($1::TEXT[])", user_ids)}
+        at = in_utc(now)
+        assert at is not None
+        hour = at.replace(minute=0, second=0, microsecond=0)
+        # In the order of the key: of two processes that write the same rows one waits, and none of them for ever
+        frame = pl.DataFrame(
+            [
+                {
+                    "user_id": user_id,
+                    "grant_id": grant_id,
+                    "client_id": client_id,
+                    "operation": operation,
+                    "hour": hour,
+                    "client_name": names.get(client_id, ""),
+                    "calls": count.calls,
+                    "refusals": count.refusals,
+                    "last_at": at,
+                }
+                for (user_id, grant_id, client_id, operation), count in sorted(counted.items())
+                if user_id in there
+            ],
+            schema=SCHEMA,
+        )
+        columns = ", ".join(SCHEMA)
+        with session.staged("counted", frame):
+            session.execute(
+                f"INSERT INTO access_record ({columns}) SELECT {columns} FROM counted"
+                " ON CONFLICT (user_id, grant_id, client_id, operation, hour) DO UPDATE SET"
+                " calls = access_record.calls + excluded.calls,"
+                " refusals = access_record.refusals + excluded.refusals,"
+                " last_at = greatest(access_record.last_at, excluded.last_at)"
+            )
+
+    database.atomically(work)
+
+
+def hours(session: Session, user_id: str, *, since: datetime) -> list[Entry]:
+    """What happened since a moment, by hour, the newest first."""
+    rows = session.rows(
+        "SELECT hour, grant_id, client_id, client_name, operation, calls, refusals, last_at FROM access_record"
+        " WHERE user_id = $1 AND last_at >= $2 ORDER BY hour DESC, last_at DESC, grant_id, operation",
+        user_id,
+        in_utc(since),
+    )
+    return [Entry(**row) for row in rows]
+
+
+def overview(session: Session, user_id: str, *, since: datetime) -> list[Entry]:
+    """The same summed over the hours, what was used last first."""
+    rows = session.rows(
+        "SELECT min(hour) AS hour, grant_id, client_id, max(client_name) AS client_name, operation,"
+        " CAST(sum(calls) AS BIGINT) AS calls, CAST(sum(refusals) AS BIGINT) AS refusals, max(last_at) AS last_at"
+        " FROM access_record WHERE user_id = $1 AND last_at >= $2 GROUP BY grant_id, client_id, operation"
+        " ORDER BY last_at DESC, grant_id, operation",
+        user_id,
+        in_utc(since),
+    )
+    return [Entry(**row) for row in rows]
+
+
+def remove_before(session: Session, moment: datetime) -> None:
+    """Forget the hours of everybody that began before a moment."""
+    session.execute("DELETE FROM access_record WHERE hour < $1", in_utc(moment))

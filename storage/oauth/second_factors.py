@@ -1,0 +1,106 @@
+"""Second factors of users, and their recovery codes: each code counts once, whoever asks at the same moment."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from storage.database import Session
+from storage.oauth.moments import in_utc, with_moments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecondFactor:
+    """A seed, sealed; it counts once it is confirmed."""
+
+    sealed_seed: str
+    made_at: datetime
+    confirmed_at: datetime | None
+    last_step: int
+
+
+def find(session: Session, user_id: str) -> SecondFactor | None:
+    """The user's, confirmed or not."""
+    rows = session.rows(
+        "SELECT sealed_seed, made_at, confirmed_at, last_step FROM second_factors WHERE user_id = $1", user_id
+    )
+    return SecondFactor(**with_moments(rows[0], "made_at", "confirmed_at")) if rows else None
+
+
+def begin(session: Session, user_id: str, *, sealed_seed: str, now: datetime) -> bool:
+    """Keep a seed that is not confirmed yet, in place of another such one; False where one is confirmed."""
+    replaced = session.rows(
+        "UPDATE second_factors SET sealed_seed = $2, made_at = $3 WHERE user_id = $1 AND confirmed_at IS NULL"
+        " RETURNING user_id",
+        user_id,
+        sealed_seed,
+        in_utc(now),
+    )
+    return bool(replaced) or bool(
+        session.rows(
+            "INSERT INTO second_factors (user_id, sealed_seed, made_at, confirmed_at, last_step)"
+            " VALUES ($1, $2, $3, NULL, 0) ON CONFLICT (user_id) DO NOTHING RETURNING user_id",
+            user_id,
+            sealed_seed,
+            in_utc(now),
+        )
+    )
+
+
+def confirm(session: Session, user_id: str, *, sealed_seed: str, step: int, now: datetime) -> bool:
+    """From now on this seed counts; True for exactly one caller."""
+    return bool(
+        session.rows(
+            "UPDATE second_factors SET confirmed_at = $3, last_step = $4"
+            " WHERE user_id = $1 AND sealed_seed = $2 AND confirmed_at IS NULL RETURNING user_id",
+            user_id,
+            sealed_seed,
+            in_utc(now),
+            step,
+        )
+    )
+
+
+def use_step(session: Session, user_id: str, step: int) -> bool:
+    """Use the code of a step; True for exactly one caller, and for no earlier step afterwards."""
+    return bool(
+        session.rows(
+            "UPDATE second_factors SET last_step = $2 WHERE user_id = $1 AND last_step < $2"
+            " AND confirmed_at IS NOT NULL RETURNING user_id",
+            user_id,
+            step,
+        )
+    )
+
+
+def remove(session: Session, user_id: str) -> bool:
+    """Forget a user's second factor with its recovery codes; whether it had been confirmed."""
+    session.execute("DELETE FROM recovery_codes WHERE user_id = $1", user_id)
+    rows = session.rows("DELETE FROM second_factors WHERE user_id = $1 RETURNING confirmed_at", user_id)
+    return bool(rows) and rows[0]["confirmed_at"] is not None
+
+
+def add_codes(session: Session, user_id: str, code_hashes: Iterable[str]) -> None:
+    """Keep recovery codes."""
+    for code_hash in code_hashes:
+        session.execute(
+            "INSERT INTO recovery_codes (user_id, code_hash, used_at) VALUES ($1, $2, NULL)", user_id, code_hash
+        )
+
+
+def use_code(session: Session, user_id: str, code_hash: str, *, now: datetime) -> bool:
+    """Use a recovery code; True for exactly one caller."""
+    return bool(
+        session.rows(
+            "UPDATE recovery_codes SET used_at = $3 WHERE user_id = $1 AND code_hash = $2 AND used_at IS NULL"
+            " RETURNING user_id",
+            user_id,
+            code_hash,
+            in_utc(now),
+        )
+    )
+
+
+def codes_left(session: Session, user_id: str) -> int:
+    """How many recovery codes have not been used."""
+    rows = session.rows("SELECT count(*) AS number FROM recovery_codes WHERE user_id = $1 AND used_at IS NULL", user_id)
+    return int(rows[0]["number"])

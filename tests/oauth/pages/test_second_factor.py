@@ -1,0 +1,238 @@
+"""The second factor: turned on with a first code, asked for after the password, each code once, and turned off."""
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pyotp
+import pytest
+from starlette.testclient import TestClient
+
+from auth.people.second_factor import SecondFactors
+from auth.server import AuthorizationServer
+from storage import users
+from tests.oauth.conftest import FAST, PASSWORD, application, fields, policy
+from tests.oauth.pages.test_account import forms, signed_in
+
+REQUIREMENT = "oauth.second_factor"
+
+
+def seconds(world: Any) -> int:
+    return int(world.clock().replace(tzinfo=UTC).timestamp())
+
+
+def code_of(world: Any, seed: str, *, steps: int = 0) -> str:
+    return str(pyotp.HOTP(seed).at(seconds(world) // 30 + steps))
+
+
+def turn_on(world: Any, name: str = "alice") -> tuple[str, list[str], Any]:
+    """The seed, the recovery codes, and the browser in which it was turned on; the code that did it counts no more."""
+    browser = signed_in(world, name)
+    form = fields(browser.client.get("/account/second-factor").text)
+    page = browser.client.post("/account/second-factor", data={**form, "current_password": PASSWORD})
+    seed = re.sub(r"\s", "", re.search(r"key into the app: <code>([A-Z2-7 ]+)</code>", page.text)[1])  # type: ignore[index]
+    answer = browser.client.post(
+        "/account/second-factor/confirm", data={**fields(page.text), "code": code_of(world, seed)}
+    )
+    assert answer.status_code == 200, answer.text
+    codes = re.findall(r"[A-Z2-7]{4}(?:-[A-Z2-7]{4}){5}", answer.text)
+    assert len(set(codes)) == 10
+    world.clock.forward(seconds=30)
+    return seed, codes, browser
+
+
+def half_signed_in(world: Any, name: str = "alice") -> tuple[Any, dict[str, str]]:
+    """A browser after the password, and the form of its second step."""
+    browser = world.browser()
+    form = forms(browser.client.get("/oauth/login").text)["login"]
+    page = browser.client.post("/oauth/login", data={**form, "username": name, "password": PASSWORD})
+    assert page.headers["location"] == "/oauth/second-step"
+    return browser, fields(browser.client.get("/oauth/second-step").text)
+
+
+def step(browser: Any, form: dict[str, str], code: str) -> Any:
+    return browser.client.post("/oauth/second-step", data={**form, "code": code})
+
+
+@pytest.mark.requirement(REQUIREMENT)
+def test_the_password_alone_opens_nothing_and_the_code_then_everything(fresh: Any) -> None:
+    seed, _codes, first = turn_on(fresh)
+    assert first.client.get("/account").status_code == 200
+    browser, form = half_signed_in(fresh)
+    assert browser.client.get("/account").headers["location"] == "/oauth/login"
+    assert "bds_known" not in browser.client.cookies
+    before = browser.client.cookies["bds_session"]
+    assert "This code is wrong" in step(browser, form, "000000").text
+    assert step(browser, form, code_of(fresh, seed)).headers["location"] == "/account"
+    assert browser.client.cookies["bds_session"] != before
+    assert browser.client.get("/account").status_code == 200
+
+
+@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.parametrize(("steps", "status"), [(0, 303), (-1, 303), (-2, 400), (1, 400)])
+def test_the_code_of_now_and_of_the_step_before_counts(fresh: Any, steps: int, status: int) -> None:
+    seed, _codes, _browser = turn_on(fresh)
+    fresh.clock.forward(seconds=90)
+    browser, form = half_signed_in(fresh)
+    assert step(browser, form, code_of(fresh, seed, steps=steps)).status_code == status
+
+
+@pytest.mark.requirement(REQUIREMENT)
+def test_a_code_counts_once_and_so_does_that_which_turned_it_on(fresh: Any) -> None:
+    seed, _codes, _browser = turn_on(fresh)
+    browser, form = half_signed_in(fresh)
+    assert step(browser, form, code_of(fresh, seed, steps=-1)).status_code == 400
+    assert step(browser, form, code_of(fresh, seed)).status_code == 303
+    browser, form = half_signed_in(fresh)
+    assert step(browser, form, code_of(fresh, seed)).status_code == 400
+    fresh.clock.forward(seconds=30)
+    spaced = f" {code_of(fresh, seed)[:3]} {code_of(fresh, seed)[3:]} "
+    assert step(browser, form, spaced).status_code == 303
+
+
+@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.parametrize("kind", ["code", "recovery code"])
+def test_of_twelve_who_show_one_code_at_once_one_gets_in(fresh: Any, kind: str) -> None:
+    seed, codes, _browser = turn_on(fresh)
+    typed = code_of(fresh, seed) if kind == "code" else codes[0]
+    with ThreadPoolExecutor(12) as pool:
+        used = list(pool.map(lambda _: fresh.server.second_factors.use(fresh.user.id, typed), range(12)))
+    assert sorted(map(str, used)) == [*["None"] * 11, kind]
+
+
+@pytest.mark.requirement(REQUIREMENT)
+def test_a_recovery_code_gets_in_once_in_any_writing(fresh: Any) -> None:
+    _seed, codes, first = turn_on(fresh)
+    browser, form = half_signed_in(fresh)
+    assert step(browser, form, codes[3].lower().replace("-", " ")).status_code == 303
+    browser, form = half_signed_in(fresh)
+    assert step(browser, form, codes[3]).status_code == 400
+    assert step(browser, form, codes[4]).status_code == 303
+    assert "8 recovery codes are left" in first.client.get("/account").text
+    assert codes[5].replace("-", "") not in str(fresh.database.rows("SELECT code_hash FROM recovery_codes"))
+
+
+@pytest.mark.requirement("oauth.throttle")
+def test_guessing_codes_gets_slow_and_the_right_password_makes_no_room(fresh: Any) -> None:
+    seed, _codes, _browser = turn_on(fresh)
+    for _ in range(5):
+        browser, form = half_signed_in(fresh)  # each with the right password
+        assert step(browser, form, "000000").status_code == 400
+    browser, form = half_signed_in(fresh)
+    held = step(browser, form, code_of(fresh, seed))
+    assert (held.status_code, held.headers["retry-after"]) == (429, "16")
+    fresh.clock.forward(seconds=30)
+    assert step(browser, form, code_of(fresh, seed)).status_code == 303
+
+
+@pytest.mark.requirement(REQUIREMENT)
+@pytest.mark.parametrize(("seconds_later", "status"), [(299, 303), (300, 400)])
+def test_there_are_five_minutes_between_the_steps(fresh: Any, seconds_later: int, status: int) -> None:
+    seed, _codes, _browser = turn_on(fresh)
+    browser, form = half_signed_in(fresh)
+    fresh.clock.forward(seconds=seconds_later)
+    assert step(browser, form, code_of(fresh, seed)).status_code == status
+
+
+@pytest.mark.requirement(REQUIREMENT)
+def test_a_new_password_ends_those_who_wait_at_the_second_step(fresh: Any) -> None:
+    seed, _codes, _browser = turn_on(fresh)
+    browser, form = half_signed_in(fresh)
+    fresh.server.sessions.end_all(fresh.user.id)
+    assert step(browser, form, code_of(fresh, seed)).status_code == 400
+    assert browser.client.get("/oauth/second-step").headers["location"] == "/oauth/login"
+
+
+@pytest.mark.requirement(REQUIREMENT)
+def test_an_app_s_request_waits_through_both_steps_and_silence_is_no_way_round(fresh: Any) -> None:
+    seed, _codes, _browser = turn_on(fresh)
+    client_id = fresh.register()
+    browser = fresh.browser()
+    page = browser.sign_in(browser.authorize(client_id))
+    assert urlsplit(page.headers["location"]).path == "/oauth/second-step"
+    asked = parse_qs(urlsplit(page.headers["location"]).query)["request"][0]
+    assert browser.client.get(f"/oauth/consent?request={asked}").status_code == 303
+    silent = browser.authorize(client_id, prompt="none")
+    assert "code=" not in silent.headers.get("location", "")
+    form = fields(browser.client.get(page.headers["location"]).text)
+    consent = step(browser, form, code_of(fresh, seed))
+    assert "code=" in browser.consent(consent).headers["location"]
+
+
+@pytest.mark.requirement(REQUIREMENT)
+def test_turning_it_on_and_off_takes_the_password_and_signs_others_out(fresh: Any) -> None:
+    other = signed_in(fresh)
+    _seed, _codes, browser = turn_on(fresh)
+    assert other.client.get("/account").status_code == 303
+    form = fields(browser.client.get("/account/second-factor").text)
+    for address in ("/account/second-factor", "/account/second-factor/off"):
+        wrong = browser.client.post(address, data={**form, "current_password": "wrong"})
+        assert (wrong.status_code, "The current password is wrong" in wrong.text) == (400, True)
+    again = browser.client.post("/account/second-factor", data={**form, "current_password": PASSWORD})
+    assert again.headers["location"] == "/account/second-factor"  # it is on: nothing begins anew
+    off = browser.client.post("/account/second-factor/off", data={**form, "current_password": PASSWORD})
+    assert off.headers["location"] == "/account?notice=second_factor_removed"
+    assert fresh.database.rows("SELECT user_id FROM recovery_codes") == []
+    signed_in(fresh)
+
+
+@pytest.mark.requirement(REQUIREMENT)
+def test_the_operator_turns_it_off_for_whoever_has_lost_it(fresh: Any) -> None:
+    turn_on(fresh)
+    assert fresh.server.second_factors.turn_off(fresh.user.id)
+    assert not fresh.server.second_factors.turn_off(fresh.user.id)
+    signed_in(fresh)
+
+
+@pytest.mark.requirement(REQUIREMENT)
+def test_a_seed_that_no_code_confirmed_is_asked_of_nobody(fresh: Any) -> None:
+    browser = signed_in(fresh)
+    form = fields(browser.client.get("/account/second-factor").text)
+    page = browser.client.post("/account/second-factor", data={**form, "current_password": PASSWORD})
+    wrong = browser.client.post("/account/second-factor/confirm", data={**fields(page.text), "code": "1"})
+    assert (wrong.status_code, "<svg" in wrong.text) == (400, True)
+    signed_in(fresh)
+    fresh.clock.forward(minutes=16)
+    late = browser.client.post("/account/second-factor/confirm", data={**fields(page.text), "code": "1"})
+    assert "This took too long" in late.text
+
+
+@pytest.mark.requirement(REQUIREMENT)
+def test_the_seed_is_sealed_and_other_keys_leave_the_recovery_codes(fresh: Any, tmp_path: Any) -> None:
+    seed, codes, _browser = turn_on(fresh)
+    (row,) = fresh.database.rows("SELECT sealed_seed FROM second_factors")
+    assert seed not in row["sealed_seed"]
+    server = AuthorizationServer(fresh.database, tmp_path / "new keys", policy(), fresh.clock, passwords=FAST)
+    with TestClient(application(server), base_url=server.policy.public_url):
+        assert server.second_factors.use(fresh.user.id, code_of(fresh, seed)) is None
+        assert server.second_factors.use(fresh.user.id, codes[0]) == "recovery code"
+
+
+@pytest.mark.requirement(REQUIREMENT)
+def test_one_user_s_codes_are_nobody_else_s_and_go_with_the_user(fresh: Any) -> None:
+    seed, codes, _browser = turn_on(fresh)
+    turn_on(fresh, "bob")
+    factors: SecondFactors = fresh.server.second_factors
+    assert factors.use(fresh.other.id, code_of(fresh, seed)) is None
+    assert factors.use(fresh.other.id, codes[0]) is None
+    fresh.database.atomically(lambda session: users.remove(session, fresh.user.id))
+    assert factors.codes_left(fresh.user.id) == 0
+    assert not factors.is_on(fresh.user.id)
+
+
+@pytest.mark.requirement(REQUIREMENT)
+def test_it_speaks_german_too_and_nothing_on_its_pages_is_a_script(fresh: Any) -> None:
+    turn_on(fresh)
+    browser, _form = half_signed_in(fresh)
+    page = browser.client.get("/oauth/second-step", headers={"accept-language": "de"})
+    assert "Bestätigen Sie, dass Sie es sind" in page.text
+    set_up = signed_in(fresh, "bob")
+    form = fields(set_up.client.get("/account/second-factor").text)
+    shown = set_up.client.post("/account/second-factor", data={**form, "current_password": PASSWORD})
+    for each in (page, shown):
+        assert "<script" not in each.text
+        assert " style=" not in each.text
+        assert "default-src 'none'" in each.headers["content-security-policy"]
+        assert each.headers["cache-control"] == "no-store"

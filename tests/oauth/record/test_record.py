@@ -1,0 +1,162 @@
+"""The record of who read what: counted by grant, hour and operation, and of what was done to the account."""
+
+import csv
+import io
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from auth import record
+from auth.record import Record
+from handlers.oauth.record_page import KIND_OF
+from handlers.operations import SHOWS_BOOKINGS
+from storage import users
+from storage.database import StoreUnavailable
+from storage.oauth import access_record
+from storage.oauth.access_record import Count
+from tests.oauth.pages.test_account import signed_in
+
+
+def of(world: Any) -> list[tuple[str, str, int, int]]:
+    """Hour, operation, calls and refusals of alice's record, in the order of the words."""
+    entries = world.server.record.hours(world.user.id)
+    return sorted((f"{each.hour:%H}", each.operation, each.calls, each.refusals) for each in entries)
+
+
+@pytest.mark.requirement("oauth.record")
+def test_calls_of_an_hour_are_one_row_and_those_of_the_next_another(fresh: Any) -> None:
+    def reads(times: int) -> None:
+        for _ in range(times):
+            fresh.server.record.note(fresh.user.id, "listAccounts", grant_id="g", client_id="c")
+        fresh.server.record.write()
+
+    reads(2)
+    reads(1)
+    fresh.clock.forward(hours=1)
+    reads(1)
+    assert of(fresh) == [("12", "listAccounts", 3, 0), ("13", "listAccounts", 1, 0)]
+    (entry,) = fresh.server.record.overview(fresh.user.id, within=timedelta(days=1))
+    assert (entry.calls, f"{entry.last_at:%H:%M}") == (4, "13:00")
+
+
+@pytest.mark.requirement("oauth.record")
+def test_writers_of_several_processes_add_up(fresh: Any) -> None:
+    writers = [Record(fresh.database, fresh.clock) for _ in range(4)]
+
+    def write(each: Record) -> None:
+        for _ in range(10):
+            each.note(fresh.user.id, "listAccounts", grant_id="g", client_id="c", is_refused=True)
+            each.write()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, writers))
+    for each in writers:
+        each.write()  # what a lost race had put back
+    assert of(fresh) == [("12", "listAccounts", 40, 40)]
+
+
+@pytest.mark.requirement("oauth.record")
+@pytest.mark.parametrize("failure", [StoreUnavailable, RuntimeError])
+def test_what_the_store_does_not_take_is_written_later(
+    fresh: Any, monkeypatch: pytest.MonkeyPatch, failure: type[Exception]
+) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise failure
+
+    fresh.server.record.note(fresh.user.id, "listAccounts")
+    with monkeypatch.context() as broken:
+        broken.setattr(access_record, "add", fails)
+        fresh.server.record.write()
+    fresh.server.record.note(fresh.user.id, "listAccounts")
+    assert of(fresh) == [("12", "listAccounts", 2, 0)]
+
+
+@pytest.mark.requirement("oauth.record")
+def test_memory_holds_so_many_sums_and_no_more(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record, "WAITING_MAX", 2)
+    for operation in ("listAccounts", "getCashflow", "getSnapshot", "listAccounts"):
+        fresh.server.record.note(fresh.user.id, operation)
+    assert of(fresh) == [("12", "getCashflow", 1, 0), ("12", "listAccounts", 2, 0)]
+
+
+@pytest.mark.requirement("oauth.record")
+def test_the_record_is_kept_for_13_months_and_goes_with_the_user(fresh: Any) -> None:
+    for user in (fresh.user, fresh.other):
+        fresh.server.record.note(user.id, "listAccounts")
+    fresh.server.record.write()
+    fresh.clock.forward(days=396)
+    fresh.server.cleanup.sweep()
+    assert len(of(fresh)) == 1
+    fresh.database.atomically(lambda session: users.remove(session, fresh.other.id))
+    fresh.server.record.note(fresh.other.id, "listAccounts")  # a request that was under way
+    assert fresh.server.record.hours(fresh.other.id) == []
+    fresh.clock.forward(hours=1)
+    fresh.server.cleanup.sweep()
+    assert of(fresh) == []
+
+
+@pytest.mark.requirement("oauth.record")
+def test_what_a_person_does_is_recorded_with_what_was_refused(fresh: Any) -> None:
+    client_id = fresh.register()
+    fresh.tokens(client_id)
+    browser = fresh.browser()
+    browser.sign_in(browser.authorize(client_id), password="not the password")
+    fresh.server.grants.revoke_all(because="revoked by the user", user_id=fresh.user.id, client_id=client_id)
+    assert of(fresh) == [("12", "giveConsent", 1, 0), ("12", "revokeGrant", 1, 0), ("12", "signIn", 2, 1)]
+
+
+@pytest.mark.requirement("oauth.record")
+def test_two_consents_of_one_hour_are_two_rows(fresh: Any) -> None:
+    fresh.tokens()
+    fresh.tokens()
+    given = [row for row in of(fresh) if row[1] == "giveConsent"]
+    assert given == [("12", "giveConsent", 1, 0)] * 2
+
+
+@pytest.mark.requirement("oauth.record")
+def test_the_account_page_shows_it_and_hands_it_out(fresh: Any) -> None:
+    client_id = fresh.register(client_name="=Budget")
+    fresh.tokens(client_id)
+    (entry,) = fresh.server.grants.connected(fresh.user.id)
+    read = ("listTransactions", "getTransaction", "search_transactions", "somethingNew")
+    for operation in read:
+        fresh.server.record.note(fresh.user.id, operation, grant_id=entry.grant.id, client_id=client_id)
+    browser = signed_in(fresh)
+    page = browser.client.get("/account").text
+    assert "<span>Transactions</span> <small>3 times" in page
+    assert "<span>somethingNew</span> <small>once" in page
+    assert "<span>Signed in</span> <small>2 times" in page
+    told = browser.client.get("/account/record.json")
+    assert told.headers["content-disposition"] == 'attachment; filename="record.json"'
+    assert {row["operation"]: row["app"] for row in told.json()} == {
+        "signIn": None,
+        "giveConsent": {"id": client_id, "name": "=Budget", "grant": None},
+        **{name: {"id": client_id, "name": "=Budget", "grant": entry.grant.id} for name in read},
+    }
+    rows = list(csv.DictReader(io.StringIO(browser.client.get("/account/record.csv").text)))
+    assert {row["app"] for row in rows} == {"'=Budget", ""}
+    assert {row["hour"] for row in rows} == {"2026-11-20T12:00:00.000Z"}
+
+
+@pytest.mark.requirement("oauth.record")
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_nobody_else_gets_it(fresh: Any, kind: str) -> None:
+    fresh.tokens()
+    assert fresh.browser().client.get(f"/account/record.{kind}").headers["location"] == "/oauth/login"
+    assert "giveConsent" not in signed_in(fresh, "bob").client.get(f"/account/record.{kind}").text
+
+
+@pytest.mark.requirement("oauth.record")
+def test_ten_thousand_sums_are_added_in_one_statement(fresh: Any) -> None:
+    counted = {(fresh.user.id, f"g{number}", "c", "listAccounts"): Count(1, 0) for number in range(10_000)}
+    for _ in range(2):
+        access_record.add(fresh.database, counted, now=fresh.clock())
+    (row,) = fresh.database.rows("SELECT count(*) AS rows, CAST(sum(calls) AS BIGINT) AS calls FROM access_record")
+    assert (row["rows"], row["calls"]) == (10_000, 20_000)
+
+
+@pytest.mark.requirement("oauth.record")
+def test_whatever_shows_bookings_is_called_by_words_that_people_know() -> None:
+    assert KIND_OF.keys() >= SHOWS_BOOKINGS
