@@ -1,15 +1,20 @@
 """What the steps of the loop tell each other about one request, and how an answer is put on the wire."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from io import BufferedIOBase
 from typing import Any
 
 import orjson
-from starlette.types import Scope, Send
+from starlette.concurrency import run_in_threadpool
+from starlette.types import Message, Scope, Send
 
 from auth.principal import Principal
 from handlers.http.request import Answer
+
+PIECE_BYTES = 262_144  # of a file at once: what one slow reader keeps in memory
 
 _KEY = "bankdata.call"
 Header = tuple[bytes, bytes]
@@ -25,7 +30,7 @@ class Call:
     """One request on its way in: each step adds what it found out, the last one calls the operation."""
 
     client_address: str
-    caller: Principal | None = None
+    caller: Principal | None = None  # who showed a good token, admitted or not
     arguments: dict[str, Any] = field(default_factory=dict)
     headers: list[Header] = field(default_factory=list)  # of the answer, whatever it will be
     retry_not_before: int = 1  # seconds; no Retry-After of this call is shorter (decision 32)
@@ -45,12 +50,29 @@ def current(scope: Scope) -> Call:
 
 
 async def send_answer(send: Send, answer: Answer) -> None:
-    """The answer as JSON."""
+    """The answer as JSON, or as the bytes or the file that it is."""
+    if isinstance(answer.body, BufferedIOBase):
+        await _send_file(send, answer, answer.body)
+        return
     content = answer.body if isinstance(answer.body, bytes) else encoded(answer.body)
-    said = JSON_HEADERS if not answer.headers else _with_own(answer.headers)
-    headers = [*said, (b"content-length", b"%d" % len(content))]
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send(_start(answer, len(content)))
     await send({"type": "http.response.body", "body": content})
+
+
+async def _send_file(send: Send, answer: Answer, file: BufferedIOBase) -> None:
+    with file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        await send(_start(answer, size))
+        while piece := await run_in_threadpool(file.read, PIECE_BYTES):
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def _start(answer: Answer, size: int) -> Message:
+    said = JSON_HEADERS if not answer.headers else _with_own(answer.headers)
+    headers = [*said, (b"content-length", b"%d" % size)]
+    return {"type": "http.response.start", "status": answer.status, "headers": headers}
 
 
 def encoded(body: Any) -> bytes:

@@ -8,6 +8,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from handlers.http.fixed_files import fixed_file
+from handlers.http.stylesheets import stylesheet
 
 CONTRACT_PATH = "/api/openapi.json"
 CACHE_SECONDS = 300
@@ -37,7 +38,8 @@ def documentation(contract: bytes) -> list[Route]:
 
 
 def _page_file(page: Traversable) -> Route:
-    return _file(f"/docs/{page.name}", page.read_bytes(), MEDIA_TYPES[_suffix(page)])
+    content = stylesheet(page) if page.name == "page.css" else page.read_bytes()
+    return _file(f"/docs/{page.name}", content, MEDIA_TYPES[_suffix(page)])
 
 
 def _suffix(page: Traversable) -> str:

@@ -29,7 +29,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A success: `body` becomes JSON, except bytes, which are sent as they are (name their content-type)."""
+    """A success: `body` becomes JSON, except bytes and files, which are sent as they are (name their content-type).
+
+    A file is sent from its beginning, piece by piece, and closed.
+    """
 
     body: Any
     status: int = 200

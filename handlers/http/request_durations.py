@@ -2,19 +2,27 @@
 
 import logging
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from connexion.middleware.abstract import ROUTING_CONTEXT
 from prometheus_client import CollectorRegistry, Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from handlers.http import request_id
+from auth.principal import Principal
+from handlers.http import call, request_id
 
 SLOW_SECONDS = 1.0
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)  # seconds
 NO_OPERATION = "none"  # pages, documents, addresses that do not exist
 
 log = logging.getLogger("bankdata.requests")
+
+Seen = Callable[[Principal, str, int], None]
+"""Told of each request with a good token: who called which operation, and the status of the answer."""
+
+
+def nobody(_caller: Principal, _operation: str, _status: int) -> None:
+    """Keeps nothing."""
 
 
 class RequestDurations:
@@ -25,9 +33,12 @@ class RequestDurations:
     never its address or query, which hold search texts.
     """
 
-    def __init__(self, app: ASGIApp, registry: CollectorRegistry, *, waiting: Collection[str]) -> None:
+    def __init__(
+        self, app: ASGIApp, registry: CollectorRegistry, *, waiting: Collection[str], seen: Seen = nobody
+    ) -> None:
         """`waiting` are operations that wait for others on purpose, so that taking long means nothing."""
         self._app = app
+        self._seen = seen
         self._waiting = frozenset(waiting)
         self._durations = Histogram(
             "bankdata_request_duration_seconds",
@@ -65,5 +76,8 @@ class RequestDurations:
         if duration is None:
             duration = self._known[operation, status] = self._durations.labels(operation, str(status))
         duration.observe(seconds)
+        caller = call.current(scope).caller
+        if caller is not None:
+            self._seen(caller, operation, status)
         if seconds >= SLOW_SECONDS and operation not in self._waiting:
             log.warning("slow: %s, %d after %.1f s, request %s", operation, status, seconds, request_id.current())

@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from handlers.http.documentation import MEDIA_TYPES
 from handlers.http.fixed_files import fixed_file
+from handlers.http.stylesheets import stylesheet
 
 PLACES = ("/", "/transactions", "/months", "/recurring", "/import", "/connections", "/settings", "/signed-in")
 YEAR_SECONDS = 31_536_000
@@ -45,7 +46,7 @@ def _files() -> dict[str, bytes]:
     own = {name: _without_comments(content) for name, content in _served(folder).items()}
     found = {**own, **{f"vendor/{name}": content for name, content in _served(folder / "vendor").items()}}
     icon = resources.files("handlers.oauth") / "static" / "oauth.svg"
-    return {**found, "icon.svg": icon.read_bytes()}
+    return {**found, "icon.svg": icon.read_bytes(), "page.css": _without_comments(stylesheet(folder / "page.css"))}
 
 
 def _served(folder: Traversable) -> dict[str, bytes]:

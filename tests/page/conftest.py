@@ -2,12 +2,16 @@
 
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect, sync_playwright
 
 from tests.contract.demo_server import Demo, running_demo
+from tests.service.conftest import copied, demo_store
+
+__all__ = ["copied", "demo_store"]  # fixtures of the service's tests, for these too
 
 ARGUMENTS = ["--no-sandbox", "--disable-quic", "--disable-background-networking"]
 expect.set_options(timeout=15_000)
@@ -16,9 +20,9 @@ Opening = Callable[..., Page]
 
 
 @pytest.fixture(scope="session")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+def demo(copied: Callable[[], Path]) -> Iterator[Demo]:
     """Changes of one test are seen by the next: tests that change something take their own user or undo it."""
-    with running_demo(tmp_path_factory.mktemp("page"), RATE_LIMIT="off") as running:
+    with running_demo(copied().parent, RATE_LIMIT="off") as running:
         yield running
 
 

@@ -83,3 +83,15 @@ test("one and many have their own forms", async () => {
   assert.equal(words.named("DINING"), "Restaurant");
   assert.equal(words.named("something new"), "something new");
 });
+
+test("sentences of the interface are said in German where they are known, and as they came where not", async () => {
+  await words.speak("de");
+  assert.deepEqual(words.told("The ISO 20022 purpose code SALA says so."), { text: "Der ISO-20022-Zweckcode SALA besagt es.", lang: undefined });
+  assert.equal(
+    words.told("The IBAN of the other side is that of another account of yours; it is left out where both accounts are selected.").text,
+    "Die IBAN der Gegenseite ist die eines anderen Ihrer Konten; wo beide Konten gewählt sind, zählt sie nicht.",
+  );
+  assert.deepEqual(words.told("Field 61 is missing."), { text: "Field 61 is missing.", lang: "en" });
+  await words.speak("en");
+  assert.deepEqual(words.told("The file is empty."), { text: "The file is empty.", lang: "en" });
+});

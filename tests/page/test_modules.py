@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from handlers.operations.rules_in_words import CATEGORY, CORRECTED_BY, TRANSFER, transfer_reason
+
 HERE = Path(__file__).parent
 STATIC = HERE.parents[1] / "handlers" / "page" / "static"
 
@@ -30,3 +32,17 @@ def test_every_word_that_is_said_exists() -> None:
     said = set(re.findall(r'\bt\("(\w+)"', _without_words()))
     assert len(said) > 80
     assert sorted(said - known) == []
+
+
+@pytest.mark.requirement("page.words")
+def test_every_reason_for_a_category_and_a_transfer_is_known_in_german() -> None:
+    known = [
+        re.compile(re.escape(english).replace(r"\{\}", "(.+)"))
+        for english in re.findall(r'^  \["(.+?)", ', (STATIC / "sentences-de.js").read_text(), re.MULTILINE)
+    ]
+    category = [sentence.format("x") for name, sentence in CATEGORY.items() if name != "correction"]
+    corrected = [CATEGORY["correction"].format(by) for by in CORRECTED_BY.values()]
+    transfer = [
+        transfer_reason({"transfer_rule": rule, "transfer_id": id_}) for rule in TRANSFER for id_ in (None, "x")
+    ]
+    assert [each for each in category + corrected + transfer if not any(one.fullmatch(each) for one in known)] == []

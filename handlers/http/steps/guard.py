@@ -86,7 +86,7 @@ def guard(
         needs_everything = knows_coverage is not None and operation.operation_id not in knows_coverage
 
         async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
-            caller = await caller_of(scope, authenticate, told)
+            caller = call.current(scope).caller = await caller_of(scope, authenticate, told)
             if is_hidden and caller.figures_only:
                 raise Forbidden(FIGURES_ONLY)  # no challenge: no scope would help
             if needs_everything and (caller.coverage is not None or caller.figures_only):
@@ -94,7 +94,6 @@ def guard(
             if scope_name not in caller.scopes:
                 raise Forbidden(f"Insufficient scope. Required: {scope_name}", headers=told.too_narrow)
             check_subscription(caller, billing_url)
-            call.current(scope).caller = caller
             await next_app(scope, receive, send)
 
         return admitted

@@ -2,7 +2,7 @@
 import { change, forget, useRead } from "./api.js";
 import { Card, Choice, Dialog, accountName, shortIban, toast } from "./parts.js";
 import { html, useState } from "./ui.js";
-import { t } from "./words.js";
+import { said, t } from "./words.js";
 
 export function Accounts({ person }) {
   const hidden = useRead("/accounts/hidden");
@@ -14,7 +14,7 @@ export function Accounts({ person }) {
       setOpen(null);
       toast(t("changed"));
     } catch (error) {
-      toast(error.message || t("failed_text"));
+      toast(said(error));
     }
     forget();
   };

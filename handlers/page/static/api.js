@@ -8,9 +8,11 @@ const UNREACHABLE = new Set([502, 503, 504]);
 
 /** The interface said no: its status, its sentence, and the id under which the log knows the request. */
 export class Refused extends Error {
-  constructor(status, sentence, requestId) {
+  constructor(status, sentence, requestId, retryAfter) {
     super(sentence);
-    Object.assign(this, { status, requestId });
+    this.status = status;
+    this.requestId = requestId;
+    this.retryAfter = retryAfter;
   }
 }
 /** Nobody answered, however often we asked. */
@@ -29,7 +31,15 @@ export function forget() {
   for (const watcher of watchers) watcher(version);
 }
 
-/** What is read of an address, `/transactions` and its parameters, as JSON. */
+/**
+ * What goes along with a request, besides its parameters.
+ * @typedef {{ parameters?: object, body?: object, file?: Blob, signal?: AbortSignal }} Along
+ */
+
+/**
+ * What is read of an address, `/transactions` and its parameters, as JSON.
+ * @param {string} path @param {object} parameters @param {Along} along
+ */
 export async function read(path, parameters = {}, { signal } = {}) {
   const asked = `${path}${query(parameters)}`;
   if (!kept.has(asked)) {
@@ -41,7 +51,10 @@ export async function read(path, parameters = {}, { signal } = {}) {
   return kept.get(asked);
 }
 
-/** A change: the body of the answer, null where there is none. What was remembered is kept: the caller forgets it. */
+/**
+ * A change: the body of the answer, null where there is none. What was remembered is kept: the caller forgets it.
+ * @param {string} method @param {string} path @param {Along} along
+ */
 export async function change(method, path, { parameters = {}, body, file, signal } = {}) {
   const sent = file ? { "Content-Type": "application/octet-stream" } : body ? { "Content-Type": "application/json" } : {};
   const answer = await call(method, `${path}${query(parameters)}`, {
@@ -51,6 +64,18 @@ export async function change(method, path, { parameters = {}, body, file, signal
   return text ? JSON.parse(text) : null;
 }
 
+/** Save what is answered as a file, under the name that the service gives it. */
+export async function download(path, parameters) {
+  const answer = await call("GET", `${path}${query(parameters)}`, {});
+  const name = /filename="([^"]+)"/.exec(answer.headers.get("content-disposition") ?? "")?.[1];
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await answer.blob());
+  link.download = name ?? "transactions";
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000); // browsers read it a little later
+}
+
+/** @param {string} method @param {string} asked @param {{ signal?: AbortSignal, headers?: object, body?: BodyInit }} along */
 async function call(method, asked, { signal, headers = {}, body }) {
   const began = Date.now();
   const mark = Symbol(asked);
@@ -93,9 +118,8 @@ async function call(method, asked, { signal, headers = {}, body }) {
 
 async function refused(answer) {
   const body = await answer.json().catch(() => ({}));
-  const error = new Refused(answer.status, body.error ?? "", answer.headers.get("x-request-id"));
-  error.retryAfter = Number(answer.headers.get("retry-after") ?? 0);
-  return error;
+  const { headers } = answer;
+  return new Refused(answer.status, body.error ?? "", headers.get("x-request-id"), Number(headers.get("retry-after") ?? 0));
 }
 
 function pause(milliseconds, signal) {

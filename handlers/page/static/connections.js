@@ -1,15 +1,15 @@
 /** Connections: where the bookings come from, how each source is, and when it may be asked again. */
 import { useRead } from "./api.js";
 import { ago, day, moment } from "./format.js";
-import { Hint } from "./first-run.js";
-import { Loaded, Place, State, accountName } from "./parts.js";
+import { ConnectBank, Hint } from "./first-run.js";
+import { Loaded, Place, State, Told, accountName } from "./parts.js";
 import { SyncButton } from "./sync.js";
 import { html } from "./ui.js";
 import { named, t } from "./words.js";
 
 export default function Connections({ person }) {
   const list = useRead("/connections");
-  return html`<${Place} title=${t("connections")} text=${t("connections_text")}>
+  return html`<${Place} title=${t("connections")} text=${t("connections_text")} actions=${html`<${ConnectBank} />`}>
     <${Loaded} of=${list} bones=${html`<div class="card"><div class="bones tall"></div></div>`}>
       ${({ connections }) =>
         connections.length === 0
@@ -37,8 +37,8 @@ function Connection({ connection, person }) {
       <div class="connection-name"><h2>${bankName}</h2><span class="pill ${status === "ACTIVE" ? "good" : "up"}">${isSyncing ? t("syncing") : named(status)}</span></div>
       ${canSync && accountIds.length > 0 && html`<${SyncButton} accountIds=${accountIds} about=${bankName} />`}
     </header>
-    ${message && html`<p class=${needsUser ? "caution" : "soft"} lang="en">${message}</p>`}
-    ${warnings.map((warning) => html`<p class="caution" lang="en" key=${warning}>${warning}</p>`)}
+    ${message && html`<p class=${needsUser ? "caution" : "soft"}><${Told} text=${message} /></p>`}
+    ${warnings.map((warning) => html`<p class="caution" key=${warning}><${Told} text=${warning} /></p>`)}
     <dl class="facts">${facts.map(([name, value]) => html`<div key=${name}><dt>${t(name)}</dt><dd>${value}</dd></div>`)}</dl>
   </section>`;
 }

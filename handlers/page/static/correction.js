@@ -3,7 +3,7 @@ import { change, forget } from "./api.js";
 import { CATEGORIES } from "./categories.js";
 import { Choice, toast } from "./parts.js";
 import { html, useState } from "./ui.js";
-import { t } from "./words.js";
+import { said, t } from "./words.js";
 
 /** `onDone` is called once the correction holds; it can be undone from the toast. */
 export function Correction({ row, onDone }) {
@@ -16,7 +16,7 @@ export function Correction({ row, onDone }) {
     try {
       await work();
     } catch (error) {
-      setPreview({ error: error.message || t("failed_text") });
+      setPreview({ error: said(error) });
     } finally {
       setIsWorking(false);
     }
@@ -50,6 +50,6 @@ export async function undone(id) {
     forget();
     toast(t("undone"));
   } catch (error) {
-    toast(error.message || t("failed_text"));
+    toast(said(error));
   }
 }

@@ -1,12 +1,21 @@
 /** The first run: no account yet, and the ways to bring money in. */
+import { forget, useRead } from "./api.js";
 import { Icon } from "./icons.js";
-import { Place } from "./parts.js";
-import { address, go } from "./place.js";
+import { Place, State } from "./parts.js";
+import { AUTH_URL, address, go } from "./place.js";
 import { html, useEffect, useState } from "./ui.js";
 import { t } from "./words.js";
 
+const POLLED_EVERY = 6000; // milliseconds, while the first bookings are on their way
+
 export function FirstRun({ person }) {
   const [imports, setImports] = useState(null);
+  const { data: known } = useRead("/connections");
+  const isOnItsWay = Boolean(known?.connections.some(({ isSyncing }) => isSyncing));
+  useEffect(() => {
+    const timer = isOnItsWay ? setTimeout(forget, POLLED_EVERY) : 0;
+    return () => clearTimeout(timer);
+  }, [known]);
   useEffect(() => {
     import("./import.js").then(setImports);
   }, []);
@@ -14,7 +23,11 @@ export function FirstRun({ person }) {
     imports.add(files);
     go(address("/import"));
   };
-  return html`<${Place} title=${t("welcome")} text=${t("welcome_text")}>
+  if (isOnItsWay)
+    return html`<${Place} title=${t("overview")}>
+      <div class="card"><${State} icon="connections" title=${t("on_its_way")} text=${t("on_its_way_text")} /></div>
+    <//>`;
+  return html`<${Place} title=${t("welcome")} text=${t("welcome_text")} actions=${html`<${ConnectBank} />`}>
     ${imports && html`<${imports.DropZone} onFiles=${drop} />`}
     <div class="hints">
       <${Hint} icon="folder" title=${t("folder")} text=${t("folder_text")} command="bankdata connect folder ~/statements --user ${person.profile.name}" />
@@ -23,6 +36,9 @@ export function FirstRun({ person }) {
     </div>
   <//>`;
 }
+
+/** The way to the pages on which a bank is connected. */
+export const ConnectBank = () => html`<a class="button" href="${AUTH_URL}/account/connect" data-leaves>${t("connect_bank")}</a>`;
 
 export function Hint({ icon, title, text, command }) {
   return html`<section class="card hint">

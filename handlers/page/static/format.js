@@ -70,6 +70,8 @@ export const count = (value) => withMinus(maker(Intl.NumberFormat, {}).format(va
 /** A whole percentage: 54 is 54 %. */
 export const percent = (value) => maker(Intl.NumberFormat, { style: "percent" }).format(value / 100);
 
+const DAY = 86_400_000; // milliseconds
+
 const atMidnight = (iso) => new Date(`${iso.slice(0, 10)}T00:00:00Z`);
 
 function written(iso, options) {
@@ -106,15 +108,17 @@ export const moment = (iso) =>
   maker(Intl.DateTimeFormat, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" }).format(new Date(iso));
 
 /** How many days lie between two days. */
-export const daysBetween = (from, to) => Math.round((atMidnight(to) - atMidnight(from)) / 86_400_000);
+export const daysBetween = (from, to) => Math.round((atMidnight(to).getTime() - atMidnight(from).getTime()) / DAY);
 
 /** In how many days: tomorrow, in 9 days, 3 days ago. */
 export const inDays = (days) => maker(Intl.RelativeTimeFormat, { numeric: "auto" }).format(days, "day");
 
+const UNITS = [{ unit: "day", size: 86_400 }, { unit: "hour", size: 3600 }, { unit: "minute", size: 60 }]; // in seconds
+
 /** How long ago a moment was: 5 minutes ago. */
 export function ago(iso, now = Date.now()) {
-  const seconds = Math.round((now - new Date(iso)) / 1000);
-  const [unit, size] = [["day", 86_400], ["hour", 3600], ["minute", 60]].find(([, s]) => seconds >= s) ?? ["second", 1];
+  const seconds = Math.round((now - Date.parse(iso)) / 1000);
+  const { unit, size } = UNITS.find((each) => seconds >= each.size) ?? { unit: "second", size: 1 };
   const value = seconds < 60 ? 0 : Math.floor(seconds / size);
   return maker(Intl.RelativeTimeFormat, { numeric: "auto" }).format(value ? -value : 0, unit);
 }
@@ -127,7 +131,7 @@ export function monthsBefore(iso, months) {
 }
 
 /** A day moved by days. */
-export const daysBefore = (iso, days) => new Date(atMidnight(iso) - days * 86_400_000).toISOString().slice(0, 10);
+export const daysBefore = (iso, days) => new Date(atMidnight(iso).getTime() - days * DAY).toISOString().slice(0, 10);
 
 /** The size of a file: 1.2 MB. */
 export function size(bytes) {

@@ -3,9 +3,9 @@ import { change, forget, useRead } from "./api.js";
 import { day, moment, money, size } from "./format.js";
 import { Hint } from "./first-run.js";
 import { Icon } from "./icons.js";
-import { Bones, Card, Choice, Money, Place, accountName, shortIban, toast } from "./parts.js";
+import { Bones, Card, Choice, Money, Place, Told, accountName, shortIban, toast } from "./parts.js";
 import { html, useEffect, useRef, useState } from "./ui.js";
-import { t } from "./words.js";
+import { said, t, told } from "./words.js";
 
 const POLLED_EVERY = 1000; // milliseconds
 const FILE_BYTES_MAX = 256 * 1024 * 1024; // what the interface takes at once
@@ -40,7 +40,14 @@ export async function add(dropped) {
 
 async function look({ key, file, accountId }) {
   set(key, { state: "reading", accountId });
-  set(key, file.size > FILE_BYTES_MAX ? { state: "refused", error: t("too_large") } : await sent(file, accountId, true));
+  set(key, unsendable(file) ?? (await sent(file, accountId, true)));
+}
+
+const refused = (error) => ({ state: "refused", error });
+
+function unsendable({ size: bytes }) {
+  if (bytes === 0) return refused({ text: t("empty_file") });
+  return bytes > FILE_BYTES_MAX ? refused({ text: t("too_large") }) : null;
 }
 
 async function store({ key, file, accountId }) {
@@ -74,10 +81,10 @@ async function sent(file, accountId, dryRun) {
       await new Promise((resolve) => setTimeout(resolve, POLLED_EVERY));
       report = await change("GET", `/imports/${encodeURIComponent(report.importId)}`);
     }
-    if (report.error !== null && report.candidates.length === 0) return { state: "refused", error: report.error };
-    return { state: report.isDryRun ? "looked" : report.error === null ? "imported" : "refused", report, error: report.error };
+    if (report.error !== null && (report.candidates.length === 0 || !report.isDryRun)) return refused(told(report.error));
+    return { state: report.isDryRun ? "looked" : "imported", report };
   } catch (error) {
-    return { state: "refused", error: error.message || t("failed_text") };
+    return refused(error.message ? told(error.message) : { text: t("failed_text") });
   }
 }
 
@@ -88,7 +95,7 @@ async function takenBack(importId) {
     toast(t("import_undone"));
     return true;
   } catch (error) {
-    toast(error.message || t("failed_text"));
+    toast(said(error));
     return false;
   }
 }
@@ -130,7 +137,7 @@ function FileCard({ each: { file, accountId, state, error, report }, person, onI
     </header>
     <div role="status">
       ${isWorking && html`<p class="soft">${t(state === "reading" ? "reading" : "importing")}</p><${Bones} rows="2" />`}
-      ${state === "refused" && html`<p class="bad"><b>${t("refused_file")}.</b> <span lang="en">${error}</span></p>`}
+      ${state === "refused" && html`<p class="bad"><b>${t("refused_file")}.</b> <span lang=${error.lang}>${error.text}</span></p>`}
       ${state === "undone" && html`<p class="soft">${t("import_undone")}</p>`}
       ${state === "imported" && html`<p class="good"><${Icon} name="check" /> ${t("imported", { n: report.new })}</p>`}
     </div>
@@ -140,7 +147,7 @@ function FileCard({ each: { file, accountId, state, error, report }, person, onI
           ...report.candidates.map((each) => [each.accountId, `${each.accountName ?? t("account")}, ${each.bankName}`]), [NEW_ACCOUNT, t("new_account")]]} />
       </div>`}
       ${report.overlap && html`<p class="caution">${t("overlap", { n: report.overlap.bookings, name: nameOf(report.overlap.accountId, person) })}</p>`}
-      ${report.warnings.map((warning) => html`<p class="caution" lang="en" key=${warning}>${warning}</p>`)}
+      ${report.warnings.map((warning) => html`<p class="caution" key=${warning}><${Told} text=${warning} /></p>`)}
       ${!isUnclear && html`<${Report} report=${report} />
         <p class="buttons">${report.new > 0
           ? html`<button type="button" class="primary" onClick=${onImport}>${t("import_n", { n: report.new })}</button>`

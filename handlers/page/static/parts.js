@@ -5,7 +5,7 @@ import { inDays, leaf, money, percent, shortDay } from "./format.js";
 import { CategoryTile, Icon, group } from "./icons.js";
 import { address } from "./place.js";
 import { html, useEffect, useId, useLayoutEffect, useRef, useState } from "./ui.js";
-import { named, t } from "./words.js";
+import { named, said, t, told } from "./words.js";
 
 /** An amount that programs can read too; `signed` writes a plus and colours what came in. */
 export function Money({ amount, currency, signed = false, size = "" }) {
@@ -26,6 +26,8 @@ export function Card({ title, aside, children, wide = "" }) {
 export const MoreLink = ({ to, children }) =>
   html`<a class="more-link" href=${to}>${children}<${Icon} name="right" size="14" /></a>`;
 
+let hasOpenedAPlace = false; // the first one leaves the focus where the browser has it
+
 /** A place: its one h1, which takes the focus when the place is opened from another one. */
 export function Place({ title, text, actions, children }) {
   const heading = useRef();
@@ -33,8 +35,8 @@ export function Place({ title, text, actions, children }) {
     document.title = `${title} · ${t("service")}`;
   }, [title]);
   useLayoutEffect(() => {
-    if (Place.hasOpened) heading.current.focus({ preventScroll: true });
-    Place.hasOpened = true;
+    if (hasOpenedAPlace) heading.current.focus({ preventScroll: true });
+    hasOpenedAPlace = true;
   }, []);
   return html`<div class="place">
     <header class="place-head">
@@ -62,6 +64,12 @@ export function State({ icon, title, text, note, children }) {
   </div>`;
 }
 
+/** A sentence of the interface, in our language where we know it. */
+export function Told({ text }) {
+  const known = told(text);
+  return html`<span lang=${known.lang}>${known.text}</span>`;
+}
+
 /** Why something is not here, and what a person can do about it. */
 export function Failed({ error, again }) {
   const retry = again && html`<button type="button" onClick=${again}>${t("again")}</button>`;
@@ -80,7 +88,7 @@ export function Failed({ error, again }) {
     <//>`;
   } else {
     const id = error.requestId;
-    shown = html`<${State} icon="warn" title=${t("failed")} text=${error.message || t("failed_text")}
+    shown = html`<${State} icon="warn" title=${t("failed")} text=${said(error)}
       note=${id && t("request", { id })}>${retry}<//>`;
   }
   return html`<div role="alert">${shown}</div>`;
@@ -115,7 +123,7 @@ export function Dialog({ title, onClose, children }) {
   const id = useId();
   useLayoutEffect(() => {
     const opened = dialog.current;
-    const opener = document.activeElement;
+    const opener = /** @type {HTMLElement | SVGElement | null} */ (document.activeElement);
     opened.showModal();
     return () => {
       opened.close();
@@ -138,6 +146,7 @@ export function Dialog({ title, onClose, children }) {
   </dialog>`;
 }
 
+/** @type {(shown: { text: string, action: { text: string, act: () => void } | null }) => void} */
 let showToast = () => {};
 
 /** Say for a while that something was done, with something to do about it (`{text, act}`). */

@@ -6,6 +6,7 @@ import { undone } from "./correction.js";
 import { Icon } from "./icons.js";
 import { Card, Loaded, Place, Segments } from "./parts.js";
 import { AUTH_URL, address } from "./place.js";
+import { Rules } from "./rules.js";
 import { html, useState } from "./ui.js";
 import { named, t } from "./words.js";
 
@@ -28,9 +29,14 @@ export default function Settings({ person }) {
       <${You} profile=${person.profile} />
       ${person.accounts.length > 0 && html`<${Accounts} person=${person} />`}
       <${Corrections} />
+      <${Rules} />
       <${Card} title=${t("apps")}>
         <p class="soft">${t("apps_text")}</p>
         <p class="buttons"><a class="button" href="${AUTH_URL}/account" data-leaves>${t("open_account")}</a></p>
+      <//>
+      <${Card} title=${t("export")}>
+        <p class="soft">${t("export_where")}</p>
+        <p class="buttons"><a class="button" href=${address("/transactions")}>${t("all_transactions")}</a></p>
       <//>
       <${Card} title=${t("for_programs")}>
         <p class="soft">${t("for_programs_text")}</p>

@@ -4,7 +4,7 @@ import { moment } from "./format.js";
 import { Icon } from "./icons.js";
 import { toast } from "./parts.js";
 import { html, useState } from "./ui.js";
-import { t } from "./words.js";
+import { said, t, told } from "./words.js";
 
 const POLLED_EVERY = 1500; // milliseconds; the interface waits by itself while a bank is slow
 const FINAL = ["completed", "failed"];
@@ -18,7 +18,7 @@ export function SyncButton({ accountIds = null, about = "" }) {
     try {
       toast(await synced(accountIds));
     } catch (error) {
-      toast(said(error));
+      toast(whyNot(error));
     } finally {
       setIsRunning(false);
     }
@@ -33,7 +33,7 @@ async function synced(accountIds) {
   const jobs = await Promise.all(syncJobs.map(({ syncId, error }) => (syncId ? ended(syncId) : { status: "failed", error })));
   forget();
   const failed = jobs.find(({ status }) => status === "failed");
-  if (failed) return t("sync_failed", { reason: failed.error ?? "" });
+  if (failed) return t("sync_failed", { reason: told(failed.error ?? "").text });
   const n = jobs.reduce((all, { newTransactions }) => all + newTransactions, 0);
   return n ? t("synced", { n }) : t("synced_none");
 }
@@ -46,9 +46,9 @@ async function ended(syncId) {
   }
 }
 
-function said(error) {
+function whyNot(error) {
   if (error.status === 429)
     return t("sync_recent", { time: moment(new Date(Date.now() + error.retryAfter * 1000).toISOString()) });
   if (error.status === 404) return t("sync_none");
-  return t("sync_failed", { reason: error.message });
+  return t("sync_failed", { reason: said(error) });
 }

@@ -3,16 +3,20 @@ import { useRead } from "./api.js";
 import { CATEGORIES } from "./categories.js";
 import { Correction } from "./correction.js";
 import { day, daysBefore, longDay } from "./format.js";
+import { Export } from "./export.js";
 import { CategoryTile, Icon } from "./icons.js";
 import { LongList } from "./list.js";
-import { BookingParts, Choice, Dialog, Loaded, Money, Place, State, accountName, partyOf } from "./parts.js";
+import { BookingParts, Choice, Dialog, Loaded, Money, Place, State, Told, accountName, partyOf } from "./parts.js";
 import { address, go } from "./place.js";
 import { html, useEffect, useRef, useState } from "./ui.js";
 import { named, t } from "./words.js";
 
 const TYPING_RESTS = 180; // milliseconds
 
-/** The days of a named period; `from` and `to` where the person chose them. */
+/**
+ * The days of a named period; `from` and `to` where the person chose them.
+ * @param {{ period?: string, from?: string, to?: string }} chosen @param {string} today
+ */
 export function periodDays({ period, from, to }, today) {
   const [year, month] = today.split("-").map(Number);
   const iso = (y, m, d) => new Date(Date.UTC(y, m - 1, d)).toISOString().slice(0, 10);
@@ -30,6 +34,7 @@ export function periodDays({ period, from, to }, today) {
 export default function Transactions({ person, parameters }) {
   const filters = Object.fromEntries(["search", "account", "category", "period", "from", "to"].map((name) => [name, parameters.get(name) ?? ""]));
   const id = parameters.get("id");
+  const [isExporting, setIsExporting] = useState(false);
   const change = (changed, options) => go(address("/transactions", { ...filters, ...changed }), options);
   const days = periodDays(filters, person.profile.today);
   const isBackwards = days.dateFrom && days.dateTo && days.dateFrom > days.dateTo;
@@ -44,7 +49,9 @@ export default function Transactions({ person, parameters }) {
     <${Loaded} of=${list} bones=${html`<div class="card"><div class="bones tall"></div></div>`}>
       ${(first) => {
         const { total } = first.pagination;
-        return html`<p class="found" role="status">${t("n_transactions", { n: total })}</p>
+        return html`<div class="found"><p role="status">${t("n_transactions", { n: total })}</p>
+            ${total > 0 && html`<button type="button" onClick=${() => setIsExporting(true)}><${Icon} name="download" size="18" />${t("export")}…</button>`}</div>
+          ${isExporting && html`<${Export} asked=${asked} total=${total} onClose=${() => setIsExporting(false)} />`}
           <section class="card flush ${list.isStale ? "stale" : ""}" aria-label=${t("transactions")}>
             ${total === 0
               ? html`<${State} icon="search" title=${t("none_found")} text=${t("none_found_text")}>
@@ -139,8 +146,8 @@ function DetailText({ row, reasons, person, onClose }) {
     ${row.isAdjustingEntry && html`<p class="caution">${t("adjusting")}</p>`}
     <dl class="facts">
       ${facts.map(([name, value]) => html`<div key=${name}><dt>${t(name)}</dt><dd>${value}</dd></div>`)}
-      ${reasons && html`<div><dt>${t("why_category")}</dt><dd lang="en">${reasons.category.reason}</dd></div>`}
-      ${reasons?.transfer.rule && html`<div><dt>${t("why_transfer")}</dt><dd lang="en">${reasons.transfer.reason}</dd></div>`}
+      ${reasons && html`<div><dt>${t("why_category")}</dt><dd><${Told} text=${reasons.category.reason} /></dd></div>`}
+      ${reasons?.transfer.rule && html`<div><dt>${t("why_transfer")}</dt><dd><${Told} text=${reasons.transfer.reason} /></dd></div>`}
     </dl>
     ${!row.isAdjustingEntry && html`<${Correction} row=${row} onDone=${onClose} />`}
     ${row.merchantName && html`<p><a class="more-link" href=${address("/transactions", { search: row.merchantName })}>${t("more_like", { name: row.merchantName })}<${Icon} name="right" size="14" /></a></p>`}

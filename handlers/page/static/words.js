@@ -2,11 +2,36 @@
 import { count } from "./format.js";
 
 let words = {};
+let sentences = []; // of the interface, which speaks English: how they are known, and what they are in our language
 
 /** Speak this language, `en` or `de`, from now on. */
 export async function speak(language) {
-  words = (await import(`./words-${language}.js`)).default;
+  const [ours, theirs] = await Promise.all([import(`./words-${language}.js`), language === "en" ? null : import(`./sentences-${language}.js`)]);
+  words = ours.default;
+  sentences = (theirs?.default ?? []).map(([english, own]) => [shape(english), own]);
 }
+
+const shape = (english) => new RegExp(`^${english.replaceAll(/[.?()|]/g, "\\$&").replaceAll("{}", "(.+)")}$`, "s");
+
+/** A sentence of the interface in the language that is spoken, null where it is not known here. */
+function translated(sentence) {
+  for (const [known, own] of sentences) {
+    const found = known.exec(sentence);
+    if (!found) continue;
+    const parts = found.slice(1).map((part) => translated(part) ?? part);
+    return own.replaceAll("{}", () => parts.shift());
+  }
+  return null;
+}
+
+/** A sentence of the interface: translated where that is possible, and in which language it is then. */
+export function told(sentence) {
+  const own = translated(sentence);
+  return own === null ? { text: sentence, lang: "en" } : { text: own, lang: undefined };
+}
+
+/** What went wrong, in words for a person. */
+export const said = (error) => (error.message ? told(error.message).text : t("failed_text"));
 
 /** A text with its places filled; `n` decides between the forms for one and for many. */
 export function t(name, values = {}) {
