@@ -1,5 +1,7 @@
 """The few things a store remembers of itself, by name."""
 
+from datetime import datetime
+
 from storage.database import Session
 
 
@@ -16,3 +18,12 @@ def remember(session: Session, name: str, value: str) -> None:
         name,
         value,
     )
+
+
+def clock(session: Session) -> datetime | None:
+    """The present instant in UTC on the machine of the database; None where that is this machine."""
+    if not session.dialect.is_shared:
+        return None
+    moment = session.rows("SELECT clock_timestamp() AT TIME ZONE 'UTC' AS moment")[0]["moment"]
+    assert isinstance(moment, datetime)
+    return moment

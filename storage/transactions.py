@@ -148,22 +148,17 @@ def find(session: Session, user_id: str, transaction_id: str, *, may_be_hidden: 
     return rows[0] if rows else None
 
 
-def each(session: Session, user_id: str, account_id: str) -> Iterator[Row]:
-    """All booked transactions of one account with all that is stored of them, oldest first, read in pieces."""
-    for piece in pieces(session, user_id, account_id):
-        yield from piece.iter_rows(named=True)
-
-
-def pieces(session: Session, user_id: str, account_id: str) -> Iterator[pl.DataFrame]:
-    """The same as frames of EVERYTHING."""
+def pieces(session: Session, user_id: str, account_id: str, selection: Selection) -> Iterator[pl.DataFrame]:
+    """What the selection holds of one account, with all that is stored of it, oldest first, as frames of EVERYTHING."""
+    condition, values = selection._replace(account_ids=[account_id]).condition(user_id)
+    after = len(values)
     day, last = date.min, ""
     while True:
         piece = session.frame(
-            f"SELECT {', '.join(EVERYTHING)} FROM transactions WHERE user_id = $1 AND account_id = $2"
-            " AND (booking_date > $3 OR (booking_date = $3 AND id > $4)) ORDER BY booking_date, id"
-            f" LIMIT {ROWS_AT_ONCE}",
-            user_id,
-            account_id,
+            f"SELECT {', '.join(EVERYTHING)} FROM transactions WHERE {condition}"
+            f" AND (booking_date > ${after + 1} OR (booking_date = ${after + 1} AND id > ${after + 2}))"
+            f" ORDER BY booking_date, id LIMIT {ROWS_AT_ONCE}",
+            *values,
             day,
             last,
             schema=EVERYTHING,

@@ -141,6 +141,7 @@ def hold(session: Session, user_id: str) -> None:
     """The first statement of a transaction that writes much of a user: another one of the same user waits here, and
     has done no work yet if it then has to begin again. DuckDB has no such lock and tells the loser later."""
     if session.dialect.lock_user is not None:
+        session.execute("SET LOCAL statement_timeout = 0")  # an import's statements take the time they take
         session.rows(session.dialect.lock_user, user_id)
 
 

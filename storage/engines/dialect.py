@@ -27,7 +27,6 @@ DUCKDB = Dialect(
 POSTGRESQL = Dialect(
     name="postgresql",
     is_shared=True,
-    # What follows is an import, whose statements take the time they take
-    lock_user="SELECT id, set_config('statement_timeout', '0', TRUE) AS timeout FROM users WHERE id = $1 FOR UPDATE",
+    lock_user="SELECT id FROM users WHERE id = $1 FOR UPDATE",
     one_scan_rows_max=0,  # an index finds the page
 )

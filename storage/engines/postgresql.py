@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import polars as pl
 import psycopg
 from psycopg import errors
+from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from storage.database import (
@@ -57,7 +58,8 @@ class PostgreSQL:
     def __init__(self, url: str, *, connections_max: int = 10, prepare: bool = True) -> None:
         """Connect; raises StoreUnavailable, and StoreError for a database whose texts are not in the order of their
         bytes. `prepare` has to be off behind a pooler that gives each transaction another connection."""
-        options = f"-c timezone=UTC -c statement_timeout={STATEMENT_SECONDS}s"
+        given = conninfo_to_dict(url).get("options") or ""
+        options = f"-c timezone=UTC -c statement_timeout={STATEMENT_SECONDS}s {given}".rstrip()
         self._is_down = threading.Event()
         self._pool: ConnectionPool[Connection] = ConnectionPool(
             url,

@@ -69,6 +69,7 @@ class AccountBatch:
         self._spool = spool
         self._derivation = derivation
         self._now = now
+        self._file_connections = file_connections
         self._source = FILES if connection.id in file_connections else connection.id
         self._stored = StoredBookings(
             session, user_id=user_id, account_id=account_id, file_connections=file_connections
@@ -90,6 +91,7 @@ class AccountBatch:
             connection_id=self._connection.id,
             batch_id=self._batch_id,
             stated=[(each.statement, each.adds_up) for each in told],
+            file_connections=self._file_connections,
             now=self._now,
         )
         self.changes.append(pl.DataFrame(changes, schema=journal.CHANGES, orient="row"))
@@ -214,7 +216,6 @@ class AccountBatch:
                     account_id=pl.lit(self._account_id),
                     connection_id=pl.lit(self._connection.id),
                     batch_id=pl.lit(self._batch_id),
-                    is_potential_duplicate=False,
                     is_adjusting_entry=False,
                 )
             )

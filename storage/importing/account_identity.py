@@ -49,6 +49,17 @@ class Overlap:
 
 def owner(session: Session, *, user: User, connection: StoredConnection, account: AccountRecord) -> Owner:
     """The account that this one is known as, else the one that it would be by itself."""
+    met = session.rows(
+        "SELECT k.account_id, k.source_id FROM account_keys AS k JOIN accounts AS a ON a.user_id = k.user_id"
+        " AND a.id = k.account_id WHERE k.user_id = $1 AND a.user_id = $1 AND k.connection_id = $2"
+        " AND k.stable_key = $3 AND k.currency = $4",
+        user.id,
+        connection.id,
+        account.stable_key,
+        account.currency,
+    )
+    if met:
+        return Owner(met[0]["account_id"], met[0]["source_id"], account)
     by_iban = account_id(user_name=user.name, connection_id=connection.id, account=account)
     by_key = account_id(user_name=user.name, connection_id=connection.id, account=replace(account, iban=None))
     aliases = session.rows(
@@ -71,6 +82,22 @@ def owner(session: Session, *, user: User, connection: StoredConnection, account
         if source in ids:
             return Owner(source, source, account)
     return Owner(ids[0] if ids else by_iban, by_iban, account)
+
+
+def remember(session: Session, *, user: User, connection: StoredConnection, told: AccountRecord, owner: Owner) -> None:
+    """Whatever IBAN a live source names for its account from now on, or whether it names one, this is the account."""
+    session.execute(
+        "INSERT INTO account_keys (user_id, connection_id, stable_key, currency, account_id, source_id)"
+        " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (user_id, connection_id, stable_key, currency)"
+        " DO UPDATE SET account_id = excluded.account_id, source_id = excluded.source_id"
+        " WHERE account_keys.account_id <> excluded.account_id",
+        user.id,
+        connection.id,
+        told.stable_key,
+        told.currency,
+        owner.account_id,
+        owner.source_id,
+    )
 
 
 def anonymous_owner(
@@ -133,6 +160,9 @@ def still_there(session: Session, user_id: str, account_id: str) -> str | None:
 
 def add_alias(session: Session, *, user_id: str, source_id: str, account_id: str) -> None:
     """What comes from this source goes to another account from now on, and so does what came through the source."""
+    session.execute(
+        "UPDATE account_keys SET account_id = $3 WHERE user_id = $1 AND account_id = $2", user_id, source_id, account_id
+    )
     session.execute(
         "UPDATE account_aliases SET account_id = $3 WHERE user_id = $1 AND account_id = $2",
         user_id,

@@ -13,7 +13,14 @@ from storage.connections import StoredConnection
 from storage.database import Transaction
 from storage.importing import contributions, duplicate_flags, transfer_pairs
 from storage.importing.account_batch import AccountBatch, AccountReport
-from storage.importing.account_identity import Owner, anonymous_owner, chosen_owner, owner, still_there
+from storage.importing.account_identity import (
+    Owner,
+    anonymous_owner,
+    chosen_owner,
+    owner,
+    remember,
+    still_there,
+)
 from storage.importing.batches import AccountStatement, ReadBatch, spooled
 from storage.importing.contributions import Contribution, records
 from storage.importing.derivation import Derivation
@@ -116,6 +123,8 @@ class _Import:
             if account.is_anonymous:  # the files of one container are about one account
                 unnamed[account.stable_key, account.currency] = whose
             self.bring(whose.account, whose.account_id)
+            if self.connection.id not in self.file_connections:
+                remember(self.session, user=self.user, connection=self.connection, told=account, owner=whose)
             owners.setdefault(whose.account_id, whose)
             parts[account.part, whose.account_id] += [replace(each, account=whose.account) for each in told]
         derivation = Derivation.of_user(self.session, self.user.id)

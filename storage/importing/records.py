@@ -77,6 +77,7 @@ class TransactionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, g
     original_currency: str | None = None
     is_reversal: bool = False
     is_return: bool = False
+    is_potential_duplicate: bool = False  # the source itself takes it for one
     detail: int = 0  # its place among the bookings of one entry: the first of a batch stands for the entry
 
 

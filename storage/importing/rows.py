@@ -42,6 +42,7 @@ INCOMING: dict[str, pl.DataType] = {
     "original_currency": pl.String(),
     "is_reversal": pl.Boolean(),
     "is_return": pl.Boolean(),
+    "is_potential_duplicate": pl.Boolean(),
     "claims": pl.String(),
 }
 """What the source says of a booking, with the identity that the merge gave it."""
@@ -82,7 +83,7 @@ def incoming(keys: pl.DataFrame, wordings: Sequence[bytes]) -> pl.DataFrame:
         *FROM_KEYS,
         *(name for name in FROM_WORDING if INCOMING[name] == pl.String),
         pl.col("value_date").str.to_date("%Y-%m-%d"),
-        pl.col("is_reversal", "is_return").fill_null(value=False),
+        pl.col("is_reversal", "is_return", "is_potential_duplicate").fill_null(value=False),
         pl.Series("reference_keys", references, dtype=pl.String),
         pl.Series("original_amount", original_amounts, dtype=MONEY),
         source_merchant_name="merchant_name",

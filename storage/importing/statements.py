@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -55,6 +55,7 @@ def keep(
     connection_id: str,
     batch_id: str,
     stated: Sequence[tuple[StatementRecord, bool | None]],
+    file_connections: Collection[str],
     now: datetime,
 ) -> list[tuple[str, Change]]:
     """Remember the statements (each with whether it adds up), set the balance, and settle the gaps between them;
@@ -69,24 +70,25 @@ def keep(
         )
         rows = [
             (user_id, account_id, batch_id, place, *_said(statement), statement.is_authoritative and adds_up is True)
-            for place, statement, adds_up in _news(known, told, batch_id)
+            for place, statement, adds_up in _news(known, told, batch_id if connection_id in file_connections else None)
         ]
         names = [name for name in STATEMENTS if name not in ("connection_id", "received_at")]
         frame = pl.DataFrame(rows, schema={name: STATEMENTS[name] for name in names}, orient="row")
         session.append("statements", frame.with_columns(connection_id=pl.lit(connection_id), received_at=pl.lit(now)))
     last_day = now.date() + timedelta(days=AHEAD_DAYS_MAX)
-    _set_balance(session, user_id, account_id, last_day)
+    _set_balance(session, user_id, account_id, last_day, file_connections)
     return _settle_gaps(session, user_id, account_id, connection_id, now, last_day)
 
 
 def _news(
-    known: Sequence[Row], told: Sequence[tuple[int, StatementRecord, bool | None]], batch_id: str
+    known: Sequence[Row], told: Sequence[tuple[int, StatementRecord, bool | None]], file: str | None
 ) -> Iterator[tuple[int, StatementRecord, bool | None]]:
     """Those that say something new. A statement says it once, however often its file is imported. A balance alone
     (neither opening nor number, as live sources report it) is true when it is reported: what was reported last is not
-    news, and what was reported before something else is, unless the same batch comes again."""
+    news, and what was reported before something else is, unless the same `file` (batch) comes again: None for a live
+    source, which says what is true now."""
     seen = {_said_row(row) for row in known}
-    of_batch = {_said_row(row) for row in known if row["batch_id"] == batch_id}
+    of_batch = {_said_row(row) for row in known if row["batch_id"] == file}
     last: dict[date | None, Said] = {}
     for row in sorted(known, key=lambda row: (row["received_at"], row["position"])):
         if row["sequence"] is None and row["opening"] is None:
@@ -117,18 +119,21 @@ def _said_row(row: Row) -> Said:
     return row["sequence"], row["opening"], row["opening_date"], row["closing"], row["closing_date"]
 
 
-def _set_balance(session: Session, user_id: str, account_id: str, last_day: date) -> None:
+def _set_balance(
+    session: Session, user_id: str, account_id: str, last_day: date, file_connections: Collection[str]
+) -> None:
     """The closing balance of the newest statement; see `_last_of_a_day` for several on one day."""
     rows = session.rows(
-        "SELECT opening, closing, closing_date, sequence, is_authoritative, received_at, position FROM statements"
-        " WHERE user_id = $1 AND account_id = $2 AND closing IS NOT NULL AND closing_date = (SELECT max(closing_date)"
-        " FROM statements WHERE user_id = $1 AND account_id = $2 AND closing IS NOT NULL AND closing_date <= $3)",
+        "SELECT connection_id, opening, closing, closing_date, sequence, is_authoritative, received_at, position"
+        " FROM statements WHERE user_id = $1 AND account_id = $2 AND closing IS NOT NULL"
+        " AND closing_date = (SELECT max(closing_date) FROM statements WHERE user_id = $1 AND account_id = $2"
+        " AND closing IS NOT NULL AND closing_date <= $3)",
         user_id,
         account_id,
         last_day,
     )
     if rows:
-        newest = _last_of_a_day(rows)
+        newest = _last_of_a_day(rows, file_connections)
         accounts.set_balance(
             session,
             user_id=user_id,
@@ -138,17 +143,26 @@ def _set_balance(session: Session, user_id: str, account_id: str, last_day: date
         )
 
 
-def _last_of_a_day(rows: Sequence[Row]) -> Row:
+def _last_of_a_day(rows: Sequence[Row], file_connections: Collection[str]) -> Row:
     """Of the statements that close on one day the one after which nothing follows, in whatever order they came: the
     day's statement before an interim report that does not prove its balance, then the one whose closing balance opens
-    no other, then the highest number, then the last received."""
+    no other, then the highest number, then the last received. What a live source said last is true until the day's
+    statement comes, whatever had been received before it."""
+
+    def received(row: Row) -> tuple[datetime, int]:
+        return row["received_at"], row["position"]
+
+    live = [row for row in rows if row["opening"] is None and row["connection_id"] not in file_connections]
+    if live:
+        told = max(live, key=received)
+        rows = [told, *(row for row in rows if row["is_authoritative"] and received(row) > received(told))]
     closings: dict[Decimal | None, set[Decimal]] = defaultdict(set)
     for row in rows:
         closings[row["opening"]].add(row["closing"])
 
     def order(row: Row) -> tuple[bool, bool, tuple[tuple[int, ...], str], datetime, int]:
         is_last = closings.get(row["closing"], set()) <= {row["closing"]}
-        return row["is_authoritative"], is_last, number(row["sequence"]), row["received_at"], row["position"]
+        return row["is_authoritative"], is_last, number(row["sequence"]), *received(row)
 
     return max(rows, key=order)
 

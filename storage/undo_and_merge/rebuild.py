@@ -112,7 +112,8 @@ def delete(session: Transaction, *, user: User, account_id: str, now: datetime) 
     told = contributions.of_accounts(session, user.id, [account_id])
     contributions.forget(session, user.id, [contribution.sequence for contribution in told])
     baseline.forget(session, user.id, account_id)
-    session.execute("DELETE FROM account_aliases WHERE user_id = $1 AND account_id = $2", user.id, account_id)
+    for table in ("account_aliases", "account_keys"):
+        session.execute(f"DELETE FROM {table} WHERE user_id = $1 AND account_id = $2", user.id, account_id)
     return rebuild(session, user=user, account_ids={account_id}, job_id="delete", now=now)
 
 

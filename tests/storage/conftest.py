@@ -1,5 +1,6 @@
 """A user with a bank connection, statements as tables of text, and imports through the real core."""
 
+import dataclasses
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -17,6 +18,7 @@ from storage.importing.batches import ReadBatch, read_batch
 from storage.importing.ingest import ImportReport
 from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage.users import User
+from tests.engines import tables_of
 
 GIRO = AccountRecord(stable_key="DE02120300000000202051", iban="DE02120300000000202051", currency="EUR", name="Giro")
 
@@ -110,14 +112,33 @@ def make_bank(database: Database, now: datetime, name: str = "eva", bank_name: s
     return Bank(database, user, connection, now)
 
 
+def files_of(bank: Bank) -> Bank:
+    """The same user's statement files."""
+    added = bank.database.atomically(
+        lambda session: connections.add(
+            session,
+            user_id=bank.user.id,
+            user_name=bank.user.name,
+            connector="files",
+            bank_name="Statement files",
+            settings={},
+            now=bank.now,
+        )
+    )
+    return dataclasses.replace(bank, connection=added, count=100)
+
+
+NewBank = Callable[..., Bank]
+
+
 @pytest.fixture
-def new_bank(database: Database, now: datetime) -> Callable[..., Bank]:
+def new_bank(database: Database, now: datetime) -> NewBank:
     """Makes banks: new_bank("eva", "Testbank")."""
     return partial(make_bank, database, now)
 
 
 @pytest.fixture
-def bank(new_bank: Callable[..., Bank]) -> Bank:
+def bank(new_bank: NewBank) -> Bank:
     """The connection of the user eva."""
     return new_bank()
 
@@ -136,3 +157,9 @@ def job(bank: Bank) -> jobs.Job:
     )
     assert started is not None
     return started
+
+
+def dump(database: Database) -> dict[str, list[str]]:
+    """Everything that is stored."""
+    tables = tables_of(database)
+    return {table: sorted(map(str, database.rows(f"SELECT * FROM {table}"))) for table in tables}

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import threading
 from datetime import timedelta
 from pathlib import Path
 
@@ -112,3 +113,46 @@ def test_a_kill_in_the_middle_loses_nothing(tmp_path: Path) -> None:
     assert compaction.compact(database) == len(before)
     assert order(database) == sorted(before)
     database.close()
+
+
+@pytest.mark.no_cover  # many rounds, see tests/conftest.py
+@pytest.mark.requirement("compact")
+def test_compacting_sorts_the_rows_and_loses_none_that_arrive_meanwhile(bank: Bank) -> None:
+    done = threading.Event()
+
+    def imports() -> None:
+        for number in range(30):
+            bank.bring(bookings(f"2026-{number % 11 + 1:02d}-02 | -{number}.01 | A | {number}"))
+        done.set()
+
+    writer = threading.Thread(target=imports)
+    writer.start()
+    while not done.is_set():
+        compaction.compact(bank.database)
+    writer.join()
+    assert compaction.compact(bank.database) == 30
+    days = [row["booking_date"] for row in bank.database.rows("SELECT booking_date FROM transactions")]
+    assert days == sorted(days, reverse=True)
+    assert len(bank.ids()) == 30
+
+
+@pytest.mark.requirement("compact")
+@pytest.mark.parametrize("rows_at_once", [1, 3, 100])
+def test_compacting_a_slice_at_a_time_sorts_users_and_the_days_of_one_with_many_rows(
+    bank: Bank, rows_at_once: int
+) -> None:
+    others = [make_bank(bank.database, bank.now, name) for name in ("adam", "zoe")]
+    for number in (3, 1, 2, 2, 5):
+        for each in (bank, *others[: number % 2 + 1]):
+            each.bring(bookings(f"2026-0{number}-02 | -{each.count}.01 | A | {each.count}"))
+    before = sorted(row["id"] for row in bank.database.rows("SELECT id FROM transactions"))
+    assert compaction.compact(bank.database, rows_at_once=rows_at_once) == len(before)
+    rows = bank.database.rows("SELECT user_id, booking_date, id FROM transactions")
+    order = [(row["user_id"], -row["booking_date"].toordinal(), row["id"]) for row in rows]
+    assert order == sorted(order)
+    assert sorted(row["id"] for row in rows) == before
+
+
+@pytest.mark.requirement("compact")
+def test_compacting_an_empty_store_sorts_nothing(database: Database) -> None:
+    assert compaction.compact(database) == 0

@@ -13,7 +13,7 @@ from storage.importing.batches import read_batch
 from storage.importing.records import AccountRecord, Batch, InvalidRecord, Record, StatementRecord
 from tests.conftest import NOW
 from tests.engines import tables_of
-from tests.storage.conftest import GIRO, Bank, bookings
+from tests.storage.conftest import GIRO, Bank, bookings, files_of
 
 NewBank = Callable[..., Bank]
 COMPLETE = StatementRecord(is_pending_complete=True)
@@ -326,12 +326,32 @@ def test_of_bare_balances_of_one_day_the_one_told_last_counts(bank: Bank) -> Non
 
 
 @pytest.mark.requirement("import.balance")
-def test_the_same_batch_again_tells_no_balance_anew(bank: Bank) -> None:
+@pytest.mark.parametrize(("is_file", "left"), [(True, "50"), (False, "100")])
+def test_a_file_that_comes_again_tells_no_balance_anew_and_a_live_source_does(
+    bank: Bank, is_file: bool, left: str
+) -> None:
+    source = files_of(bank) if is_file else bank
     for id_, closing in (("a", "100"), ("b", "50"), ("a", "100")):
         said = StatementRecord(closing=Decimal(closing), closing_date=date(2026, 11, 20))
-        bank.bring([], statement=said, id_=id_)
-        bank.now += timedelta(hours=1)
-    assert balance(bank) == 50
+        source.bring([], statement=said, id_=id_)
+        source.now += timedelta(hours=1)
+    assert balance(bank) == Decimal(left)
+
+
+@pytest.mark.requirement("import.balance")
+def test_what_a_live_source_said_last_is_the_balance_until_the_statement_of_the_day_comes(bank: Bank) -> None:
+    files = files_of(bank)
+    files.bring(bookings("2026-11-20 | -50"), statement=stated("100", "2026-11-19", "50", "2026-11-20"))
+    bank.now += timedelta(hours=1)
+    bank.bring([], statement=StatementRecord(closing=Decimal(100), closing_date=date(2026, 11, 20)))
+    assert balance(bank) == 100
+    files.now = bank.now + timedelta(hours=1)
+    interim = stated("100", "2026-11-19", "80", "2026-11-20", is_authoritative=False)
+    files.bring([], statement=interim)
+    assert balance(bank) == 100
+    files.now += timedelta(hours=1)
+    files.bring(bookings("2026-11-20 | -60"), statement=stated("100", "2026-11-19", "40", "2026-11-20"))
+    assert balance(bank) == 40
 
 
 @pytest.mark.requirement("import.pending")

@@ -69,6 +69,7 @@ def test_a_database_that_stops_is_told_soon_and_one_that_is_back_is_used_again(m
                 assert time.monotonic() - began < SOON
 
 
+@pytest.mark.engine("one server")
 @pytest.mark.requirement("postgresql.unavailable")
 def test_a_query_survives_the_end_of_its_connection_and_a_change_is_not_made_twice(database: Database) -> None:
     def end_connections() -> None:
@@ -91,6 +92,7 @@ def test_who_waits_for_a_connection_for_too_long_is_told(tmp_path: Path) -> None
             database.rows("SELECT 1 AS one")
 
 
+@pytest.mark.engine("one server")
 @pytest.mark.requirement("store.migrations")
 def test_of_many_that_start_at_once_one_makes_the_schema(tmp_path: Path) -> None:
     url = ENGINE.url(tmp_path / "new")

@@ -22,8 +22,9 @@ def test_an_account_is_read_whole_whatever_the_size_of_a_piece(
     (account,) = {row["account_id"] for row in bank.rows("account_id, booking_date, amount, id")}
     whole = [row["id"] for row in bank.database.rows("SELECT id FROM transactions ORDER BY booking_date, id")]
     monkeypatch.setattr("storage.transactions.ROWS_AT_ONCE", size)
-    assert [row["id"] for row in transactions.each(bank.database, bank.user.id, account)] == whole
-    assert all(not piece.is_empty() for piece in transactions.pieces(bank.database, bank.user.id, account))
+    pieces = list(transactions.pieces(bank.database, bank.user.id, account, Selection()))
+    assert [id_ for piece in pieces for id_ in piece["id"]] == whole
+    assert all(not piece.is_empty() for piece in pieces)
 
 
 @pytest.mark.requirement("interface 4.3 paging")

@@ -1,32 +1,17 @@
 """What a bank tells over its interface: ids that last, rows that repeat, bookings that a file has told before."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 from msgspec import structs
 
-from storage import connections
-from tests.storage.conftest import Bank, bookings
+from storage import accounts
+from storage.importing.records import AccountRecord
+from storage.undo_and_merge import rebuild
+from tests.storage.conftest import Bank, bookings, files_of
 
 NewBank = Callable[..., Bank]
-
-
-def files_of(bank: Bank) -> Bank:
-    """The same user's statement files."""
-    added = bank.database.atomically(
-        lambda session: connections.add(
-            session,
-            user_id=bank.user.id,
-            user_name=bank.user.name,
-            connector="files",
-            bank_name="Statement files",
-            settings={},
-            now=bank.now,
-        )
-    )
-    return replace(bank, connection=added, count=100)
 
 
 @pytest.mark.requirement("import.provider-id")
@@ -136,3 +121,49 @@ def test_two_banks_that_tell_one_booking_correct_only_what_they_told_themselves(
     assert [change for _, change in report.changes.rows()] == ["modified"]
     assert one.bring(bookings("2026-11-02 | -5.00 | Shop | x | provider_id=a")).changes.rows() == []
     assert [row["purpose"] for row in one.rows("purpose, booking_date, amount, id")] == ["z"]
+
+
+IBAN, NEW_IBAN = "DE02120300000000202051", "DE02500105170137075030"
+
+
+def giro(iban: str | None) -> AccountRecord:
+    """The account that the source calls 17, with the IBAN that it names today."""
+    return AccountRecord(stable_key="17", iban=iban, currency="EUR", name="Giro")
+
+
+@pytest.mark.requirement("import.account-key")
+@pytest.mark.parametrize(
+    "named", [(None, IBAN), (IBAN, None), (IBAN, NEW_IBAN), (IBAN, None, NEW_IBAN)], ids=["later", "gone", "new", "all"]
+)
+def test_an_account_of_a_live_source_stays_one_whatever_iban_the_source_names(
+    bank: Bank, named: tuple[str | None, ...]
+) -> None:
+    for number, iban in enumerate(named, start=1):
+        bank.bring(bookings(f"2026-11-0{number} | -5.00 | Shop | x | provider_id=p{number}"), account=giro(iban))
+    (account,) = accounts.of_user(bank.database, bank.user.id)
+    assert account.iban == next(filter(None, named))
+    assert len(bank.ids()) == len(named)
+
+
+@pytest.mark.requirement("import.account-key")
+def test_one_key_of_two_connections_is_two_accounts(new_bank: NewBank) -> None:
+    one, other = new_bank("eva", "One"), new_bank("eva", "Other")
+    for bank in (one, other):
+        bank.bring(bookings("2026-11-02 | -5.00 | Shop | x | provider_id=p1"), account=giro(None))
+    assert len(accounts.of_user(one.database, one.user.id)) == 2
+
+
+@pytest.mark.requirement("import.account-key")
+def test_an_account_that_was_merged_is_met_in_the_other_one_and_one_that_was_deleted_comes_back(bank: Bank) -> None:
+    files_of(bank).bring(bookings("2026-11-01 | -1.00 | Shop | x"), account=giro(NEW_IBAN))
+    bank.bring(bookings("2026-11-02 | -5.00 | Shop | x | provider_id=p1"), account=giro(IBAN))
+    target, source = (each.id for each in accounts.of_user(bank.database, bank.user.id))
+    bank.database.atomically(
+        lambda session: rebuild.merge(session, user=bank.user, source_id=source, target_id=target, now=bank.now)
+    )
+    bank.bring(bookings("2026-11-03 | -6.00 | Shop | x | provider_id=p2"), account=giro(None))
+    assert [each.id for each in accounts.of_user(bank.database, bank.user.id)] == [target]
+    bank.database.atomically(lambda session: rebuild.delete(session, user=bank.user, account_id=target, now=bank.now))
+    assert accounts.of_user(bank.database, bank.user.id) == []
+    bank.bring(bookings("2026-11-04 | -7.00 | Shop | x | provider_id=p3"), account=giro(IBAN))
+    assert len(accounts.of_user(bank.database, bank.user.id)) == 1

@@ -1,12 +1,16 @@
-"""Names of users: one folding for new ones, and stores of older versions in which two names differ by ß alone."""
+"""Users: one folding for new names, stores of older versions in which two differ by ß alone, and one who leaves."""
 
-from datetime import timedelta
+import threading
+from datetime import datetime, timedelta
 
+import polars as pl
 import pytest
 
-from storage import users
+from analytics.frames import SUBSCRIPTIONS
+from storage import accounts, detections, jobs, rules, users
 from storage.database import Database
 from tests.conftest import NOW
+from tests.storage.conftest import NewBank, bookings, dump
 
 
 def _add_as_before(database: Database, name: str, *, minutes: int) -> None:
@@ -52,3 +56,42 @@ def test_an_accent_may_be_written_in_one_sign_or_in_two(database: Database) -> N
 @pytest.mark.requirement("users.none")
 def test_a_new_store_has_nobody_in_it(database: Database) -> None:
     assert users.everyone(database) == []
+
+
+@pytest.mark.requirement("users.remove")
+def test_removing_a_user_leaves_no_row_of_the_user_anywhere(new_bank: NewBank, now: datetime) -> None:
+    gone, stays = new_bank("gone"), new_bank("stays")
+    for each in (gone, stays):
+        each.bring(bookings("2026-11-02 | -5.00 | A | a"))
+        rules.keep(each.database, each.user.id, [])
+        rules.correct(each.database, each.user.id, "merchant:a", "DINING")
+        found = pl.DataFrame(schema=SUBSCRIPTIONS)
+        detections.keep(each.database, each.user.id, ["a"], data_version=1, day=now.date(), found=found)
+        jobs.start(
+            each.database, user_id=each.user.id, connection_id=each.connection.id, cooldown=timedelta(0), now=now
+        )
+    before = dump(stays.database)
+    gone.database.atomically(lambda session: users.remove(session, gone.user.id))
+    for table, rows in dump(gone.database).items():
+        assert not [row for row in rows if gone.user.id in row], table
+        assert [row for row in rows if stays.user.id in row] == [row for row in before[table] if stays.user.id in row]
+    assert len(accounts.of_user(stays.database, stays.user.id)) == 1
+
+
+@pytest.mark.requirement("users.names")
+def test_of_many_at_once_one_gets_a_name(database: Database, now: datetime) -> None:
+    made: list[str] = []
+
+    def add(name: str) -> None:
+        try:
+            users.add(database, name=name, password_hash=None, has_subscription=True, home_currency="EUR", now=now)
+            made.append(name)
+        except users.UserExists:
+            pass
+
+    threads = [threading.Thread(target=add, args=(name,)) for name in ("eva", "Eva", "EVA") * 8]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == len(users.everyone(database)) == 1

@@ -1,0 +1,65 @@
+"""Backups: whole while imports run, and never over an older one."""
+
+import threading
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from storage import backup
+from storage.engines.duckdb_file import DuckDBFile
+from storage.importing.records import StatementRecord
+from storage.migrations import runner
+from tests.storage.conftest import Bank, bookings, dump
+
+pytestmark = pytest.mark.engine("duckdb")
+
+
+@pytest.mark.requirement("backup")
+def test_a_backup_made_while_imports_run_is_whole_and_can_be_opened(bank: Bank, tmp_path: Path, now: datetime) -> None:
+    stop = threading.Event()
+    acknowledged: list[int] = [0]
+
+    def imports() -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            rows = bookings(f"2026-11-02 | -{number}.01 | A | {number}\n2026-11-02 | -{number}.02 | B | {number}")
+            bank.bring(rows, statement=StatementRecord(closing=None))
+            acknowledged[0] = 2 * number
+
+    writer = threading.Thread(target=imports)
+    writer.start()
+    copies = []
+    try:
+        for number in range(4):
+            least = acknowledged[0]
+            folder = tmp_path / "backups" / str(number)
+            copies.append((least, backup.backup(bank.database, folder)))
+    finally:
+        stop.set()
+        writer.join()
+    for least, folder in copies:
+        copy = DuckDBFile(folder / backup.STORE_NAME)
+        assert runner.migrate(copy, now=now) == []
+        rows = copy.rows("SELECT count(*) AS n FROM transactions")[0]["n"]
+        assert rows >= least
+        assert rows % 2 == 0, "half an import"
+        assert copy.rows("SELECT count(*) AS n FROM journal")[0]["n"] == rows
+        assert copy.rows("SELECT journal_sequence AS n FROM users")[0]["n"] == rows
+        copy.close()
+
+
+@pytest.mark.requirement("backup")
+def test_a_backup_holds_everything_and_an_older_one_is_never_overwritten(bank: Bank, tmp_path: Path) -> None:
+    bank.bring(bookings("2026-11-02 | -5.00 | A | a"))
+    key = tmp_path / "key.json"
+    key.write_text("secret")
+    folder = backup.backup(bank.database, tmp_path / "backups" / "one", also=[key])
+    assert (folder / "key.json").read_text() == "secret"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    copy = DuckDBFile(folder / backup.STORE_NAME)
+    assert dump(copy) == dump(bank.database)
+    copy.close()
+    assert backup.backup(bank.database, folder) == folder.with_name("one-2")
+    assert (folder / "key.json").read_text() == "secret"

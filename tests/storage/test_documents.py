@@ -1,0 +1,43 @@
+"""Documents that all processes of a store read: of several writers one wins. The sealed keys are one of them."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from auth.errors import KeysUnusable
+from auth.tokens.sealed_keys import SealedKeys
+from storage import documents
+from storage.database import Conflict, Database
+from tests.conftest import NOW
+
+
+@pytest.fixture
+def keys(database: Database) -> SealedKeys:
+    return SealedKeys(database, "a secret of the operator", lambda: datetime(2026, 11, 20, 12, tzinfo=UTC))
+
+
+@pytest.mark.requirement("keys.sealed")
+def test_without_a_secret_there_are_no_keys(database: Database) -> None:
+    with pytest.raises(KeysUnusable, match="BANKDATA_KEYS_SECRET is missing"):
+        SealedKeys(database, "", lambda: NOW)
+
+
+@pytest.mark.requirement("keys.sealed")
+def test_of_two_who_rotate_the_keys_at_once_the_second_is_told(keys: SealedKeys) -> None:
+    keys.create(b"first")
+    seen = keys.stamp()
+    keys.replace(b"second", seen)
+    with pytest.raises(KeysUnusable, match="just been rotated by somebody else"):
+        keys.replace(b"third", seen)
+    assert keys.read() == "second"
+
+
+@pytest.mark.requirement("rates.update")
+def test_a_document_is_replaced_by_whoever_knows_what_it_says(database: Database) -> None:
+    documents.replace(database, "rates", "of Monday", before=None, now=NOW)
+    with pytest.raises(Conflict):
+        documents.replace(database, "rates", "of Sunday", before=None, now=NOW)
+    documents.replace(database, "rates", "of Tuesday", before="of Monday", now=NOW)
+    with pytest.raises(Conflict):
+        documents.replace(database, "rates", "of Wednesday", before="of Monday", now=NOW)
+    assert documents.find(database, "rates") == "of Tuesday"
