@@ -13,8 +13,10 @@ from analytics.recurring.history import History
 from analytics.snapshot import Snapshot
 from analytics.totals import Sums, Totals
 from storage.accounts import StoredAccount
+from storage.bank_access.source_calls import SyncQuota
 from storage.connections import NEED_USER, StoredConnection
 from storage.jobs import Job
+from storage.oauth.access_record import Entry
 
 Json = dict[str, Any]
 
@@ -138,13 +140,16 @@ def connection(
     *,
     now: datetime,
     next_at: datetime | None,
+    quota: SyncQuota | None,
+    reminder: str | None,
     message: str | None,
 ) -> Json:
     """Connection of the contract; `owned` are its accounts, `last` its latest job, `message` what its user should
-    know. `quota` belongs to sources that bound how often they are asked: there is none yet."""
+    know, `reminder` that its consent ends soon; `quota` is that of a source that counts how often it is asked."""
     accounts = list(owned)
     is_syncing = last is not None and not last.is_final
-    waits_until = next_at if next_at is not None and next_at > now else None
+    allowed_at = [next_at, quota.resets_at(now) if quota is not None and not quota.remaining else None]
+    waits_until = max((each for each in allowed_at if each is not None and each > now), default=None)
     needs_user = value.status in NEED_USER
     left = value.consent_expires_at - now if value.consent_expires_at is not None else None
     return {
@@ -157,14 +162,24 @@ def connection(
         "lastSyncedAt": instant(max((each.last_synced_at for each in accounts if each.last_synced_at), default=None)),
         "lastSync": last_sync(last) if last is not None else None,
         "isSyncing": is_syncing,
-        "canSync": not is_syncing and not needs_user and waits_until is None,
+        "canSync": not (is_syncing or needs_user or value.is_attended_only) and waits_until is None,
         "nextSyncAllowedAt": instant(waits_until),
         "needsUser": needs_user,
         "message": message,
-        "warnings": [f"{each.name}: {each.reason}" for each in (last.refusals if last is not None else ())],
+        "warnings": [
+            *([reminder] if reminder is not None else []),
+            *(f"{each.name}: {each.reason}" for each in (last.refusals if last is not None else ())),
+        ],
         "consentExpiresAt": instant(value.consent_expires_at),
         "consentDaysLeft": max(left.days, 0) if left is not None else None,
-        "quota": None,
+        "quota": {
+            "limit": quota.limit,
+            "used": quota.used,
+            "remaining": quota.remaining,
+            "resetsAt": instant(quota.resets_at(now)),
+        }
+        if quota is not None
+        else None,
     }
 
 
@@ -301,3 +316,16 @@ def page_count(*, per_page: int, total: int) -> int:
 def by_id(accounts: Iterable[StoredAccount]) -> dict[str, StoredAccount]:
     """Accounts by id."""
     return {value.id: value for value in accounts}
+
+
+def recorded(entry: Entry) -> Json:
+    """What an app did within an hour, or a person (`app` null), as the record is exported."""
+    app = {"id": entry.client_id, "name": entry.client_name, "grant": entry.grant_id or None}
+    return {
+        "hour": instant(entry.hour),
+        "app": app if entry.client_id else None,
+        "operation": entry.operation,
+        "calls": entry.calls,
+        "refusals": entry.refusals,
+        "lastAt": instant(entry.last_at),
+    }

@@ -9,6 +9,9 @@ import orjson
 from handlers.http import request_id
 from handlers.settings import LogFormat
 
+SILENCED = {name: {"level": "ERROR"} for name in ("httpx", "httpcore", "fints")}
+"""Loggers of others that write whole addresses, and what banks say, where nobody may read them."""
+
 
 class JsonLines(logging.Formatter):
     """An event as a JSON object: time (UTC), level, logger, message, and request_id and exception where there are."""
@@ -39,5 +42,5 @@ def configuration(level: str, log_format: LogFormat) -> dict[str, Any]:
         },
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": log_format}},
         "root": {"level": "WARNING", "handlers": ["stderr"]},
-        "loggers": {"bankdata": {"level": level.upper()}, "uvicorn": {"level": "ERROR"}},
+        "loggers": {"bankdata": {"level": level.upper()}, "uvicorn": {"level": "ERROR"}, **SILENCED},
     }

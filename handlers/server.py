@@ -11,6 +11,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
+from http import HTTPStatus
 from types import FrameType
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +19,8 @@ from urllib.parse import urlsplit
 import uvicorn
 from starlette.types import ASGIApp
 
+from auth.principal import Principal
+from auth.record import Record
 from handlers import logs
 from handlers.commands import control_socket
 from handlers.commands.table import perform
@@ -34,14 +37,15 @@ from handlers.http.steps.rate_limit import CountsUnusable, Limiter, Rate
 from handlers.http.steps.turns import Turns
 from handlers.loopback import is_loopback
 from handlers.mcp.admission import PATH, admission
-from handlers.mcp.endpoint import mcp_api
+from handlers.mcp.endpoint import MESSAGE, mcp_api
 from handlers.metrics import loop_watched, registry_of
 from handlers.oauth.endpoints import BUDGET, bearer_check, oauth_api, oauth_routes, oauth_shared_paths
 from handlers.oauth.rendering import unknown_address
+from handlers.oauth.site import Banks
 from handlers.operations import KNOWS_COVERAGE, SHOWS_BOOKINGS, operations
 from handlers.page.serving import page_routes
 from handlers.services import Services
-from storage import accounts
+from storage import accounts, connections
 from storage.database import StoreUnavailable
 
 # With what the sync engine takes (its STOP_WITHIN), all of a shutdown stays below ten seconds
@@ -79,8 +83,10 @@ def application(
     async def lifespan(_app: Any) -> AsyncIterator[None]:
         worker = threading.Thread(target=services.scheduler.work, name="sync worker", daemon=True)
         worker.start()
+        threading.Thread(target=services.authorization.record.keep_writing, name="record", daemon=True).start()
         if services.database.dialect.is_shared:
-            threading.Thread(target=services.sync_engine.keep_leases, name="leases", daemon=True).start()
+            keep = partial(services.sync_engine.keep_leases, services.uploads.renew)
+            threading.Thread(target=keep, name="leases", daemon=True).start()
         try:
             async with loop_watched(registry):
                 yield
@@ -136,6 +142,12 @@ def application(
                 time_zone=settings.time_zone,
                 has_accounts=lambda user_id: bool(accounts.of_user(services.database, user_id)),
                 accounts_of=lambda user_id: accounts.of_user(services.database, user_id),
+                banks=Banks(
+                    connecting=services.connecting,
+                    of_user=lambda user_id: connections.of_user(services.database, user_id),
+                    first_sync=services.sync_engine.sync_now,
+                    fetch_now=services.sync_engine.fetch_now,
+                ),
             ),
             *page_routes(public_url=settings.public_url, auth_url=settings.auth_url, contract=contract),
             *health_and_metrics(registry, is_ready=services.is_ready, metrics_for=settings.metrics_for),
@@ -146,7 +158,21 @@ def application(
         lifespan=lifespan,
         validate_responses=validate_responses,
     )
-    return RequestDurations(app, registry, waiting=WAIT_FOR_BANKS)
+    return RequestDurations(
+        app, registry, waiting=WAIT_FOR_BANKS, seen=partial(_recorded, services.authorization.record)
+    )
+
+
+def _recorded(record: Record, caller: Principal, operation: str, status: int) -> None:
+    """A request of an app; of an assistant's message the tool that it calls is recorded by the endpoint."""
+    if operation != MESSAGE:
+        record.note(
+            caller.user_id,
+            operation,
+            grant_id=caller.grant_id or "",
+            client_id=caller.client_id,
+            is_refused=status >= HTTPStatus.BAD_REQUEST,
+        )
 
 
 def run(

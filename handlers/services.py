@@ -2,33 +2,53 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import date, timedelta
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import polars as pl
 
+from auth.apps.client_documents import Document, DocumentRefused
 from auth.policy import Policy
 from auth.server import AuthorizationServer
 from auth.tokens.sealed_keys import SealedKeys
 from connectors.bank_csv.profile import Profile, load_profiles
-from connectors.connector import Connector
+from connectors.connecting import LiveSource
+from connectors.connector import Connector, Misconfigured, ProviderUnavailable
 from connectors.reference import exchange_rates
 from connectors.reference.bank_names import with_bank_names
+from connectors.reference.checked_download import download_checked
 from connectors.reference.exchange_rates import current_rates
 from connectors.sources.demo.connector import DemoBank
+from connectors.sources.demo.live import LiveDemoBank
+from connectors.sources.enable_banking import EnableBanking
+from connectors.sources.finapi.connector import FinApi
+from connectors.sources.fints.connector import FinTs
 from connectors.sources.folder import Folder
+from connectors.sources.simplefin import SimpleFin
 from connectors.sources.uploads import Uploads
 from connectors.statements import read_records
 from handlers import json_shapes
 from handlers.cache.reader import Reader
 from handlers.clock import Clock
+from handlers.http.steps.turns import Turns
+from handlers.loopback import is_loopback
 from handlers.settings import Settings
+from handlers.sync.connecting import RETURN_PATH, Connecting
 from handlers.sync.detection import detect_after_import, detect_for_new_day
 from handlers.sync.engine import SyncEngine
 from handlers.sync.scheduler import Scheduler
-from handlers.sync.uploaded_files import UploadedFiles
-from storage import documents, jobs, moving, store_facts, users
-from storage.database import Database, open_database
+from handlers.sync.stored_secrets import StoredSecrets
+from handlers.sync.uploaded_files import REPORTED_FOR, UploadedFiles
+from storage import connections, documents, jobs, store_facts, users
+from storage.bank_access import connection_attempts, connection_secrets
+from storage.bank_access.connection_keys import ConnectionKeys
+from storage.database import Database, StoreUnavailable, open_database
+from storage.engines import moving
+from storage.importing import file_imports
 from storage.migrations import runner
 
 CLOCK_OFFSET = "clock offset, seconds"
@@ -50,7 +70,10 @@ class Services:
     scheduler: Scheduler
     authorization: AuthorizationServer
     reader: Reader
+    connection_keys: ConnectionKeys
+    connecting: Connecting
     uploads: UploadedFiles
+    exports: Turns = field(default_factory=Turns)
     _rates: pl.DataFrame | None = None
 
     @property
@@ -96,14 +119,43 @@ class Services:
         """Let go of the store, within seconds whatever sources do; whether nothing of the sync engine runs any more.
         Where something does, the process has to end at once: what that had not committed does not exist."""
         is_idle = self.sync_engine.close()
+        self.authorization.record.close()
         self.database.close()
         return is_idle
 
 
+def live_sources(settings: Settings) -> Mapping[str, LiveSource]:
+    """The sources on other machines that a person can connect, by name."""
+    enable_banking = EnableBanking(
+        settings.enable_banking_url,
+        application=settings.enable_banking_application,
+        key_file=settings.enable_banking_key_file,
+    )
+    finapi = FinApi(
+        settings.finapi_url,
+        settings.finapi_webform_url,
+        settings.finapi_client,
+        lambda: content_of("BANKDATA_FINAPI_SECRET_FILE", settings.finapi_secret_file),
+    )
+    fints = FinTs(settings.fints_product, lambda document: with_bank_names(read_records(document)))
+    return {each.name: each for each in (SimpleFin(settings.simplefin_url), enable_banking, fints, finapi)}
+
+
+def content_of(setting: str, file: Path | None) -> str:
+    """What an operator's file holds, such as a client's secret; raises Misconfigured."""
+    try:
+        text = file.read_text("utf-8").strip() if file is not None else ""
+    except (OSError, ValueError) as error:
+        raise Misconfigured(f"The file that {setting} names cannot be read.", detail=type(error).__name__) from error
+    if not text:
+        raise Misconfigured(f"{setting} has to name a file.")
+    return text
+
+
 def connectors(profiles: Callable[[], Sequence[Profile]]) -> Mapping[str, Connector]:
-    """Every kind of bank connection by name; `profiles` are the user's own for CSV."""
+    """The kinds of bank connection that ask no other machine, by name; `profiles` are the user's own for CSV."""
     folder = Folder(lambda file: with_bank_names(read_records(file, profiles())))
-    return {each.name: each for each in (DemoBank(), folder, Uploads())}
+    return {each.name: each for each in (DemoBank(), LiveDemoBank(), folder, Uploads())}
 
 
 def own_profiles(settings: Settings) -> Sequence[Profile]:
@@ -112,10 +164,13 @@ def own_profiles(settings: Settings) -> Sequence[Profile]:
     return load_profiles(folder) if folder.is_dir() else ()
 
 
-def open_services(settings: Settings, *, more_connectors: Mapping[str, Connector] | None = None) -> Services:
+def open_services(
+    settings: Settings, *, more_connectors: Mapping[str, Connector] | None = None, has_live_demo: bool = False
+) -> Services:
     """Open the store of these settings, made or brought up to date where needed; raises StoreError.
 
     `more_connectors` are sources besides the product's own, by name: tests and measurements bring theirs.
+    `has_live_demo`: people can connect a demo bank that wants to see them.
     """
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     if settings.store_path is not None:
@@ -131,22 +186,31 @@ def open_services(settings: Settings, *, more_connectors: Mapping[str, Connector
         runner.migrate(database, now=clock.now())
         moving.check_whole(database)
         clock.offset = timedelta(seconds=float(store_facts.recall(database, CLOCK_OFFSET) or 0))
+        keys = ConnectionKeys(settings.connection_keys)
+        with suppress(StoreUnavailable):  # of many machines one is away: that is no reason not to serve
+            for user_id, connection_id in connection_secrets.unreadable(database, keys):
+                connections.need_user(database, user_id, connection_id)
         if not database.dialect.is_shared:
             jobs.release_all(database)
     except BaseException:
         database.close()
         raise
-    sources = {**connectors(lambda: own_profiles(settings)), **(more_connectors or {})}
+    live = {**({LiveDemoBank.name: LiveDemoBank()} if has_live_demo else {}), **live_sources(settings)}
+    sources = {**connectors(lambda: own_profiles(settings)), **live, **(more_connectors or {})}
+    secrets = StoredSecrets(database, keys)
     sync_engine = SyncEngine(
         database,
         sources,
         clock,
         cooldown=settings.sync_cooldown_seconds,
         after_import=lambda user_id: detect_after_import(database, [user_id], today=clock.today()),
+        secrets=secrets,
     )
     reader = Reader(database, bytes_max=settings.cache_mb * 2**20, render=json_shapes.transaction)
 
     def begin_day(today: date) -> None:
+        file_imports.forget(database, before=clock.now() - REPORTED_FOR)
+        connection_attempts.forget(database, now=clock.now())
         detect_for_new_day(database, reader.cache.users(), today=today, is_over=sync_engine.stopped.is_set)
 
     return Services(
@@ -154,9 +218,11 @@ def open_services(settings: Settings, *, more_connectors: Mapping[str, Connector
         database=database,
         clock=clock,
         sync_engine=sync_engine,
-        scheduler=Scheduler(sync_engine, database, sources, clock, on_new_day=begin_day),
+        scheduler=Scheduler(sync_engine, database, sources, clock, on_new_day=begin_day, plan=settings.schedule),
         authorization=_authorization(settings, database, clock),
         reader=reader,
+        connection_keys=keys,
+        connecting=Connecting(database, clock, keys, secrets, live, return_url=f"{settings.auth_url}{RETURN_PATH}"),
         uploads=UploadedFiles(
             database,
             clock,
@@ -179,7 +245,23 @@ def _authorization(settings: Settings, database: Database, clock: Clock) -> Auth
             refresh_reuse_seconds=int(settings.refresh_reuse_seconds.total_seconds()),
             shows_addresses=settings.log_addresses,
             writing_clients=settings.writing_clients,
+            document_hosts=settings.client_documents,
         ),
         clock.now_in_utc,
         has_other_processes=database.dialect.is_shared,
+        fetch=partial(_fetched, settings) if settings.client_documents != frozenset() else None,
     )
+
+
+def _fetched(settings: Settings, address: str) -> Document:
+    """The document of an app; a service on this machine may ask this machine, and hosts that are named may be inner
+    ones."""
+    try:
+        found = download_checked(
+            address,
+            asks_loopback=is_loopback(urlsplit(settings.public_url).hostname or ""),
+            asks_private=settings.client_documents is not None,
+        )
+    except ProviderUnavailable as error:
+        raise DocumentRefused(str(error)) from None
+    return Document(body=found.body, media_type=found.media_type, cache_control=found.cache_control)

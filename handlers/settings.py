@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from datetime import timedelta
+from datetime import time, timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -66,6 +66,15 @@ def _seconds(low: int, high: int) -> Callable[[str], timedelta]:
     return lambda text: timedelta(seconds=whole(text))
 
 
+def _times(text: str) -> tuple[time, ...]:
+    if text == "off":
+        return ()
+    parts = [part.strip() for part in text.split(",")]
+    if not all(re.fullmatch(r"([01][0-9]|2[0-3]):[0-5][0-9]", part) for part in parts):
+        raise ValueError("times of the day such as 06:30,18:30, or off")
+    return tuple(sorted({time.fromisoformat(part) for part in parts}))
+
+
 def _networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
     try:
         return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
@@ -114,6 +123,16 @@ def _client_ids(text: str) -> frozenset[str]:
     return frozenset(names)
 
 
+def _hosts(text: str) -> frozenset[str] | None:
+    """The hosts; none of them for off, None for on."""
+    if text in ("on", "off"):
+        return None if text == "on" else frozenset()
+    names = [part.strip().lower() for part in text.split(",")]
+    if not all(re.fullmatch(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", name) for name in names):
+        raise ValueError("on, off, or names of hosts separated by commas")
+    return frozenset(names)
+
+
 def _database_url(text: str) -> str:
     if text.startswith("postgresql://"):
         return text
@@ -138,10 +157,24 @@ def _limits_url(text: str) -> str:
 
 
 def _rates_url(text: str) -> str:
-    from connectors.reference.rates_download import is_allowed  # only who sets it loads it
+    from connectors.reachable import is_reachable  # only who sets it loads it
 
-    if not is_allowed(text):
+    if not is_reachable(text):
         raise ValueError("an https address, such as https://mirror.example.org/eurofxref-hist.zip")
+    return text
+
+
+def _provider_url(text: str) -> str:
+    from connectors.reachable import is_reachable  # as above
+
+    if not is_reachable(text) or "?" in text:
+        raise ValueError("an https address, such as https://bridge.example.org")
+    return text.rstrip("/")
+
+
+def _word(text: str) -> str:
+    if not re.fullmatch(r"[!-~]{1,200}", text):
+        raise ValueError("an id without blanks")
     return text
 
 
@@ -175,6 +208,9 @@ class Settings:
     sync_cooldown_seconds: timedelta = _setting(
         timedelta(minutes=30), _seconds(0, 86_400), "seconds between two syncs of one connection"
     )
+    schedule: tuple[time, ...] = _setting(
+        (time(6, 30), time(18, 30)), _times, "about when live sources are synced by themselves, or off"
+    )
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = _setting(
         (), _networks, "proxies whose X-Forwarded-For is believed"
     )
@@ -186,11 +222,28 @@ class Settings:
     writing_clients: frozenset[str] = _setting(
         frozenset(), _client_ids, "ids of apps that users may allow to change something; default none"
     )
+    client_documents: frozenset[str] | None = _setting(
+        frozenset(), _hosts, "off, on, or the hosts whose apps may have a metadata document in place of a registration"
+    )
     rates_url: str = _setting(
         "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-hist.zip",
         _rates_url,
         "where `bankdata rates update` fetches reference rates",
     )
+    connection_keys: Path = _setting(
+        None, Path, "file of the keys that seal what opens banks; default connection-keys.json in the data folder"
+    )
+    simplefin_url: str = _setting(
+        "https://bridge.simplefin.org", _provider_url, "the SimpleFIN server whose tokens are accepted"
+    )
+    finapi_url: str = _setting("https://live.finapi.io", _provider_url, "where finAPI Access is asked")
+    finapi_webform_url: str = _setting("https://webform.finapi.io", _provider_url, "where finAPI's Web Form is")
+    finapi_client: str = _setting("", _word, "id of your client at finAPI")
+    finapi_secret_file: Path | None = _setting(None, Path, "file with the secret of that client")
+    fints_product: str = _setting("", _word, "product id of the Deutsche Kreditwirtschaft, for banks asked by FinTS")
+    enable_banking_url: str = _setting("https://api.enablebanking.com", _provider_url, "where Enable Banking is asked")
+    enable_banking_application: str = _setting("", _word, "id of your application at Enable Banking")
+    enable_banking_key_file: Path | None = _setting(None, Path, "file with the application's private key (PEM)")
     cache_mb: int = _setting(256, _whole(0, 1_000_000), "memory for what users asked for lately, 0 for none")
     log_level: str = _setting("info", _one_of("debug", "info", "warning", "error"), "how much is logged")
     log_format: LogFormat = _setting("text", _one_of("text", "json"), "one line of text or one JSON object per event")
@@ -251,6 +304,7 @@ def load(
                 raise SettingError(f"{name}: {shown} cannot be used, expected {error}.") from error
     data_dir = (data_dir or values.get("data_dir") or _data_home()).expanduser().absolute()
     values["data_dir"] = data_dir
+    values.setdefault("connection_keys", data_dir / "connection-keys.json")
     values.setdefault("database_url", f"duckdb:///{data_dir / 'bankdata.duckdb'}")
     public_url = values.setdefault("public_url", address)
     values.setdefault("auth_url", public_url)

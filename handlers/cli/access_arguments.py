@@ -1,6 +1,7 @@
 """Commands for what apps need to read: tokens, clients, grants, keys."""
 
 import re
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -80,16 +81,29 @@ def grants_revoke(grant_id: str, data_dir: Path | None) -> None:
     run("grants revoke", data_dir, grant_id=grant_id)
 
 
+@click.command()
+@click.option("--user", required=True, help="Whose record.")
+@click.option("--since", type=click.DateTime(["%Y-%m-%d"]), help="The first day, such as 2026-11-01.")
+@click.option("--json", "as_json", is_flag=True, help="A line of JSON for each entry.")
+@data_option
+def log(user: str, since: datetime | None, as_json: bool, data_dir: Path | None) -> None:
+    """Show which app read what and what was done to the account.
+
+    One line for each hour (UTC), app and operation: when, who, what, how often, how many of these were refused."""
+    run("log", data_dir, user=user, since=since.date().isoformat() if since else None, as_json=as_json)
+
+
 @click.group()
 def keys() -> None:
-    """The keys that sign access tokens."""
+    """The keys that sign access tokens, and those that encrypt what opens banks."""
 
 
 @keys.command("rotate")
+@click.option("--connections", "of_connections", is_flag=True, help="The key that encrypts what opens banks instead.")
 @data_option
-def keys_rotate(data_dir: Path | None) -> None:
+def keys_rotate(of_connections: bool, data_dir: Path | None) -> None:
     """Sign with a new key from now on; tokens signed by the old one stay valid for their hour."""
-    run("keys rotate", data_dir)
+    run("keys rotate", data_dir, of_connections=of_connections)
 
 
 @click.command("registration-token")

@@ -6,6 +6,12 @@ import click
 
 from handlers.cli.server_or_here import data_option, run
 
+trace_option = click.option(
+    "--trace",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A new file for what is said to the provider, every value masked.",
+)
+
 
 @click.group()
 def connect() -> None:
@@ -39,6 +45,56 @@ def connect_folder(folder: Path, user: str, bank: str | None, account: str | Non
     run("connect folder", data_dir, folder=str(folder.resolve()), user=user, bank=bank, account=account)
 
 
+@connect.command("simplefin")
+@click.option("--user", required=True, help="Whose accounts they are.")
+@click.option("--bank", help="Name of the connection.  [default: SimpleFIN]")
+@trace_option
+@data_option
+def connect_simplefin(user: str, bank: str | None, trace: Path | None, data_dir: Path | None) -> None:
+    """Banks in the United States and Canada, through SimpleFIN: asks for a token."""
+    run("connect live", data_dir, source="simplefin", user=user, bank=bank, trace=_absolute(trace))
+
+
+@connect.command("finapi")
+@click.option("--user", required=True, help="Whose accounts they are.")
+@click.option("--bank", help="Name of the connection; one that exists is renewed.  [default: the bank's]")
+@trace_option
+@data_option
+def connect_finapi(user: str, bank: str | None, trace: Path | None, data_dir: Path | None) -> None:
+    """Banks in Germany and Europe, through finAPI: prints the address where the person signs in."""
+    run("connect live", data_dir, source="finapi", user=user, bank=bank, trace=_absolute(trace))
+
+
+@connect.command("fints")
+@click.option("--user", required=True, help="Whose accounts they are.")
+@click.option("--bank", help="Name of the connection; one that exists is renewed.  [default: the bank's]")
+@click.option("--url", help="The bank's address for FinTS with PIN and TAN.")
+@click.option("--bank-code", help="The bank's eight digits (BLZ).")
+@click.option("--login", help="The login of its online banking; asked for if left out.")
+@data_option
+def connect_fints(
+    user: str, bank: str | None, url: str | None, bank_code: str | None, login: str | None, data_dir: Path | None
+) -> None:
+    """A bank in Germany, asked straight by FinTS: asks for the PIN, and for a TAN where the bank wants one."""
+    named = {"url": url, "bank_code": bank_code, "login": login}
+    given = {name: value for name, value in named.items() if value}
+    run("connect live", data_dir, source="fints", user=user, bank=bank, given=given)
+
+
+@connect.command("enable-banking")
+@click.option("--user", required=True, help="Whose accounts they are.")
+@click.option("--country", help="Where the bank is, two letters; asked for where it is not given.")
+@click.option("--bank", help="The bank, as Enable Banking calls it; asked for where it is not given.")
+@trace_option
+@data_option
+def connect_enable_banking(
+    user: str, country: str | None, bank: str | None, trace: Path | None, data_dir: Path | None
+) -> None:
+    """Banks in Europe, through Enable Banking: prints an address where the person signs in at the bank."""
+    given = {name: value for name, value in (("country", country), ("bank", bank)) if value}
+    run("connect live", data_dir, source="enable-banking", user=user, given=given, trace=_absolute(trace))
+
+
 @click.group()
 def connections() -> None:
     """The bank connections of the users."""
@@ -63,7 +119,14 @@ def connections_remove(connection_id: str, user: str, data_dir: Path | None) -> 
 
 @click.command()
 @click.option("--user", help="Only this user's banks.  [default: everybody's]")
+@click.option(
+    "--force", is_flag=True, help="Those synced less than 30 minutes ago, too; never more than a bank allows."
+)
 @data_option
-def sync(user: str | None, data_dir: Path | None) -> None:
+def sync(user: str | None, force: bool, data_dir: Path | None) -> None:
     """Fetch fresh data from the connected banks."""
-    run("sync", data_dir, user=user)
+    run("sync", data_dir, user=user, is_forced=force)
+
+
+def _absolute(path: Path | None) -> str | None:
+    return str(path.absolute()) if path is not None else None

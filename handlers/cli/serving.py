@@ -31,7 +31,8 @@ port_option = click.option(
 @port_option
 @data_option
 @click.option("--fresh", is_flag=True, help="Throw the demo's store away first.")
-def demo(host: str, port: int, data_dir: Path | None, fresh: bool) -> None:
+@click.option("--live", is_flag=True, help="Let people connect a bank that asks for a sign-in or a TAN.")
+def demo(host: str, port: int, data_dir: Path | None, fresh: bool, live: bool) -> None:
     """Serve five invented users of a demo bank: demo, solo, empty, lapsed, globe."""
     settings = _settings(host, port, data_dir)
     from handlers.commands.demo import prepare, welcome  # the server's libraries take a second to load
@@ -42,7 +43,7 @@ def demo(host: str, port: int, data_dir: Path | None, fresh: bool) -> None:
             _forget_demo(settings)
         terminal = Terminal()
         terminal.progress("Opening the store", 0, 1)
-        services = opened(settings, for_server=True)
+        services = opened(settings, for_server=True, has_live_demo=live)
         try:
             prepare(services, terminal)
         except CommandError as error:

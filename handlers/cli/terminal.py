@@ -1,5 +1,7 @@
 """What a person at a terminal sees: results on standard output, notes and a progress bar on standard error."""
 
+import os
+import select
 import shutil
 import sys
 import time
@@ -20,6 +22,8 @@ class Terminal:
         self._bar_shown = False
         self._began = 0.0
         self._kept: list[str] | None = [] if keeps_notes else None
+        self._typed = b""
+        self._has_ended = False
 
     def line(self, text: str) -> None:
         """A line of the result."""
@@ -60,6 +64,31 @@ class Terminal:
         for number, choice in enumerate(choices, start=1):
             self.note(f"  {number}  {choice}")
         return int(click.prompt("Which one", type=click.IntRange(1, len(choices)), err=True)) - 1
+
+    def ask(self, question: str, *, is_secret: bool = False, seconds: float | None = None) -> str | None:
+        """A line of the person, or of standard input where that is no terminal; None at its end, and where nothing
+        comes within so many seconds."""
+        self.end()
+        if seconds is None and is_secret and sys.stdin.isatty():
+            return str(click.prompt(question, hide_input=True, err=True))
+        if question and sys.stdin.isatty():
+            click.echo(f"{question}: ", nl=False, err=True)
+        return self._line(None if seconds is None else time.monotonic() + seconds)
+
+    def _line(self, until: float | None) -> str | None:
+        """The next line as it comes, without a buffer in which the one after it would be overlooked."""
+        while b"\n" not in self._typed:
+            left = None if until is None else max(0.0, until - time.monotonic())
+            if self._has_ended:
+                time.sleep(left or 0.0)
+                return None
+            if not select.select([0], [], [], left)[0]:
+                return None
+            piece = os.read(0, 65_536)
+            self._has_ended = not piece
+            self._typed += piece or (b"\n" if self._typed else b"")
+        line, _, self._typed = self._typed.partition(b"\n")
+        return line.decode("utf-8", "replace").strip()
 
     def end(self) -> None:
         """Leave the line of the bar."""

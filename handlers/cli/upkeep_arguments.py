@@ -48,7 +48,7 @@ def upgrade_check(folder: Path | None, data_dir: Path | None) -> None:
 @data_option
 def migrate_store(folder: Path, data_dir: Path | None) -> None:
     """Move a DuckDB store into the PostgreSQL of the settings, and compare every row; it goes on where it broke off."""
-    from handlers.commands.migrate_store import migrate_store as move  # loading it takes a second
+    from handlers.commands.larger_stores import migrate_store as move  # loading it takes a second
 
     terminal = Terminal()
     try:
@@ -57,6 +57,18 @@ def migrate_store(folder: Path, data_dir: Path | None) -> None:
         terminal.end()
         stop(str(error))
     terminal.end()
+
+
+@click.command()
+@data_option
+def distribute(data_dir: Path | None) -> None:
+    """Spread a PostgreSQL store over the machines of its Citus cluster; all servers are stopped."""
+    from handlers.commands.larger_stores import distribute as spread  # loading it takes a second
+
+    try:
+        spread(settings_of(data_dir), Terminal())
+    except CommandError as error:
+        stop(str(error))
 
 
 @click.command()

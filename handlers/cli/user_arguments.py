@@ -56,6 +56,15 @@ def users_passwd(name: str, password_stdin: bool, is_random: bool, data_dir: Pat
     run("users passwd", data_dir, name=name, password=_password(password_stdin, is_random), is_generated=is_random)
 
 
+@users.command("second-factor")
+@click.argument("state", type=click.Choice(["off"]))
+@click.argument("name")
+@data_option
+def users_second_factor(state: str, name: str, data_dir: Path | None) -> None:  # noqa: ARG001 - people turn it on
+    """Turn off the second factor of a user who has lost it, and the recovery codes too."""
+    run("users second-factor", data_dir, name=name)
+
+
 @users.command("subscription")
 @click.argument("name")
 @click.argument("state", type=click.Choice(["on", "off"]))

@@ -1,14 +1,18 @@
 """What apps need to read, and what takes it away again: tokens, clients, grants, keys."""
 
-from datetime import timedelta
+from datetime import datetime, time, timedelta
+
+import orjson
 
 from auth.apps.clients import ClientUnknown
 from auth.errors import OAuthError
 from auth.scopes import ALL_SCOPES
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
+from handlers.json_shapes import recorded
 from handlers.services import Services
 from storage import users
+from storage.bank_access import connection_secrets
 
 
 def print_token(
@@ -65,8 +69,31 @@ def revoke_grant(services: Services, report: Report, *, grant_id: str) -> None:
     report.note("Revoked.")
 
 
-def rotate_keys(services: Services, report: Report) -> None:
-    """A new signing key; tokens signed by the old one stay valid for their hour."""
+def show_record(services: Services, report: Report, *, user: str, since: str | None, as_json: bool) -> None:
+    """By hour, the newest first, hours in UTC; `since` is a day of the service's time zone."""
+    owner = users.named(services.database, user)
+    first = datetime.combine(datetime.fromisoformat(since), time(), services.settings.time_zone) if since else None
+    for entry in services.authorization.record.hours(owner.id, since=first):
+        if as_json:
+            report.line(orjson.dumps(recorded(entry)).decode())
+            continue
+        cells = (
+            f"{entry.hour:%Y-%m-%d %H:%M}",
+            entry.client_name or entry.client_id or owner.name,
+            entry.operation,
+            f"{entry.calls} times" if entry.calls != 1 else "once",
+            f"{entry.refusals} refused",
+        )
+        report.line("\t".join(cells))
+
+
+def rotate_keys(services: Services, report: Report, *, of_connections: bool = False) -> None:
+    """A new signing key; tokens signed by the old one stay valid for their hour. `of_connections`: a new key for what
+    opens banks instead, all of which is encrypted anew at once."""
+    if of_connections:
+        count = connection_secrets.rotate(services.database, services.connection_keys)
+        report.line(f"Encrypted {counted(count, 'secret')} anew.")
+        return
     report.line(services.authorization.rotate_keys())
 
 

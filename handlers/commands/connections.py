@@ -1,18 +1,26 @@
 """Bank connections: made with a first sync or renewed, listed, ended."""
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 from connectors import limits
+from connectors.connecting import FormField, Question, Redirect
 from connectors.connector import SourceError
+from connectors.exchange_protocol import as_text
+from connectors.outgoing_http import WATCHED_BY, Exchange
 from connectors.sources.folder import Folder, checked_folder, is_waiting
 from connectors.statements import format_name
 from handlers.commands.accounts import chosen_account
-from handlers.commands.control_socket import CommandError, Report
+from handlers.commands.control_socket import CommandError, Dialogue, Report
 from handlers.commands.counts import counted
-from handlers.commands.syncs import first_sync, new_transactions
+from handlers.commands.syncs import WATCH_PAUSE, first_sync, new_transactions
 from handlers.services import Services
+from handlers.sync.connecting import Attempt, AttemptUnknown, Connecting
+from handlers.sync.reminders import consent_reminder
 from storage import accounts, connections, users
 from storage.connections import StoredConnection
 from storage.database import Session
@@ -66,6 +74,62 @@ def connect_folder(
         report.note(f"{name} was synced recently; its next sync reads what is new.")
 
 
+def connect_live(
+    services: Services,
+    report: Dialogue,
+    *,
+    source: str,
+    user: str,
+    bank: str | None = None,
+    given: Mapping[str, Any] | None = None,
+    trace: str | None = None,
+) -> None:
+    """A live source, connected or renewed: its questions are asked here, its sign-ins are elsewhere. Then its first
+    sync. `trace` is a new file for what is said to the provider, masked."""
+    with _traced(trace) if trace is not None else nullcontext():
+        _connect_live(services, report, source=source, user=user, bank=bank, given=given or {})
+
+
+@contextmanager
+def _traced(path: str) -> Iterator[None]:
+    """Write what is said to providers on behalf of this command into a new private file."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+
+        def write(exchange: Exchange) -> None:
+            if not file.closed:  # a sync that goes on after the command
+                file.write(as_text(exchange))
+                file.flush()
+
+        before = WATCHED_BY.set(write)
+        try:
+            yield
+        finally:
+            WATCHED_BY.reset(before)
+
+
+def _connect_live(
+    services: Services, report: Dialogue, *, source: str, user: str, bank: str | None, given: Mapping[str, Any]
+) -> None:
+    owner = users.named(services.database, user)
+    named = {"bank_name": bank_name(bank)} if bank else {}
+    known = [each for each in connections.of_user(services.database, owner.id) if each.connector == source]
+    attempt = services.connecting.begin(
+        owner.id,
+        source,
+        given={**given, **named},
+        renewed=next((each for each in known if each.bank_name == bank), None),
+        browser=None,
+    )
+    while attempt.connection is None:
+        if attempt.step is None:
+            raise CommandError(attempt.refusal or "Nothing was connected.")
+        attempt = _next_step(services.connecting, report, owner.id, attempt, attempt.step)
+    report.note(f"{attempt.connection.bank_name} is connected.")
+    if not _sync_and_say(services, report, attempt.connection):
+        report.note(f"{attempt.connection.bank_name} was synced recently and is up to date.")
+
+
 def list_connections(services: Services, report: Report, *, user: str | None) -> None:
     """The bank connections with their state."""
     for each in [users.named(services.database, user)] if user else users.everyone(services.database):
@@ -73,6 +137,8 @@ def list_connections(services: Services, report: Report, *, user: str | None) ->
             report.line(
                 f"{connection.id}\t{each.name}\t{connection.bank_name}\t{connection.connector}\t{connection.status}"
             )
+            if (reminder := consent_reminder(connection, now=services.clock.now())) is not None:
+                report.note(reminder)
 
 
 def remove_connection(services: Services, report: Report, *, user: str, connection_id: str) -> None:
@@ -80,10 +146,62 @@ def remove_connection(services: Services, report: Report, *, user: str, connecti
     owner = users.named(services.database, user)
     if connection_id not in {each.id for each in connections.of_user(services.database, owner.id)}:
         raise CommandError("The user has no connection with this id. `bankdata connections list` shows them.")
+    stored = connections.find(services.database, owner.id, connection_id)
+    refusal = services.connecting.disconnect(stored) if stored is not None else None
     services.database.atomically(
         lambda session: connections.remove(session, owner.id, connection_id, now=services.clock.now())
     )
+    if refusal is not None:
+        report.note(f"The access at the provider could not be ended: {refusal} End it there.")
     report.note("Removed. Its accounts and transactions stay; connecting the bank again renews it.")
+
+
+def _next_step(
+    connecting: Connecting, report: Dialogue, user_id: str, attempt: Attempt, step: Question | Redirect
+) -> Attempt:
+    if isinstance(step, Redirect):
+        report.note("Open this address in a browser and sign in there:")
+        report.line(step.url)
+        if step.again_after is None:
+            return _come_back(connecting, report, user_id, attempt)
+        report.ask("", seconds=step.again_after)
+        return connecting.answer(user_id, attempt.id, {}, browser=None)
+    if step.problem is not None:
+        report.note(step.problem.en)
+    report.note(step.text.en)
+    if not step.fields:
+        report.ask("", seconds=step.again_after or WATCH_PAUSE)
+    return connecting.answer(
+        user_id, attempt.id, {each.name: _typed(report, each) for each in step.fields}, browser=None
+    )
+
+
+def _come_back(connecting: Connecting, report: Dialogue, user_id: str, attempt: Attempt) -> Attempt:
+    """Wait until the browser has come back to this server, or the person says where it ended instead."""
+    report.note(
+        "Waiting for the browser to come back. If it ends at a page that cannot be shown, paste its address here."
+    )
+    try:
+        while isinstance(attempt.step, Redirect):
+            pasted = report.ask("", seconds=WATCH_PAUSE)
+            if pasted:
+                _, attempt = connecting.returned(dict(parse_qsl(urlsplit(pasted).query)), browser=None)
+            else:
+                attempt = connecting.find(user_id, attempt.id, browser=None)
+    except (AttemptUnknown, ValueError) as error:
+        raise CommandError(AttemptUnknown.__doc__ or "") from error
+    return attempt
+
+
+def _typed(report: Dialogue, asked: FormField) -> str:
+    if asked.choices:
+        chosen = report.choose(asked.label.en, [label for _, label in asked.choices])
+        if chosen is not None:
+            return asked.choices[chosen][0]
+    typed = report.ask(asked.label.en, is_secret=asked.is_secret)
+    if typed is None:
+        raise CommandError(f"There is nobody to ask. Give this on standard input: {asked.label.en}.")
+    return typed or asked.default
 
 
 def bank_name(text: str) -> str:

@@ -57,6 +57,15 @@ class Report(Protocol):
         ...
 
 
+class Dialogue(Report, Protocol):
+    """A report to somebody who can be asked for more than a choice."""
+
+    def ask(self, question: str, *, is_secret: bool = False, seconds: float | None = None) -> str | None:
+        """A line that the person types, or that stands on standard input; None where nothing comes, or nothing within
+        so many seconds. Nothing shows what is secret as it is typed."""
+        ...
+
+
 Perform = Callable[[str, Mapping[str, Any], Report], None]
 """Carry out a command by name; raises CommandError."""
 
@@ -151,6 +160,10 @@ def ask(
                     case "choose":
                         chosen = report.choose(message["question"], message["choices"])
                         connection.sendall(json.dumps(chosen).encode() + b"\n")
+                    case "ask":
+                        assert hasattr(report, "ask"), "whoever gives this command can be asked"
+                        typed = report.ask(**message)
+                        connection.sendall(json.dumps(typed).encode() + b"\n")
                     case "error":
                         raise CommandError(message["text"])
                     case "stopped":
@@ -193,6 +206,14 @@ class _Sender:
             raise Interrupted(Interrupted.__doc__)
         chosen = json.loads(answer)
         return chosen if isinstance(chosen, int) and 0 <= chosen < len(choices) else None
+
+    def ask(self, question: str, *, is_secret: bool = False, seconds: float | None = None) -> str | None:
+        self.send(kind="ask", question=question, is_secret=is_secret, seconds=seconds)
+        answer = self._answers.readline(REQUEST_BYTES_MAX)
+        if not answer:
+            raise Interrupted(Interrupted.__doc__)
+        typed = json.loads(answer)
+        return typed if isinstance(typed, str) else None
 
     def _is_closed(self) -> bool:
         """Whether the other side sends no more: it was interrupted, or is gone."""

@@ -1,14 +1,21 @@
 """Files in and out: statements of any known format, and all that is booked in one file."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date, datetime
 from pathlib import Path
+from tempfile import mkstemp
+from typing import BinaryIO
 
 from handlers.commands.connections import bank_name
 from handlers.commands.control_socket import Report
 from handlers.commands.counts import counted
-from handlers.commands.exports import export
 from handlers.commands.imports import import_files
+from handlers.exports import Export, write
 from handlers.services import Services
-from storage import users
+from storage import accounts, users
+from storage.database import Database
 
 
 def import_statements(
@@ -42,3 +49,35 @@ def export_bookings(services: Services, report: Report, *, user: str, format_: s
         services.database, owner.id, format_, Path(path), now=services.clock.now(), today=services.clock.today()
     )
     report.note(f"Exported {counted(count, 'transaction')}.")
+
+
+def export(database: Database, user_id: str, format_: str, path: Path, *, now: datetime, today: date) -> int:
+    """Write all booked transactions of a user into a file; how many."""
+    with database.transaction() as session, _replacing(path) as stream:
+        owned = accounts.of_user(session, user_id)
+        return write(session, Export(user_id=user_id, accounts=owned, now=now, today=today), format_, stream)
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """A stream whose content becomes the file when all of it is written; until then, and when something fails, the
+    path keeps what it had. What is not a file, such as a pipe, is written as it comes. Errors name the path."""
+    target = path.resolve()  # a symbolic link stays one
+    partial: Path | None = None
+    try:
+        if target.exists() and not target.is_file():
+            with target.open("wb") as stream:
+                yield stream
+            return
+        descriptor, name = mkstemp(dir=target.parent, prefix=".export-", suffix=".part")  # for its owner only
+        partial = Path(name)
+        with os.fdopen(descriptor, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(target)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        if partial is not None:
+            partial.unlink(missing_ok=True)

@@ -1,7 +1,6 @@
 """Syncs by command: they are started like those of POST /sync, and followed to their end."""
 
 import time
-from datetime import timedelta
 
 from handlers.commands.control_socket import CommandError, Interrupted, Report
 from handlers.commands.counts import counted
@@ -15,13 +14,14 @@ WATCH_PAUSE = 0.5  # seconds between two looks at a sync that waits for its bank
 STEPS = {"pending": 0, "syncing": 1, "importing": 2, "completed": 3, "failed": 3}
 
 
-def sync(services: Services, report: Report, *, user: str | None) -> None:
-    """Sync the connections of one user or of everybody, under the same rate rule as POST /sync."""
+def sync(services: Services, report: Report, *, user: str | None, is_forced: bool = False) -> None:
+    """Sync the connections of one user or of everybody, under the same rate rule as POST /sync unless `is_forced`; what
+    a source allows holds always."""
     who = [users.named(services.database, user)] if user else users.everyone(services.database)
     failed = refused = 0
     for each in who:
         for connection in connections.of_user(services.database, each.id):
-            started = services.sync_engine.start(connection)
+            started = services.sync_engine.start(connection, is_forced=is_forced)
             if started.job is None and started.error is None:
                 report.line(f"{each.name}\t{connection.bank_name}\tskipped: synced recently")
                 continue
@@ -43,7 +43,7 @@ def first_sync(
 ) -> Job | None:
     """The sync that belongs to connecting: it takes nobody's turn (decision 25). One that was cut off goes on; None
     when the connection was synced too recently for another one."""
-    started = services.sync_engine.start(connection, cooldown=timedelta(0), job_id=job_id)
+    started = services.sync_engine.start(connection, is_first=True, job_id=job_id)
     if started.job is None and started.error is None:
         started = Started(job=jobs.running(services.database, connection.user_id, connection.id))
         if started.job is None:

@@ -1,11 +1,23 @@
 """What the command line can do, by name: functions over an open service, in this process or inside a running server."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from connectors.bank_csv.profile import ProfileError
-from handlers.commands import access, accounts, connections, files, import_history, rates, rules, syncs, upkeep, users
+from handlers.commands import (
+    access,
+    accounts,
+    connections,
+    files,
+    import_history,
+    rates,
+    rules,
+    syncs,
+    upkeep,
+    users,
+)
 from handlers.commands.control_socket import CommandError, Report
 from handlers.services import Services
 from storage import users as stored_users
@@ -18,11 +30,13 @@ COMMANDS: Mapping[str, Command] = {
     "users add": users.add_user,
     "users list": users.list_users,
     "users passwd": users.change_password,
+    "users second-factor": users.turn_off_second_factor,
     "users subscription": users.set_subscription,
     "users currency": users.set_currency,
     "users remove": users.remove_user,
     "connect": connections.connect_bank,
     "connect folder": connections.connect_folder,
+    "connect live": connections.connect_live,
     "connections list": connections.list_connections,
     "connections remove": connections.remove_connection,
     "sync": syncs.sync,
@@ -48,6 +62,7 @@ COMMANDS: Mapping[str, Command] = {
     "clients remove": access.remove_client,
     "grants list": access.list_grants,
     "grants revoke": access.revoke_grant,
+    "log": access.show_record,
     "keys rotate": access.rotate_keys,
     "registration-token": access.print_registration_token,
     "check": upkeep.check,
@@ -58,7 +73,16 @@ COMMANDS: Mapping[str, Command] = {
 
 
 READS_ONLY = frozenset(
-    {"users list", "connections list", "rules list", "clients list", "grants list", "registration-token", "check"}
+    {
+        "users list",
+        "connections list",
+        "rules list",
+        "clients list",
+        "grants list",
+        "log",
+        "registration-token",
+        "check",
+    }
 )
 """Commands that change nothing and hand out nothing that opens a door: the log is silent about them."""
 
@@ -68,9 +92,11 @@ log = logging.getLogger("bankdata.commands")
 def perform(services: Services, name: str, arguments: Mapping[str, Any], report: Report) -> None:
     """Carry out a command by name; every expected failure becomes a CommandError. The log of a server says which
     command it was and the id of the user it was about, and no name (decision 52)."""
-    user_id = _user_id(services, name, arguments)
+    user_id = None
     try:
-        _carry_out(services, name, arguments, report)
+        with _translated():
+            user_id = _user_id(services, name, arguments)
+            COMMANDS[name](services, report, **arguments)
     except BaseException as error:
         log.info("command=%s user=%s outcome=%s", name, user_id, type(error).__name__)
         raise
@@ -85,9 +111,10 @@ def _user_id(services: Services, command: str, arguments: Mapping[str, Any]) -> 
     return user.id if user else None
 
 
-def _carry_out(services: Services, name: str, arguments: Mapping[str, Any], report: Report) -> None:
+@contextmanager
+def _translated() -> Iterator[None]:
     try:
-        COMMANDS[name](services, report, **arguments)
+        yield
     except (StoreError, ProfileError) as error:
         raise CommandError(str(error)) from error
     except OSError as error:

@@ -10,6 +10,8 @@ from handlers.settings import IN_CLEAR
 from storage import backup, compaction, store_facts, users
 from storage.migrations import runner
 
+CLOCKS_APART_MAX = timedelta(seconds=2)  # leases and tokens are compared between machines
+
 
 def check(services: Services, report: Report) -> None:
     """Whether settings, store and keys are as they should be, and how to fix what is wrong."""
@@ -20,6 +22,10 @@ def check(services: Services, report: Report) -> None:
     free = shutil.disk_usage(settings.store_path.parent).free if settings.store_path is not None else None
     if free is not None and free < backup.FREE_BYTES_MIN:
         faults.append(f"Only {free // 2**20} MB are free on the disk of the store; keep 500 MB.")
+    there = store_facts.clock(services.database)
+    apart = services.clock.now() - services.clock.offset - there if there is not None else timedelta(0)
+    if abs(apart) > CLOCKS_APART_MAX:
+        faults.append(f"This machine's clock is {apart.total_seconds():+.0f} s off the database's: have NTP set both.")
     found = len(users.everyone(services.database))
     report.line(f"settings   ok, public address {settings.public_url}, today is {services.clock.today()}")
     report.line(f"store      schema version {runner.current_version(services.database)}, {settings.store_name}")

@@ -61,9 +61,18 @@ def change_password(services: Services, report: Report, *, name: str, password: 
     user = users.named(services.database, name)
     users.set_password_hash(services.database, user.id, _password_hash(services, password, user_name=user.name))
     services.authorization.sessions.end_all(user.id)
+    services.authorization.record.note(user.id, "changePassword")
     report.note(f"Changed the password of {user.name}.")
     if is_generated:
         report.line(password)
+
+
+def turn_off_second_factor(services: Services, report: Report, *, name: str) -> None:
+    """For whoever has lost it: the password is enough from now on."""
+    user = users.named(services.database, name)
+    if not services.authorization.second_factors.turn_off(user.id):
+        raise CommandError(f"{user.name} has no second factor.")
+    report.note(f"{user.name} signs in with the password alone now.")
 
 
 def set_subscription(services: Services, report: Report, *, name: str, active: bool) -> None:

@@ -85,29 +85,14 @@ class Asking:
 
     async def strangers_cents(self, transactions: Sequence[Json]) -> set[str]:
         """Ids of the credits under 1.00 from somebody whom the user has never paid."""
-        small = [
-            each
-            for each in transactions
-            if 0 < each["amount"] < CENTS_BELOW and (each["counterpartIban"] or each["counterpartName"])
-        ]
+        small = small_credits(transactions)
         return await run_in_threadpool(self._never_paid, small) if small else set()
 
     def _never_paid(self, credits: Sequence[Json]) -> set[str]:
         with self.services.reader.open(self.caller.user_id, "figures") as reading:
             covered = [account.id for account in covered_accounts(reading.accounts, self.caller)]
             paid = reading.bookings(covered).filter(pl.col("amount") < 0, pl.col("account_id").is_in(covered))
-        ibans = set(paid["counterpart_iban"].drop_nulls())
-        names = {fold(name) for name in paid["counterpart_name"].drop_nulls().unique()}
-        # Anybody can call himself as somebody known is called: where there is an account number, it decides alone
-        return {
-            each["id"]
-            for each in credits
-            if (
-                each["counterpartIban"] not in ibans
-                if each["counterpartIban"]
-                else fold(each["counterpartName"]) not in names
-            )
-        }
+        return from_strangers(credits, paid)
 
     def _row(self, row: Json, more: Sequence[str], *, is_strangers: bool) -> Json:
         texts = {name: row[name] for name in ROW_TEXTS}
@@ -126,6 +111,31 @@ class Asking:
             "flags": flags,
             "bank_text": told,
         }
+
+
+def small_credits(transactions: Sequence[Json]) -> list[Json]:
+    """Those that carry cents from somebody who is named."""
+    return [
+        each
+        for each in transactions
+        if 0 < each["amount"] < CENTS_BELOW and (each["counterpartIban"] or each["counterpartName"])
+    ]
+
+
+def from_strangers(credits: Sequence[Json], paid: pl.DataFrame) -> set[str]:
+    """Ids of the credits from somebody who is not among those `paid` (`counterpart_iban`, `counterpart_name`)."""
+    ibans = set(paid["counterpart_iban"].drop_nulls())
+    names = {fold(name) for name in paid["counterpart_name"].drop_nulls().unique()}
+    # Anybody can call himself as somebody known is called: where there is an account number, it decides alone
+    return {
+        each["id"]
+        for each in credits
+        if (
+            each["counterpartIban"] not in ibans
+            if each["counterpartIban"]
+            else fold(each["counterpartName"]) not in names
+        )
+    }
 
 
 def account_texts(account: Mapping[str, Any]) -> dict[str, str | None]:

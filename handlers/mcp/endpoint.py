@@ -28,6 +28,7 @@ from handlers.mcp.schemas import Contract, Json
 from handlers.mcp.tools import TOOLS
 from handlers.services import Services
 
+MESSAGE = "sendMessage"
 LISTS_LAST_MS = 300_000  # what a grant allows is listed anew after five minutes, or when a call is refused
 
 logger = logging.getLogger("bankdata.mcp")
@@ -62,7 +63,7 @@ def mcp_api(
     )
     return Api(
         description=DESCRIPTION,
-        operations={"sendMessage": endpoint.answer},
+        operations={MESSAGE: endpoint.answer},
         refused=refused,
         guard=guard,
         same_paths={f"{PATH}/": PATH},
@@ -137,9 +138,21 @@ class Endpoint:
         tool = self._tools.tools.get(name) if isinstance(name, str) else None
         if tool is None:
             raise message.error(messages.INVALID_PARAMS, f"name: must be one of {', '.join(self._tools.tools)}.")
+        answer, is_refused = await self._answered(tool, message, caller)
+        self._services.authorization.record.note(
+            caller.user_id,
+            tool.name,
+            grant_id=caller.grant_id or "",
+            client_id=caller.client_id,
+            is_refused=is_refused,
+        )
+        return answer
+
+    async def _answered(self, tool: Tool, message: Message, caller: Principal) -> tuple[Answer, bool]:
+        """The answer, and whether it says no."""
         if tool.is_hidden(caller):
             error = RpcError(messages.NOT_ALLOWED, FIGURES_ONLY, id_=message.id, status=403)
-            return messages.error_answer(error)
+            return messages.error_answer(error), True
         if not tool.scopes <= caller.scopes:
             # A client that can ask for more does so only when HTTP says so, in either era
             told = scope_challenge(self._services.settings.public_url, tool.scopes)
@@ -147,12 +160,12 @@ class Endpoint:
             error = RpcError(
                 messages.NOT_ALLOWED, f"Insufficient scope. Required: {needed}", id_=message.id, status=403
             )
-            return messages.error_answer(error, told.too_narrow)
+            return messages.error_answer(error, told.too_narrow), True
         try:
             result = await self._result(tool, message, caller)
         except (WrongArgument, Refusal) as error:
             result = {"content": [{"type": "text", "text": _advice(error)}], "isError": True}
-        return messages.result_answer(message, result)
+        return messages.result_answer(message, result), result["isError"]
 
     async def _result(self, tool: Tool, message: Message, caller: Principal) -> Json:
         if self._rate is not None:

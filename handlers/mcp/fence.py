@@ -2,7 +2,8 @@
 
 What holds for any text is structure: it stands in `bank_text` and nowhere else, between marks that it cannot contain,
 on one line, without characters that nobody sees, without addresses that can be opened. What looks like an order is
-found by words, which can never be complete: those are flagged on top.
+found by words, which can never be complete: those are flagged on top. The store keeps what a bank's text shows, as it
+was written (connectors/text.py); here it may lose whatever helps a stranger.
 """
 
 import re
@@ -55,9 +56,14 @@ _SCHEME = re.compile(
     r"\b(?:sftp|file|ssh|wss?|data|mailto|tel|sms|blob|intent|market|bitcoin|facetime|whatsapp|tg):(?=\S)",
     re.IGNORECASE,
 )
-_WWW = re.compile(r"www\s*\.", re.IGNORECASE)
+_WWW = re.compile(r"w{3,}\s*\.", re.IGNORECASE)
 _SLASHES = re.compile(r"/(?:\s*/)+")
-_ADDRESS = re.compile(r"\b((?:[\w-]+\.)+[a-z]{2,24})(?=(?::\d+)?[/?#]\w)", re.IGNORECASE)
+# With a path behind it; a name alone is how many a shop is called
+_ADDRESS = re.compile(
+    r"(?:\b\d{1,3}(?:[.。]\d{1,3}){3}|(?<=\w)[.。](?:xn--[a-z0-9-]+|[^\W\d_]{2,24}))(?=(?::\d+)?[/?#]\w)",
+    re.IGNORECASE,
+)
+_POINT = re.compile("[.。]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +84,8 @@ def fenced(text: str, *, limit: int = LIST_LENGTH_MAX, shows_numbers: bool = Fal
         LINK: has_link,
         INSTRUCTIONS: looks_like_instructions(plain),
     }
-    shown = plain if shows_numbers else masked_numbers(plain)
-    shown = " ".join(shown.split())
+    line = " ".join(plain.split())
+    shown = line if shows_numbers else masked_numbers(line)
     cut = shown if len(shown) <= limit else f"{shown[: limit - 1].rstrip()}…"
     return Fenced(text=f"«{cut}»", flags=frozenset(flag for flag, holds in found.items() if holds))
 
@@ -134,13 +140,14 @@ def _few_marks(text: str) -> str:
 
 
 def _without_links(text: str) -> tuple[str, bool]:
-    """Nothing that a program would open or a page would make a link of, and whether there was something; what is
-    removed may have held a link apart."""
+    """Nothing that a program would open or a page would make a link of, and whether there was something; a blank stands
+    for what is removed, so that nothing grows together. APPLE.COM/BILL loses its point like any address, but is how
+    shops are called."""
     plain, has_link = text.translate(_REPLACED), False
     while True:
-        bare = _ADDRESS.sub(lambda found: found[1].replace(".", " "), _WWW.sub("", _SCHEME.sub("", plain)))
+        bare = _WWW.sub(" ", _SCHEME.sub(" ", plain))
         has_link = has_link or bare != plain
-        shorter = _SLASHES.sub("/", bare)
+        shorter = _SLASHES.sub("/", _ADDRESS.sub(lambda found: _POINT.sub(" ", found[0]), bare))
         if shorter == plain:
             return plain, has_link
         plain = shorter

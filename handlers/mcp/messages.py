@@ -71,7 +71,7 @@ def read(body: Any, headers: Headers) -> Message:
     if not isinstance(params, dict):
         raise RpcError(INVALID_REQUEST, "params must be an object.", id_=id_)
     meta = params.get("_meta")
-    version = headers.get(VERSION_HEADER)
+    version = _header(headers, VERSION_HEADER)
     is_modern = (isinstance(meta, dict) and VERSION_KEY in meta) or (version is not None and version not in HANDSHAKE)
     message = Message(id=id_, method=body["method"], params=params, is_modern=is_modern)
     if is_modern:
@@ -99,7 +99,7 @@ def _check_modern(message: Message, headers: Headers) -> None:
     A proxy may have routed by the headers: whatever differs from the body is refused, and so is a header that comes
     twice.
     """
-    version = headers.get(VERSION_HEADER)
+    version = _header(headers, VERSION_HEADER)
     if message.id is None:  # a notification has no result, and its headers are not prescribed
         _check_version(message, version)
         return
@@ -111,9 +111,9 @@ def _check_modern(message: Message, headers: Headers) -> None:
         raise message.error(INVALID_PARAMS, f"params._meta must hold {VERSION_KEY} and {CAPABILITIES_KEY}.")
     if version is None or version != meta[VERSION_KEY]:
         raise _mismatch(message, f"{VERSION_HEADER} must be sent and equal {VERSION_KEY}.")
-    if headers.get(METHOD_HEADER) != message.method:
+    if _header(headers, METHOD_HEADER) != message.method:
         raise _mismatch(message, f"{METHOD_HEADER} must be sent and equal method.")
-    if message.method == "tools/call" and _decoded(headers.get(NAME_HEADER)) != message.params.get("name"):
+    if message.method == "tools/call" and _decoded(_header(headers, NAME_HEADER)) != message.params.get("name"):
         raise _mismatch(message, f"{NAME_HEADER} must be sent and equal params.name.")
     _check_version(message, version)
 
@@ -130,6 +130,13 @@ def _check_version(message: Message, version: str | None) -> None:
 
 def _mismatch(message: Message, sentence: str) -> RpcError:
     return message.error(HEADER_MISMATCH, sentence)
+
+
+def _header(headers: Headers, name: str) -> str | None:
+    """Its value without the blanks around it, which are no part of it (RFC 9110); the server below leaves those at the
+    end."""
+    value = headers.get(name)
+    return value.strip(" \t") if value is not None else None
 
 
 def _decoded(value: str | None) -> str | None:

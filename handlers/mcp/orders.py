@@ -1,14 +1,13 @@
 """Whether a text speaks to a machine: words by which orders are known, in the languages that bookings come in.
 
-
 It finds plain orders and no more; who rewords long enough gets past any list. What protects is the fence around it.
 """
 
 # ruff: noqa: E501 - alternatives read better in rows than in columns
 
 import re
-import unicodedata
 
+from analytics.letters import plain
 from handlers.mcp.masked_numbers import plain_letter
 
 _RULES = (
@@ -18,7 +17,7 @@ _RULES = (
 )
 _PERSON = (
     r"user|customer|client|account ?holder|owner|human|reader|nutzer|benutzer|anwender|kunde|kontoinhaber|utilisateur|"
-    r"titulaire|usuario|cliente|titular|utente|titolare|gebruiker|klant|rekeninghouder|uzytkownik|klient"
+    r"titulaire|usuario|cliente|titular|utente|titolare|gebruiker|klant|rekeninghouder|uzytkownik|klient|клиент|пользовател"
 )
 _MACHINE = (
     r"assistant|assistent|assistente|asistente|asystent|chatbot|bot|llm|ai|ki|ia|language model|sprachmodell|"
@@ -36,7 +35,7 @@ _ORDERS = (
     rf"olvida\w*|omite|omita|haz caso omiso|dimentica\w*|trascura\w*|esqueca|desconsidere|negeer|vergeet|zignoruj|zapomnij|"
     rf"pomin|ignorera|yok say|unut|игнорируй\w*|забудь\w*|tiens? pas compte|tenez pas compte)\b.{{0,60}}?(?:{_RULES})",
     rf"(?:{_RULES})\w*\b.{{0,40}}?\b(?:ignorier\w*|vergess\w*|missacht\w*|ignorar|ignorer|negeren|yok say|gormezden)",
-    r"(?:忽略|无视|無視|تجاهل)",
+    r"(?:忽略|无视|無視|تجاهل|무시하|अनदेखा कर)",
     # Be somebody else
     r"\b(?:you are now|you're now|act as|pretend (?:to be|you)|from now on|du bist (?:jetzt|nun|ab)|ab (?:jetzt|sofort) "
     r"(?:bist|antwort|sag|handel)\w*|verhalte dich|tu es (?:maintenant|desormais|un)|vous etes (?:maintenant|desormais)|"
@@ -52,7 +51,7 @@ _ORDERS = (
     rf"\b(?:dear|hey|hi|hello|attention|note to|to|for|as|lieber?|hallo|achtung|an|als|cher|chere|bonjour|a l'|pour l'|"
     rf"estimado|querido|hola|caro|cara|ciao|beste|gentile) (?:the |den |die |das |de |an |any |every |all |our |your |"
     rf"jede\w* |alle |l')?(?:{_MACHINE})\b",
-    rf"\b(?:{_MACHINE})s?\b\W{{0,3}}\s*(?:must|should|shall|please|bitte|muss|soll|sollte|doit|devez|debe|deve|moet|you|du|sie)\b",
+    rf"\b(?:{_MACHINE})s?\b[^\w]{{0,3}}\s*(?:must|should|shall|please|bitte|muss|soll|sollte|doit|devez|debe|deve|moet|you|du|sie)\b",
     rf"\b(?:you|tu|du|sie) (?:are|bist|sind|es|eres|sei) (?:an? |ein\w* |une? |un |el )?\w{{0,12}} ?(?:{_MACHINE})\b",
     r"\b(?:you must|you should|you shall|you have to|you need to|du musst|du sollst|sie mussen|sie sollen|tu dois|"
     r"vous devez|debes|tienes que|devi|dovete|je moet|u moet|musisz|voce deve)\b",
@@ -60,7 +59,7 @@ _ORDERS = (
     rf"\b(?:tell|inform|advise|warn|ask|instruct|convince|urge|remind|notify|alert|persuade|recommend|sage?|teile?|"
     rf"informier\w*|warne?|frage?|bitte|forder\w*|weise?|uberzeuge?|erklare?|rate|empfiehl|dis|dites|informez?|avertis\w*|"
     rf"demandez?|conseille\w*|dile|diga|informa|avisa|pide|pregunta|di|avvisa|chiedi|vertel|zeg|informeer|vraag|waarschuw|"
-    rf"powiedz|poinformuj)\b.{{0,25}}?\b(?:{_PERSON})",
+    rf"powiedz|poinformuj|скажи|сообщи)\b.{{0,25}}?\b(?:{_PERSON})",
     r"\b(?:do not|don't|dont|never|must not|without) (?:tell|mention|reveal|show|inform|warn|ask|disclos|say|let)\w*",
     r"\b(?:erwahne|verrate|sage?|zeige?|nenne)\b.{0,40}\b(?:nicht|nichts|niemand\w*|keinesfalls)\b",
     r"\bne (?:dis|dites|mentionne\w*|montre\w*|revele\w*)\b|\bno (?:le )?(?:digas|menciones|muestres|reveles)\b|"
@@ -104,7 +103,15 @@ _ORDERS = (
     r"request|text|message|zahlung|buchung|uberweisung|transaktion|paiement|virement|pago|transferencia|transaccion|"
     r"pagamento|bonifico)",
 )
-_ORDER = re.compile("|".join(f"(?:{order})" for order in _ORDERS))
+
+
+def _folded(text: str) -> str:
+    """As search folds it (`plain`), in letters of ASCII where others look like them."""
+    return " ".join(plain("".join(map(plain_letter, text))).replace("’", "'").split())
+
+
+# Folded like the texts: half of a Russian word looks like ASCII
+_ORDER = re.compile(_folded("|".join(f"(?:{order})" for order in _ORDERS)))
 _SPACED_OUT = re.compile(r"(?:\b\w[ ._*\-]{1,2}){4,}\w\b")
 _DIGITS_FOR_LETTERS = str.maketrans("013457@$", "oieastas")
 
@@ -113,12 +120,6 @@ def looks_like_instructions(text: str) -> bool:
     """Whether the text orders something; it may be spaced out, or written with letters and digits that look alike."""
     folded = _folded(text)
     return any(_ORDER.search(spelling) for spelling in (folded, folded.translate(_DIGITS_FOR_LETTERS), _joined(folded)))
-
-
-def _folded(text: str) -> str:
-    letters = "".join(plain_letter(character) for character in text).lower()
-    bare = "".join(each for each in unicodedata.normalize("NFKD", letters) if unicodedata.category(each) != "Mn")
-    return " ".join(bare.replace("ß", "ss").replace("’", "'").split())
 
 
 def _joined(text: str) -> str:

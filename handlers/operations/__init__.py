@@ -13,6 +13,7 @@ from handlers.operations import (
     connections,
     corrections,
     explanations,
+    exports,
     imports,
     profile,
     reports,
@@ -65,6 +66,7 @@ read, and the contract's parameters in snake_case."""
 OTHERS: Mapping[str, Operation] = {
     "startSync": sync.start_sync,
     "getSyncJob": sync.get_sync_job,
+    "exportTransactions": exports.export_transactions,
     "listConnections": connections.list_connections,
     "createCorrection": corrections.create_correction,
     "listCorrections": corrections.list_corrections,
@@ -89,6 +91,7 @@ SHOWS_BOOKINGS = frozenset(
     {
         "listTransactions",
         "sumTransactions",  # whoever may search and sum finds out what stands in a booking
+        "exportTransactions",
         "getTransaction",
         "explainTransaction",
         "listCashflowTransactions",
@@ -101,7 +104,7 @@ SHOWS_BOOKINGS = frozenset(
 """By operationId: shows bookings or who was paid, which a grant of figures only does not cover."""
 
 
-KNOWS_COVERAGE = frozenset({*KEPT, "startSync", "getSyncJob", "listConnections", "getProfile"})
+KNOWS_COVERAGE = frozenset({*KEPT, "exportTransactions", "startSync", "getSyncJob", "listConnections", "getProfile"})
 """By operationId: answers under a grant of some accounts as if there were only those. Every other operation is about
 rules, corrections, files or accounts as a whole, and is refused to such a grant, and to one of figures only."""
 

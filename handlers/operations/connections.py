@@ -6,6 +6,7 @@ from handlers.operations.covered_jobs import as_covered
 from handlers.operations.selection import covered_accounts
 from handlers.services import Services
 from handlers.sync.outcomes import NOT_SYNCABLE
+from handlers.sync.reminders import consent_reminder
 from storage import accounts, connections, jobs
 from storage.connections import StoredConnection
 from storage.jobs import Job
@@ -25,6 +26,7 @@ def list_connections(services: Services, request: Request) -> Json:
             known = [each for each in known if not covered.isdisjoint(brought.get(each.id, ()))]
             latest = {id_: as_covered(session, caller, job) for id_, job in latest.items()}
         next_at = {each.id: jobs.next_sync_at(session, user_id, [each.id]) for each in known}
+        quotas = {each.id: services.sync_engine.quota(session, each, now=now) for each in known}
     return {
         "connections": [
             json_shapes.connection(
@@ -33,6 +35,8 @@ def list_connections(services: Services, request: Request) -> Json:
                 latest.get(each.id),
                 now=now,
                 next_at=next_at[each.id],
+                quota=quotas[each.id],
+                reminder=consent_reminder(each, now=now),
                 message=_message(each, latest.get(each.id)),
             )
             for each in known

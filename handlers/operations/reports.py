@@ -14,9 +14,8 @@ from analytics.frames import BALANCES, HOLDINGS
 from analytics.snapshot import snapshot
 from handlers import json_shapes
 from handlers.cache.reader import Reading
-from handlers.http.errors import BadRequest
 from handlers.http.request import Answer, Request
-from handlers.operations.selection import selected_accounts, selected_or_all
+from handlers.operations.selection import check_window, selected_accounts, selected_or_all
 from handlers.services import Services
 from handlers.sync.detection import subscriptions_of
 from storage.accounts import StoredAccount
@@ -73,8 +72,7 @@ def get_balances(
     every: Every,
 ) -> Answer:
     """What the accounts held at the end of each day, week or month; the last point of today is the snapshot's."""
-    if date_from and date_to and date_from > date_to:
-        raise BadRequest("dateFrom: must not be after dateTo")
+    check_window(date_from, date_to)
     today = services.clock.today()
     selected = selected_or_all(reading.accounts, account_ids, request.principal)
     bookings = reading.bookings(selected.filter).filter(pl.col("account_id").is_in(selected.ids))

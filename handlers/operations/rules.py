@@ -11,6 +11,7 @@ from handlers.http.request import Json, Request
 from handlers.operations.selection import owner_of
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
+from handlers.sync.file_import import kept_or_tried
 from storage import rules
 from storage.database import Transaction
 from storage.importing import derivation
@@ -21,15 +22,15 @@ def list_rules(services: Services, request: Request) -> Json:
     return {"rules": [asdict(rule) for rule in rules.of_user(services.database, owner_of(request))]}
 
 
-def create_rule(services: Services, request: Request, *, body: Mapping[str, Any]) -> Json:
-    """Add a rule behind the others, and apply it to what is stored."""
+def create_rule(services: Services, request: Request, *, dry_run: bool, body: Mapping[str, Any]) -> Json:
+    """Add a rule behind the others, and apply it to what is stored. A dry run says the same and keeps nothing."""
     known = rules.of_user(services.database, owner_of(request))
     try:
         added = with_free_ids(known, parse_rules(json.dumps(dict(body))))
         parse_rules(render_rules([*known, *added]))  # the whole must be a valid file, too
     except InvalidRule as error:
         raise BadRequest(f"body: {error.reason}") from error
-    return {**asdict(added[0]), "changed": _kept(services, request, [*known, *added])}
+    return {**asdict(added[0]), "changed": _kept(services, request, [*known, *added], is_dry_run=dry_run)}
 
 
 def delete_rule(services: Services, request: Request, *, id: str) -> Json:
@@ -56,13 +57,17 @@ def with_free_ids(known: Sequence[Rule], added: Sequence[Rule]) -> list[Rule]:
     return numbered
 
 
-def _kept(services: Services, request: Request, changed: Sequence[Rule]) -> int:
+def _kept(services: Services, request: Request, wanted: Sequence[Rule], *, is_dry_run: bool = False) -> int:
+    """Keep these rules instead of the known ones, and apply them; how many bookings are others now."""
     user_id, now = owner_of(request), services.clock.now()
+    changed = 0
 
-    def work(session: Transaction) -> int:
-        rules.keep(session, user_id, changed)
-        return derivation.apply_rules(session, user_id, now=now)
+    def work(session: Transaction) -> None:
+        nonlocal changed
+        rules.keep(session, user_id, wanted)
+        changed = derivation.apply_rules(session, user_id, now=now)
 
-    number = services.database.atomically(work)
-    detect_after_import(services.database, [user_id], today=services.clock.today())
-    return number
+    kept_or_tried(services.database, work, is_dry_run=is_dry_run)
+    if not is_dry_run:
+        detect_after_import(services.database, [user_id], today=services.clock.today())
+    return changed

@@ -1,6 +1,7 @@
-"""The accountIds rule, once: which of the user's accounts a request is about (interface 4.1, decision 6)."""
+"""What a request is about: which of the user's accounts (interface 4.1, decision 6), and which days."""
 
 from collections.abc import Sequence
+from datetime import date
 
 from auth.principal import Principal
 from handlers.http.errors import BadRequest, Forbidden
@@ -39,6 +40,12 @@ def selected_or_all(everything: Sequence[StoredAccount], account_ids: str | None
     if listed_ids(account_ids):
         return selected_accounts(everything, account_ids, caller)
     return Selected(covered_accounts(everything, caller), is_everything=caller.coverage is None)
+
+
+def check_window(date_from: date | None, date_to: date | None) -> None:
+    """Both days belong to the window, either may be left out; BadRequest for one that ends before it begins."""
+    if date_from and date_to and date_from > date_to:
+        raise BadRequest("dateFrom: must not be after dateTo")
 
 
 def owner_of(request: Request) -> str:

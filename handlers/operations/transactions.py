@@ -8,10 +8,10 @@ from analytics.totals import GroupBy, totals
 from handlers import json_shapes
 from handlers.cache.reader import Reading
 from handlers.http import call
-from handlers.http.errors import BadRequest, NotFound
+from handlers.http.errors import NotFound
 from handlers.http.request import Answer, Request
 from handlers.operations.reports import money_of, unconverted
-from handlers.operations.selection import selected_accounts
+from handlers.operations.selection import check_window, selected_accounts
 from handlers.services import Services
 from storage import transactions
 from storage.accounts import Selected
@@ -86,8 +86,7 @@ def _filtered(
     search: str | None,
 ) -> tuple[Selected, transactions.Selection]:
     """The accounts that are meant, and what the filters let through of them."""
-    if date_from and date_to and date_from > date_to:
-        raise BadRequest("dateFrom: must not be after dateTo")
+    check_window(date_from, date_to)
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
     return selected, transactions.Selection(
         account_ids=selected.filter, category=category, date_from=date_from, date_to=date_to, search=search

@@ -1,16 +1,13 @@
-"""`bankdata export`: what is stored, as files that other programs and this one read."""
+"""What is stored, as files that other programs and this one read: `bankdata export`, and GET /transactions/export."""
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
-from pathlib import Path
-from tempfile import mkstemp
 from typing import Any, BinaryIO
 
+import polars as pl
 from msgspec import structs
 
 from analytics.currencies import minor_digits
@@ -21,11 +18,13 @@ from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import csv as csv_statement
 from connectors.own_formats import jsonl, parquet_writer
 from handlers import json_shapes
-from storage import accounts, transactions
+from storage import transactions
 from storage.accounts import StoredAccount
-from storage.database import Database, Session
+from storage.database import Session
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
+from storage.transactions import Selection
 
+TRANSFER = ("transfer_account_id", "transfer_id", "transfer_rule")
 KEY_CHARACTERS_MAX = 24  # camt ends a number that is no IBAN at 34 characters
 SAID = tuple(
     name
@@ -34,40 +33,48 @@ SAID = tuple(
 )
 
 
-def export(database: Database, user_id: str, format_: str, path: Path, *, now: datetime, today: date) -> int:
-    """Write all booked transactions of a user into a file, streaming; how many. Balance adjustments are not in the
-    statement formats, and marked in the others: they are made anew where a gap is.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Export:
+    """What is written: the booked transactions that a selection lets through, of these accounts of one user.
 
-    All of it is read in one transaction, or rows and balances that a sync brings meanwhile would not add up.
+    `selection` None: all of them, and then each account's balance too; of some bookings no statement adds up.
+    `may_read` says of which accounts a booking may name the other side of a transfer.
     """
-    with database.transaction() as session, _replacing(path) as stream:
-        owned = _told_apart(accounts.of_user(session, user_id))
-        return FORMATS[format_](session, user_id, owned, stream, now, today)
+
+    user_id: str
+    accounts: Sequence[StoredAccount]
+    now: datetime
+    today: date
+    selection: Selection | None = None
+    may_read: Callable[[str], bool] = lambda _account_id: True
+
+    def rows(self, session: Session, account: StoredAccount) -> Iterator[pl.DataFrame]:
+        """The account's bookings as frames of `transactions.EVERYTHING`, oldest first."""
+        for piece in transactions.pieces(session, self.user_id, account.id, self.selection or Selection()):
+            others = piece["transfer_account_id"].unique().drop_nulls()
+            hidden = [account_id for account_id in others if not self.may_read(account_id)]
+            told = pl.when(~pl.col("transfer_account_id").is_in(hidden).fill_null(value=False))
+            yield piece.with_columns(told.then(pl.col(*TRANSFER)).name.keep()) if hidden else piece
+
+    def each(self, session: Session, account: StoredAccount) -> Iterator[Mapping[str, Any]]:
+        """The same row by row."""
+        for piece in self.rows(session, account):
+            yield from piece.iter_rows(named=True)
+
+    def closing(self, account: StoredAccount) -> StatementRecord:
+        """The account's balance."""
+        if self.selection is not None or account.balance is None:
+            return StatementRecord()
+        return StatementRecord(closing=_trimmed(account.balance, account.currency), closing_date=account.balance_date)
 
 
-@contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """A stream whose content becomes the file when all of it is written; until then, and when something fails, the
-    path keeps what it had. What is not a file, such as a pipe, is written as it comes. Errors name the path."""
-    target = path.resolve()  # a symbolic link stays one
-    partial: Path | None = None
-    try:
-        if target.exists() and not target.is_file():
-            with target.open("wb") as stream:
-                yield stream
-            return
-        descriptor, name = mkstemp(dir=target.parent, prefix=".export-", suffix=".part")  # for its owner only
-        partial = Path(name)
-        with os.fdopen(descriptor, "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(target)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
-        if partial is not None:
-            partial.unlink(missing_ok=True)
+def write(session: Session, export: Export, format_: str, stream: BinaryIO) -> int:
+    """Write the transactions, streaming; how many. Balance adjustments are not in the statement formats, and marked in
+    the others: they are made anew where a gap is.
+
+    The session is one transaction, or rows and balances that a sync brings meanwhile would not add up.
+    """
+    return FORMATS[format_](session, replace(export, accounts=_told_apart(export.accounts)), stream)
 
 
 def _told_apart(owned: Sequence[StoredAccount]) -> list[StoredAccount]:
@@ -81,34 +88,28 @@ def _told_apart(owned: Sequence[StoredAccount]) -> list[StoredAccount]:
     ]
 
 
-def _jsonl(
-    session: Session, user_id: str, owned: Sequence[StoredAccount], stream: BinaryIO, _now: datetime, _today: date
-) -> int:
+def _jsonl(session: Session, export: Export, stream: BinaryIO) -> int:
     count = 0
-    by_id = json_shapes.by_id(owned)
-    for account in owned:
-        about, closing = _account(account), _closing(account)
-        for row in transactions.each(session, user_id, account.id):
+    by_id = json_shapes.by_id(export.accounts)
+    for account in export.accounts:
+        about, closing = _account(account), export.closing(account)
+        for row in export.each(session, account):
             stream.write(jsonl.line(json_shapes.transaction_detail(row, by_id), about, closing, _record(row)))
             count += 1
     return count
 
 
-def _parquet(
-    session: Session, user_id: str, owned: Sequence[StoredAccount], stream: BinaryIO, _now: datetime, _today: date
-) -> int:
+def _parquet(session: Session, export: Export, stream: BinaryIO) -> int:
     blocks = (
-        (_account(account), _closing(account), transactions.pieces(session, user_id, account.id)) for account in owned
+        (_account(account), export.closing(account), export.rows(session, account)) for account in export.accounts
     )
     return parquet_writer.write(blocks, stream, schema=transactions.EVERYTHING)
 
 
-def _statements(write: Callable[[Iterator[Pair], BinaryIO, datetime, date], None]) -> "Write":
-    def written(
-        session: Session, user_id: str, owned: Sequence[StoredAccount], stream: BinaryIO, now: datetime, today: date
-    ) -> int:
+def _statements(write_pairs: Callable[[Iterator[Pair], BinaryIO, Export], None]) -> "Write":
+    def written(session: Session, export: Export, stream: BinaryIO) -> int:
         counted = _Counted()
-        write(counted.of(_pairs(session, user_id, owned)), stream, now, today)
+        write_pairs(counted.of(_pairs(session, export)), stream, export)
         return counted.rows
 
     return written
@@ -126,17 +127,17 @@ class _Counted:
             yield pair
 
 
-def _pairs(session: Session, user_id: str, owned: Sequence[StoredAccount]) -> Iterator[Pair]:
-    for account in owned:
+def _pairs(session: Session, export: Export) -> Iterator[Pair]:
+    for account in export.accounts:
         yield _account(account), UNCLASSIFIED
         total, first = Decimal(0), None  # adjusting entries included: then a statement over a gap does not add up
-        for row in transactions.each(session, user_id, account.id):
+        for row in export.each(session, account):
             total += row["amount"]
             if row["is_adjusting_entry"]:
                 continue
             first = first or row["booking_date"]
             yield _record(row), Classification(row["type"], row["category"])
-        said = _closing(account)
+        said = export.closing(account)
         opening = None if said.closing is None else _trimmed(said.closing - total, account.currency)
         yield structs.replace(said, opening=opening, opening_date=first), UNCLASSIFIED
 
@@ -157,11 +158,6 @@ def _account(account: StoredAccount) -> AccountRecord:
     )
 
 
-def _closing(account: StoredAccount) -> StatementRecord:
-    balance = None if account.balance is None else _trimmed(account.balance, account.currency)
-    return StatementRecord(closing=balance, closing_date=account.balance_date)
-
-
 def _record(row: Mapping[str, Any]) -> TransactionRecord:
     """The booking as its source reported it; our id is its provider's id, by which an import knows it again."""
     original = row["original_amount"]
@@ -180,13 +176,15 @@ def _trimmed(amount: Decimal, currency: str) -> Decimal:
     return short if short == amount else amount.normalize()
 
 
-Write = Callable[[Session, str, Sequence[StoredAccount], BinaryIO, datetime, date], int]
+Write = Callable[[Session, Export, BinaryIO], int]
 
 FORMATS: Mapping[str, Write] = {
-    "csv": _statements(lambda pairs, stream, _now, _today: csv_statement.write(pairs, stream)),
+    "csv": _statements(lambda pairs, stream, _export: csv_statement.write(pairs, stream)),
     "jsonl": _jsonl,
     "parquet": _parquet,
-    "camt053": _statements(lambda pairs, stream, now, _today: camt053.write(_records(pairs), stream, created=now)),
-    "ofx": _statements(lambda pairs, stream, now, today: ofx.write(_records(pairs), stream, created=now, today=today)),
-    "beancount": _statements(lambda pairs, stream, _now, _today: beancount.write(pairs, stream)),
+    "camt053": _statements(lambda pairs, stream, export: camt053.write(_records(pairs), stream, created=export.now)),
+    "ofx": _statements(
+        lambda pairs, stream, export: ofx.write(_records(pairs), stream, created=export.now, today=export.today)
+    ),
+    "beancount": _statements(lambda pairs, stream, _export: beancount.write(pairs, stream)),
 }

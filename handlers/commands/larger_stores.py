@@ -1,4 +1,4 @@
-"""From the embedded store to PostgreSQL: a copy of the old file is read, so that the file itself is never written."""
+"""A store that outgrows its place: from the embedded file into PostgreSQL, and from one server over many."""
 
 import shutil
 from contextlib import closing
@@ -13,9 +13,10 @@ from handlers.clock import Clock
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.settings import Settings
-from storage import documents, moving
+from storage import documents
 from storage.backup import STORE_NAME
 from storage.database import StoreError, open_database
+from storage.engines import distribution, moving
 from storage.engines.duckdb_file import check_free
 from storage.migrations import runner
 
@@ -40,7 +41,7 @@ def migrate_store(settings: Settings, report: Report, *, folder: Path) -> None:
 
 
 def _copy(file: Path, place: Path) -> None:
-    """Copy a store that nobody has open."""
+    """Copy a store that nobody has open: the file itself is never written."""
     check_free(file)
     for each in (file, file.with_name(file.name + ".wal")):
         if each.exists():
@@ -67,3 +68,25 @@ def _move(settings: Settings, report: Report, folder: Path, place: Path) -> None
             documents.add(target, RATES, (folder / RATES).read_text("utf-8"), now=clock.now())
         number = moving.move(source, target, progress=lambda done, total: report.progress("Moving users", done, total))
     report.line(f"Moved {counted(number, 'user')} and compared every row. The old store is as it was.")
+
+
+def distribute(settings: Settings, report: Report) -> None:
+    """Spread the store, fresh or filled, and say what was done; what was begun before is completed. Raises
+    CommandError."""
+    if settings.store_path is not None:
+        raise CommandError("Set BANKDATA_DATABASE_URL to the PostgreSQL database that is to be spread.")
+    try:
+        with closing(open_database(settings.database_url, pool=1, prepare=settings.database_prepare)) as database:
+            runner.migrate(database, now=Clock(settings.time_zone).now())
+            moving.check_whole(database)
+            done = distribution.distribute(database)
+    except StoreError as error:
+        raise CommandError(str(error)) from error
+    if done.spread:
+        report.line(f"Spread by user: {', '.join(done.spread)}.")
+    if done.local:
+        report.line(f"On the coordinator: {', '.join(done.local)}.")
+    report.line(
+        f"{'Users are' if done.spread else 'Nothing was left to do: users are'} spread in"
+        f" {counted(done.shards, 'shard')} over {counted(done.machines, 'machine')}."
+    )
