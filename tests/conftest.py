@@ -1,42 +1,60 @@
 """What every room's tests share: examples that are the same in every run, and a store in a folder of its own."""
 
+import os
 import sys
 from collections.abc import Iterator
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from storage.database import Database
+from tests.citus import CITUS_URL, Citus, Watch
+from tests.citus import NOW as NOW
 from tests.engines import ENGINE, NONE, programs
 
 settings.register_profile(
     "project", derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("thorough", parent=settings.get_profile("project"), derandomize=False, max_examples=1500)
+settings.register_profile("cluster", parent=settings.get_profile("project"), max_examples=6)
 settings.load_profile("project")
-
-NOW = datetime(2026, 11, 20, 12, 0, 0)  # noqa: DTZ001 - the store keeps UTC without zone
+STORAGE = Path(__file__).parent / "storage"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--engine postgresql` runs the same tests over PostgreSQL."""
-    parser.addoption("--engine", choices=("duckdb", "postgresql"), default="duckdb")
+    """`--engine postgresql` runs the same tests over PostgreSQL, `--engine citus` over a cluster of machines."""
+    parser.addoption("--engine", choices=("duckdb", "postgresql", "citus"), default="duckdb")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the engine before the first store is made."""
     ENGINE.name = config.getoption("--engine")
-    if ENGINE.name == "postgresql" and programs() is None:
+    if ENGINE.name != "duckdb" and programs() is None:
         raise pytest.UsageError(NONE)
+    if ENGINE.name == "citus":
+        if CITUS_URL not in os.environ:
+            raise pytest.UsageError(f"Set {CITUS_URL} to an empty database on the coordinator of a Citus cluster.")
+        ENGINE.name, ENGINE.citus = "postgresql", Citus(os.environ.pop(CITUS_URL))
+        settings.load_profile("cluster")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out what is about the file of the other engine, or about the other engine alone."""
+    """Leave out what is about the file of the other engine, or about the other engine alone. Random examples run
+    without the tracer of coverage, which makes them three times as slow, and so does what is marked `no_cover` for its
+    length: whole histories, thousands of lines. What counts is what a short test reaches on purpose. Over PostgreSQL
+    tests of the store and those about PostgreSQL are traced: the others reach there what they reach over DuckDB."""
+    engines = {ENGINE.name}
+    if ENGINE.name == "postgresql":
+        engines.add("citus" if ENGINE.citus is not None else "one server")
     for item in items:
         marker = item.get_closest_marker("engine")
-        if marker is not None and marker.args[0] != ENGINE.name:
+        is_random = isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)
+        if is_random or (ENGINE.name == "postgresql" and marker is None and STORAGE not in item.path.parents):
+            item.add_marker("no_cover")
+        if marker is not None and marker.args[0] not in engines:
             item.add_marker(pytest.mark.skip(reason=f"about {marker.args[0]} alone"))
 
 
@@ -45,9 +63,19 @@ def pytest_unconfigure() -> None:
     ENGINE.end()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """The stores of a test end with it; on a cluster they are emptied and used again, for they take seconds to make."""
+    result = yield
+    folder = getattr(item, "funcargs", {}).get("tmp_path")
+    if ENGINE.citus is not None and folder is not None:
+        ENGINE.citus.free(folder)
+    return result
+
+
 def examples(count: int) -> int:
     """So many examples of a property in the gate; 25 times as many under `--hypothesis-profile thorough`."""
-    return count * settings().max_examples // 60
+    return max(1, count * settings().max_examples // 60)
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +84,23 @@ def traced() -> Iterator[None]:
     before = sys.gettrace()
     yield
     assert (sys.gettrace() is None) == (before is None), "the tracer of coverage was not put back"
+
+
+@pytest.fixture(autouse=True)
+def names_users(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A statement that asks all machines of a cluster fails its test: on one that is down it would fail for everybody.
+    The few that may are named in `tests.citus`."""
+    if ENGINE.name == "duckdb":
+        yield
+        return
+    with _watch().watching(monkeypatch) as asked_all:
+        yield
+    assert asked_all == []
+
+
+@cache
+def _watch() -> Watch:
+    return Watch(is_cluster=ENGINE.citus is not None)
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
-"""The engine that stores of tests are made on: DuckDB, or with `--engine postgresql` a private cluster of PostgreSQL.
+"""The engine that stores of tests are made on: DuckDB, or with `--engine postgresql` a private cluster of PostgreSQL,
+or with `--engine citus` the coordinator that BANKDATA_TEST_CITUS_URL names.
 
 A store is named by the file that it is on DuckDB, or by its data folder; on PostgreSQL that is a database of its own, a
 copy of one that was migrated once.
@@ -21,6 +22,7 @@ from typing import Any
 
 from handlers.settings import Settings, load
 from storage.database import Database, open_database
+from tests.citus import Citus
 
 STORE = "bankdata.duckdb"
 TEMPLATE = "migrated"
@@ -110,6 +112,7 @@ class Engine:
 
     def __init__(self) -> None:
         self.name = "duckdb"
+        self.citus: Citus | None = None  # then the name is postgresql
         self._cluster: Cluster | None = None
 
     @property
@@ -124,6 +127,8 @@ class Engine:
         if self.name == "duckdb":
             return f"duckdb:///{file}"
         name = self._database(file)
+        if self.citus is not None:
+            return self.citus.url(file)
         if not self.cluster.sql(f"SELECT 1 FROM pg_database WHERE datname = '{name}'"):
             self.cluster.sql(f"CREATE DATABASE {name} {EMPTY}")
         return self.cluster.url(name)
@@ -142,7 +147,9 @@ class Engine:
     def copy(self, source: Path, target: Path) -> Path:
         """A copy of a data folder, with its store; nobody may have it open."""
         shutil.copytree(source, target)
-        if self.name != "duckdb":
+        if self.citus is not None:
+            self.citus.copy(source / STORE, target / STORE)
+        elif self.name != "duckdb":
             before, after = self._database(source / STORE), self._database(target / STORE)
             self.cluster.sql(f"CREATE DATABASE {after} TEMPLATE {before}")
         return target
@@ -151,7 +158,7 @@ class Engine:
         """An empty, migrated store in a new file."""
         if self.name == "duckdb":
             file.write_bytes(_migrated_file())
-        else:
+        elif self.citus is None:
             _migrated_database(self)
             self.cluster.sql(f"CREATE DATABASE {self._database(file)} TEMPLATE {TEMPLATE}")
         return open_database(self.url(file))
@@ -160,6 +167,8 @@ class Engine:
         """Stop what was started."""
         if self._cluster is not None:
             self._cluster.remove()
+        if self.citus is not None:
+            self.citus.remove()
 
     def _database(self, file: Path) -> str:
         return f"t_{hashlib.sha256(str(file).encode()).hexdigest()[:24]}"

@@ -185,3 +185,13 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path: Path, mon
         update_rates(statement(tmp_path, f"Date,USD\n{NEXT},1.9\n"), folder=folder)
     assert current_rates(folder).equals(kept)
     assert [path.name for path in folder.iterdir()] == [FILE_NAME]
+
+
+@pytest.mark.requirement("rates.update")
+def test_a_file_of_another_machine_is_installed_once(tmp_path: Path) -> None:
+    ecb.install(b"theirs", folder=tmp_path)
+    kept = (tmp_path / FILE_NAME).stat().st_ino
+    ecb.install(b"theirs", folder=tmp_path)
+    assert (tmp_path / FILE_NAME).stat().st_ino == kept, "the same file is not written again"
+    ecb.install(b"newer", folder=tmp_path)
+    assert (tmp_path / FILE_NAME).read_bytes() == b"newer"

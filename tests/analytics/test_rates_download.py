@@ -17,8 +17,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from connectors.connector import LimitExceeded, ProviderUnavailable, SourceError
+from connectors.reachable import is_reachable
 from connectors.reference import rates_download
-from connectors.reference.rates_download import FILE_BYTES_MAX, REDIRECTS_MAX, NoFileThere, download, is_allowed
+from connectors.reference.rates_download import FILE_BYTES_MAX, REDIRECTS_MAX, NoFileThere, download
 from tests.analytics.rate_server import RateServer, rate_server, response
 
 pytestmark = pytest.mark.requirement("rates.download")
@@ -81,7 +82,7 @@ def refused(address: str, error: type[SourceError]) -> str:
     ],
 )
 def test_only_https_is_allowed_and_http_on_this_machine(address: str, expected: bool) -> None:
-    assert is_allowed(address) is expected
+    assert is_reachable(address) is expected
 
 
 def test_a_file_comes_whole_and_says_how_far_it_is(server: RateServer) -> None:

@@ -4,9 +4,9 @@
 
 starts two servers with a bank that answers every question after so many seconds, and in one of them a sync of every
 user, each read by its user all the time. GET /accounts is read from both by turns, so that whatever else the machine
-does falls on both alike. Prints both, their ratio, and how long the busy server took to end at SIGTERM meanwhile. It
-fails when the ratio at the 95th percentile is above 1.5, an answer took more than two seconds, or the server needed
-more than ten seconds to end.
+does falls on both alike. Then the busy server is ended by SIGTERM in the middle and started again. Prints both, their
+ratio, how long the end took, and what became of the syncs. It fails when the ratio at the 95th percentile is above 1.5,
+an answer took more than two seconds, the server needed more than ten seconds to end, or a sync was not completed.
 """
 
 # ruff: noqa: ARG002 - the protocol of connectors names the arguments
@@ -19,7 +19,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -37,6 +38,7 @@ SCOPE = "read:accounts read:transactions read:cashflow"
 RATIO_MAX = 1.5
 WORST_SECONDS_MAX = 2.0
 END_SECONDS_MAX = 10.0
+COMPLETE_SECONDS_MAX = 900.0
 WARM_UP = 100  # requests
 BEGIN_SECONDS = 3  # until all syncs have been asked for
 
@@ -46,6 +48,7 @@ class SlowBank:
 
     name = "slow"
     is_local = False
+    unattended_syncs_max = None
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -90,7 +93,7 @@ def serve(folder: Path, port: int, users_: int, seconds: float) -> None:
     tokens = []
     for number in range(users_ + 1):
         name = f"user{number}"
-        user = users.add(
+        user = users.find_by_name(services.database, name) or users.add(
             services.database,
             name=name,
             password_hash=None,
@@ -138,15 +141,30 @@ def client_of(port: int, token: str) -> httpx.Client:
     )
 
 
-def wait_for_sync(port: int, token: str, ended: threading.Event) -> None:
-    """A user who starts a sync and reads it again and again, as an app does."""
+def wait_for_sync(port: int, token: str, ended: threading.Event, begun: list[str]) -> None:
+    """A user who starts a sync and reads it again and again, as an app does; its id joins `begun`."""
     with suppress(httpx.TransportError), client_of(port, token) as client:
         (job,) = client.post("/sync").json()["syncJobs"]
+        begun.append(job["syncId"])
         while not ended.is_set():
             answer = client.get(f"/sync/{job['syncId']}")
             if answer.json()["status"] in ("completed", "failed"):
                 return
             time.sleep(float(answer.headers.get("retry-after", 1)))
+
+
+def outcomes(port: int, tokens: Sequence[str], begun: Collection[str]) -> Counter[str]:
+    """How many of the syncs ended how; one that has not ended after 15 minutes is still under way."""
+    found: Counter[str] = Counter()
+    until = time.monotonic() + COMPLETE_SECONDS_MAX
+    for token in tokens:
+        with client_of(port, token) as client:
+            last = client.get("/connections").json()["connections"][0]["lastSync"]
+            while last["syncId"] in begun and last["finishedAt"] is None and time.monotonic() < until:
+                time.sleep(1)
+                last = client.get("/connections").json()["connections"][0]["lastSync"]
+            found[last["status"] if last["syncId"] in begun else "another one"] += 1
+    return found
 
 
 def said(name: str, seconds: list[float]) -> float:
@@ -168,12 +186,13 @@ class Started:
 
 
 @contextmanager
-def started(users_: int, seconds: float) -> Iterator[Started]:
-    """A server over a store of its own, killed at the end if it still runs."""
+def started(users_: int, seconds: float, folder: Path | None = None) -> Iterator[Started]:
+    """A server over a store of its own, or over that of the folder, killed at the end if it still runs."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    with tempfile.TemporaryDirectory() as parent:
+    with tempfile.TemporaryDirectory() as own:
+        parent = str(folder or own)
         asked = ["--serve", parent, "--port", str(port), "--users", str(users_), "--seconds", str(seconds)]
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.benchmarks.slow_source", *asked], stdout=subprocess.PIPE, text=True
@@ -191,6 +210,7 @@ def started(users_: int, seconds: float) -> Iterator[Started]:
 def measure(users_: int, seconds: float, requests: int) -> list[str]:
     """What does not hold; prints the figures."""
     ended = threading.Event()
+    begun: list[str] = []
     with (
         started(users_, seconds) as quiet,
         started(users_, seconds) as slow,
@@ -200,7 +220,7 @@ def measure(users_: int, seconds: float, requests: int) -> list[str]:
         clients = (calm_client, busy_client)
         measured(clients, WARM_UP, 0)
         for token in slow.tokens[1:]:
-            threading.Thread(target=wait_for_sync, args=(slow.port, token, ended), daemon=True).start()
+            threading.Thread(target=wait_for_sync, args=(slow.port, token, ended, begun), daemon=True).start()
         time.sleep(BEGIN_SECONDS)
         calm, busy = measured(clients, requests, 0.01)
         ended.set()
@@ -208,13 +228,17 @@ def measure(users_: int, seconds: float, requests: int) -> list[str]:
         slow.process.send_signal(signal.SIGTERM)
         code = slow.process.wait(120)
         took = time.monotonic() - began
+        with started(users_, seconds, slow.folder) as again:
+            done = outcomes(again.port, again.tokens[1:], set(begun))
     ratio = said(f"{users_} syncs", busy) / said("without a sync", calm)
     print(f"ratio of p95     {ratio:.2f}")
     print(f"SIGTERM          {took:.1f} s, exit code {code}")
+    print(f"syncs            {', '.join(f'{count} {status}' for status, count in done.items())}")
     checks = {
         f"p95 is {ratio:.2f} times its calm value": ratio <= RATIO_MAX,
         f"an answer took {max(busy):.1f} s": max(busy) <= WORST_SECONDS_MAX,
         f"the server ended after {took:.1f} s with {code}": took <= END_SECONDS_MAX and code == 0,
+        f"of {users_} syncs {done['completed']} were completed": done["completed"] == users_,
     }
     return [what for what, holds in checks.items() if not holds]
 

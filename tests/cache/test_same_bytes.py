@@ -40,13 +40,28 @@ def named(opened: Services, user_id: str, bits: int) -> str | None:
 days = st.one_of(st.none(), st.integers(0, 800).map(lambda back: TODAY - timedelta(days=back)))
 
 
+FILTERS = st.fixed_dictionaries(
+    {
+        "category": st.sampled_from(CATEGORIES),
+        "date_from": days,
+        "date_to": days,
+        "search": st.one_of(st.none(), st.sampled_from(WORDS), st.text(max_size=6)),
+    }
+)
+
+
+def is_the_same(kept: Operations, slow: Operations, name: str, user_id: str, **asked: Any) -> None:
+    """Holds the answer from memory, when it is made and when it was kept, against the one without any."""
+    query = urlencode({key: value for key, value in asked.items() if value is not None})
+    expected = slow.ask(name, user_id, query=query, **asked)
+    assert kept.ask(name, user_id, query=query, **asked) == expected
+    assert kept.ask(name, user_id, query=query, **asked) == expected
+
+
 @pytest.mark.requirement("cache.same_bytes")
 @given(
     who=selections(),
-    category=st.sampled_from(CATEGORIES),
-    first=days,
-    last=days,
-    search=st.one_of(st.none(), st.sampled_from(WORDS), st.text(max_size=6)),
+    filters=FILTERS,
     page=st.one_of(st.integers(1, 40), st.just(10**30)),
     per_page=st.sampled_from([1, 7, 50, 100]),
 )
@@ -56,63 +71,29 @@ def test_pages_are_the_same(
     slow: Operations,
     user_ids: dict[str, str],
     who: tuple[str, int],
-    category: str | None,
-    first: date | None,
-    last: date | None,
-    search: str | None,
+    filters: dict[str, Any],
     page: int,
     per_page: int,
 ) -> None:
     user_id = user_ids[who[0]]
-    asked = {
-        "account_ids": named(opened, user_id, who[1]),
-        "category": category,
-        "date_from": first,
-        "date_to": last,
-        "search": search,
-        "page": page,
-        "per_page": per_page,
-    }
-    query = urlencode({name: value for name, value in asked.items() if value is not None})
-    expected = slow.ask("listTransactions", user_id, query=query, **asked)
-    assert kept.ask("listTransactions", user_id, query=query, **asked) == expected
-    assert kept.ask("listTransactions", user_id, query=query, **asked) == expected  # the one that was kept
+    ids = named(opened, user_id, who[1])
+    is_the_same(kept, slow, "listTransactions", user_id, account_ids=ids, **filters, page=page, per_page=per_page)
 
 
 @pytest.mark.requirement("cache.same_bytes")
-@given(
-    who=selections(),
-    category=st.sampled_from(CATEGORIES),
-    first=days,
-    last=days,
-    search=st.one_of(st.none(), st.sampled_from(WORDS), st.text(max_size=6)),
-    group_by=st.sampled_from([None, "category", "month"]),
-)
+@given(who=selections(), filters=FILTERS, group_by=st.sampled_from([None, "category", "month"]))
 def test_totals_are_the_same(
     opened: Services,
     kept: Operations,
     slow: Operations,
     user_ids: dict[str, str],
     who: tuple[str, int],
-    category: str | None,
-    first: date | None,
-    last: date | None,
-    search: str | None,
+    filters: dict[str, Any],
     group_by: str | None,
 ) -> None:
     user_id = user_ids[who[0]]
-    asked = {
-        "account_ids": named(opened, user_id, who[1]),
-        "category": category,
-        "date_from": first,
-        "date_to": last,
-        "search": search,
-        "group_by": group_by,
-    }
-    query = urlencode({name: value for name, value in asked.items() if value is not None})
-    expected = slow.ask("sumTransactions", user_id, query=query, **asked)
-    assert kept.ask("sumTransactions", user_id, query=query, **asked) == expected
-    assert kept.ask("sumTransactions", user_id, query=query, **asked) == expected
+    ids = named(opened, user_id, who[1])
+    is_the_same(kept, slow, "sumTransactions", user_id, account_ids=ids, **filters, group_by=group_by)
 
 
 @pytest.mark.requirement("cache.same_bytes")
@@ -122,17 +103,15 @@ def test_figures_are_the_same(
 ) -> None:
     user_id = user_ids[who[0]]
     ids = named(opened, user_id, who[1])
-    query = urlencode({"accountIds": ids or "", "months": months})
-    for name, asked in (
+    asked_for: tuple[tuple[str, dict[str, Any]], ...] = (
         ("listAccounts", {}),
         ("getCashflow", {"account_ids": ids, "months": months}),
         ("getSnapshot", {"account_ids": ids}),
         ("listSubscriptions", {"account_ids": ids}),
         ("listSubscriptionDetails", {"account_ids": ids}),
-    ):
-        expected = slow.ask(name, user_id, query=query, **asked)
-        assert kept.ask(name, user_id, query=query, **asked) == expected
-        assert kept.ask(name, user_id, query=query, **asked) == expected
+    )
+    for name, asked in asked_for:
+        is_the_same(kept, slow, name, user_id, **asked)
 
 
 @pytest.mark.requirement("cache.same_bytes")
@@ -157,10 +136,7 @@ def test_explanations_are_the_same(
         ("listCashflowTransactions", {"account_ids": ids, "month": month}),
         ("listCategoryTransactions", {"account_ids": ids, "category": category}),
     ):
-        query = urlencode({key: value or "" for key, value in asked.items()})
-        expected = slow.ask(name, user_id, query=query, **asked)
-        assert kept.ask(name, user_id, query=query, **asked) == expected
-        assert kept.ask(name, user_id, query=query, **asked) == expected
+        is_the_same(kept, slow, name, user_id, **asked)
 
 
 @pytest.mark.requirement("cache.same_bytes")

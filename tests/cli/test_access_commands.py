@@ -1,5 +1,6 @@
 """Commands about who may get in: users, passwords, tokens, apps, keys; with and without a running server."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -135,3 +136,27 @@ def test_the_registration_token_is_the_same_every_time(run: Run) -> None:
     first = run("registration-token")
     assert len(first.lines) == 1
     assert run("registration-token") == first
+
+
+@pytest.mark.requirement("cli.log")
+def test_the_record_of_a_user_is_shown_by_hour_and_operation(run: Run) -> None:
+    name = f"person{next(NUMBERS)}"
+    run("users", "add", name, "--random")
+    assert run("log", "--user", name).lines == []
+    run("token", "--user", name)
+    (line,) = run("log", "--user", name).lines
+    assert line.split("\t")[1:] == ["bankdata token", "issueToken", "once", "0 refused"]
+    (told,) = (json.loads(each) for each in run("log", "--user", name, "--json").lines)
+    assert (told["operation"], told["calls"], told["refusals"]) == ("issueToken", 1, 0)
+    assert run("log", "--user", name, "--since", "2199-01-01").lines == []
+    assert run("log", "--user", "nobody").failed_with("There is no user named")
+    assert run("log", "--user", name, "--since", "yesterday").code == 2
+
+
+@pytest.mark.requirement("oauth.second_factor")
+def test_a_second_factor_is_turned_off_where_there_is_one(run: Run) -> None:
+    name = f"person{next(NUMBERS)}"
+    run("users", "add", name, "--random")
+    assert run("users", "second-factor", "off", name).failed_with(f"{name} has no second factor.")
+    assert run("users", "second-factor", "on", name).code == 2
+    assert run("users", "second-factor", "off", "nobody").failed_with("There is no user named")

@@ -30,6 +30,15 @@ WRONG = [
     ("RATE_LIMIT", "0/60s", "60/60s, or off"),
     ("RATE_LIMIT", "60/0s", "60/60s, or off"),
     ("RATE_LIMIT_URL", "localhost:6379", "memory:// or redis://"),
+    ("SIMPLEFIN_URL", "http://bridge.example.org", "an https address"),
+    ("FINAPI_URL", "https://live.example.org/?a=b", "an https address"),
+    ("ENABLE_BANKING_URL", "ftp://api.example.org", "an https address"),
+    ("FINAPI_WEBFORM_URL", "webform.example.org", "an https address"),
+    ("FINAPI_CLIENT", "two words", "an id without blanks"),
+    ("ENABLE_BANKING_APPLICATION", "two words", "an id without blanks"),
+    ("FINTS_PRODUCT", "two words", "an id without blanks"),
+    ("SCHEDULE", "6:30", "times of the day such as 06:30,18:30, or off"),
+    ("SCHEDULE", "06:30,24:00", "times of the day"),
     ("SYNC_COOLDOWN_SECONDS", "-1", "a whole number from 0 to 86400"),
     ("SYNC_COOLDOWN_SECONDS", "86401", "a whole number from 0 to 86400"),
     ("SYNC_COOLDOWN_SECONDS", "30m", "a whole number from 0 to 86400"),
@@ -37,6 +46,7 @@ WRONG = [
     ("TRUSTED_PROXIES", "10.0.0.0/33", "addresses or networks"),
     ("REGISTRATION", "closed", "one of open, token, off"),
     ("REGISTRATION_LIMIT", "20", "20/hour"),
+    ("CLIENT_DOCUMENTS", "https://claude.ai", "names of hosts"),
     ("REFRESH_REUSE_SECONDS", "61", "a whole number from 0 to 60"),
     ("RATES_URL", "http://www.ecb.europa.eu/eurofxref-hist.zip", "an https address"),
     ("RATES_URL", "https://", "an https address"),
@@ -64,11 +74,24 @@ RIGHT = [
     ("RATE_LIMIT", "1/1s"),
     ("RATE_LIMIT", "off"),
     ("RATE_LIMIT_URL", "redis://127.0.0.1:6379"),
+    ("CONNECTION_KEYS", "/etc/bankdata/connection-keys.json"),
+    ("SIMPLEFIN_URL", "https://bridge.example.org"),
+    ("ENABLE_BANKING_URL", "http://127.0.0.1:8000"),
+    ("ENABLE_BANKING_APPLICATION", "cf589be3-3755-465b-a8df-a90a16a31403"),
+    ("ENABLE_BANKING_KEY_FILE", "/etc/bankdata/enable-banking.pem"),
+    ("FINAPI_URL", "https://sandbox.finapi.io"),
+    ("FINAPI_WEBFORM_URL", "https://webform-sandbox.finapi.io"),
+    ("FINAPI_CLIENT", "cf589be3-3755-465b-a8df-a90a16a31403"),
+    ("FINAPI_SECRET_FILE", "/etc/bankdata/finapi-secret"),
+    ("FINTS_PRODUCT", "9FA6681DEC0CF3046BFC2F8A6"),
+    ("SCHEDULE", "off"),
+    ("SCHEDULE", "18:30, 06:30"),
     ("SYNC_COOLDOWN_SECONDS", "0"),
     ("SYNC_COOLDOWN_SECONDS", "86400"),
     ("TRUSTED_PROXIES", "10.0.0.0/8,::1"),
     ("REGISTRATION", "token"),
     ("REGISTRATION_LIMIT", "5/day"),
+    ("CLIENT_DOCUMENTS", "claude.ai,vscode.dev"),
     ("REFRESH_REUSE_SECONDS", "60"),
     ("RATES_URL", "https://mirror.example.org:8443/rates?kind=hist"),
     ("RATES_URL", "http://127.0.0.1:8000/rates.zip"),
@@ -109,7 +132,12 @@ def test_a_store_of_the_rate_limit_that_cannot_be_used_is_one_line_and_leaves_no
 def test_every_setting_is_among_these_examples() -> None:
     names = {each.name.upper() for each in fields(Settings)}
     assert {name for name, _ in RIGHT} == names
-    assert {name for name, *_ in WRONG} == names - {"DATA_DIR"}
+    assert {name for name, *_ in WRONG} == names - {
+        "DATA_DIR",
+        "CONNECTION_KEYS",
+        "ENABLE_BANKING_KEY_FILE",
+        "FINAPI_SECRET_FILE",
+    }
 
 
 @pytest.mark.requirement("settings.unknown")

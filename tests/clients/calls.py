@@ -8,6 +8,7 @@ from tests.contract.demo_server import Demo
 
 UNKNOWN = {
     "accountIds": "",
+    "format": "csv",
     "month": "2026-10",
     "category": "GROCERIES",
     "id": "unknown",
@@ -49,12 +50,8 @@ def call(description: Mapping[str, Any], path: str, method: str, known: Mapping[
     parameters = [
         shared[each["$ref"].rpartition("/")[2]] if "$ref" in each else each for each in operation.get("parameters", [])
     ]
-    names = {each["name"]: each["in"] for each in parameters}
-    given = {
-        name: known["subscription" if (path, name) == ("/subscriptions/{id}", "id") else name]
-        for name, where in names.items()
-        if where == "path" or name == "accountIds"
-    }
+    needed = [each["name"] for each in parameters if each.get("required") or each["name"] == "accountIds"]
+    given = {name: known["subscription" if (path, name) == ("/subscriptions/{id}", "id") else name] for name in needed}
     return Call(
         operation_id=operation["operationId"],
         method=method.upper(),
@@ -73,6 +70,7 @@ def known_arguments(demo: Demo, token: str) -> Mapping[str, str]:
     chosen = f"?accountIds={accounts}"
     return {
         "accountIds": accounts,
+        "format": UNKNOWN["format"],
         "month": demo.read(f"/cashflow{chosen}", token)["cashflow"][0]["month"],
         "category": demo.read(f"/snapshot{chosen}", token)["last30Days"]["topCategories"][0]["category"],
         "id": demo.read(f"/transactions{chosen}", token)["transactions"][0]["id"],

@@ -9,13 +9,16 @@ import pytest
 
 from tests.clients.calls import Call, all_calls
 from tests.contract.demo_server import Demo, running_demo
+from tests.service.conftest import copied, demo_store
+
+__all__ = ["copied", "demo_store"]  # fixtures of the service's tests, for these too
 
 CallsOf = Callable[[str], list[Call]]
 
 
 @pytest.fixture(scope="session")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    with running_demo(tmp_path_factory.mktemp("demo"), RATE_LIMIT="off", SYNC_COOLDOWN_SECONDS="0") as running:
+def demo(copied: Callable[[], Path]) -> Iterator[Demo]:
+    with running_demo(copied().parent, RATE_LIMIT="off", SYNC_COOLDOWN_SECONDS="0") as running:
         yield running
 
 

@@ -39,6 +39,9 @@ const answers = {
   listAccounts: { accounts },
   listTransactions: page,
   sumTransactions: must(await client.GET("/transactions/totals", { params: { query } })),
+  exportTransactions: must(
+    await client.GET("/transactions/export", { params: { query: { ...query, format: "csv" } }, parseAs: "text" }),
+  ),
   getTransaction: must(await client.GET("/transactions/{id}", { params: { path: { id: known.id } } })),
   explainTransaction: must(await client.GET("/transactions/{id}/explanation", { params: { path: { id: known.id } } })),
   getProfile: must(await client.GET("/profile")),

@@ -43,9 +43,12 @@ def test_every_operation_arrives_without_loss(generated: Generated, demo: Any, c
     with client:
         for call in calls_of(user):
             operation = generated(f"api.{call.tag.lower()}.{snake(call.operation_id)}")
-            arguments = {snake(name): typed(generated, name, value) for name, value in call.arguments.items()}
+            arguments = dict(typed(generated, name, value) for name, value in call.arguments.items())
             answer = operation.sync_detailed(client=client, **arguments)
-            assert normal(answer.parsed.to_dict()) == normal(json.loads(answer.content)), call.operation_id
+            if call.operation_id == "exportTransactions" and answer.status_code == 200:
+                assert answer.parsed.payload.read().startswith(b"record,account,iban,")
+            else:
+                assert normal(answer.parsed.to_dict()) == normal(json.loads(answer.content)), call.operation_id
             statuses[call.operation_id] = int(answer.status_code)
     assert statuses == expected_statuses(user, statuses)
 
@@ -60,9 +63,11 @@ def expected_statuses(user: str, operations: Any) -> dict[str, int]:
     return {name: 202 if name == "startSync" else 200 for name in operations}
 
 
-def typed(generated: Generated, name: str, value: str) -> Any:
-    """The generated function takes the enumeration, not its text."""
-    return generated("models").Category(value) if name == "category" else value
+def typed(generated: Generated, name: str, value: str) -> tuple[str, Any]:
+    """The generated function takes an enumeration, not its text, and calls nothing as Python does."""
+    if name == "format":
+        return "format_", generated("models").ExportFormat(value)
+    return snake(name), generated("models").Category(value) if name == "category" else value
 
 
 def snake(name: str) -> str:

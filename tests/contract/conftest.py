@@ -20,9 +20,12 @@ from handlers.http.request import Answer, Operation, Request
 from handlers.http.sockets.http_protocol import HttpProtocol
 from handlers.http.sockets.peers import Peers
 from handlers.http.steps.rate_limit import Limiter
+from tests.descriptions import hold_each_once
 from tests.service.conftest import copied, demo_store
 
 __all__ = ["copied", "demo_store"]  # fixtures of the service's tests, for these too
+
+hold_each_once()
 
 ALL_SCOPES = frozenset({"read:accounts", "read:transactions", "read:cashflow"})
 MOMENT = "2026-11-01T06:00:00.000Z"
@@ -138,6 +141,10 @@ def get_cashflow_categories(request: Request, **filters: Any) -> dict[str, Any]:
     return {"currency": "EUR", "months": []}
 
 
+def export_transactions(request: Request, **filters: Any) -> Answer:
+    return Answer(body=b"", headers={"content-type": "application/octet-stream"})
+
+
 def list_connections(request: Request) -> dict[str, Any]:
     return {"connections": []}
 
@@ -169,6 +176,7 @@ OPERATIONS: dict[str, Operation] = {
     "listAccounts": list_accounts,
     "listTransactions": list_transactions,
     "sumTransactions": sum_transactions,
+    "exportTransactions": export_transactions,
     "getTransaction": get_transaction,
     "getCashflow": get_cashflow,
     "getSnapshot": get_snapshot,

@@ -25,7 +25,7 @@ PEERS = ("solo", "demo")  # one account; four accounts at two banks
 KNOWN_ID_SHARE = 0.6  # of the ids in paths; the others are invented, and 404
 
 # a window may be inverted (decision 5), which a schema cannot say
-INVERTED_WINDOWS = ("listTransactions", "sumTransactions", "getBalances")
+INVERTED_WINDOWS = ("listTransactions", "sumTransactions", "exportTransactions", "getBalances")
 
 
 @dataclass(frozen=True, slots=True)

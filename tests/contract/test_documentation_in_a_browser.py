@@ -2,7 +2,7 @@
 
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -19,8 +19,8 @@ SWAGGER_UI = {"button-name", "color-contrast", "nested-interactive", "select-nam
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    with running_demo(tmp_path_factory.mktemp("documentation"), RATE_LIMIT="off") as running:
+def demo(copied: Callable[[], Path]) -> Iterator[Demo]:
+    with running_demo(copied().parent, RATE_LIMIT="off") as running:
         yield running
 
 

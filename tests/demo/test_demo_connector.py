@@ -19,7 +19,7 @@ from connectors.connector import (
 )
 from connectors.sources.demo.connector import ACCOUNTS_MAX, DemoBank
 from connectors.sources.demo.households import HOUSEHOLDS
-from storage.importing.records import AccountRecord
+from storage.importing.records import AccountRecord, Batch
 
 NOW = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
 
@@ -31,6 +31,7 @@ def connection(id_: str = "con_1", **settings: object) -> Connection:
 def accounts(found: Connection) -> list[AccountRecord]:
     bank: Connector = DemoBank()
     (batch,) = bank.fetch(found, {}, cursor=None, today=date(2024, 2, 1))
+    assert isinstance(batch, Batch)
     return [record for record in batch.records if isinstance(record, AccountRecord)]
 
 
@@ -120,6 +121,7 @@ def test_the_patience_that_the_demo_bank_may_ask_for_ends_at_a_thousand_polls() 
     assert DemoBank().start_refresh(most, now=NOW)["polls"] == 0
 
 
+@pytest.mark.no_cover  # whole histories, see tests/conftest.py
 @pytest.mark.requirement("demo.settings")
 @pytest.mark.parametrize("count", [1, 2, 5, ACCOUNTS_MAX])
 def test_a_connection_has_so_many_accounts_as_asked_for_all_different_under_the_banks_name(count: int) -> None:

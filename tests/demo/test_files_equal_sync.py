@@ -25,6 +25,8 @@ from storage.importing.batches import read_batch
 from storage.importing.records import Batch, Record, TransactionRecord
 from tests.statements import mt940_writer as mt940_statement
 
+pytestmark = pytest.mark.no_cover  # whole histories, see tests/conftest.py
+
 TODAY = date(2026, 11, 20)
 MADE = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 Fetch = Callable[..., list[Record]]

@@ -25,6 +25,12 @@ SAID_IN_WORDS = {
     "TRUSTED_PROXIES",
     "DATA_DIR",
     "WRITING_CLIENTS",
+    "CONNECTION_KEYS",
+    "FINAPI_CLIENT",
+    "FINAPI_SECRET_FILE",
+    "FINTS_PRODUCT",
+    "ENABLE_BANKING_APPLICATION",
+    "ENABLE_BANKING_KEY_FILE",
 }
 CONTRACTS = ("openapi.json", "handlers/oauth/oauth-api.json", "handlers/mcp/mcp-api.json")
 COMMAND_PAGES = ("commands.md", "settings.md", "operations.md", "rules.md")

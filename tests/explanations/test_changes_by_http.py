@@ -67,6 +67,8 @@ def test_a_rule_is_added_applied_listed_and_removed(holder: Holder) -> None:
     derived = categories(holder)
     rule = {"field": "counterpartName", "operator": "contains", "value": "zwetsch", "category": "HEALTH"}
     whole = {**rule, "id": "1", "merchant": None, "type": None}
+    assert client.post("/rules?dryRun=true", json=rule).json() == {**whole, "changed": 1}
+    assert (categories(holder), client.get("/rules").json()) == (derived, {"rules": []})
     assert client.post("/rules", json=rule).json() == {**whole, "changed": 1}
     assert sorted(categories(holder)) == sorted(["HEALTH", derived[0]])
     second = client.post("/rules", json={**rule, "value": "pflaume", "merchant": "Pflaume & Co"}).json()

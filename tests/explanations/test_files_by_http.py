@@ -2,16 +2,28 @@
 
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from starlette.testclient import TestClient
 
 from auth.scopes import ALL_SCOPES
+from handlers.clock import Clock
 from handlers.sync import uploaded_files
-from handlers.sync.concurrency import Closed
-from handlers.sync.uploaded_files import AT_ONCE_PER_USER, CHANGED, INTERNAL, REPORTED_FOR, REPORTS_MAX, STOPPED
-from storage.database import Conflict
+from handlers.sync.concurrency import Closed, ImportLane
+from handlers.sync.uploaded_files import (
+    AT_ONCE_PER_USER,
+    CHANGED,
+    INTERNAL,
+    REPORTED_FOR,
+    REPORTS_MAX,
+    STOPPED,
+    FileImport,
+    UploadedFiles,
+)
+from storage.database import Conflict, StoreUnavailable
 from tests.explanations.conftest import Holder, Service
 
 CSV = """Buchungstag;Valuta;Auftraggeber/Empfänger;Verwendungszweck;Betrag;Währung;IBAN
@@ -130,6 +142,16 @@ def test_a_file_is_stored_once_listed_read_and_taken_back(holder: Holder) -> Non
     assert holder.get("/accounts") == {"accounts": []}
     refused = client.delete(f"/imports/{first['importId']}")
     assert (refused.status_code, refused.json()) == (404, {"error": "Import not found"})
+
+
+@pytest.mark.requirement("page.imports")
+def test_a_preview_and_a_refused_file_brought_nothing_and_are_forgotten_when_taken_back(holder: Holder) -> None:
+    client = writer(holder)
+    for told in (sent(client, MT940, dryRun="true"), sent(client, b"no statement")):
+        nothing = {"removed": 0, "added": 0, "accountsGone": []}
+        assert client.delete(f"/imports/{told['importId']}").json() == nothing
+        assert client.get(f"/imports/{told['importId']}").status_code == 404
+        assert client.delete(f"/imports/{told['importId']}").status_code == 404
 
 
 @pytest.mark.requirement("page.imports")
@@ -308,3 +330,19 @@ def test_a_file_must_be_named_typed_and_there(holder: Holder) -> None:
     packed = client.post("/imports?filename=x", content=b"x", headers={**typed, "Content-Encoding": "gzip"})
     assert packed.status_code == 415
     assert send(client, MT940, dryRun="1").json() == {"error": "dryRun: must be true or false"}
+
+
+@pytest.mark.requirement("http.uploads")
+def test_files_that_the_database_did_not_take_keep_nobody_out(tmp_path: Path) -> None:
+    def is_away(_: FileImport) -> bytes:
+        raise StoreUnavailable
+
+    shared: Any = SimpleNamespace(dialect=SimpleNamespace(is_shared=True))
+    user: Any = SimpleNamespace(id="u1")
+    uploads = UploadedFiles(shared, Clock(ZoneInfo("UTC")), ImportLane(), profiles=tuple, after_import=print)
+    (tmp_path / "a.sta").write_text(MT940)
+    for _ in range(AT_ONCE_PER_USER + 1):
+        file = (tmp_path / "a.sta").open("rb")
+        with pytest.raises(StoreUnavailable):
+            uploads.begin(user, file, name="a.sta", choice=None, is_dry_run=True, render=is_away)
+        assert file.closed

@@ -10,6 +10,8 @@ from starlette.testclient import TestClient
 from tests.explanations.conftest import Service
 from tests.explanations.recomputation import Bank, asked, cashflow, exact, read, snapshot, subscription
 
+pytestmark = pytest.mark.no_cover  # every selection of whole histories, see tests/conftest.py
+
 MONTHS = 40  # all of the demo's history, and months before it
 HOMES = {"demo": "EUR", "solo": "EUR", "globe": "EUR"}
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from handlers.commands.exports import export
+from handlers.commands.files import export
 from handlers.commands.imports import import_files
 from handlers.services import Services, open_services
 from storage import connections, jobs, users

@@ -14,7 +14,7 @@ import pytest
 from packaging.version import Version
 
 from tests.package.advisories import Advisories, Advisory, refresh, stored
-from tests.package.audit import JUDGED, locked, report
+from tests.package.audit import JUDGED, asked, locked, report
 
 TODAY = date(2026, 11, 22)
 SOURCE: dict[str, Any] = {"package": {"ecosystem": "PyPI", "name": "Alpha"}}
@@ -138,3 +138,14 @@ def test_nothing_that_is_stored_concerns_what_is_installed() -> None:
     lines, is_vulnerable, _ = report([skipped(name) for name in locked()], locked(), stored())
     assert not is_vulnerable, lines
     assert {"starlette", "cryptography", "pyjwt"} <= {each.package for each in stored().entries}
+
+
+def test_without_a_database_every_package_of_the_lock_is_reported_as_not_asked_about(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")  # nobody listens there
+
+    packages = asked()
+
+    assert {each["name"] for each in packages} == set(locked())
+    assert all("skip_reason" in each for each in packages)

@@ -41,3 +41,15 @@ def test_what_a_company_installs_besides_is_locked_too() -> None:
     assert {"limits[redis]>=5.8"} == set(extras["redis"])
     assert {"async-timeout", "psycopg", "psycopg-binary", "psycopg-pool", "redis"} == company.keys()
     assert (ROOT / ".ci" / "company.lock").read_text().count("--hash=sha256:") >= len(company)
+
+
+@pytest.mark.requirement("package.locked")
+def test_what_fints_needs_besides_is_locked_too() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    fints, runtime = locked("fints.lock"), locked("runtime.lock")
+    assert fints.items() <= locked("requirements.lock").items()
+    assert not fints.keys() & runtime.keys()
+    assert {"fints>=5.0.1,<5.1"} == set(extras["fints"])
+    needed = {"bleach", "elementpath", "enum-tools", "fints", "mt-940", "pygments", "sepaxml"}
+    assert needed | {"text-unidecode", "webencodings", "xmlschema"} == fints.keys()
+    assert (ROOT / ".ci" / "fints.lock").read_text().count("--hash=sha256:") >= len(fints)

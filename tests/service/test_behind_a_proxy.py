@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
@@ -26,6 +27,8 @@ from cryptography.x509.oid import NameOID
 from playwright.sync_api import sync_playwright
 
 from tests.service.conftest import Served, free_port, running
+
+pytestmark = pytest.mark.engine("duckdb")  # the engine has no part in it
 
 OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
 SECONDS_MAX = 20.0
@@ -176,25 +179,25 @@ def under(path: str, block: str) -> str:
 Behind = Callable[..., Proxied]
 
 
-@pytest.fixture
-def behind(copied: Callable[[], Path], tmp_path: Path) -> Iterator[Behind]:
-    """Starts a demo server behind nginx, under this path of the public address."""
+@pytest.fixture(scope="module")
+def behind(copied: Callable[[], Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
+    """A demo server behind a proxy, under this path of the public address: one for all tests that ask for the same."""
     with ExitStack() as stack:
 
-        def begin(path: str = "", *, proxy: str = "nginx", **settings: str) -> Proxied:
+        @cache
+        def begin(path: str, proxy: str, **settings: str) -> Proxied:
+            folder = tmp_path_factory.mktemp(proxy)
             port = free_port()
             public = f"https://127.0.0.1:{port}{path}"
             told = {"PUBLIC_URL": public, "TRUSTED_PROXIES": "127.0.0.1", **settings}
-            served = stack.enter_context(running(copied(), settings=told))
-            believed = certificate(tmp_path)
+            served = stack.enter_context(running(copied(), settings=told, is_measured=False))
+            believed = certificate(folder)
             if proxy == "caddy":
-                stack.enter_context(
-                    caddy(tmp_path, documented_caddy(tmp_path, path, port=port, behind=served.port), port)
-                )
+                stack.enter_context(caddy(folder, documented_caddy(folder, path, port=port, behind=served.port), port))
             else:
-                block = documented(tmp_path, port=port, behind=served.port)
+                block = documented(folder, port=port, behind=served.port)
                 block = under(path, block) if path else compressing(block, behind=served.port)
-                stack.enter_context(nginx(tmp_path, block, port))
+                stack.enter_context(nginx(folder, block, port))
             client = stack.enter_context(httpx.Client(verify=believed, trust_env=False, timeout=30))
             return Proxied(served, client, public)
 
@@ -204,7 +207,7 @@ def behind(copied: Callable[[], Path], tmp_path: Path) -> Iterator[Behind]:
 @pytest.mark.requirement("proxy.addresses")
 @pytest.mark.parametrize(("path", "proxy"), [("", "nginx"), ("/bank", "nginx"), ("/bank", "caddy")])
 def test_every_address_that_is_sent_leads_somewhere_behind_the_proxy(path: str, proxy: str, behind: Behind) -> None:
-    proxied = behind(path, proxy=proxy)
+    proxied = behind(path, proxy)
     first = proxied.get("api/v1/transactions?perPage=100")
     total, seen, page = first.json()["pagination"]["total"], 0, first
     while True:
@@ -236,7 +239,7 @@ def test_every_address_that_is_sent_leads_somewhere_behind_the_proxy(path: str, 
 @pytest.mark.requirement("proxy.compression")
 @pytest.mark.parametrize("proxy", ["nginx", "caddy"])
 def test_proxies_compress_bank_data_and_no_page_with_a_form_and_say_that_tls_stays(proxy: str, behind: Behind) -> None:
-    proxied = behind(proxy=proxy)
+    proxied = behind("", proxy)
     page = proxied.get("api/v1/transactions?perPage=50", **{"Accept-Encoding": "gzip"})
     assert (page.status_code, page.headers["content-encoding"], page.headers["vary"]) == (
         200,
@@ -265,7 +268,7 @@ def test_proxies_compress_bank_data_and_no_page_with_a_form_and_say_that_tls_sta
 def test_the_rate_limit_counts_the_client_that_the_proxy_names_whatever_it_says_itself(
     proxy: str, behind: Behind
 ) -> None:
-    proxied = behind(proxy=proxy, RATE_LIMIT="3/60s")
+    proxied = behind("", proxy, RATE_LIMIT="3/60s")
     said = [proxied.get("api/v1/accounts", **{"X-Forwarded-For": f"203.0.113.{number}"}) for number in range(4)]
     assert [answer.status_code for answer in said] == [200, 200, 200, 429]
 
@@ -273,7 +276,7 @@ def test_the_rate_limit_counts_the_client_that_the_proxy_names_whatever_it_says_
 @pytest.mark.requirement("proxy.addresses")
 @pytest.mark.parametrize("path", ["", "/bank"])
 def test_an_unknown_client_is_let_in_behind_the_proxy_by_a_person_with_a_browser(path: str, behind: Behind) -> None:
-    proxied, client = behind(path), {"redirect_uris": [CALLBACK], "client_name": "Ledger"}
+    proxied, client = behind(path, "nginx"), {"redirect_uris": [CALLBACK], "client_name": "Ledger"}
     server = proxied.client.get(f"{proxied.root}/.well-known/oauth-authorization-server{path}").json()
     registered = proxied.client.post(server["registration_endpoint"], json=client).json()
     verifier = "a-verifier-of-forty-three-characters-or-more"
@@ -325,7 +328,7 @@ def test_an_unknown_client_is_let_in_behind_the_proxy_by_a_person_with_a_browser
 
 @pytest.mark.requirement("proxy.addresses")
 def test_the_page_and_its_files_are_found_below_the_path_of_the_proxy(behind: Behind) -> None:
-    proxied = behind("/bank")
+    proxied = behind("/bank", "nginx")
     complaints: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=BROWSER_ARGUMENTS)

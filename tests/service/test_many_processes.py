@@ -1,10 +1,15 @@
 """Several processes over one PostgreSQL: races have one winner, revocations are heard of, who dies is replaced."""
 
+import json
+import re
+import shutil
 import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from subprocess import run
 
@@ -12,9 +17,16 @@ import psutil
 import pytest
 
 from auth.errors import KeysUnusable
+from connectors.reference.exchange_rates import bundled_rates
+from handlers.commands import rates, upkeep
+from handlers.commands.control_socket import CommandError
 from handlers.services import open_services
+from handlers.sync.engine import LEFT_TO_OTHERS
+from handlers.sync.uploaded_files import DEAD_AFTER, ENDED
+from storage import connections, users
+from storage.importing import file_imports
 from tests.engines import ENGINE
-from tests.service.conftest import BANKDATA, Served, environment, running
+from tests.service.conftest import BANKDATA, Said, Served, environment, running
 
 pytestmark = pytest.mark.engine("postgresql")
 
@@ -107,6 +119,73 @@ def test_a_name_added_by_four_processes_at_once_in_any_case_is_one_user(several:
         assert sum(pool.map(add, ["ada", "Ada", "ADA", "aDA"])) == 1
 
 
+@pytest.mark.requirement("workers.imports")
+def test_every_process_tells_what_became_of_a_file_that_one_of_them_took(several: Served) -> None:
+    scope = "read:accounts read:transactions write:imports"
+    bearer = command(several.folder, "token", "--user", "eva", "--scope", scope)
+    named, of_bytes = {"filename": "kiosk.csv", "dryRun": "true"}, {"content-type": "application/octet-stream"}
+    with several.bare(bearer) as client:
+        file = CSV.replace("shop", "kiosk")
+        taken = client.post("/imports", params=named, content=file, headers=of_bytes).json()
+    told = []
+    for _ in range(12):  # each on a connection of its own
+        with several.bare(bearer) as client:
+            told.append(client.get(f"/imports/{taken['importId']}"))
+    assert {answer.status_code for answer in told} == {200}
+    assert all(answer.json()["statements"] == taken["statements"] != [] for answer in told)
+
+
+@pytest.mark.requirement("workers.imports")
+def test_a_file_whose_process_has_died_is_told_to_be_sent_again_and_its_rows_are_forgotten(tmp_path: Path) -> None:
+    with closing(open_services(ENGINE.settings(tmp_path / "data"))) as services:
+        now, store = services.clock.now(), services.database
+        file_imports.begin(store, user_id="u", id_="syn_1", answer='{"status": "running"}', now=now)
+        running = services.uploads.elsewhere("u", "syn_1")
+        assert running is not None
+        assert not running.is_done
+        file_imports.renew(store, user_id="u", id_="syn_1", now=now - DEAD_AFTER)
+        dead = services.uploads.elsewhere("u", "syn_1")
+        assert dead is not None
+        assert dead.is_done
+        assert json.loads(dead.answer) == {"status": "done", "error": ENDED}
+        assert services.uploads.elsewhere("somebody else", "syn_1") is None
+        file_imports.forget(store, before=now + DEAD_AFTER)
+        assert services.uploads.elsewhere("u", "syn_1") is None
+
+
+@pytest.mark.requirement("workers.folders")
+def test_a_sync_of_a_folder_that_another_machine_has_is_left_to_it_for_a_minute(tmp_path: Path) -> None:
+    folder = tmp_path / "statements"
+    folder.mkdir()
+    command(tmp_path / "data", "users", "add", "ada", "--random")
+    command(tmp_path / "data", "connect", "folder", str(folder), "--user", "ada", "--bank", "Bank")
+    with closing(open_services(ENGINE.settings(tmp_path / "data"))) as services:
+        ada = users.named(services.database, "ada")
+        [connection] = connections.of_user(services.database, ada.id)
+        shutil.rmtree(folder)
+        job = services.sync_engine.start(connection, is_forced=True).job
+        assert job is not None
+        assert services.sync_engine.read(ada.id, job.id) == job
+        services.clock.offset = LEFT_TO_OTHERS
+        ended = services.sync_engine.read(ada.id, job.id)
+        assert ended is not None
+        assert ended.status == "failed"
+
+
+@pytest.mark.requirement("workers.clocks")
+def test_a_machine_whose_clock_is_not_that_of_the_database_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(open_services(ENGINE.settings(tmp_path / "data"))) as services:
+        services.settings.data_dir.chmod(0o700)
+        upkeep.check(services, Said())
+        slow, said = services.clock.now() - timedelta(seconds=60), Said()
+        monkeypatch.setattr(services.clock, "now", lambda: slow)
+        with pytest.raises(CommandError, match="1 problem found"):
+            upkeep.check(services, said)
+        assert re.search(r"This machine's clock is -\d+ s off the database's: have NTP set both", said.lines[-1])
+
+
 @pytest.mark.requirement("workers.watched")
 def test_a_worker_that_dies_is_replaced_and_all_end_with_the_one_that_was_typed(several: Served) -> None:
     before = workers(several)
@@ -139,3 +218,15 @@ def test_another_secret_does_not_open_the_keys_and_a_copy_of_the_store_names_non
     for secret, reason in (("another secret of 32 characters or more", "does not open"), (" ", "is missing")):
         with pytest.raises(KeysUnusable, match=reason):
             open_services(ENGINE.settings(folder, KEYS_SECRET=secret))
+
+
+@pytest.mark.requirement("rates.update")
+def test_rates_that_one_process_installs_are_those_of_all(tmp_path: Path) -> None:
+    day = max(bundled_rates()["day"].to_list()) + timedelta(days=1)
+    (tmp_path / "rates.csv").write_text(f"Date,USD\n{day},1.25\n")
+    one = ENGINE.settings(tmp_path / "one")
+    two = replace(one, data_dir=tmp_path / "two")
+    with closing(open_services(one)) as here, closing(open_services(two)) as there:
+        rates.update(here, Said(), file=str(tmp_path / "rates.csv"))
+        assert here.rates["day"].max() == day
+        assert there.rates["day"].max() == day

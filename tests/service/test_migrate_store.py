@@ -7,12 +7,14 @@ import pytest
 
 from handlers.commands import access, files
 from handlers.commands.control_socket import CommandError
-from handlers.commands.migrate_store import migrate_store
+from handlers.commands.larger_stores import migrate_store
 from handlers.services import open_services
 from handlers.settings import load
-from storage import moving, users
+from storage import users
 from storage.database import Database, StoreError
+from storage.engines import moving
 from storage.row_owners import OF_ALL, OF_USERS
+from tests.cli.conftest import bankdata
 from tests.engines import ENGINE, tables_of
 from tests.service.conftest import Said
 
@@ -110,3 +112,21 @@ def test_what_cannot_be_moved_is_refused_in_a_sentence(
         migrate_store(elsewhere, Said(), folder=tmp_path)
     with pytest.raises(CommandError, match=r"The database at postgresql://[^ ]*:1/none cannot"):
         migrate_store(elsewhere, Said(), folder=folder)
+    (tmp_path / "file").write_text("")
+    nowhere = load({"BANKDATA_DATABASE_URL": "postgresql://127.0.0.1:1/none"}, data_dir=tmp_path / "file" / "new")
+    with pytest.raises(CommandError, match=r"file/new: Not a directory\."):
+        migrate_store(nowhere, Said(), folder=folder)
+
+
+@pytest.mark.requirement("migrate-store")
+def test_the_command_says_in_one_line_what_it_cannot_move(old: tuple[Path, str], tmp_path: Path) -> None:
+    done = bankdata("migrate-store", "--from", old[0], "--data", tmp_path / "new")
+    assert done.failed_with("Set BANKDATA_DATABASE_URL")
+
+
+@pytest.mark.engine("postgresql")
+@pytest.mark.requirement("migrate-store")
+def test_the_command_moves_a_store(old: tuple[Path, str], tmp_path: Path) -> None:
+    settings = {name.removeprefix("BANKDATA_"): value for name, value in ENGINE.environment(tmp_path / "new").items()}
+    done = bankdata("migrate-store", "--from", old[0], "--data", tmp_path / "new", settings=settings)
+    assert (done.code, done.lines) == (0, ["Moved 2 users and compared every row. The old store is as it was."])

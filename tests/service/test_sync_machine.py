@@ -35,6 +35,8 @@ from tests.conftest import NOW, empty_store
 
 COOLDOWN = timedelta(minutes=30)
 AFTER_FAILURE = timedelta(minutes=2)
+RESTS = {1: 5, 2: 10, 3: 20, 4: 40, 5: 80, 6: 160, 7: 320}  # minutes after so many failures in a row; then 6 hours
+HICCUPS = ("fails", "breaks", "hangs up")
 NO_PROGRESS = timedelta(minutes=15)
 BANKS = ("One", "Two")
 PAUSE = timedelta(seconds=60)  # the longest that leaves a job as it is
@@ -62,6 +64,7 @@ class ScriptedBank:
 
     name = "scripted"
     is_local = False
+    unattended_syncs_max = None
 
     def __init__(self) -> None:
         self.answer = dict.fromkeys(BANKS, "ready")
@@ -232,6 +235,9 @@ class Syncs(RuleBasedStateMachine):
                 self.open_at[bank] = now + NO_PROGRESS
             case "closes":
                 self.open_at[bank] = now + CLOSED
+            case _ if answer in HICCUPS:
+                failures = self.connection(bank).failures_in_row
+                self.open_at[bank] = now + timedelta(minutes=RESTS.get(failures, 360))
             case "ends its consent":
                 self.ends_at[bank] = now
         if after.status == "completed" or answer in STORE_HALF:

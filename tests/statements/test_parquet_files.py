@@ -121,6 +121,7 @@ def told(value: object) -> str:
     return f"{value:.5f}" if isinstance(value, Decimal) else str(value)
 
 
+@pytest.mark.no_cover  # at every place, see tests/conftest.py
 @pytest.mark.requirement("readers.refusal")
 def test_a_file_cut_off_anywhere_is_refused(in_groups_of_ten: bytes) -> None:
     for end in range(4, len(in_groups_of_ten), 431):
@@ -129,6 +130,7 @@ def test_a_file_cut_off_anywhere_is_refused(in_groups_of_ten: bytes) -> None:
         assert str(refusal.value) == DAMAGED
 
 
+@pytest.mark.no_cover  # at every place, see tests/conftest.py
 @pytest.mark.requirement("readers.hostile")
 def test_a_damaged_file_is_refused_in_a_sentence_or_read(in_groups_of_ten: bytes) -> None:
     chosen = random.Random(1)

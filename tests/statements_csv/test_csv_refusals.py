@@ -84,6 +84,7 @@ def test_an_endless_line_stops_at_its_limit(filler: bytes) -> None:
     assert stream.bytes_read < 4_000_000
 
 
+@pytest.mark.no_cover  # random or very many lines, see tests/conftest.py
 @pytest.mark.requirement("security.limits")
 @pytest.mark.parametrize("line", ["", "x;y;z", ";;;;"])
 def test_lines_without_bookings_are_not_followed_for_ever(line: str) -> None:
@@ -99,6 +100,7 @@ def test_a_quote_that_is_never_closed_is_refused() -> None:
         read(GOOD.encode() + b'31.01.2026;"Laden;x;-1,00;EUR\n' + b"y;y\n" * 60_000)
 
 
+@pytest.mark.no_cover  # random or very many lines, see tests/conftest.py
 @pytest.mark.requirement("security.limits")
 def test_garbled_copies_are_read_or_refused_and_never_crash() -> None:
     dice = random.Random(20260131)

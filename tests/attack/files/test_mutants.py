@@ -12,6 +12,8 @@ from tests.attack.files.mutants import mutant
 from tests.attack.files.reading import fault
 from tests.attack.files.seeds import seeds
 
+pytestmark = pytest.mark.no_cover  # random examples, see tests/conftest.py
+
 COUNT = 120
 
 

@@ -20,6 +20,8 @@ from connectors.bank_csv.profile import built_in_profiles
 from tests.attack.files.growing import attacks
 from tests.attack.files.step_counting import Steps
 
+pytestmark = pytest.mark.no_cover  # thousands of steps, see tests/conftest.py
+
 ATTACKS = 60  # for each expression
 SHORT, LONG = 60, 1300  # repeats; bounded repeats such as {0,512} end in between
 GROWTH_MAX = 1.4  # of the steps for each character, when the text is twice as long

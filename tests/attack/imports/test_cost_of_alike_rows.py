@@ -112,10 +112,10 @@ def test_statements_of_one_day_cost_the_same_each(length: int) -> None:
         ]
         stored = [
             {"opening": one.opening, "closing": one.closing, "sequence": one.sequence, "is_authoritative": True}
-            | {"received_at": DAY, "position": 0}
+            | {"received_at": DAY, "position": 0, "connection_id": "con_1"}
             for one in told
         ]
-        return steps(lambda: list(gaps(told))) + steps(lambda: statements._last_of_a_day(stored))
+        return steps(lambda: list(gaps(told))) + steps(lambda: statements._last_of_a_day(stored, ()))
 
     small, large = map(cost, SIZES)
     assert large / small < RATIO_MAX

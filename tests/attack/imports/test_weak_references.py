@@ -5,8 +5,7 @@ from msgspec.structs import replace
 
 from storage import accounts
 from storage.importing.records import AccountRecord, StatementRecord
-from tests.storage.conftest import Bank, bookings
-from tests.storage.test_told_by_live_sources import files_of
+from tests.storage.conftest import Bank, bookings, files_of
 
 STORED = "2026-11-02 | -5.00 | Shop | x"
 STRANGE = "2026-11-09 | -900.00 | Thief | y"
