@@ -65,6 +65,21 @@ def test_a_stranger_connects_the_demo_bank_from_the_page_and_renews_it(
     browser.close()
 
 
+def test_an_open_page_follows_a_sync_that_something_else_began(served: Served, chromium: Browser) -> None:
+    page = chromium.new_page(locale="en-GB")
+    served.advance(31 * 60)
+    app = served.client("demo")
+    jobs = app.post("/sync").json()["syncJobs"]
+    open_connections(page, served, "demo", ENGLISH)
+    running = page.get_by_text("Syncing…", exact=True)
+    expect(running).to_have_count(len(jobs))
+    for job in jobs:
+        while get(app, f"/sync/{job['syncId']}")["status"] in ("pending", "syncing"):
+            pass  # each answer waits for the bank
+    expect(running).to_have_count(0)
+    page.close()
+
+
 def open_connections(page: Page, served: Served, user: str, words: dict[str, str]) -> None:
     page.goto(served.address + "/connections")
     page.fill("input[name=username]", user)

@@ -3,12 +3,13 @@ import { useRead } from "./api.js";
 import { ago, day, moment } from "./format.js";
 import { ConnectBank, Hint } from "./first-run.js";
 import { Loaded, Place, State, Told, accountName } from "./parts.js";
-import { SyncButton } from "./sync.js";
+import { SyncButton, useIsSyncing } from "./sync.js";
 import { html } from "./ui.js";
 import { named, t } from "./words.js";
 
 export default function Connections({ person }) {
   const list = useRead("/connections");
+  useIsSyncing(list);
   return html`<${Place} title=${t("connections")} text=${t("connections_text")} actions=${html`<${ConnectBank} />`}>
     <${Loaded} of=${list} bones=${html`<div class="card"><div class="bones tall"></div></div>`}>
       ${({ connections }) =>

@@ -1,21 +1,15 @@
 /** The first run: no account yet, and the ways to bring money in. */
-import { forget, useRead } from "./api.js";
+import { useRead } from "./api.js";
 import { Icon } from "./icons.js";
 import { Place, State } from "./parts.js";
 import { AUTH_URL, address, go } from "./place.js";
+import { useIsSyncing } from "./sync.js";
 import { html, useEffect, useState } from "./ui.js";
 import { t } from "./words.js";
 
-const POLLED_EVERY = 6000; // milliseconds, while the first bookings are on their way
-
 export function FirstRun({ person }) {
   const [imports, setImports] = useState(null);
-  const { data: known } = useRead("/connections");
-  const isOnItsWay = Boolean(known?.connections.some(({ isSyncing }) => isSyncing));
-  useEffect(() => {
-    const timer = isOnItsWay ? setTimeout(forget, POLLED_EVERY) : 0;
-    return () => clearTimeout(timer);
-  }, [known]);
+  const isOnItsWay = useIsSyncing(useRead("/connections"));
   useEffect(() => {
     import("./import.js").then(setImports);
   }, []);

@@ -3,10 +3,11 @@ import { change, forget } from "./api.js";
 import { moment } from "./format.js";
 import { Icon } from "./icons.js";
 import { toast } from "./parts.js";
-import { html, useState } from "./ui.js";
+import { html, useEffect, useState } from "./ui.js";
 import { said, t, told } from "./words.js";
 
 const POLLED_EVERY = 1500; // milliseconds; the interface waits by itself while a bank is slow
+const LOOKED_EVERY = 6000; // while a sync goes on that this page may not have begun
 const FINAL = ["completed", "failed"];
 
 /** `accountIds` narrows it to the connections of these accounts. */
@@ -26,6 +27,16 @@ export function SyncButton({ accountIds = null, about = "" }) {
   return html`<button type="button" class="sync ${isRunning ? "running" : ""}" onClick=${start} disabled=${isRunning} aria-label=${isRunning ? t("syncing") : label}>
     <${Icon} name="recurring" /><span class="sync-text">${isRunning ? t("syncing") : t("sync")}</span>
   </button>`;
+}
+
+/** Whether any of the connections read is being synced, whoever began it; until none is, all that is shown is read anew. */
+export function useIsSyncing({ data }) {
+  const isSyncing = Boolean(data?.connections.some((connection) => connection.isSyncing));
+  useEffect(() => {
+    const timer = isSyncing ? setTimeout(forget, LOOKED_EVERY) : 0;
+    return () => clearTimeout(timer);
+  }, [data]);
+  return isSyncing;
 }
 
 async function synced(accountIds) {
