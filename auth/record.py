@@ -6,6 +6,7 @@ are written, so that a request does not even ask for the time.
 
 import logging
 import threading
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Literal, get_args
 
@@ -88,8 +89,9 @@ class Record:
         self._stopped.set()
         self.write()
 
-    def hours(self, user_id: str, *, since: datetime | None = None) -> list[Entry]:
-        """What happened to a user's data, by hour, the newest first; everything there is, unless since a moment."""
+    def hours(self, user_id: str, *, since: datetime | None = None) -> Iterator[list[Entry]]:
+        """What happened to a user's data, by hour, the newest first; everything there is, unless since a moment. Read
+        piece by piece, of which the first may be empty."""
         self.write()
         return access_record.hours(self._database, user_id, since=since or self._now() - KEPT_FOR)
 

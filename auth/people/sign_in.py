@@ -73,6 +73,13 @@ class SignIn:
         with self._throttles.turn(user.name):
             return self._proved(user, browser, password=password, address=address)
 
+    def turn_on_second_factor(
+        self, user: User, browser: Browser, typed: str, *, address: str
+    ) -> tuple[str, ...] | Outcome:
+        """Check the first code of a set-up: the recovery codes where it is right. Raises Busy."""
+        with self._throttles.turn(user.name):
+            return self._turned_on(user, browser, typed, address=address)
+
     def change_password(
         self, user: User, browser: Browser, *, current: str, new: str, address: str
     ) -> Weakness | Outcome:
@@ -125,6 +132,20 @@ class SignIn:
             self._events.happened("recovery code used", account=user.name, address=address, user=user.id)
             self._events.did(user.id, "useRecoveryCode")
         return self._signed_in(user, half, address=address)
+
+    def _turned_on(self, user: User, browser: Browser, typed: str, *, address: str) -> tuple[str, ...] | Outcome:
+        reserved = self._throttles.reserve(
+            name=user.name, address=address, browser=browser.id_hash, now=self._now(), of="first code"
+        )
+        if isinstance(reserved, timedelta):
+            self._events.alarm("set-up of the second factor held up", account=user.name, address=address)
+            return Outcome(wait=reserved)
+        codes = self._second_factors.confirm(user, typed)
+        if codes is None:
+            self._events.alarm("wrong first code", account=user.name, address=address)
+            return Outcome()
+        self._throttles.succeeded(reserved)
+        return codes
 
     def _signed_in(self, user: User, before: Browser | None, *, address: str) -> Outcome:
         self._events.happened("signed in", account=user.name, address=address, user=user.id)

@@ -1,6 +1,7 @@
 """What apps need to read, and what takes it away again: tokens, clients, grants, keys."""
 
 from datetime import datetime, time, timedelta
+from itertools import chain
 
 import orjson
 
@@ -73,7 +74,7 @@ def show_record(services: Services, report: Report, *, user: str, since: str | N
     """By hour, the newest first, hours in UTC; `since` is a day of the service's time zone."""
     owner = users.named(services.database, user)
     first = datetime.combine(datetime.fromisoformat(since), time(), services.settings.time_zone) if since else None
-    for entry in services.authorization.record.hours(owner.id, since=first):
+    for entry in chain.from_iterable(services.authorization.record.hours(owner.id, since=first)):
         if as_json:
             report.line(orjson.dumps(recorded(entry)).decode())
             continue

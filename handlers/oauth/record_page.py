@@ -2,12 +2,13 @@
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 
 import orjson
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute
 
 from auth.apps.clients import PAGE
@@ -91,32 +92,45 @@ def recorded_as(grant_id: str, client_id: str) -> str:
 
 def download_csv(site: Site, visit: Visit) -> Response:
     """By hour and operation, the newest first."""
-    entries = _entries(site, visit)
-    if entries is None:
-        return site.redirect(site.address("/oauth/login"))
-    text = io.StringIO()
-    lines = csv.writer(text, lineterminator="\r\n")
-    lines.writerow(COLUMNS)
-    for entry in entries:
-        name = guarded(entry.client_name)  # anybody can call an app anything
-        told = (instant(entry.hour), name, entry.client_id, entry.grant_id, entry.operation)
-        lines.writerow([*told, entry.calls, entry.refusals, instant(entry.last_at)])
-    return _file(text.getvalue().encode(), "text/csv; charset=utf-8", "record.csv")
+    return _file(site, visit, _as_csv, "text/csv; charset=utf-8", "record.csv")
 
 
 def download_json(site: Site, visit: Visit) -> Response:
     """The same as a list of objects."""
-    entries = _entries(site, visit)
-    if entries is None:
-        return site.redirect(site.address("/oauth/login"))
-    return _file(orjson.dumps([recorded(entry) for entry in entries]), "application/json", "record.json")
+    return _file(site, visit, _as_json, "application/json", "record.json")
 
 
-def _entries(site: Site, visit: Visit) -> list[Entry] | None:
+def _as_csv(pieces: Iterator[list[Entry]]) -> Iterator[bytes]:
+    head = [COLUMNS]
+    for piece in pieces:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\r\n").writerows(chain(head, map(_cells, piece)))
+        yield text.getvalue().encode()
+        head = []
+
+
+def _cells(entry: Entry) -> tuple[str | int, ...]:
+    name = guarded(entry.client_name)  # anybody can call an app anything
+    told = (instant(entry.hour), name, entry.client_id, entry.grant_id, entry.operation)
+    return (*told, entry.calls, entry.refusals, instant(entry.last_at))
+
+
+def _as_json(pieces: Iterator[list[Entry]]) -> Iterator[bytes]:
+    before = b"["
+    for piece in pieces:
+        if piece:
+            yield before + b",".join(orjson.dumps(recorded(entry)) for entry in piece)
+            before = b","
+    yield b"[]" if before == b"[" else b"]"
+
+
+def _file(
+    site: Site, visit: Visit, form: Callable[[Iterator[list[Entry]]], Iterator[bytes]], media_type: str, name: str
+) -> Response:
     user = site.server.sign_in.user_of(visit.browser)
-    return site.server.record.hours(user.id) if user is not None else None
-
-
-def _file(content: bytes, media_type: str, name: str) -> Response:
+    if user is None:
+        return site.redirect(site.address("/oauth/login"))
+    content = form(site.server.record.hours(user.id))
+    first = next(content)  # a store that does not answer is told as on every page
     headers = {**page_headers(""), "content-disposition": f'attachment; filename="{name}"'}
-    return Response(content, media_type=media_type, headers=headers)
+    return StreamingResponse(chain((first,), content), media_type=media_type, headers=headers)

@@ -86,9 +86,9 @@ def confirm(site: Site, visit: Visit) -> Response:
     set_up = site.server.second_factors.waiting(user)
     if set_up is None:
         raise Mistake("second_step_over")
-    codes = site.server.second_factors.confirm(user, visit.form.get("code", ""))
-    if codes is None:
-        return _factor(site, visit, browser, user, state="set up", set_up=set_up, outcome=Outcome())
+    codes = site.server.sign_in.turn_on_second_factor(user, browser, visit.form.get("code", ""), address=visit.address)
+    if isinstance(codes, Outcome):
+        return _factor(site, visit, browser, user, state="set up", set_up=set_up, outcome=codes)
     site.server.sessions.end_all(user.id, but=browser)
     return _factor(site, visit, browser, user, state="codes", codes=codes)
 

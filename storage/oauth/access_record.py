@@ -1,8 +1,8 @@
 """The record of who read what: sums by grant, hour and operation."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 import polars as pl
 
@@ -21,6 +21,8 @@ SCHEMA: dict[str, pl.DataType] = {
     "last_at": pl.Datetime("us"),
 }
 
+
+ROWS_AT_ONCE = 1000
 
 Counted = tuple[str, str, str, str]
 """What is counted together: user, grant, app, operation; grant and app are empty for what a person did."""
@@ -92,15 +94,28 @@ def add(database: Database, counted: Mapping[Counted, Count], *, now: datetime) 
     database.atomically(work)
 
 
-def hours(session: Session, user_id: str, *, since: datetime) -> list[Entry]:
-    """What happened since a moment, by hour, the newest first."""
-    rows = session.rows(
-        "SELECT hour, grant_id, client_id, client_name, operation, calls, refusals, last_at FROM access_record"
-        " WHERE user_id = $1 AND last_at >= $2 ORDER BY hour DESC, last_at DESC, grant_id, operation",
-        user_id,
-        in_utc(since),
-    )
-    return [Entry(**row) for row in rows]
+def hours(session: Session, user_id: str, *, since: datetime) -> Iterator[list[Entry]]:
+    """What happened since a moment, by hour, the newest first, in pieces of which the first may be empty."""
+    hour, grant_id, client_id, operation = datetime.max.replace(tzinfo=UTC), "", "", ""
+    while True:
+        rows = session.rows(
+            "SELECT hour, grant_id, client_id, client_name, operation, calls, refusals, last_at FROM access_record"
+            " WHERE user_id = $1 AND last_at >= $2"
+            " AND (hour < $3 OR (hour = $3 AND (grant_id, client_id, operation) > ($4, $5, $6)))"
+            f" ORDER BY hour DESC, grant_id, client_id, operation LIMIT {ROWS_AT_ONCE}",
+            user_id,
+            in_utc(since),
+            in_utc(hour),
+            grant_id,
+            client_id,
+            operation,
+        )
+        piece = [Entry(**row) for row in rows]
+        yield piece
+        if len(piece) < ROWS_AT_ONCE:
+            return
+        last = piece[-1]
+        hour, grant_id, client_id, operation = last.hour, last.grant_id, last.client_id, last.operation
 
 
 def overview(session: Session, user_id: str, *, since: datetime) -> list[Entry]:

@@ -1,6 +1,7 @@
 """Every call of an app or an assistant is in the record of its user, and so are those that were refused."""
 
 from datetime import timedelta
+from itertools import chain
 
 import pytest
 
@@ -20,7 +21,7 @@ def reader(demo_service: Service) -> tuple[str, Assistant]:
 
 def told(service: Service, user_id: str) -> dict[str, tuple[int, int]]:
     """Calls and refusals by operation; the operator's tokens of these tests aside."""
-    entries = service.services.authorization.record.hours(user_id)
+    entries = chain.from_iterable(service.services.authorization.record.hours(user_id))
     return {each.operation: (each.calls, each.refusals) for each in entries if each.operation != "issueToken"}
 
 

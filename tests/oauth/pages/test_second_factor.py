@@ -30,12 +30,8 @@ def code_of(world: Any, seed: str, *, steps: int = 0) -> str:
 def turn_on(world: Any, name: str = "alice") -> tuple[str, list[str], Any]:
     """The seed, the recovery codes, and the browser in which it was turned on; the code that did it counts no more."""
     browser = signed_in(world, name)
-    form = fields(browser.client.get("/account/second-factor").text)
-    page = browser.client.post("/account/second-factor", data={**form, "current_password": PASSWORD})
-    seed = re.sub(r"\s", "", re.search(r"key into the app: <code>([A-Z2-7 ]+)</code>", page.text)[1])  # type: ignore[index]
-    answer = browser.client.post(
-        "/account/second-factor/confirm", data={**fields(page.text), "code": code_of(world, seed)}
-    )
+    seed, form = begun(browser)
+    answer = browser.client.post("/account/second-factor/confirm", data={**form, "code": code_of(world, seed)})
     assert answer.status_code == 200, answer.text
     codes = re.findall(r"[A-Z2-7]{4}(?:-[A-Z2-7]{4}){5}", answer.text)
     assert len(set(codes)) == 10
@@ -125,6 +121,44 @@ def test_guessing_codes_gets_slow_and_the_right_password_makes_no_room(fresh: An
     assert (held.status_code, held.headers["retry-after"]) == (429, "16")
     fresh.clock.forward(seconds=30)
     assert step(browser, form, code_of(fresh, seed)).status_code == 303
+
+
+def begun(browser: Any) -> tuple[str, dict[str, str]]:
+    """The seed of a set-up that begins in this browser, and the form for its first code."""
+    form = fields(browser.client.get("/account/second-factor").text)
+    page = browser.client.post("/account/second-factor", data={**form, "current_password": PASSWORD})
+    return re.sub(r"\s", "", re.search(r"key into the app: <code>([A-Z2-7 ]+)</code>", page.text)[1]), fields(page.text)  # type: ignore[index]
+
+
+@pytest.mark.requirement("oauth.throttle")
+def test_guessing_the_first_code_gets_slow_and_beginning_anew_makes_no_room(fresh: Any) -> None:
+    browser = signed_in(fresh)
+    for _ in range(5):
+        _seed, form = begun(browser)
+        wrong = browser.client.post("/account/second-factor/confirm", data={**form, "code": "000000"})
+        assert wrong.status_code == 400
+    seed, form = begun(browser)
+    right = {**form, "code": code_of(fresh, seed)}
+    held = browser.client.post("/account/second-factor/confirm", data=right)
+    assert (held.status_code, held.headers["retry-after"]) == (429, "16")
+    assert "Please wait 16 seconds" in held.text
+    fresh.clock.forward(seconds=16)
+    again = {**form, "code": code_of(fresh, seed)}
+    assert browser.client.post("/account/second-factor/confirm", data=again).status_code == 200
+
+
+@pytest.mark.requirement("oauth.throttle")
+def test_of_twelve_wrong_first_codes_at_once_five_are_checked(fresh: Any) -> None:
+    browser = signed_in(fresh)
+    begun(browser)
+    here = fresh.server.sessions.find(browser.client.cookies["bds_session"])
+
+    def guess(_: int) -> Any:
+        return fresh.server.sign_in.turn_on_second_factor(fresh.user, here, "000000", address="192.0.2.1")
+
+    with ThreadPoolExecutor(12) as pool:
+        outcomes = list(pool.map(guess, range(12)))
+    assert [outcome.wait is None for outcome in outcomes].count(True) == 5
 
 
 @pytest.mark.requirement(REQUIREMENT)

@@ -4,6 +4,7 @@ import csv
 import io
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from tests.oauth.pages.test_account import signed_in
 
 def of(world: Any) -> list[tuple[str, str, int, int]]:
     """Hour, operation, calls and refusals of alice's record, in the order of the words."""
-    entries = world.server.record.hours(world.user.id)
+    entries = chain.from_iterable(world.server.record.hours(world.user.id))
     return sorted((f"{each.hour:%H}", each.operation, each.calls, each.refusals) for each in entries)
 
 
@@ -91,7 +92,7 @@ def test_the_record_is_kept_for_13_months_and_goes_with_the_user(fresh: Any) -> 
     assert len(of(fresh)) == 1
     fresh.database.atomically(lambda session: users.remove(session, fresh.other.id))
     fresh.server.record.note(fresh.other.id, "listAccounts")  # a request that was under way
-    assert fresh.server.record.hours(fresh.other.id) == []
+    assert list(fresh.server.record.hours(fresh.other.id)) == [[]]
     fresh.clock.forward(hours=1)
     fresh.server.cleanup.sweep()
     assert of(fresh) == []
@@ -146,6 +147,52 @@ def test_nobody_else_gets_it(fresh: Any, kind: str) -> None:
     fresh.tokens()
     assert fresh.browser().client.get(f"/account/record.{kind}").headers["location"] == "/oauth/login"
     assert "giveConsent" not in signed_in(fresh, "bob").client.get(f"/account/record.{kind}").text
+
+
+@pytest.mark.requirement("oauth.record")
+def test_the_files_are_read_and_sent_in_pieces_and_lose_no_hour(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access_record, "ROWS_AT_ONCE", 2)
+    for _ in range(2):
+        fresh.clock.forward(hours=1)
+        for grant_id in ("g1", "g2"):
+            fresh.server.record.note(fresh.user.id, "getSnapshot", grant_id=grant_id, client_id="c")
+            fresh.server.record.note(fresh.user.id, "listAccounts", grant_id=grant_id, client_id="c")
+        fresh.server.record.write()
+    expected = [
+        (f"2026-11-20T{hour}:00:00.000Z", grant, operation)
+        for hour in ("14", "13")
+        for grant in ("g1", "g2")
+        for operation in ("getSnapshot", "listAccounts")
+    ]
+    pieces = [len(piece) for piece in fresh.server.record.hours(fresh.user.id)]
+    assert pieces == [2, 2, 2, 2, 0]
+    browser = signed_in(fresh)
+    rows = list(csv.DictReader(io.StringIO(browser.client.get("/account/record.csv").text)))
+    assert [(row["hour"], row["grant"], row["operation"]) for row in rows if row["grant"]] == expected
+    told = [row for row in browser.client.get("/account/record.json").json() if row["app"]]
+    assert [(row["hour"], row["app"]["grant"], row["operation"]) for row in told] == expected
+
+
+@pytest.mark.requirement("oauth.record")
+def test_an_empty_record_is_a_file_too(fresh: Any) -> None:
+    browser = signed_in(fresh)
+    fresh.server.record.write()
+    fresh.database.execute("DELETE FROM access_record WHERE user_id = $1", fresh.user.id)
+    assert browser.client.get("/account/record.json").json() == []
+    assert browser.client.get("/account/record.csv").text == (
+        "hour,app,app_id,grant,operation,calls,refusals,last_at\r\n"
+    )
+
+
+@pytest.mark.requirement("oauth.record")
+def test_a_store_that_does_not_answer_is_told_before_a_file_begins(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any, **__: Any) -> Any:
+        raise StoreUnavailable
+        yield
+
+    browser = signed_in(fresh)
+    monkeypatch.setattr(access_record, "hours", fails)
+    assert browser.client.get("/account/record.csv").status_code == 503
 
 
 @pytest.mark.requirement("oauth.record")
