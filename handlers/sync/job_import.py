@@ -1,6 +1,7 @@
 """The import of a job: batches of its source are stored one by one, each in a transaction of its own (decision 26).
 
-Cursor and part of the count go with each batch, so that a crash repeats one batch at most.
+Cursor and part of the count go with each batch, so that a crash repeats one batch at most. A refused batch leaves the
+cursor where it was, for those after it too: the next sync is told it again.
 """
 
 import logging
@@ -55,11 +56,13 @@ class JobImport:
     ) -> None:
         """Fetch and store batch by batch, then end the job; raises what the source or the store raises."""
         batches = connector.fetch(asked, handle, cursor=connection.cursor, today=self._clock.today())
+        is_whole = True  # a cursor that lies behind a refused batch would leave its bookings out for ever
         try:
-            while (done := self._next(job, connection, connector.is_local, batches)) is not None:
+            while (done := self._next(job, connection, connector.is_local, batches, keeps_cursor=is_whole)) is not None:
                 batch, refusal = done
                 if isinstance(batch, LeftOut):
                     continue
+                is_whole = is_whole and refusal is None
                 try:
                     connector.settle(asked, handle, batch=batch, refusal=refusal)
                 except Exception:  # what is stored stays, whatever becomes of the file
@@ -69,7 +72,13 @@ class JobImport:
             self._after(job)
 
     def _next(
-        self, job: Job, connection: StoredConnection, is_local: bool, batches: Iterator[Batch | LeftOut]
+        self,
+        job: Job,
+        connection: StoredConnection,
+        is_local: bool,
+        batches: Iterator[Batch | LeftOut],
+        *,
+        keeps_cursor: bool,
     ) -> tuple[Batch | LeftOut, str | None] | None:
         """Read and store the next batch, whole or not at all: it, and why it was refused; None after the last one.
 
@@ -86,7 +95,7 @@ class JobImport:
             try:
                 read = read_batch(replace(batch, records=self._until_stopped(batch.records)), today=self._clock.today())
                 with nullcontext() if is_local else self._lane.turn(job.id):
-                    self._store(job, connection, read, batch.cursor)
+                    self._store(job, connection, read, batch.cursor if keeps_cursor else None)
             except (*UNREADABLE, InvalidRecord) as error:
                 log.warning("job %s refused a batch: %s", job.id, type(error).__name__)
                 refusal = RefusedBatch(name=batch.name or batch.id, reason=as_sentence(error))

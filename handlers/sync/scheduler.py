@@ -1,7 +1,8 @@
 """The scheduler: advances the jobs that nobody reads, and looks where there is news without being asked."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
 
 from connectors.connector import Connector
@@ -45,6 +46,7 @@ class Scheduler:
         self._looked_at = self._planned_at = clock.now()
         self._day = clock.today()
         self._on_new_day = on_new_day
+        self._in_trouble: set[str] = set()  # jobs and connections whose last turn failed, and was logged
         self._sorting = Sorting(database, engine.import_lane, now=clock.now())
 
     def work(self) -> None:
@@ -70,7 +72,8 @@ class Scheduler:
         for job in jobs.unfinished(self._database):
             due_since = max(job.created_at, job.next_attempt_at or job.created_at)
             if due_since <= now - READERS_FIRST or job.is_overdue(now):
-                self._engine.advance(job)
+                with self._each_for_itself(job.id):
+                    self._engine.advance(job)
         today = self._clock.today()
         if today != self._day:
             self._day = today
@@ -91,8 +94,9 @@ class Scheduler:
             moment = last_planned(connection.id, self._plan, zone=self._clock.zone, now=now)
             if moment is None or connection.is_attended_only:
                 continue
-            if self._takes(connection, moment, now):
-                self._engine.start(connection)
+            with self._each_for_itself(connection.id):
+                if self._takes(connection, moment, now):
+                    self._engine.start(connection)
 
     def _takes(self, connection: StoredConnection, moment: datetime, now: datetime) -> bool:
         """Whether it is this process that starts the planned sync."""
@@ -105,6 +109,22 @@ class Scheduler:
         for banks; they hold here too for a connection whose last syncs failed."""
         local = [name for name, connector in self._connectors.items() if connector.is_local]
         for connection in connections.of_connectors(self._database, local):
-            if self._connectors[connection.connector].has_news(asked(connection, None), now=now):
-                is_well = connection.failures_in_row == 0
-                self._engine.start(connection, cooldown=timedelta(0) if is_well else None, is_forced=is_well)
+            with self._each_for_itself(connection.id):
+                if self._connectors[connection.connector].has_news(asked(connection, None), now=now):
+                    is_well = connection.failures_in_row == 0
+                    self._engine.start(connection, cooldown=timedelta(0) if is_well else None, is_forced=is_well)
+
+    @contextmanager
+    def _each_for_itself(self, id_: str) -> Iterator[None]:
+        """What goes wrong with one job or connection is logged once, until it goes well again, and holds up no other;
+        a store that is away is everybody's."""
+        try:
+            yield
+        except StoreUnavailable:
+            raise
+        except Exception:
+            if id_ not in self._in_trouble and not self._engine.is_stopping:
+                log.exception("the scheduler goes on without %s", id_)
+            self._in_trouble.add(id_)
+        else:
+            self._in_trouble.discard(id_)

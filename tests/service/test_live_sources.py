@@ -35,7 +35,7 @@ from handlers.sync.plan import last_planned
 from handlers.sync.scheduler import PLAN_EVERY, Scheduler
 from storage import connections, jobs, users
 from storage.connections import StoredConnection
-from storage.database import Database
+from storage.database import Database, Session
 from storage.importing.records import AccountRecord, Batch, Record, TransactionRecord
 from storage.jobs import Job, RefusedBatch
 from tests.conftest import NOW
@@ -213,6 +213,30 @@ def test_a_sync_to_which_nothing_came_but_warnings_has_failed(scene: Scene) -> N
     assert (job.status, job.error) == ("failed", "The bank does not show this account.")
 
 
+@pytest.mark.requirement("sync.left-out")
+def test_after_an_unreadable_account_the_cursor_stays_and_the_next_sync_is_told_it_again(scene: Scene) -> None:
+    def accounts(first: str) -> Told:
+        def tell(_: Connection) -> Iterator[Batch | LeftOut]:
+            for key, amount, cursor in (("a", "-1.00", 1), ("b", first, 2), ("c", "-3.00", 3)):
+                booking = TransactionRecord(amount=Decimal(amount), currency="EUR", booking_date=NOW.date())
+                records: list[Record] = [AccountRecord(stable_key=key, currency="EUR"), booking]
+                yield Batch(id=f"{key}{amount}", name=key, records=iter(records), cursor={"read": cursor})
+
+        return tell
+
+    scene.bank.tell = accounts("-1e20")
+    job = scene.sync()
+    assert (job.status, job.new_transactions, [each.name for each in job.refusals]) == ("completed", 2, ["b"])
+    assert scene.stored().cursor == {"read": 1}
+    (warning,) = scene.shown()["warnings"]
+    assert warning.startswith("b: ")
+    scene.bank.tell = accounts("-2.00")
+    scene.clock.moment += COOLDOWN
+    assert scene.sync().new_transactions == 1
+    assert scene.stored().cursor == {"read": 3}
+    assert scene.shown()["warnings"] == []
+
+
 def fails(error: SourceError) -> Told:
     """A source that answers with this."""
 
@@ -349,6 +373,37 @@ def test_a_connection_is_synced_once_for_each_moment_of_the_plan_though_the_serv
     assert jobs_after(datetime.fromisoformat("2026-11-20T19:00")) == 1
     assert jobs_after(datetime.fromisoformat("2026-11-20T21:00")) == 1
     assert jobs_after(datetime.fromisoformat("2026-11-23T12:00")) == 2
+
+
+@pytest.mark.requirement("sync.plan")
+def test_a_planned_sync_that_cannot_begin_holds_up_no_other_and_is_logged_once(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    other = connections.add(
+        scene.database, user_id=scene.connection.user_id, user_name="eva", connector="live", bank_name="Two",
+        settings={}, now=NOW + timedelta(seconds=1),
+    )  # fmt: skip
+    takes, broken = connections.keep_plan, [scene.connection.id]
+
+    def keep_plan(session: Session, connection: StoredConnection, *, planned_at: datetime, now: datetime) -> bool:
+        if connection.id in broken:
+            raise ZeroDivisionError
+        return takes(session, connection, planned_at=planned_at, now=now)
+
+    def synced() -> set[str]:
+        scene.clock.moment += PLAN_EVERY
+        scheduler.round()
+        return {row["connection_id"] for row in scene.database.rows("SELECT connection_id FROM jobs")}
+
+    monkeypatch.setattr(connections, "keep_plan", keep_plan)
+    scheduler = Scheduler(
+        scene.engine, scene.database, {"live": scene.bank}, scene.clock, on_new_day=lambda _: None, plan=[time(18, 30)]
+    )
+    scene.clock.moment = datetime.fromisoformat("2026-11-20T19:00")
+    assert [synced(), synced()] == [{other.id}, {other.id}]
+    assert caplog.text.count(f"goes on without {scene.connection.id}") == 1
+    broken.clear()
+    assert synced() == {scene.connection.id, other.id}
 
 
 def services_of(scene: Scene) -> Any:

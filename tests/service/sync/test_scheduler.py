@@ -1,10 +1,11 @@
 """The scheduler: what nobody reads is finished, what has news is synced, a new day begins once."""
 
 import threading
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 import pytest
 
+from connectors.connector import Connection
 from handlers.sync.engine import SyncEngine
 from handlers.sync.scheduler import NEWS_EVERY, READERS_FIRST, Scheduler
 from storage import connections, jobs
@@ -39,6 +40,40 @@ def test_the_scheduler_finishes_what_nobody_reads_and_goes_on_after_an_error(
     assert not worker.is_alive()
     assert "ZeroDivisionError" in caplog.text
     assert state(scene.database, scene.job) == ("completed", None)
+
+
+@pytest.mark.requirement("decision 26")
+def test_a_job_or_a_folder_that_cannot_be_advanced_holds_up_no_other_and_is_logged_once(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    other = connections.add(
+        scene.database, user_id=scene.user.id, user_name="eva", connector="scripted", bank_name="Two", settings={},
+        now=scene.clock.moment,
+    )  # fmt: skip
+    second = scene.engine.start(other).job
+    assert second is not None
+    advance = scene.engine.advance
+
+    def broken_first(job: Job) -> object:
+        if job.id == scene.job.id:
+            raise ZeroDivisionError
+        return advance(job)
+
+    def has_news(connection: Connection, *, now: datetime) -> bool:
+        if connection.id == scene.job.connection_id:
+            raise OverflowError
+        return False
+
+    scene.bank.is_local = True
+    monkeypatch.setattr(scene.engine, "advance", broken_first)
+    monkeypatch.setattr(scene.bank, "has_news", has_news)
+    scene.clock.moment += NEWS_EVERY
+    scene.scheduler.round()
+    assert scene.engine.read(scene.user.id, second.id)
+    assert state(scene.database, second) == ("completed", None)
+    scene.scheduler.round()
+    broken = (scene.job.id, scene.job.connection_id)
+    assert [caplog.text.count(f"goes on without {id_}") for id_ in broken] == [1, 1]
 
 
 @pytest.mark.requirement("decision 26")
