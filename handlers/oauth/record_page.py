@@ -109,7 +109,7 @@ def _as_csv(pieces: Iterator[list[Entry]]) -> Iterator[bytes]:
         head = []
 
 
-def _cells(entry: Entry) -> tuple[str | int, ...]:
+def _cells(entry: Entry) -> tuple[str | int | None, ...]:
     name = guarded(entry.client_name)  # anybody can call an app anything
     told = (instant(entry.hour), name, entry.client_id, entry.grant_id, entry.operation)
     return (*told, entry.calls, entry.refusals, instant(entry.last_at))

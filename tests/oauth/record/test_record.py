@@ -186,12 +186,15 @@ def test_an_empty_record_is_a_file_too(fresh: Any) -> None:
 
 @pytest.mark.requirement("oauth.record")
 def test_a_store_that_does_not_answer_is_told_before_a_file_begins(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: Any, **__: Any) -> Any:
-        raise StoreUnavailable
-        yield
+    browser, store = signed_in(fresh), type(fresh.database)
+    answer = store.rows
 
-    browser = signed_in(fresh)
-    monkeypatch.setattr(access_record, "hours", fails)
+    def rows(database: Any, sql: str, *parameters: Any) -> Any:
+        if "FROM access_record" in sql:
+            raise StoreUnavailable
+        return answer(database, sql, *parameters)
+
+    monkeypatch.setattr(store, "rows", rows)
     assert browser.client.get("/account/record.csv").status_code == 503
 
 
