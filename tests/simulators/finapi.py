@@ -53,6 +53,7 @@ class FinApi:
     task: str = "COMPLETED"
     error_code: str | None = None
     is_action_required: bool = False
+    update_status: str = "READY"
     is_locked: int = 0  # so many updates are answered with 423
     broken: dict[str, Said] = field(default_factory=dict)
     url: str = ""
@@ -180,7 +181,7 @@ class FinApi:
             "id": number,
             "bank": {"id": 277672, "name": self.bank},
             "name": None,
-            "updateStatus": "READY",
+            "updateStatus": self.update_status,
             "interfaces": [interface],
         }
 

@@ -20,7 +20,6 @@ ASKING = (  # not readers: what they say of a provider is tried in tests/live, b
     "reference/checked_download.py",
     "sources/demo/live.py",
     "sources/enable_banking.py",
-    "sources/finapi/",
     "sources/fints/",
     "sources/simplefin.py",
 )

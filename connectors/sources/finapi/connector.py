@@ -20,6 +20,7 @@ from connectors.connector import (
     Json,
     LeftOut,
     Misconfigured,
+    Person,
     ProviderUnavailable,
     Ready,
     UserActionRequired,
@@ -38,6 +39,7 @@ PAGE_ROWS = 500
 PAGES_MAX = 1_000
 OVERLAP = timedelta(days=1)
 CURRENCY = re.compile("[A-Z]{3}")
+DEVICE = re.compile(r"\(([^()]+)\)")
 OPEN_FORMS = ("NOT_YET_OPENED", "IN_PROGRESS")
 RUNNING_TASKS = ("NOT_YET_STARTED", "IN_PROGRESS")
 
@@ -104,13 +106,14 @@ class FinApi:
 
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:  # noqa: ARG002 - as above
         """Have finAPI ask the bank."""
-        return {"task": self._begin_update(self._user(connection), _bank_connection(connection))}
+        user, number = self._user(connection), _bank_connection(connection)
+        return {"task": self._begin_update(user, number, connection.attended)}
 
     def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:
         """How far that is, and when the consent ends. Without a task one of somebody else's was running."""
         user, number = self._user(connection), _bank_connection(connection)
         if handle["task"] is None:
-            task = self._begin_update(user, number)
+            task = self._begin_update(user, number, connection.attended)
             return Waiting(seconds=UPDATE_PAUSE if task is None else TASK_PAUSE, handle={"task": task})
         path = f"/api/tasks/{handle['task']}"
         told = user.members(lambda headers: self._forms.get(path, headers=headers))
@@ -244,12 +247,11 @@ class FinApi:
             consent_expires_at=_consent_end(told),
         )
 
-    def _begin_update(self, user: "_UserAtFinApi", number: int) -> str | None:
-        """The task that asks the bank; None where one is running already."""
+    def _begin_update(self, user: "_UserAtFinApi", number: int, attended: Person | None = None) -> str | None:
+        """The task that asks the bank, on behalf of who is there; None where one is running already."""
+        wanted = {"bankConnectionId": number, **_metadata(attended)}
         answer = user.ask(
-            lambda headers: self._forms.post(
-                "/api/tasks/backgroundUpdate", document={"bankConnectionId": number}, headers=headers
-            ),
+            lambda headers: self._forms.post("/api/tasks/backgroundUpdate", document=wanted, headers=headers),
             fine=(200, 201, 423),
         )
         return None if answer.status == 423 else str(answer.members()["id"])
@@ -341,6 +343,17 @@ class _UserAtFinApi:
 def _request_id() -> dict[str, str]:
     """What finAPI's support asks for."""
     return {"X-Request-Id": f"bankdata-{token_hex(8)}"}
+
+
+def _metadata(attended: Person | None) -> Json:
+    """What finAPI passes on to the bank of who is there, all of it or nothing: the schema UserMetadata of Web Form 2.0.
+    Browsers name their device and system in the first brackets of what they call themselves (RFC 9110, 10.1.5)."""
+    if attended is None:
+        return {}
+    named = DEVICE.search(attended.user_agent)
+    device = named[1] if named else attended.user_agent
+    said = {"ipAddress": attended.address, "deviceOs": device, "userAgent": attended.user_agent}
+    return {"userMetadata": said}
 
 
 def _look_again(memo: Json) -> Question:

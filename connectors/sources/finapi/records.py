@@ -9,6 +9,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+from msgspec.structs import replace
+
 from connectors.connector import Json, ProviderUnavailable
 from connectors.limits import AMOUNT_DIGITS_MAX
 from connectors.text import (
@@ -51,7 +53,8 @@ def records(
             is_pending_complete=pending is not None,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ProviderUnavailable(detail=f"finAPI: {type(error).__name__} in a record") from error
+        detail = f"{type(error).__name__} in a record"
+        raise ProviderUnavailable("finAPI sent a damaged answer.", detail=detail) from error
 
 
 def _account(account: Json, bank_name: str) -> AccountRecord:
@@ -68,26 +71,9 @@ def _account(account: Json, bank_name: str) -> AccountRecord:
 
 def _booked(booking: Json, currency: str) -> TransactionRecord:
     day = _day(booking, "bankBookingDate") or _day(booking, "finapiBookingDate") or _day(booking, "valueDate")
-    if day is None:
-        raise ValueError("a booking without a day")
-    return TransactionRecord(
-        amount=_amount(booking["amount"]),
-        currency=_text(booking, "currency") or currency,
-        booking_date=day,
-        value_date=_day(booking, "valueDate"),
+    return replace(
+        _told(booking, day, currency, party="counterpart", end_to_end="endToEndReference"),
         provider_id=str(booking["id"]),
-        counterpart_name=clean(_text(booking, "counterpartName")),
-        counterpart_iban=parse_iban(_text(booking, "counterpartIban")),
-        counterpart_bic=parse_bic(_text(booking, "counterpartBic")),
-        counterpart_bank_name=clean(_text(booking, "counterpartBankName")),
-        creditor_id=parse_creditor_id(_text(booking, "counterpartCreditorId")),
-        debitor_id=clean_key(_text(booking, "counterpartDebitorId")),
-        mandate_reference=clean_key(_text(booking, "counterpartMandateReference")),
-        end_to_end_id=clean_key(_text(booking, "endToEndReference")),
-        purpose=clean_purpose(_text(booking, "purpose")),
-        bank_transaction_code=clean_key(_text(booking, "bankTransactionCode")),
-        purpose_code=clean_key(_text(booking, "sepaPurposeCode")),
-        gvc=_gvc(booking),
         bank_text=clean(_text(booking, "type")),
         original_amount=_amount(booking["originalAmount"]) if booking.get("originalAmount") is not None else None,
         original_currency=_text(booking, "originalCurrency"),
@@ -96,24 +82,29 @@ def _booked(booking: Json, currency: str) -> TransactionRecord:
 
 
 def _pending(booking: Json, currency: str) -> TransactionRecord:
-    """What is announced; its id changes with every update, so it is none. finAPI spells its counterparty with a y."""
+    """What is announced; its id changes with every update, so it is none."""
     day = _day(booking, "bankBookingDate") or _day(booking, "valueDate")
+    return replace(_told(booking, day, currency, party="counterparty", end_to_end="endToEndId"), status="pending")
+
+
+def _told(booking: Json, day: date | None, currency: str, *, party: str, end_to_end: str) -> TransactionRecord:
+    """What finAPI says of both kinds. `party` begins the names of what it says of the counterpart, and `end_to_end` is
+    what it calls the end-to-end id: it spells both differently for what is announced."""
     if day is None:
-        raise ValueError("a pending booking without a day")
+        raise ValueError("a booking without a day")
     return TransactionRecord(
         amount=_amount(booking["amount"]),
         currency=_text(booking, "currency") or currency,
         booking_date=day,
         value_date=_day(booking, "valueDate"),
-        status="pending",
-        counterpart_name=clean(_text(booking, "counterpartyName")),
-        counterpart_iban=parse_iban(_text(booking, "counterpartyIban")),
-        counterpart_bic=parse_bic(_text(booking, "counterpartyBic")),
-        counterpart_bank_name=clean(_text(booking, "counterpartyBankName")),
-        creditor_id=parse_creditor_id(_text(booking, "counterpartyCreditorId")),
-        debitor_id=clean_key(_text(booking, "counterpartyDebitorId")),
-        mandate_reference=clean_key(_text(booking, "counterpartyMandateReference")),
-        end_to_end_id=clean_key(_text(booking, "endToEndId")),
+        counterpart_name=clean(_text(booking, f"{party}Name")),
+        counterpart_iban=parse_iban(_text(booking, f"{party}Iban")),
+        counterpart_bic=parse_bic(_text(booking, f"{party}Bic")),
+        counterpart_bank_name=clean(_text(booking, f"{party}BankName")),
+        creditor_id=parse_creditor_id(_text(booking, f"{party}CreditorId")),
+        debitor_id=clean_key(_text(booking, f"{party}DebitorId")),
+        mandate_reference=clean_key(_text(booking, f"{party}MandateReference")),
+        end_to_end_id=clean_key(_text(booking, end_to_end)),
         purpose=clean_purpose(_text(booking, "purpose")),
         bank_transaction_code=clean_key(_text(booking, "bankTransactionCode")),
         purpose_code=clean_key(_text(booking, "sepaPurposeCode")),
