@@ -18,10 +18,11 @@ PLACES = ("/", "/transactions", "/months", "/recurring", "/import", "/connection
 YEAR_SECONDS = 31_536_000
 # What the overview needs; the others come with the place or the language that asks for them
 FIRST = (
-    "api", "auth", "charts", "format", "icons", "overview", "parts", "person", "place", "sync", "ui", "words",
+    "api", "auth", "charts", "format", "icons", "overview", "parts", "place", "sync", "ui", "words",
     "vendor/hooks", "vendor/htm", "vendor/preact",
 )  # fmt: skip
-COMMENT = re.compile(r"^[ ]*(//[^\n]*|/\*\*.*?\*/)\n", re.MULTILINE | re.DOTALL)
+# On lines of their own, or behind what a line says
+COMMENT = re.compile(r"^[ ]*(//[^\n]*|/\*\*.*?\*/)\n|(?<=[;,{])[ ]//[ ][^\n]*$", re.MULTILINE | re.DOTALL)
 
 
 def page_routes(*, public_url: str, auth_url: str, contract: bytes) -> list[Route]:

@@ -1,33 +1,22 @@
 /** Accounts as their person wants to see them: own names, hidden ones, two that are one, and gone for good. */
-import { change, forget, useRead } from "./api.js";
-import { Card, Choice, Dialog, accountName, shortIban, toast } from "./parts.js";
+import { change, useRead } from "./api.js";
+import { Card, Choice, Dialog, Line, accountName, shortIban, tried } from "./parts.js";
 import { html, useState } from "./ui.js";
-import { said, t } from "./words.js";
+import { t } from "./words.js";
 
 export function Accounts({ person }) {
   const hidden = useRead("/accounts/hidden");
   const [open, setOpen] = useState(null);
   const path = (id) => `/accounts/${encodeURIComponent(id)}`;
-  const done = async (work) => {
-    try {
-      await work();
-      setOpen(null);
-      toast(t("changed"));
-    } catch (error) {
-      toast(said(error));
-    }
-    forget();
-  };
+  const done = async (work) => (await tried(work, () => t("changed"))) && setOpen(null);
   return html`<${Card} title=${t("accounts")}>
     <ul class="plain">
-      ${person.accounts.map((account) => html`<li class="line tall" key=${account.id}>
-        <${Named} account=${account} bank=${account.bankConnection.bankName} />
+      ${person.accounts.map((account) => html`<${Line} key=${account.id} title=${accountName(account)} about=${about(account, account.bankConnection.bankName)}>
         <button type="button" aria-label="${t("change")}: ${accountName(account)}" onClick=${() => setOpen(account)}>${t("change")}</button>
-      </li>`)}
-      ${hidden.data?.accounts.map((account) => html`<li class="line tall" key=${account.id}>
-        <${Named} account=${account} bank="${account.bankName} · ${t("hidden")}" />
+      <//>`)}
+      ${hidden.data?.accounts.map((account) => html`<${Line} key=${account.id} title=${accountName(account)} about=${about(account, account.bankName, t("hidden"))}>
         <button type="button" aria-label="${t("show")}: ${accountName(account)}" onClick=${() => done(() => change("PATCH", path(account.id), { body: { isHidden: false } }))}>${t("show")}</button>
-      </li>`)}
+      <//>`)}
     </ul>
     ${open && html`<${Change} account=${open} others=${person.accounts.filter(({ id }) => id !== open.id)} onClose=${() => setOpen(null)}
       onName=${(name) => done(() => change("PATCH", path(open.id), { body: { name: name || null } }))}
@@ -37,10 +26,7 @@ export function Accounts({ person }) {
   <//>`;
 }
 
-const Named = ({ account, bank }) => html`<span class="row-text">
-  <span class="row-title">${accountName(account)}</span>
-  <span class="row-about">${[bank, account.accountName && shortIban(account.iban)].filter(Boolean).join(" · ")}</span>
-</span>`;
+const about = (account, ...more) => [...more, account.accountName && shortIban(account.iban)].filter(Boolean).join(" · ");
 
 function Change({ account, others, onClose, onName, onHide, onMerge, onDelete }) {
   const [name, setName] = useState(account.accountName ?? "");

@@ -1,7 +1,7 @@
 /** Asks the interface: remembers answers until something changes, waits where it is told to, tries again where it helps. */
 import { accessToken, anotherToken } from "./auth.js";
-import { BASE } from "./place.js";
-import { useEffect, useState } from "./ui.js";
+import { address } from "./place.js";
+import { shared, useEffect, useMemo, useState } from "./ui.js";
 
 const RETRIED_FOR = 20_000;
 const UNREACHABLE = new Set([502, 503, 504]);
@@ -19,16 +19,14 @@ export class Refused extends Error {
 export class Away extends Error {}
 
 let kept = new Map();
-let version = 0;
-const watchers = new Set();
+const version = shared(0);
 const conditions = new Map();
-const conditionWatchers = new Set();
+const condition = shared(null);
 
 /** Something changed: what was remembered is asked for anew by whoever shows it. */
 export function forget() {
   kept = new Map();
-  version += 1;
-  for (const watcher of watchers) watcher(version);
+  version.set(version.get() + 1);
 }
 
 /**
@@ -41,7 +39,7 @@ export function forget() {
  * @param {string} path @param {object} parameters @param {Along} along
  */
 export async function read(path, parameters = {}, { signal } = {}) {
-  const asked = `${path}${query(parameters)}`;
+  const asked = operation(path, parameters);
   if (!kept.has(asked)) {
     const mine = kept;
     const answer = await call("GET", asked, { signal });
@@ -57,16 +55,25 @@ export async function read(path, parameters = {}, { signal } = {}) {
  */
 export async function change(method, path, { parameters = {}, body, file, signal } = {}) {
   const sent = file ? { "Content-Type": "application/octet-stream" } : body ? { "Content-Type": "application/json" } : {};
-  const answer = await call(method, `${path}${query(parameters)}`, {
+  const answer = await call(method, operation(path, parameters), {
     signal, headers: sent, body: file ?? (body && JSON.stringify(body)),
   });
   const text = await answer.text();
   return text ? JSON.parse(text) : null;
 }
 
+/** What is read of an address, again and again until `isOver` says that it is the last word. */
+export async function followed(path, isOver, every) {
+  for (;;) {
+    const found = await change("GET", path);
+    if (isOver(found)) return found;
+    await pause(every);
+  }
+}
+
 /** Save what is answered as a file, under the name that the service gives it. */
 export async function download(path, parameters) {
-  const answer = await call("GET", `${path}${query(parameters)}`, {});
+  const answer = await call("GET", operation(path, parameters), {});
   const name = /filename="([^"]+)"/.exec(answer.headers.get("content-disposition") ?? "")?.[1];
   const link = document.createElement("a");
   link.href = URL.createObjectURL(await answer.blob());
@@ -83,7 +90,7 @@ async function call(method, asked, { signal, headers = {}, body }) {
   let isNew = false;
   try {
     for (let attempt = 0; ; attempt += 1) {
-      const answer = await fetch(`${BASE}/api/v1${asked}`, {
+      const answer = await fetch(asked, {
         method, body, signal, headers: { ...headers, Authorization: `Bearer ${token}` },
       }).catch((error) => {
         if (signal?.aborted) throw error;
@@ -100,10 +107,10 @@ async function call(method, asked, { signal, headers = {}, body }) {
       const isRepeated = isAway && method === "GET" && Date.now() - began < RETRIED_FOR;
       const after = Number(answer?.headers.get("retry-after") ?? 0);
       if (answer?.status === 429 && method === "GET" && after <= 60) {
-        condition(mark, { kind: "waiting", seconds: Math.max(1, after) });
+        tell(mark, { kind: "waiting", seconds: Math.max(1, after) });
         await pause(Math.max(1, after) * 1000, signal);
       } else if (isRepeated) {
-        condition(mark, { kind: "away" });
+        tell(mark, { kind: "away" });
         await pause(Math.min(4000, 500 * 2 ** attempt), signal);
       } else if (isAway) {
         throw new Away();
@@ -112,7 +119,7 @@ async function call(method, asked, { signal, headers = {}, body }) {
       }
     }
   } finally {
-    condition(mark, null);
+    tell(mark, null);
   }
 }
 
@@ -122,6 +129,7 @@ async function refused(answer) {
   return new Refused(answer.status, body.error ?? "", headers.get("x-request-id"), Number(headers.get("retry-after") ?? 0));
 }
 
+/** @param {number} milliseconds @param {AbortSignal} [signal] @returns {Promise<void>} */
 function pause(milliseconds, signal) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, milliseconds);
@@ -132,56 +140,68 @@ function pause(milliseconds, signal) {
   });
 }
 
-function query(parameters) {
-  const given = Object.entries(parameters).filter(([, value]) => value !== "" && value !== null && value !== undefined);
-  return given.length ? `?${new URLSearchParams(given)}` : "";
-}
+/** The address of an operation. */
+const operation = (path, parameters) => address(`/api/v1${path}`, parameters);
 
-function condition(mark, value) {
+function tell(mark, value) {
   if (value) conditions.set(mark, value);
   else if (!conditions.delete(mark)) return;
-  for (const watcher of conditionWatchers) watcher([...conditions.values()].at(-1) ?? null);
+  condition.set([...conditions.values()].at(-1) ?? null);
 }
 
 /** Whether the service is away or has us wait just now, and for how long. */
-export function useCondition() {
-  const [value, setValue] = useState(null);
-  useEffect(() => {
-    conditionWatchers.add(setValue);
-    return () => conditionWatchers.delete(setValue);
-  }, []);
-  return value;
-}
+export const useCondition = condition.use;
 
 /**
- * What is read of an address, for a component: `{data, error, again}`; `path` null asks nothing.
+ * What is read of an address, for a component: `{data, error, isStale, again}`.
  * What was shown stays while what replaces it is on its way; who asks for something else overtakes.
  */
 export function useRead(path, parameters = {}) {
-  const asked = path === null ? null : path + query(parameters);
+  const asked = operation(path, parameters);
   const [state, setState] = useState(() => ({ asked, data: kept.get(asked) ?? null, error: null }));
-  const [turn, setTurn] = useState(version);
+  const turn = version.use();
+  const [attempt, setAttempt] = useState(0);
   useEffect(() => {
-    watchers.add(setTurn);
-    return () => watchers.delete(setTurn);
-  }, []);
-  useEffect(() => {
-    if (asked === null) return undefined;
     const overtaken = new AbortController();
     read(path, parameters, { signal: overtaken.signal }).then(
       (data) => overtaken.signal.aborted || setState({ asked, data, error: null }),
       (error) => overtaken.signal.aborted || setState({ asked, data: null, error }),
     );
     return () => overtaken.abort();
-  }, [asked, turn]);
+  }, [asked, turn, attempt]);
   const isMine = state.asked === asked;
   return {
-    data: asked === null ? null : isMine ? state.data : kept.get(asked) ?? state.data,
+    data: isMine ? state.data : kept.get(asked) ?? state.data,
     error: isMine ? state.error : null,
     isStale: !isMine && !kept.has(asked),
     again: () => {
       setState({ asked, data: null, error: null });
-      setTurn((before) => before + 0.001);
+      setAttempt(attempt + 1);
     },
   };
+}
+
+/**
+ * Whose money it is, which every place needs before it asks for anything else:
+ * `{profile, accounts, ids, byId}` once both are there: `ids` are the accounts' as the interface takes them. Accounts
+ * that the person has hidden are not among them.
+ */
+export function usePerson() {
+  const profile = useRead("/profile");
+  const accounts = useRead("/accounts");
+  const data = useMemo(() => {
+    if (!profile.data || !accounts.data) return null;
+    const all = accounts.data.accounts;
+    return {
+      profile: profile.data,
+      accounts: all,
+      ids: all.map(({ id }) => id).join(","),
+      byId: new Map(all.map((account) => [account.id, account])),
+    };
+  }, [profile.data, accounts.data]);
+  const again = () => {
+    profile.again();
+    accounts.again();
+  };
+  return { data, error: profile.error ?? accounts.error, again };
 }

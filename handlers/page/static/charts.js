@@ -41,8 +41,17 @@ function Grid({ levels, y, right, width, currency }) {
   );
 }
 
-const marginOf = (levels, currency) =>
-  14 + 7 * Math.max(...levels.map((level) => roundMoney(level, currency).length));
+/** Where the values of a chart lie: its lines across, the height of a value, and where the amounts begin on the right. */
+function scale(values, width, currency) {
+  const levels = ticks(Math.min(...values), Math.max(...values));
+  const [low, high] = [levels[0], levels.at(-1)];
+  const y = (level) => TOP + ((high - level) / (high - low)) * (HEIGHT - TOP - BOTTOM);
+  const longest = Math.max(...levels.map((level) => roundMoney(level, currency).length));
+  return { levels, y, right: Math.max(40, width - 14 - 7 * longest) };
+}
+
+/** A line through points of `[x, y]`. */
+const lineThrough = (points) => points.map(([x, y], index) => `${index ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
 
 /** A balance over days: `points` of `{date, balance}`, oldest first. Arrow keys and the pointer read single days. */
 export function Course({ points, currency }) {
@@ -51,13 +60,9 @@ export function Course({ points, currency }) {
   const [chosen, setChosen] = useState(null);
   const last = points.length - 1;
   const at = Math.min(chosen ?? last, last);
-  const balances = points.map(({ balance }) => balance);
-  const levels = ticks(Math.min(...balances), Math.max(...balances));
-  const right = Math.max(40, width - marginOf(levels, currency));
+  const { levels, y, right } = scale(points.map(({ balance }) => balance), width, currency);
   const x = (index) => (last ? (index / last) * (right - 6) : right / 2);
-  const [low, high] = [levels[0], levels.at(-1)];
-  const y = (level) => TOP + ((high - level) / (high - low)) * (HEIGHT - TOP - BOTTOM);
-  const line = points.map(({ balance }, index) => `${index ? "L" : "M"}${x(index).toFixed(1)} ${y(balance).toFixed(1)}`).join("");
+  const line = lineThrough(points.map(({ balance }, index) => [x(index), y(balance)]));
   const names = monthNames(points, x, right);
 
   const said = ({ date, balance }) => `${day(date)}: ${money(balance, currency)}`;
@@ -106,16 +111,11 @@ function monthNames(points, x, right) {
 /** Months as bars, oldest first: income up, expenses down, net as a line. `link` leads from a month to its rows. */
 export function MonthBars({ months, currency, link, chosen = null, running }) {
   const [element, width] = useWidth();
-  const values = months.flatMap(({ income, expenses, net }) => [income, -expenses, net]);
-  const levels = ticks(Math.min(0, ...values), Math.max(0, ...values));
-  const right = Math.max(40, width - marginOf(levels, currency));
+  const { levels, y, right } = scale([0, ...months.flatMap(({ income, expenses, net }) => [income, -expenses, net])], width, currency);
   const shown = months.slice(-Math.max(1, Math.floor(right / MONTH_MIN)));
   const column = right / shown.length;
   const bar = Math.min(22, column * 0.56);
-  const [low, high] = [levels[0], levels.at(-1)];
-  const y = (level) => TOP + ((high - level) / (high - low)) * (HEIGHT - TOP - BOTTOM);
   const middle = (index) => column * (index + 0.5);
-  const net = shown.map((each, index) => `${index ? "L" : "M"}${middle(index).toFixed(1)} ${y(each.net).toFixed(1)}`).join("");
   const every = Math.ceil(30 / column);
   const rectangle = (kind, index, from, to, isRunning) =>
     html`<rect class="bar ${kind} ${isRunning ? "running" : ""}" x=${middle(index) - bar / 2} width=${bar} rx="2"
@@ -135,7 +135,7 @@ export function MonthBars({ months, currency, link, chosen = null, running }) {
         </a>`;
       })}
       <g class="net" aria-hidden="true">
-        <path d=${net} />
+        <path d=${lineThrough(shown.map((each, index) => [middle(index), y(each.net)]))} />
         ${shown.map((each, index) => html`<circle key=${each.month} cx=${middle(index)} cy=${y(each.net)} r="3.5" />`)}
       </g>
     </svg>`}

@@ -2,7 +2,7 @@
 import { useRead } from "./api.js";
 import { ago, day, moment } from "./format.js";
 import { ConnectBank, Hint } from "./first-run.js";
-import { Loaded, Place, State, Told, accountName } from "./parts.js";
+import { Facts, Loaded, Place, State, Told, accountName, tallBones } from "./parts.js";
 import { SyncButton, useIsSyncing } from "./sync.js";
 import { html } from "./ui.js";
 import { named, t } from "./words.js";
@@ -11,7 +11,7 @@ export default function Connections({ person }) {
   const list = useRead("/connections");
   useIsSyncing(list);
   return html`<${Place} title=${t("connections")} text=${t("connections_text")} actions=${html`<${ConnectBank} />`}>
-    <${Loaded} of=${list} bones=${html`<div class="card"><div class="bones tall"></div></div>`}>
+    <${Loaded} of=${list} bones=${tallBones}>
       ${({ connections }) =>
         connections.length === 0
           ? html`<div class="card"><${State} icon="connections" title=${t("connections_none")} text=${t("connections_none_text")} /></div>`
@@ -32,7 +32,7 @@ function Connection({ connection, person }) {
     ["last_sync", lastSyncedAt ? ago(lastSyncedAt) + fresh : t("never")],
     ["next_sync", canSync ? t("now") : nextSyncAllowedAt && moment(nextSyncAllowedAt)],
     ["consent_until", consentExpiresAt && `${t("until", { day: day(consentExpiresAt) })}${consentDaysLeft === null ? "" : ` · ${t("days_left", { n: consentDaysLeft })}`}`],
-  ].filter(([, value]) => value);
+  ];
   return html`<section class="card" aria-label=${bankName}>
     <header class="card-head">
       <div class="connection-name"><h2>${bankName}</h2><span class="pill ${status === "ACTIVE" ? "good" : "up"}">${isSyncing ? t("syncing") : named(status)}</span></div>
@@ -40,6 +40,6 @@ function Connection({ connection, person }) {
     </header>
     ${message && html`<p class=${needsUser ? "caution" : "soft"}><${Told} text=${message} /></p>`}
     ${warnings.map((warning) => html`<p class="caution" key=${warning}><${Told} text=${warning} /></p>`)}
-    <dl class="facts">${facts.map(([name, value]) => html`<div key=${name}><dt>${t(name)}</dt><dd>${value}</dd></div>`)}</dl>
+    <${Facts} facts=${facts} />
   </section>`;
 }

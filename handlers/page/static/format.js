@@ -1,7 +1,6 @@
 /** How amounts, days and months are written: by the browser's own tag where it speaks the language of the page. */
 
 const KEPT = "language"; // in localStorage; absent where the browser decides
-const DIGITS = new Map();
 const made = new Map();
 
 let tag = "en-GB";
@@ -15,8 +14,7 @@ export function chosenLanguage(kept = stored(KEPT), wanted = navigator.languages
 
 /** Write from now on as this language does; `de-CH` writes otherwise than `de-DE`, so the browser's own tag goes first. */
 export function writeAs(language, wanted = globalThis.navigator?.languages ?? []) {
-  tag = wanted.find((name) => name.slice(0, 2).toLowerCase() === language) ?? { en: "en-GB", de: "de-DE" }[language];
-  if (tag === "en") tag = "en-GB";
+  tag = wanted.find((name) => name.slice(0, 2).toLowerCase() === language && name !== "en") ?? { en: "en-GB", de: "de-DE" }[language];
   made.clear();
 }
 
@@ -49,18 +47,9 @@ export function roundMoney(amount, currency) {
   return withMinus(maker(Intl.NumberFormat, options).format(amount));
 }
 
-/** How many decimals a currency has. */
-export function decimals(currency) {
-  if (!DIGITS.has(currency)) {
-    const { maximumFractionDigits } = new Intl.NumberFormat("en", { style: "currency", currency }).resolvedOptions();
-    DIGITS.set(currency, maximumFractionDigits);
-  }
-  return DIGITS.get(currency);
-}
-
 /** A sum in whole cents: 0.1 and 0.2 are 0.3. */
 export function sum(amounts, currency) {
-  const unit = 10 ** decimals(currency);
+  const unit = 10 ** maker(Intl.NumberFormat, { style: "currency", currency }).resolvedOptions().maximumFractionDigits;
   return amounts.reduce((total, amount) => total + Math.round(amount * unit), 0) / unit;
 }
 
@@ -113,14 +102,14 @@ export const daysBetween = (from, to) => Math.round((atMidnight(to).getTime() - 
 /** In how many days: tomorrow, in 9 days, 3 days ago. */
 export const inDays = (days) => maker(Intl.RelativeTimeFormat, { numeric: "auto" }).format(days, "day");
 
-const UNITS = [{ unit: "day", size: 86_400 }, { unit: "hour", size: 3600 }, { unit: "minute", size: 60 }]; // in seconds
+/** @type {[Intl.RelativeTimeFormatUnit, number][]} */
+const UNITS = [["day", DAY], ["hour", 3_600_000], ["minute", 60_000]];
 
 /** How long ago a moment was: 5 minutes ago. */
 export function ago(iso, now = Date.now()) {
-  const seconds = Math.round((now - Date.parse(iso)) / 1000);
-  const { unit, size } = UNITS.find((each) => seconds >= each.size) ?? { unit: "second", size: 1 };
-  const value = seconds < 60 ? 0 : Math.floor(seconds / size);
-  return maker(Intl.RelativeTimeFormat, { numeric: "auto" }).format(value ? -value : 0, unit);
+  const passed = now - Date.parse(iso);
+  const [unit, size] = UNITS.find(([, each]) => passed >= each) ?? ["second", Infinity];
+  return maker(Intl.RelativeTimeFormat, { numeric: "auto" }).format(-Math.max(0, Math.floor(passed / size)), unit);
 }
 
 /** A day moved by months, and kept within its month: a year before 2024-02-29 is 2023-02-28. */

@@ -33,20 +33,23 @@ const PATHS = {
   SALARY: "M3.5 7h13v9h-13zM7.5 7V4.5h5V7M3.5 11h13M10 10.5v1.5",
   SAVINGS: "M4 9.5C4 7 6.5 5 10 5c1 0 2 .2 2.8.5L15 4v3c.7.6 1.2 1.3 1.5 2h1v3h-1.5c-.4.7-1 1.3-1.5 1.7V16.5h-2.5V15h-4v1.5H5.5v-3C4.5 12.5 4 11 4 9.5zM8 8h3.5",
   TRANSFER: "M4 7h11M12 4l3 3-3 3M16 13H5M8 10l-3 3 3 3",
-  OTHER: "M5 10h.01M10 10h.01M15 10h.01",
 };
 
 /** An icon beside a text that says the same; screen readers pass it over. */
 export function Icon({ name, size = 20 }) {
   return html`<svg class="icon" viewBox="0 0 20 20" width=${size} height=${size} aria-hidden="true" focusable="false">
-    <path d=${PATHS[name] ?? PATHS.OTHER} />
+    <path d=${PATHS[name] ?? PATHS.more} />
   </svg>`;
 }
 
 const GROUPS = {
-  RENT: "home", INSURANCE: "home", GROCERIES: "food", DINING: "food", TRANSPORT: "move", SHOPPING: "leisure",
+  GROCERIES: "food", DINING: "food", RENT: "home", INSURANCE: "home", TRANSPORT: "move", SHOPPING: "leisure",
   ENTERTAINMENT: "leisure", SUBSCRIPTION: "leisure", HEALTH: "health", SALARY: "brand", SAVINGS: "brand", TRANSFER: "brand",
+  OTHER: "other",
 };
+
+/** The categories of the interface, in the order in which a person looks for them. */
+export const CATEGORIES = Object.keys(GROUPS);
 
 /** The group whose colour a category has. */
 export const group = (category) => GROUPS[category] ?? "other";

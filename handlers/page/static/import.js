@@ -1,11 +1,11 @@
 /** Import: files dropped, looked into before anything is stored, imported one by one, taken back again. */
-import { change, forget, useRead } from "./api.js";
+import { change, followed, forget, useRead } from "./api.js";
 import { day, moment, money, size } from "./format.js";
 import { Hint } from "./first-run.js";
 import { Icon } from "./icons.js";
-import { Bones, Card, Choice, Money, Place, Told, accountName, shortIban, toast } from "./parts.js";
-import { html, useEffect, useRef, useState } from "./ui.js";
-import { said, t, told } from "./words.js";
+import { Bones, Card, Choice, Line, Money, Place, Told, accountName, shortIban, tried } from "./parts.js";
+import { html, shared, useRef, useState } from "./ui.js";
+import { t, told } from "./words.js";
 
 const POLLED_EVERY = 1000; // milliseconds
 const FILE_BYTES_MAX = 256 * 1024 * 1024; // what the interface takes at once
@@ -20,21 +20,15 @@ export default function Import({ person }) {
 }
 
 // Files stay while the person looks at other places
-let files = [];
+const files = shared([]);
 let last = 0;
-const watchers = new Set();
 
-function keep(changed) {
-  files = changed;
-  for (const watcher of watchers) watcher(files);
-}
-
-const set = (key, values) => keep(files.map((each) => (each.key === key ? { ...each, ...values } : each)));
+const set = (key, values) => files.set(files.get().map((each) => (each.key === key ? { ...each, ...values } : each)));
 
 /** Look into files that were dropped, one after the other: imports take turns anyway. */
 export async function add(dropped) {
   const fresh = [...dropped].map((file) => ({ key: (last += 1), file, accountId: "", state: "reading" }));
-  keep([...files, ...fresh]);
+  files.set([...files.get(), ...fresh]);
   for (const each of fresh) await look(each);
 }
 
@@ -46,7 +40,7 @@ async function look({ key, file, accountId }) {
 const refused = (error) => ({ state: "refused", error });
 
 function unsendable({ size: bytes }) {
-  if (bytes === 0) return refused({ text: t("empty_file") });
+  if (bytes === 0) return refused({ text: told("The file is empty.").text });
   return bytes > FILE_BYTES_MAX ? refused({ text: t("too_large") }) : null;
 }
 
@@ -59,17 +53,15 @@ async function store({ key, file, accountId }) {
 const undo = async ({ key, report }) => (await takenBack(report.importId)) && set(key, { state: "undone" });
 
 function Files({ person }) {
-  const [shown, setShown] = useState(files);
-  useEffect(() => {
-    watchers.add(setShown);
-    return () => watchers.delete(setShown);
-  }, []);
+  const shown = files.use();
   return html`<${DropZone} onFiles=${add} />
     ${shown.some(({ state }) => state === "looked") && html`<p class="soft found">${t("not_before")}</p>`}
     ${shown.map((each) => html`<${FileCard} key=${each.key} each=${each} person=${person}
       onImport=${() => store(each)} onUndo=${() => undo(each)} onAccount=${(accountId) => look({ ...each, accountId })}
-      onRemove=${() => keep(files.filter(({ key }) => key !== each.key))} />`)}`;
+      onRemove=${() => files.set(shown.filter(({ key }) => key !== each.key))} />`)}`;
 }
+
+const isOver = ({ status }) => status !== "running";
 
 /** What the interface says of a file; a dry run stores nothing. */
 async function sent(file, accountId, dryRun) {
@@ -77,10 +69,7 @@ async function sent(file, accountId, dryRun) {
     // a name is only told; what no name may hold is left out of it
     const filename = file.name.replace(/[\u0000-\u001f/\\]/g, "").slice(-255) || "file";
     let report = await change("POST", "/imports", { parameters: { filename, dryRun, accountId }, file });
-    while (report.status === "running") {
-      await new Promise((resolve) => setTimeout(resolve, POLLED_EVERY));
-      report = await change("GET", `/imports/${encodeURIComponent(report.importId)}`);
-    }
+    if (!isOver(report)) report = await followed(`/imports/${encodeURIComponent(report.importId)}`, isOver, POLLED_EVERY);
     if (report.error !== null && (report.candidates.length === 0 || !report.isDryRun)) return refused(told(report.error));
     return { state: report.isDryRun ? "looked" : "imported", report };
   } catch (error) {
@@ -88,17 +77,7 @@ async function sent(file, accountId, dryRun) {
   }
 }
 
-async function takenBack(importId) {
-  try {
-    await change("DELETE", `/imports/${encodeURIComponent(importId)}`);
-    forget();
-    toast(t("import_undone"));
-    return true;
-  } catch (error) {
-    toast(said(error));
-    return false;
-  }
-}
+const takenBack = (importId) => tried(() => change("DELETE", `/imports/${encodeURIComponent(importId)}`), () => t("import_undone"));
 
 /** Where files are dropped or chosen. */
 export function DropZone({ onFiles }) {
@@ -171,10 +150,10 @@ function Report({ report }) {
         ${" "}${statement.addsUp !== null && html`<span class="pill ${statement.addsUp ? "good" : "up"}">${t(statement.addsUp ? "adds_up" : "adds_not")}</span>`}
       </p>
       <ol class="plain" aria-label=${t("first_rows")}>
-        ${statement.firstRows.map((row, place) => html`<li class="line tall" key=${place}>
-          <span class="row-text"><span class="row-title">${row.counterpartName ?? row.purpose ?? t("no_name")}</span><span class="row-about">${[day(row.bookingDate), row.counterpartName && row.purpose].filter(Boolean).join(" · ")}</span></span>
+        ${statement.firstRows.map((row, place) => html`<${Line} key=${place} title=${row.counterpartName ?? row.purpose ?? t("no_name")}
+          about=${[day(row.bookingDate), row.counterpartName && row.purpose].filter(Boolean).join(" · ")}>
           <${Money} amount=${row.amount} currency=${row.currency} signed />
-        </li>`)}
+        <//>`)}
       </ol>
     </div>`)}`;
 }
@@ -185,10 +164,9 @@ function History() {
   return html`<${Card} title=${t("history")}><ul class="plain">
     ${past.data.imports.map((each) => {
       const name = each.fileNames.join(", ") || each.source;
-      return html`<li class="line tall" key=${each.importId}>
-        <span class="row-text"><span class="row-title">${name}</span><span class="row-about">${moment(each.importedAt)} · ${t("n_new", { n: each.new })}</span></span>
+      return html`<${Line} key=${each.importId} title=${name} about="${moment(each.importedAt)} · ${t("n_new", { n: each.new })}">
         <button type="button" onClick=${() => takenBack(each.importId)} aria-label="${t("undo")}: ${name}">${t("undo")}</button>
-      </li>`;
+      <//>`;
     })}
   </ul><//>`;
 }

@@ -1,6 +1,6 @@
 /** A list of any length of which only what is in view is in the page: rows of one height, fetched page by page. */
 import { read } from "./api.js";
-import { html, useEffect, useLayoutEffect, useRef, useState } from "./ui.js";
+import { html, useEffect, useEvents, useLayoutEffect, useRef, useState } from "./ui.js";
 
 const PER_PAGE = 100; // as many as the interface gives at once
 const AROUND = 8; // rows above and below what is in view
@@ -28,22 +28,15 @@ export function LongList({ path, parameters, rowsOf, first, total, label, link, 
   }
   const rowAt = (index) => pages.current.get(Math.floor(index / PER_PAGE))?.[index % PER_PAGE];
 
-  useEffect(() => {
-    const measure = () => {
-      const height = rowHeight();
-      const top = -list.current.getBoundingClientRect().top;
-      const from = Math.max(0, Math.floor(top / height) - AROUND);
-      const to = Math.min(total, Math.ceil((top + innerHeight) / height) + AROUND);
-      setView((before) => (before.from === from && before.to === to && before.height === height ? before : { from, to, height }));
-    };
-    measure();
-    addEventListener("scroll", measure, { passive: true });
-    addEventListener("resize", measure);
-    return () => {
-      removeEventListener("scroll", measure);
-      removeEventListener("resize", measure);
-    };
-  }, [total, key]);
+  const measure = () => {
+    const height = rowHeight();
+    const top = -list.current.getBoundingClientRect().top;
+    const from = Math.max(0, Math.floor(top / height) - AROUND);
+    const to = Math.min(total, Math.ceil((top + innerHeight) / height) + AROUND);
+    setView((before) => (before.from === from && before.to === to && before.height === height ? before : { from, to, height }));
+  };
+  useEffect(measure, [total, key]);
+  useEvents({ scroll: measure, resize: measure }, [total]);
 
   useEffect(() => {
     const overtaken = new AbortController();

@@ -1,13 +1,12 @@
 /** The page: its frame, the places in it, and what is shown around them while something is amiss. */
-import { forget, useCondition } from "./api.js";
+import { forget, useCondition, usePerson } from "./api.js";
 import { SignInFailed, SignedOut, accessToken, finish, onEnd, signIn, signOut } from "./auth.js";
 import { chosenLanguage, writeAs } from "./format.js";
 import { Icon } from "./icons.js";
 import { Overview } from "./overview.js";
 import { Bones, Failed, Place, State, Toasts } from "./parts.js";
-import { usePerson } from "./person.js";
 import { BASE, PUBLIC_URL, address, followLinks, go, usePlace } from "./place.js";
-import { html, render, useEffect, useState } from "./ui.js";
+import { html, render, useEffect, useEvents, useState } from "./ui.js";
 import { speak, t } from "./words.js";
 
 // A place is loaded when it is opened for the first time, except the one that is seen first
@@ -42,18 +41,10 @@ function Navigation({ current, name }) {
   const [isOpen, setIsOpen] = useState(false);
   const aside = PLACES.filter(({ isAside }) => isAside);
   useEffect(() => setIsOpen(false), [current]);
-  useEffect(() => {
-    if (!isOpen) return undefined;
-    const close = (event) => {
-      if (event.type === "keydown" ? event.key === "Escape" : !event.target.closest(".places")) setIsOpen(false);
-    };
-    addEventListener("keydown", close);
-    addEventListener("pointerdown", close);
-    return () => {
-      removeEventListener("keydown", close);
-      removeEventListener("pointerdown", close);
-    };
-  }, [isOpen]);
+  useEvents({
+    keydown: ({ key }) => key === "Escape" && setIsOpen(false),
+    pointerdown: ({ target }) => target.closest(".places") || setIsOpen(false),
+  });
   return html`<nav class="places" aria-label=${t("places")}>
     <a class="masthead" href=${address("/")}><${Mark} /><span>${t("service")}</span></a>
     <div class="places-main">
@@ -138,15 +129,9 @@ function Page() {
       }
     };
     open();
-    const restored = (event) => event.persisted && location.reload();
-    const left = (event) => event.persisted && render(null, root);
-    addEventListener("pageshow", restored);
-    addEventListener("pagehide", left);
-    return () => {
-      removeEventListener("pageshow", restored);
-      removeEventListener("pagehide", left);
-    };
   }, []);
+  // What the browser keeps to go back to shows nothing, and asks first when it is shown again
+  useEvents({ pageshow: (event) => event.persisted && location.reload(), pagehide: (event) => event.persisted && render(null, root) });
   if (state === "opening") return html`<main class="alone"><${Bones} rows="3" /></main>`;
   const retry = html`<button type="button" class="primary" onClick=${signIn}>${t("again")}</button>`;
   if (state === "failed") return alone(t("sign_in_failed"), t("sign_in_failed_text"), retry);

@@ -2,7 +2,7 @@
 import { useRead } from "./api.js";
 import { Legend, MonthBars } from "./charts.js";
 import { month as monthName, money, sum } from "./format.js";
-import { BookingParts, Bookings, Card, CategoryBars, Loaded, Money, Place } from "./parts.js";
+import { Bookings, Card, CategoryBars, Loaded, Money, Place, chartBones } from "./parts.js";
 import { address } from "./place.js";
 import { html, useState } from "./ui.js";
 import { t } from "./words.js";
@@ -20,7 +20,7 @@ export default function Months({ person, parameters }) {
   return html`<${Place} title=${t("months")} text=${t("choose_month")}>
     <${Card}>
       <${Legend} />
-      <${Loaded} of=${cashflow} bones=${html`<div class="chart coming"></div>`}>
+      <${Loaded} of=${cashflow} bones=${chartBones}>
         ${(data) => html`<${MonthBars} months=${data.cashflow} currency=${currency} running=${running} chosen=${chosen} link=${link} />
           <${AsTable} months=${data.cashflow} currency=${currency} running=${running} link=${link} />`}
       <//>
@@ -85,14 +85,8 @@ function MonthRows({ data, person, categories }) {
     ${leftOut.length > 0 && html`<section class="left-out" aria-labelledby="left-out">
       <h3 id="left-out">${t("left_out")}</h3>
       <p class="soft small">${t("left_out_text")}</p>
-      <ol class="rows">
-        ${leftOut.map((row, index) => html`<li key=${row.id}>
-          <a class="row" href=${link(row)}>
-            <${BookingParts} row=${{ ...row, purpose: t(`left_${row.leftOut}`) }} accounts=${person.byId} today=${person.profile.today}
-              isFirstOfDay=${leftOut[index - 1]?.bookingDate !== row.bookingDate} tag=${false} />
-          </a>
-        </li>`)}
-      </ol>
+      <${Bookings} rows=${leftOut.map((row) => ({ ...row, purpose: t(`left_${row.leftOut}`) }))} accounts=${person.byId}
+        today=${person.profile.today} link=${link} tag=${false} />
     </section>`}`;
 }
 

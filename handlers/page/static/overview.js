@@ -3,7 +3,7 @@ import { useRead } from "./api.js";
 import { Course, Legend, MonthBars } from "./charts.js";
 import { ago, day, daysBetween, money, monthsBefore, sum } from "./format.js";
 import { FirstRun } from "./first-run.js";
-import { Bookings, Card, CategoryBars, Expected, Loaded, Money, MoreLink, Place, Segments, State, accountName, shortIban } from "./parts.js";
+import { Bookings, Card, CategoryBars, Expected, Loaded, Money, MoreLink, Place, Segments, State, Titled, accountName, chartBones, shortIban } from "./parts.js";
 import { address } from "./place.js";
 import { SyncButton } from "./sync.js";
 import { html, useState } from "./ui.js";
@@ -48,7 +48,7 @@ function Total({ person }) {
       </div>
       ${choice}
     </div>
-    <${Loaded} of=${balances} bones=${html`<div class="chart coming"></div>`}>
+    <${Loaded} of=${balances} bones=${chartBones}>
       ${(data) => html`
         ${data.points.length > 0 && html`<${Course} points=${data.points} currency=${data.currency} />`}
         ${data.leftOut.length > 0 && html`<p class="soft small">${t("left_out_currencies", { names: leftOut(data.leftOut, person) })}</p>`}
@@ -72,17 +72,15 @@ function Change({ of: { points, currency } }) {
 }
 
 function Accounts({ person }) {
-  const banks = Map.groupBy
-    ? Map.groupBy(person.accounts, ({ bankConnection }) => bankConnection.bankName)
-    : grouped(person.accounts);
-  const counted = `${t("accounts_at", { n: person.accounts.length })} ${t("at_banks", { n: banks.size })}`;
+  const banks = [...new Set(person.accounts.map(bankOf))];
+  const counted = `${t("accounts_at", { n: person.accounts.length })} ${t("at_banks", { n: banks.length })}`;
   return html`<${Card} title=${t("accounts")} aside=${html`<span class="soft small">${counted}</span>`}>
-    ${[...banks].map(([bank, accounts]) => html`<div class="bank" key=${bank}>
+    ${banks.map((bank) => html`<div class="bank" key=${bank}>
       <h3>${bank}</h3>
       <ul class="accounts">
-        ${accounts.map((account) => html`<li key=${account.id}>
+        ${person.accounts.filter((each) => bankOf(each) === bank).map((account) => html`<li key=${account.id}>
           <a class="account" href=${address("/transactions", { account: account.id })}>
-            <span class="row-text"><span class="row-title">${accountName(account)}</span><span class="row-about">${about(account)}</span></span>
+            <${Titled} title=${accountName(account)} about=${about(account)} />
             ${account.balance === null
               ? html`<span class="soft small">${t("no_balance")}</span>`
               : html`<${Money} amount=${account.balance} currency=${account.currency} />`}
@@ -93,14 +91,7 @@ function Accounts({ person }) {
   <//>`;
 }
 
-function grouped(accounts) {
-  const banks = new Map();
-  for (const account of accounts) {
-    const bank = account.bankConnection.bankName;
-    banks.set(bank, [...(banks.get(bank) ?? []), account]);
-  }
-  return banks;
-}
+const bankOf = ({ bankConnection }) => bankConnection.bankName;
 
 function about(account) {
   const kind = account.accountName && account.accountType ? named(account.accountType) : null;
@@ -112,7 +103,7 @@ function LastMonths({ person }) {
   const cashflow = useRead("/cashflow", { accountIds: person.ids, months: 12 });
   return html`<${Card} title=${t("income_expenses")} aside=${html`<${MoreLink} to=${address("/months")}>${t("all_months")}<//>`}>
     <${Legend} />
-    <${Loaded} of=${cashflow} bones=${html`<div class="chart coming"></div>`}>
+    <${Loaded} of=${cashflow} bones=${chartBones}>
       ${(data) => html`<${MonthBars} months=${data.cashflow} currency=${person.profile.homeCurrency}
         running=${person.profile.today.slice(0, 7)} link=${(month) => address("/months", { month })} />`}
     <//>
@@ -136,7 +127,7 @@ function Spending({ person }) {
 function Latest({ person }) {
   const latest = useRead("/transactions", { accountIds: person.ids, perPage: 8 });
   return html`<${Card} title=${t("latest")} aside=${html`<${MoreLink} to=${address("/transactions")}>${t("all_transactions")}<//>`}>
-    <${Loaded} of=${latest} bones=${undefined}>
+    <${Loaded} of=${latest}>
       ${({ transactions }) =>
         transactions.length === 0
           ? html`<${State} icon="transactions" title=${t("none_found")} />`

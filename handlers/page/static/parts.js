@@ -1,24 +1,23 @@
 /** The parts that every place is made of: amounts, days, cards, states, dialogs, toasts. */
-import { Away, Refused } from "./api.js";
+import { Away, Refused, forget } from "./api.js";
 import { SignedOut, signIn } from "./auth.js";
 import { inDays, leaf, money, percent, shortDay } from "./format.js";
-import { CategoryTile, Icon, group } from "./icons.js";
+import { CATEGORIES, CategoryTile, Icon, group } from "./icons.js";
 import { address } from "./place.js";
 import { html, useEffect, useId, useLayoutEffect, useRef, useState } from "./ui.js";
 import { named, said, t, told } from "./words.js";
 
 /** An amount that programs can read too; `signed` writes a plus and colours what came in. */
-export function Money({ amount, currency, signed = false, size = "" }) {
-  const kind = signed && amount > 0 ? "in" : "";
-  return html`<data class="money ${kind} ${size}" value=${amount}>${money(amount, currency, { signed })}</data>`;
+export function Money({ amount, currency, signed = false }) {
+  return html`<data class="money ${signed && amount > 0 ? "in" : ""}" value=${amount}>${money(amount, currency, { signed })}</data>`;
 }
 
 export const Day = ({ date, text }) => html`<time datetime=${date.slice(0, 10)}>${text ?? shortDay(date)}</time>`;
 
 /** A card with its title; `aside` stands at the other end of the title's line. */
-export function Card({ title, aside, children, wide = "" }) {
+export function Card({ title, aside, children }) {
   const id = useId();
-  return html`<section class="card ${wide}" aria-labelledby=${title ? id : undefined}>
+  return html`<section class="card" aria-labelledby=${title ? id : undefined}>
     ${title && html`<header class="card-head"><h2 id=${id}>${title}</h2>${aside}</header>`}${children}
   </section>`;
 }
@@ -52,6 +51,9 @@ export const Bones = ({ rows = 4, tall = false }) =>
   html`<div class="bones ${tall ? "tall" : ""}" role="status" aria-label=${t("loading")}>
     ${Array.from({ length: rows }, (_, index) => html`<span key=${index}></span>`)}
   </div>`;
+
+export const tallBones = html`<div class="card"><div class="bones tall"></div></div>`;
+export const chartBones = html`<div class="chart coming"></div>`;
 
 /** A state instead of content: an icon, a sentence, what to do now. */
 export function State({ icon, title, text, note, children }) {
@@ -117,6 +119,23 @@ export const Choice = ({ name, value, options, onChoose }) =>
     ${options.map(([key, text]) => html`<option key=${key} value=${key} selected=${key === value}>${text}</option>`)}
   </select>`;
 
+/** One of the categories; `none` is what the choice of no category is called. */
+export const CategoryChoice = ({ value, onChoose, none }) =>
+  html`<${Choice} name=${t("category")} value=${value} onChoose=${onChoose}
+    options=${[...(none ? [["", none]] : []), ...CATEGORIES.map((each) => [each, t(each)])]} />`;
+
+/** What is known of something: `facts` are pairs of a word's name and a value; those without a value are left out. */
+export const Facts = ({ facts }) => html`<dl class="facts">
+  ${facts.map(([name, value]) => value && html`<div key=${name}><dt>${t(name)}</dt><dd>${value}</dd></div>`)}
+</dl>`;
+
+/** A name and, smaller, what is to be known about it. */
+export const Titled = ({ title, about }) =>
+  html`<span class="row-text"><span class="row-title">${title}</span><span class="row-about">${about}</span></span>`;
+
+/** A line of a list: a name, what is to be known about it, and what can be done or what it is worth. */
+export const Line = ({ title, about, children }) => html`<li class="line tall"><${Titled} title=${title} about=${about} />${children}</li>`;
+
 /** A modal dialog over the place, open while it is there; Escape and the place around it close it. */
 export function Dialog({ title, onClose, children }) {
   const dialog = useRef();
@@ -147,10 +166,26 @@ export function Dialog({ title, onClose, children }) {
 }
 
 /** @type {(shown: { text: string, action: { text: string, act: () => void } | null }) => void} */
-let showToast = () => {};
+let showToast;
 
 /** Say for a while that something was done, with something to do about it (`{text, act}`). */
 export const toast = (text, action = null) => showToast({ text, action });
+
+/**
+ * Change something and say what came of it, or why not; whether it was done. `told` makes a sentence of the answer, `next`
+ * what can be done about it (`{text, act}`).
+ */
+export async function tried(work, told, next) {
+  try {
+    const answer = await work();
+    forget();
+    toast(told(answer), next?.(answer));
+    return true;
+  } catch (error) {
+    toast(said(error));
+    return false;
+  }
+}
 
 /** Where toasts appear; screen readers hear them. */
 export function Toasts() {
@@ -184,14 +219,14 @@ export const accountName = (account) =>
 export const shortIban = (iban) => (iban ? `…${iban.slice(-4)}` : null);
 
 /** What stands in one row of a list of bookings. */
-export function BookingParts({ row, isFirstOfDay, accounts, today, amount = row.amount, tag = true }) {
+export function BookingParts({ row, isFirstOfDay, accounts, today, tag = true }) {
   const account = accounts?.get(row.bankAccount.id);
   const about = [account ? accountName(account) : row.bankAccount.accountName, row.purpose].filter(Boolean).join(" · ");
   return html`<span class="row-day">${isFirstOfDay && html`<${Day} date=${row.bookingDate} text=${shortDay(row.bookingDate, today)} />`}</span>
     <${CategoryTile} category=${row.category} />
-    <span class="row-text"><span class="row-title">${partyOf(row)}</span><span class="row-about">${about}</span></span>
+    <${Titled} title=${partyOf(row)} about=${about} />
     ${tag && html`<span class="row-tag">${row.category && html`<span class="tag">${named(row.category)}</span>`}</span>`}
-    <span class="row-amount"><${Money} amount=${amount} currency=${row.currency} signed /></span>`;
+    <span class="row-amount"><${Money} amount=${row.amount} currency=${row.currency} signed /></span>`;
 }
 
 /** A short list of bookings, each of them a link to all that is known of it. */
@@ -213,9 +248,7 @@ export function Expected({ payment, days }) {
   const [number, month] = leaf(payment.nextExpected);
   return html`<a class="expected" href=${address("/recurring", { id: payment.id })}>
     <time class="leaf" datetime=${payment.nextExpected.slice(0, 10)}><b>${number}</b> <span>${month}</span></time>
-    <span class="row-text">
-      <span class="row-title">${payment.merchantName}</span><span class="row-about">${inDays(days)}</span>
-    </span>
+    <${Titled} title=${payment.merchantName} about=${inDays(days)} />
     <${Money} amount=${-payment.amount} currency=${payment.currency} />
   </a>`;
 }

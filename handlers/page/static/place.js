@@ -1,5 +1,5 @@
 /** Where the page is: the addresses of the service, the place that is open, and how to go to another one. */
-import { useEffect, useState } from "./ui.js";
+import { useEvents, useState } from "./ui.js";
 
 const told = globalThis.document?.documentElement.dataset ?? {};
 
@@ -34,15 +34,8 @@ function here() {
 /** The open place: its path below the base, and its parameters. */
 export function usePlace() {
   const [place, setPlace] = useState(here);
-  useEffect(() => {
-    const follow = () => setPlace(here());
-    addEventListener("popstate", follow);
-    addEventListener(CHANGED, follow);
-    return () => {
-      removeEventListener("popstate", follow);
-      removeEventListener(CHANGED, follow);
-    };
-  }, []);
+  const follow = () => setPlace(here());
+  useEvents({ popstate: follow, [CHANGED]: follow });
   return place;
 }
 

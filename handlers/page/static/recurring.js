@@ -4,7 +4,7 @@ import { Stair } from "./charts.js";
 import { count, day, daysBetween, inDays, money, shortDay, sum } from "./format.js";
 import { Icon } from "./icons.js";
 import { comingUp } from "./overview.js";
-import { Card, Day, Dialog, Loaded, Money, Place, State } from "./parts.js";
+import { Card, Day, Dialog, Facts, Loaded, Money, Place, State, Titled, tallBones } from "./parts.js";
 import { address, go } from "./place.js";
 import { html } from "./ui.js";
 import { named, t } from "./words.js";
@@ -13,7 +13,7 @@ export default function Recurring({ person, parameters }) {
   const payments = useRead("/subscriptions/details", { accountIds: person.ids });
   const id = parameters.get("id");
   return html`<${Place} title=${t("recurring")} text=${t("recurring_text")}>
-    <${Loaded} of=${payments} bones=${html`<div class="card"><div class="bones tall"></div></div>`}>
+    <${Loaded} of=${payments} bones=${tallBones}>
       ${({ subscriptions }) =>
         subscriptions.length === 0
           ? html`<div class="card"><${State} icon="recurring" title=${t("recurring_none")} text=${t("recurring_none_text")} /></div>`
@@ -74,7 +74,7 @@ function PaymentRow({ payment, today }) {
   const days = daysBetween(today, payment.nextExpected);
   return html`<a class="payment" href=${address("/recurring", { id: payment.id })}>
     <span class="initial" aria-hidden="true">${[...payment.merchantName][0]?.toUpperCase()}</span>
-    <span class="row-text"><span class="row-title">${payment.merchantName}</span><span class="row-about">${named(payment.frequency)}</span></span>
+    <${Titled} title=${payment.merchantName} about=${named(payment.frequency)} />
     <span class="payment-next"><span><${Day} date=${payment.nextExpected} text=${shortDay(payment.nextExpected, today)} /></span><span class="row-about">${days < 0 ? t("overdue", { ago: inDays(days) }) : inDays(days)}</span></span>
     <span class="payment-prices"><${Stair} prices=${payment.priceHistory} /><${PriceChange} payment=${payment} today=${today} /></span>
     <span class="payment-price"><${Money} amount=${payment.amount} currency=${payment.currency} /></span>
@@ -96,12 +96,12 @@ function Payment({ payment, person }) {
   const { today } = person.profile;
   return html`<${Dialog} title=${payment.merchantName} onClose=${close}>
     <p class="figure medium"><${Money} amount=${payment.amount} currency=${payment.currency} /> <span class="soft small">${named(payment.frequency)}</span></p>
-    <dl class="facts">
-      <div><dt>${t("next")}</dt><dd>${day(payment.nextExpected)} (${inDays(daysBetween(today, payment.nextExpected))})</dd></div>
-      <div><dt>${t("per_year")}</dt><dd><${Money} amount=${payment.yearlyCost} currency=${payment.currency} /></dd></div>
-      <div><dt>${t("first_charge")}</dt><dd>${day(payment.firstCharged)}</dd></div>
-      ${payment.missedCharges.length > 0 && html`<div><dt>${t("missed")}</dt><dd>${payment.missedCharges.map(day).join(", ")}</dd></div>`}
-    </dl>
+    <${Facts} facts=${[
+      ["next", `${day(payment.nextExpected)} (${inDays(daysBetween(today, payment.nextExpected))})`],
+      ["per_year", html`<${Money} amount=${payment.yearlyCost} currency=${payment.currency} />`],
+      ["first_charge", day(payment.firstCharged)],
+      ["missed", payment.missedCharges.map(day).join(", ")],
+    ]} />
     <h3>${t("price_history")}</h3>
     <ol class="plain">
       ${[...payment.priceHistory].reverse().map((price) => html`<li key=${price.since} class="line">

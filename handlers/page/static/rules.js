@@ -1,11 +1,14 @@
 /** Rules of the person's own: a list, a form that says what a rule will change before it does, and their undo. */
-import { change, forget, useRead } from "./api.js";
-import { CATEGORIES } from "./categories.js";
-import { Card, Choice, Loaded, toast } from "./parts.js";
+import { change, useRead } from "./api.js";
+import { Card, CategoryChoice, Choice, Line, Loaded, tried } from "./parts.js";
 import { html, useEffect, useState } from "./ui.js";
 import { named, said, t } from "./words.js";
 
-const FIELDS = ["text", "counterpartName", "merchantName", "purpose", "counterpartIban", "counterpartCreditorId", "counterpartMandateReference"];
+// What the interface compares, and the word for it
+const FIELDS = {
+  text: "any_text", counterpartName: "counterpart", merchantName: "merchant", purpose: "purpose", counterpartIban: "iban",
+  counterpartCreditorId: "creditor", counterpartMandateReference: "mandate",
+};
 const OPERATORS = ["contains", "equals", "startswith"];
 const EMPTY = { field: "text", operator: "contains", value: "", category: "", merchant: "" };
 const TYPING_RESTS = 400; // milliseconds
@@ -20,14 +23,13 @@ export function Rules() {
     <${Loaded} of=${list}>${({ rules }) =>
       rules.length === 0
         ? html`<p class="soft">${t("rules_none")}</p>`
-        : html`<ul class="plain">${rules.map((rule, place) => html`<li class="line tall" key=${rule.id}>
-            <span class="row-text"><span class="row-title">${condition(rule)}</span><span class="row-about">${result(rule)}</span></span>
+        : html`<ul class="plain">${rules.map((rule, place) => html`<${Line} key=${rule.id} title=${condition(rule)} about=${result(rule)}>
             <button type="button" aria-label="${t("remove")}: ${condition(rule)}" onClick=${() => removed(rule, place === rules.length - 1)}>${t("remove")}</button>
-          </li>`)}</ul>`}<//>
+          <//>`)}</ul>`}<//>
   <//>`;
 }
 
-const condition = ({ field, operator, value }) => `${t(`field_${field}`)} ${t(operator)} “${value}”`;
+const condition = ({ field, operator, value }) => `${t(FIELDS[field])} ${t(operator)} ${t("quoted", { value })}`;
 const result = ({ category, merchant, type }) => [category && named(category), merchant, type && named(type)].filter(Boolean).join(" · ");
 
 /** What a rule says, without what it leaves open. */
@@ -60,25 +62,18 @@ function NewRule({ onClose }) {
   }, [rule]);
   const add = async (event) => {
     event.preventDefault();
-    try {
-      const { id, changed } = await change("POST", "/rules", { body: saidBy(rule) });
-      forget();
-      onClose();
-      toast(t("rule_added", { n: changed }), { text: t("undo"), act: () => removed({ id }) });
-    } catch (error) {
-      setFound({ error: said(error) });
-    }
+    if (await added(rule)) onClose();
   };
   return html`<form class="rule" aria-label=${t("new_rule")} onSubmit=${add}>
     <div class="field"><label for="rule-value">${t("rule_if")}</label>
       <span class="buttons">
-        <${Choice} name=${t("rule_field")} value=${rule.field} onChoose=${set("field")} options=${FIELDS.map((each) => [each, t(`field_${each}`)])} />
+        <${Choice} name=${t("rule_field")} value=${rule.field} onChoose=${set("field")} options=${Object.entries(FIELDS).map(([each, word]) => [each, t(word)])} />
         <${Choice} name=${t("rule_operator")} value=${rule.operator} onChoose=${set("operator")} options=${OPERATORS.map((each) => [each, t(each)])} />
         <input id="rule-value" value=${rule.value} maxlength="200" required onInput=${typed("value")} autocomplete="off" />
       </span></div>
     <div class="field"><label for="rule-merchant">${t("rule_then")}</label>
       <span class="buttons">
-        <${Choice} name=${t("category")} value=${rule.category} onChoose=${set("category")} options=${[["", t("any_category")], ...CATEGORIES.map((each) => [each, t(each)])]} />
+        <${CategoryChoice} value=${rule.category} onChoose=${set("category")} none=${t("any_category")} />
         <input id="rule-merchant" value=${rule.merchant} maxlength="200" placeholder=${t("rule_merchant")} onInput=${typed("merchant")} autocomplete="off" />
       </span></div>
     <p class="soft small" role="status">${!isWhole ? t("rule_needs") : (found?.error ?? (found && t("rule_changes", { n: found.changed })))}</p>
@@ -90,21 +85,16 @@ function NewRule({ onClose }) {
 }
 
 /** Remove a rule: what it decided is derived anew. The last one can be brought back to its place. */
-async function removed(rule, isLast = false) {
-  try {
-    const { changed } = await change("DELETE", `/rules/${encodeURIComponent(rule.id)}`);
-    forget();
-    toast(t("rule_removed", { n: changed }), isLast && { text: t("undo"), act: () => broughtBack(rule) });
-  } catch (error) {
-    toast(said(error));
-  }
-}
+const removed = (rule, isLast = false) =>
+  tried(
+    () => change("DELETE", `/rules/${encodeURIComponent(rule.id)}`),
+    ({ changed }) => t("rule_removed", { n: changed }),
+    () => isLast && { text: t("undo"), act: () => added(rule) },
+  );
 
-async function broughtBack(rule) {
-  try {
-    await change("POST", "/rules", { body: saidBy(rule) });
-    forget();
-  } catch (error) {
-    toast(said(error));
-  }
-}
+const added = (rule) =>
+  tried(
+    () => change("POST", "/rules", { body: saidBy(rule) }),
+    ({ changed }) => t("rule_added", { n: changed }),
+    ({ id }) => ({ text: t("undo"), act: () => removed({ id }) }),
+  );

@@ -4,7 +4,7 @@ import { useRead } from "./api.js";
 import { signOut } from "./auth.js";
 import { undone } from "./correction.js";
 import { Icon } from "./icons.js";
-import { Card, Loaded, Place, Segments } from "./parts.js";
+import { Card, Facts, Line, Loaded, Place, Segments } from "./parts.js";
 import { AUTH_URL, address } from "./place.js";
 import { Rules } from "./rules.js";
 import { html, useState } from "./ui.js";
@@ -71,20 +71,15 @@ function Corrections() {
     <${Loaded} of=${list}>${({ corrections }) =>
       corrections.length === 0
         ? html`<p class="soft">${t("corrections_none")}</p>`
-        : html`<ul class="plain">${corrections.map(({ id, name, category, matching }) => html`<li class="line tall" key=${id}>
-            <span class="row-text"><span class="row-title">${name}</span><span class="row-about">${named(category)} · ${t("rows", { n: matching })}</span></span>
+        : html`<ul class="plain">${corrections.map(({ id, name, category, matching }) => html`<${Line} key=${id} title=${name} about="${named(category)} · ${t("rows", { n: matching })}">
             <button type="button" aria-label="${t("undo")}: ${name}" onClick=${() => undone(id)}>${t("undo")}</button>
-          </li>`)}</ul>`}<//>
+          <//>`)}</ul>`}<//>
   <//>`;
 }
 
 function You({ profile }) {
   return html`<${Card} title=${t("you")}>
-    <dl class="facts">
-      ${[["signed_in_as", profile.name], ["home_currency", profile.homeCurrency], ["time_zone", profile.timeZone]]
-        .filter(([, value]) => value)
-        .map(([name, value]) => html`<div key=${name}><dt>${t(name)}</dt><dd>${value}</dd></div>`)}
-    </dl>
+    <${Facts} facts=${[["signed_in_as", profile.name], ["home_currency", profile.homeCurrency], ["time_zone", profile.timeZone]]} />
     <p class="buttons"><button type="button" onClick=${signOut}><${Icon} name="out" />${t("sign_out")}</button></p>
   <//>`;
 }

@@ -1,5 +1,5 @@
 /** Sync now: starts it, follows its jobs, and says what came of it. */
-import { change, forget } from "./api.js";
+import { change, followed, forget } from "./api.js";
 import { moment } from "./format.js";
 import { Icon } from "./icons.js";
 import { toast } from "./parts.js";
@@ -8,7 +8,7 @@ import { said, t, told } from "./words.js";
 
 const POLLED_EVERY = 1500; // milliseconds; the interface waits by itself while a bank is slow
 const LOOKED_EVERY = 6000; // while a sync goes on that this page may not have begun
-const FINAL = ["completed", "failed"];
+const isOver = ({ status }) => status === "completed" || status === "failed";
 
 /** `accountIds` narrows it to the connections of these accounts. */
 export function SyncButton({ accountIds = null, about = "" }) {
@@ -41,20 +41,12 @@ export function useIsSyncing({ data }) {
 
 async function synced(accountIds) {
   const { syncJobs } = await change("POST", "/sync", { body: accountIds ? { accountIds } : {} });
-  const jobs = await Promise.all(syncJobs.map(({ syncId, error }) => (syncId ? ended(syncId) : { status: "failed", error })));
+  const jobs = await Promise.all(syncJobs.map(({ syncId, error }) => (syncId ? followed(`/sync/${encodeURIComponent(syncId)}`, isOver, POLLED_EVERY) : { status: "failed", error })));
   forget();
   const failed = jobs.find(({ status }) => status === "failed");
   if (failed) return t("sync_failed", { reason: told(failed.error ?? "").text });
   const n = jobs.reduce((all, { newTransactions }) => all + newTransactions, 0);
   return n ? t("synced", { n }) : t("synced_none");
-}
-
-async function ended(syncId) {
-  for (;;) {
-    const job = await change("GET", `/sync/${encodeURIComponent(syncId)}`);
-    if (FINAL.includes(job.status)) return job;
-    await new Promise((resolve) => setTimeout(resolve, POLLED_EVERY));
-  }
 }
 
 function whyNot(error) {

@@ -1,17 +1,18 @@
 /** Transactions: search as you type, filters in the address, every booking in reach, and one of them in detail. */
-import { useRead } from "./api.js";
-import { CATEGORIES } from "./categories.js";
+import { download, useRead } from "./api.js";
 import { Correction } from "./correction.js";
 import { day, daysBefore, longDay } from "./format.js";
-import { Export } from "./export.js";
 import { CategoryTile, Icon } from "./icons.js";
 import { LongList } from "./list.js";
-import { BookingParts, Choice, Dialog, Loaded, Money, Place, State, Told, accountName, partyOf } from "./parts.js";
+import {
+  BookingParts, CategoryChoice, Choice, Dialog, Facts, Loaded, Money, MoreLink, Place, State, Told, accountName, partyOf, tallBones,
+} from "./parts.js";
 import { address, go } from "./place.js";
-import { html, useEffect, useRef, useState } from "./ui.js";
-import { named, t } from "./words.js";
+import { html, useEffect, useEvents, useRef, useState } from "./ui.js";
+import { named, said, t } from "./words.js";
 
 const TYPING_RESTS = 180; // milliseconds
+const FORMATS = [["csv", "CSV"], ["camt053", "camt.053"], ["ofx", "OFX"], ["beancount", "Beancount"], ["jsonl", "JSON Lines"], ["parquet", "Parquet"]];
 
 /**
  * The days of a named period; `from` and `to` where the person chose them.
@@ -46,7 +47,7 @@ export default function Transactions({ person, parameters }) {
   const link = (row) => address("/transactions", { ...filters, id: row.id });
   return html`<${Place} title=${t("transactions")}>
     <${Filters} filters=${filters} change=${change} person=${person} />
-    <${Loaded} of=${list} bones=${html`<div class="card"><div class="bones tall"></div></div>`}>
+    <${Loaded} of=${list} bones=${tallBones}>
       ${(first) => {
         const { total } = first.pagination;
         return html`<div class="found"><p role="status">${t("n_transactions", { n: total })}</p>
@@ -81,15 +82,13 @@ function Filters({ filters, change, person }) {
     const timer = setTimeout(() => change({ search: (typed.current = text) }, { replace: true }), TYPING_RESTS);
     return () => clearTimeout(timer);
   }, [text]);
-  useEffect(() => {
-    const focus = (event) => {
+  useEvents({
+    keydown: (event) => {
       if (event.key !== "/" || event.target.closest("input, select, textarea, dialog")) return;
       event.preventDefault();
       field.current.focus();
-    };
-    addEventListener("keydown", focus);
-    return () => removeEventListener("keydown", focus);
-  }, []);
+    },
+  });
   const leave = (event) => event.key === "Escape" && text && (event.preventDefault(), setText(""));
   const periods = [["", "all_time"], ["30", "last_30"], ["month", "this_month"], ["before", "last_month"], ["year", "this_year"], ["lastyear", "last_year"], ["other", "other_period"]];
   const periodOf = (period) => change(period === "other" ? { period } : { period, from: "", to: "" });
@@ -102,8 +101,7 @@ function Filters({ filters, change, person }) {
     </div>
     <${Choice} name=${t("account")} value=${filters.account} onChoose=${(account) => change({ account })}
       options=${[["", t("all_accounts")], ...person.accounts.map((account) => [account.id, accountName(account)])]} />
-    <${Choice} name=${t("category")} value=${filters.category} onChoose=${(category) => change({ category })}
-      options=${[["", t("all_categories")], ...CATEGORIES.map((category) => [category, t(category)])]} />
+    <${CategoryChoice} value=${filters.category} onChoose=${(category) => change({ category })} none=${t("all_categories")} />
     <${Choice} name=${t("period")} value=${filters.period} onChoose=${periodOf} options=${periods.map(([key, name]) => [key, t(name)])} />
     ${filters.period === "other" &&
     html`<label class="date">${t("from")} <input type="date" value=${filters.from} onChange=${(event) => change({ from: event.target.value })} /></label>
@@ -115,10 +113,11 @@ function Detail({ id, person, onClose }) {
   const path = `/transactions/${encodeURIComponent(id)}`;
   const row = useRead(path);
   const reasons = useRead(`${path}/explanation`);
-  if (row.error?.status === 404 || row.error?.status === 400)
-    return html`<${Dialog} title=${t("row")} onClose=${onClose}><${State} icon="warn" title=${t("row_unknown")} /><//>`;
+  const isUnknown = row.error?.status === 404 || row.error?.status === 400;
   return html`<${Dialog} title=${t("row")} onClose=${onClose}>
-    <${Loaded} of=${row}>${(data) => html`<${DetailText} row=${data} reasons=${reasons.data} person=${person} onClose=${onClose} />`}<//>
+    ${isUnknown
+      ? html`<${State} icon="warn" title=${t("row_unknown")} />`
+      : html`<${Loaded} of=${row}>${(data) => html`<${DetailText} row=${data} reasons=${reasons.data} person=${person} onClose=${onClose} />`}<//>`}
   <//>`;
 }
 
@@ -135,7 +134,9 @@ function DetailText({ row, reasons, person, onClose }) {
     ["purpose", row.purpose !== partyOf(row) && row.purpose],
     ["mandate", row.counterpartMandateReference],
     ["creditor", row.counterpartCreditorId],
-  ].filter(([, value]) => value);
+    ["why_category", reasons && html`<${Told} text=${reasons.category.reason} />`],
+    ["why_transfer", reasons?.transfer.rule && html`<${Told} text=${reasons.transfer.reason} />`],
+  ];
   return html`
     <div class="detail-head">
       <${CategoryTile} category=${row.category} />
@@ -144,12 +145,32 @@ function DetailText({ row, reasons, person, onClose }) {
     <p class="figure medium"><${Money} amount=${row.amount} currency=${row.currency} signed /></p>
     ${row.isPotentialDuplicate && html`<p class="caution">${t("duplicate")}</p>`}
     ${row.isAdjustingEntry && html`<p class="caution">${t("adjusting")}</p>`}
-    <dl class="facts">
-      ${facts.map(([name, value]) => html`<div key=${name}><dt>${t(name)}</dt><dd>${value}</dd></div>`)}
-      ${reasons && html`<div><dt>${t("why_category")}</dt><dd><${Told} text=${reasons.category.reason} /></dd></div>`}
-      ${reasons?.transfer.rule && html`<div><dt>${t("why_transfer")}</dt><dd><${Told} text=${reasons.transfer.reason} /></dd></div>`}
-    </dl>
+    <${Facts} facts=${facts} />
     ${!row.isAdjustingEntry && html`<${Correction} row=${row} onDone=${onClose} />`}
-    ${row.merchantName && html`<p><a class="more-link" href=${address("/transactions", { search: row.merchantName })}>${t("more_like", { name: row.merchantName })}<${Icon} name="right" size="14" /></a></p>`}
+    ${row.merchantName && html`<p><${MoreLink} to=${address("/transactions", { search: row.merchantName })}>${t("more_like", { name: row.merchantName })}<//></p>`}
   `;
+}
+
+/** What the filters let through as a file: `asked` are the filters of the list, `total` is how many transactions they let through. */
+function Export({ asked, total, onClose }) {
+  const [format, setFormat] = useState("csv");
+  const [state, setState] = useState(null); // what is said: that it is being written, or what went wrong
+  const save = async () => {
+    setState(t("exporting"));
+    try {
+      await download("/transactions/export", { ...asked, format });
+      onClose();
+    } catch (error) {
+      setState(said(error));
+    }
+  };
+  return html`<${Dialog} title=${t("export")} onClose=${onClose}>
+    <p>${t("export_text", { n: total })}</p>
+    <div class="field"><span class="label">${t("format")}</span>
+      <${Choice} name=${t("format")} value=${format} onChoose=${setFormat} options=${FORMATS} />
+      <p class="soft small">${t(`format_${format}`)}</p>
+    </div>
+    <p class="soft small" role="status">${state}</p>
+    <p class="buttons"><button type="button" class="primary" onClick=${save}>${t("save_file")}</button></p>
+  <//>`;
 }

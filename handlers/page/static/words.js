@@ -6,12 +6,12 @@ let sentences = []; // of the interface, which speaks English: how they are know
 
 /** Speak this language, `en` or `de`, from now on. */
 export async function speak(language) {
-  const [ours, theirs] = await Promise.all([import(`./words-${language}.js`), language === "en" ? null : import(`./sentences-${language}.js`)]);
-  words = ours.default;
-  sentences = (theirs?.default ?? []).map(([english, own]) => [shape(english), own]);
+  const spoken = await import(`./words-${language}.js`);
+  words = spoken.default;
+  sentences = (spoken.sentences ?? []).map(([english, own]) => [shape(english), own]);
 }
 
-const shape = (english) => new RegExp(`^${english.replaceAll(/[.?()|]/g, "\\$&").replaceAll("{}", "(.+)")}$`, "s");
+const shape = (english) => new RegExp(`^${english.replaceAll(/[.?()|]/g, "\\$&").replaceAll("{}", "(.+)")}$`, "si");
 
 /** A sentence of the interface in the language that is spoken, null where it is not known here. */
 function translated(sentence) {
