@@ -24,7 +24,7 @@ from connectors.reference.checked_download import download_checked
 from connectors.reference.exchange_rates import current_rates
 from connectors.sources.demo.connector import DemoBank
 from connectors.sources.demo.live import LiveDemoBank
-from connectors.sources.enable_banking import EnableBanking
+from connectors.sources.enable_banking.connector import EnableBanking
 from connectors.sources.finapi.connector import FinApi
 from connectors.sources.fints.connector import FinTs
 from connectors.sources.folder import Folder
