@@ -19,7 +19,6 @@ ASKING = (  # not readers: what they say of a provider is tried in tests/live, b
     "outgoing_http.py",
     "reference/checked_download.py",
     "sources/demo/live.py",
-    "sources/enable_banking/",
     "sources/fints/",
     "sources/simplefin.py",
 )
