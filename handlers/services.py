@@ -34,6 +34,7 @@ from connectors.statements import read_records
 from handlers import json_shapes
 from handlers.cache.reader import Reader
 from handlers.clock import Clock
+from handlers.export_files import ExportFiles
 from handlers.http.steps.turns import Turns
 from handlers.loopback import is_loopback
 from handlers.settings import Settings
@@ -74,6 +75,7 @@ class Services:
     connecting: Connecting
     uploads: UploadedFiles
     exports: Turns = field(default_factory=Turns)
+    export_files: ExportFiles = field(default_factory=ExportFiles)
     _rates: pl.DataFrame | None = None
 
     @property

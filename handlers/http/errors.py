@@ -104,8 +104,8 @@ class Unavailable(Refusal):
     status = 503
     text = "The service cannot be used at the moment. Try again in a few seconds"
 
-    def __init__(self) -> None:
-        super().__init__(headers={"retry-after": str(RETRY_SECONDS)})
+    def __init__(self, message: str | None = None, *, retry_after: int = RETRY_SECONDS) -> None:
+        super().__init__(message, headers={"retry-after": str(retry_after)})
 
 
 def error_answer(error: Refusal) -> Answer:

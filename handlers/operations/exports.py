@@ -1,14 +1,15 @@
 """GET /transactions/export: what the filters of the list let through, as a file."""
 
-import os
-import tempfile
 from datetime import date
 from functools import partial
 from io import BufferedReader
+from typing import BinaryIO
 
 from anyio import to_thread
 
+from handlers.export_files import TooManyExports
 from handlers.exports import Export, write
+from handlers.http.errors import Unavailable
 from handlers.http.request import Answer, Request
 from handlers.operations.selection import check_window, selected_accounts
 from handlers.services import Services
@@ -17,6 +18,7 @@ from storage.transactions import Selection
 
 ENDINGS = {"camt053": "xml"}
 """By format: the ending of the file's name, where that is not the format's."""
+ASK_AGAIN_SECONDS = 30  # after which somebody may have read an export to its end
 
 
 async def export_transactions(
@@ -51,9 +53,10 @@ async def export_transactions(
 def _written(
     services: Services, request: Request, format_: str, account_ids: str | None, filters: Selection
 ) -> BufferedReader:
-    """The export in a file without a name, which only this process can read; whoever gets it closes it."""
+    """The export in a file; whoever gets it closes it."""
     user_id, caller = request.principal.user_id, request.principal
-    with tempfile.TemporaryFile(prefix="bankdata-") as file:
+
+    def written(file: BinaryIO) -> None:
         with services.database.transaction() as session:
             selected = selected_accounts(accounts.of_user(session, user_id), account_ids, caller)
             export = Export(
@@ -65,5 +68,8 @@ def _written(
                 may_read=caller.covers,
             )
             write(session, export, format_, file)
-        file.flush()
-        return os.fdopen(os.dup(file.fileno()), "rb")
+
+    try:
+        return services.export_files.written(user_id, written)
+    except TooManyExports as error:
+        raise Unavailable(str(error), retry_after=ASK_AGAIN_SECONDS) from error

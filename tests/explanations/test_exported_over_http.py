@@ -10,6 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from handlers.commands.files import export
+from handlers.export_files import PER_USER_MAX
 from handlers.exports import FORMATS
 from storage import users
 from tests.explanations.conftest import Service, body_of
@@ -93,3 +94,20 @@ def test_a_head_says_how_large_the_file_is_and_sends_nothing(demo: TestClient) -
     content = exported(demo, **{"format_": "csv", "accountIds": asked["accountIds"]})
     assert (answer.content, answer.headers["content-length"]) == (b"", str(len(content)))
     assert len(list(csv.reader(StringIO(content.decode())))) > 100
+
+
+@pytest.mark.requirement("export.waiting")
+def test_whoever_has_too_many_exports_unread_is_told_to_read_them_first(
+    demo: TestClient, demo_service: Service
+) -> None:
+    services, asked = demo_service.services, {"format": "csv", "accountIds": ids_of(demo)[0]}
+    user = users.named(services.database, "demo")
+    unread = [services.export_files.written(user.id, lambda _file: None) for _ in range(PER_USER_MAX)]
+    answer = demo.get("/transactions/export", params=asked)
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "30")
+    assert answer.json() == {"error": "Too many exports are still being read. Try again when one of them is done."}
+    unread.pop().close()
+    for _ in range(PER_USER_MAX):  # what was read to its end waits for nobody
+        assert exported(demo, "csv", accountIds=asked["accountIds"])
+    for file in unread:
+        file.close()

@@ -1,0 +1,88 @@
+"""The files in which exports wait for their readers: how many there may be, and how large together.
+
+A reader takes as long as it likes, and what it has not read lies on the disk of everybody.
+"""
+
+import os
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from io import BufferedReader, FileIO
+from typing import BinaryIO
+
+PER_USER_MAX = 4
+FILES_MAX = 16
+BYTES_MAX = 1024**3  # together; one alone may be larger
+
+
+class TooManyExports(Exception):
+    """Too many exports are still being read. Try again when one of them is done."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__class__.__doc__)
+
+
+@dataclass(slots=True, eq=False)
+class _Place:
+    user_id: str
+    bytes: int = 0
+
+
+class _File(BufferedReader):
+    """A file that says when it is closed, by its reader or because nobody holds it any more."""
+
+    def __init__(self, descriptor: int, closed: Callable[[], None]) -> None:
+        self._told = closed
+        super().__init__(FileIO(descriptor))
+
+    def close(self) -> None:
+        super().close()
+        self._told()
+
+
+class ExportFiles:
+    """Those of one process, whether they are being written or read."""
+
+    def __init__(self) -> None:
+        self._places: dict[_Place, None] = {}
+        self._lock = threading.RLock()  # a file that nobody holds is closed in the middle of anything
+
+    def written(self, user_id: str, write: Callable[[BinaryIO], object]) -> BufferedReader:
+        """What `write` writes, in a file without a name that only this process can read; whoever gets it closes it.
+        Raises TooManyExports: before anything is written where there are many, after it where they would be too
+        large."""
+        place = self._taken(user_id)
+        try:
+            with tempfile.TemporaryFile(prefix="bankdata-") as file:
+                write(file)
+                self._weigh(place, file.seek(0, os.SEEK_END))
+                file.seek(0)
+                return _File(os.dup(file.fileno()), partial(self._leave, place))
+        except BaseException:
+            self._leave(place)
+            raise
+
+    def _taken(self, user_id: str) -> _Place:
+        with self._lock:
+            whose = [each.user_id for each in tuple(self._places)]
+            if len(whose) >= FILES_MAX or whose.count(user_id) >= PER_USER_MAX or self._bytes >= BYTES_MAX:
+                raise TooManyExports
+            place = _Place(user_id)
+            self._places[place] = None
+        return place
+
+    def _weigh(self, place: _Place, size: int) -> None:
+        with self._lock:
+            if self._bytes and self._bytes + size > BYTES_MAX:
+                raise TooManyExports
+            place.bytes = size
+
+    def _leave(self, place: _Place) -> None:
+        with self._lock:
+            self._places.pop(place, None)
+
+    @property
+    def _bytes(self) -> int:
+        return sum(each.bytes for each in tuple(self._places))
