@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -13,52 +14,55 @@ import pytest
 from connectors import outgoing_http
 from connectors.connector import ProviderUnavailable, RateLimited, SourceError
 from connectors.outgoing_http import DEPTH_MAX, WATCHED_BY, Exchange, Provider
-from tests.simulators.web_bank import Asked, Handler, Said, WebBank, serving
+from tests.simulators.web_bank import Handler, Parrot, Said, serving
 
 pytestmark = pytest.mark.requirement("live.provider")
 
 SECRETS = ("hunter2", "bearer-7f3a", "code-91c2", "customer-55", "body-secret")
 
 
-class Bank(WebBank):
-    """Answers what the test has put there last."""
-
-    said = Said(document={})
-
-    def answer(self, _asked: Asked) -> Said:
-        return self.said
-
-
 @dataclass
 class Asking:
     """The bank, the provider that asks it, and the pauses that were made."""
 
-    bank: Bank
+    bank: Parrot
     provider: Provider
     pauses: list[float] = field(default_factory=list)
 
+    @property
+    def host(self) -> str:
+        return self.provider.host
+
 
 @pytest.fixture(scope="module")
-def bank() -> Iterator[Bank]:
-    with serving(Bank()) as served:
+def bank() -> Iterator[Parrot]:
+    with serving(Parrot()) as served:
         yield served
 
 
 @pytest.fixture(scope="module")
-def provider(bank: Bank) -> Iterator[Provider]:
+def provider(bank: Parrot) -> Iterator[Provider]:
     found = Provider(bank.address)
     yield found
     found._client.close()
 
 
 @pytest.fixture
-def asking(bank: Bank, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> Asking:
+def asking(bank: Parrot, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> Asking:
     bank.asked.clear()
     bank.faults.clear()
     bank.said = Said(document={})
     found = Asking(bank, provider)
     monkeypatch.setattr("connectors.outgoing_http.time.sleep", found.pauses.append)
     return found
+
+
+@contextmanager
+def refused(sentence: str) -> Iterator["pytest.ExceptionInfo[ProviderUnavailable]"]:
+    """What the block asks is refused with this sentence, of which no word is left out."""
+    with pytest.raises(ProviderUnavailable) as refusal:
+        yield refusal
+    assert str(refusal.value) == sentence
 
 
 def nested(depth: int, inside: str = "") -> str:
@@ -72,7 +76,7 @@ def test_an_answer_of_just_the_size_that_is_allowed_is_read_and_one_byte_more_is
     asking.bank.said = Said(text="x" * 1_000)
     assert len(asking.provider.get("/rows").body) == 1_000
     asking.bank.said = Said(text="x" * 1_001)
-    with pytest.raises(ProviderUnavailable, match="sent more than 1000 bytes"):
+    with refused(f"{asking.host} sent more than 1000 bytes."):
         asking.provider.get("/rows")
 
 
@@ -83,14 +87,14 @@ def test_a_document_is_read_down_to_the_depth_that_is_allowed(asking: Asking, in
     assert json.dumps(asking.provider.get("/rows").document()) == nested(lists, inside)
     asking.bank.said = Said(text=nested(lists + 1, inside))
     answer = asking.provider.get("/rows")
-    with pytest.raises(ProviderUnavailable, match="damaged answer") as refused:
+    with refused(f"{asking.host} sent a damaged answer.") as refusal:
         answer.document()
-    assert refused.value.detail == "nested more than 64 deep"
+    assert refusal.value.detail == "nested more than 64 deep"
 
 
 def test_a_document_deeper_than_the_reader_can_go_is_damaged(asking: Asking) -> None:
     asking.bank.said = Said(text=nested(100_000))
-    with pytest.raises(ProviderUnavailable, match="damaged answer"):
+    with refused(f"{asking.host} sent a damaged answer."):
         asking.provider.get("/rows").document()
 
 
@@ -103,7 +107,7 @@ def test_json_is_read_by_its_content_type(asking: Asking, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["text/html", "text/plain", "", "application/jsonx", "application/json-seq"])
 def test_what_is_not_called_json_is_not_read_as_it(asking: Asking, kind: str) -> None:
     asking.bank.said = Said(text="{}", content_type=kind)
-    with pytest.raises(ProviderUnavailable, match="something that is not JSON"):
+    with refused(f"{asking.host} answered with something that is not JSON."):
         asking.provider.get("/rows").document()
 
 
@@ -113,14 +117,14 @@ def test_what_is_not_called_json_is_not_read_as_it(asking: Asking, kind: str) ->
 )
 def test_damaged_json_is_refused(asking: Asking, text: str) -> None:
     asking.bank.said = Said(text=text)
-    with pytest.raises(ProviderUnavailable, match="damaged answer"):
+    with refused(f"{asking.host} sent a damaged answer."):
         asking.provider.get("/rows").document()
 
 
 @pytest.mark.parametrize("text", ["[]", "1", '"a"', "null"])
 def test_json_that_is_no_object_has_no_members(asking: Asking, text: str) -> None:
     asking.bank.said = Said(text=text)
-    with pytest.raises(ProviderUnavailable, match="damaged answer"):
+    with refused(f"{asking.host} sent a damaged answer."):
         asking.provider.get("/rows").members()
 
 
@@ -131,21 +135,21 @@ def test_a_line_is_one_line_of_ascii(asking: Asking, text: str, is_line: bool) -
     if is_line:
         assert answer.line() == text.strip()
     else:
-        with pytest.raises(ProviderUnavailable, match="damaged answer"):
+        with refused(f"{asking.host} sent a damaged answer."):
             answer.line()
 
 
 @pytest.mark.parametrize("fault", ["truncated", "hang-up"])
 def test_an_answer_that_breaks_off_is_no_answer_and_is_not_asked_for_again(asking: Asking, fault: str) -> None:
     asking.bank.faults.append(fault)
-    with pytest.raises(ProviderUnavailable, match="broke off"):
+    with refused(f"{asking.host} broke off."):
         asking.provider.get("/rows")
     assert len(asking.bank.asked) == 1
 
 
 def test_a_packed_answer_is_not_unpacked(asking: Asking) -> None:
     asking.bank.said = Said(text=gzip.compress(b"{}").decode("latin-1"), headers={"Content-Encoding": "gzip"})
-    with pytest.raises(ProviderUnavailable, match="damaged answer"):
+    with refused(f"{asking.host} sent a damaged answer."):
         asking.provider.get("/rows")
     assert asking.bank.asked[0].headers["accept-encoding"] == "identity"
 
@@ -154,7 +158,7 @@ def test_a_packed_answer_is_not_unpacked(asking: Asking) -> None:
 def test_no_redirect_is_followed(asking: Asking, status: int) -> None:
     asking.bank.said = Said(status=status, headers={"Location": f"{asking.bank.address}/elsewhere"})
     for ask in (asking.provider.get, asking.provider.post, asking.provider.delete):
-        with pytest.raises(ProviderUnavailable, match="sends on to another address, and that is not followed"):
+        with refused(f"{asking.host} sends on to another address, and that is not followed."):
             ask("/rows")
     assert asking.bank.paths() == ["GET /rows", "POST /rows", "DELETE /rows"]
 
@@ -183,9 +187,9 @@ def test_no_cookie_is_kept(asking: Asking) -> None:
 )
 def test_retry_after_is_read_as_seconds_of_a_day_at_most(asking: Asking, told: str, seconds: float | None) -> None:
     asking.bank.said = Said(status=429, document={}, headers={"Retry-After": told})
-    with pytest.raises(RateLimited) as refused:
+    with pytest.raises(RateLimited) as refusal:
         asking.provider.get("/rows")
-    assert refused.value.retry_after == seconds
+    assert refusal.value.retry_after == seconds
     assert len(asking.bank.asked) == 1
 
 
@@ -197,9 +201,9 @@ def test_retry_after_is_read_as_a_date_by_the_clock_of_the_bank(
     monkeypatch.setattr(Handler, "date_time_string", lambda _: format_datetime(now, usegmt=True))
     until = format_datetime(now + timedelta(seconds=ahead), usegmt=True)
     asking.bank.said = Said(status=429, document={}, headers={"Retry-After": until})
-    with pytest.raises(RateLimited) as refused:
+    with pytest.raises(RateLimited) as refusal:
         asking.provider.get("/rows")
-    assert refused.value.retry_after == seconds
+    assert refusal.value.retry_after == seconds
 
 
 @pytest.mark.parametrize(
@@ -214,9 +218,9 @@ def test_retry_after_is_read_as_a_date_by_the_clock_of_the_bank(
 )
 def test_a_retry_after_that_is_no_date_says_nothing(asking: Asking, told: str) -> None:
     asking.bank.said = Said(status=503, document={}, headers={"Retry-After": told})
-    with pytest.raises(ProviderUnavailable) as refused:
+    with pytest.raises(ProviderUnavailable) as refusal:
         asking.provider.get("/rows")
-    assert refused.value.retry_after is None
+    assert refusal.value.retry_after is None
 
 
 @pytest.mark.parametrize("status", [502, 503, 504])
@@ -225,7 +229,7 @@ def test_a_get_is_tried_twice_more_where_that_may_help(asking: Asking, status: i
     assert asking.provider.get("/rows").status == 200
     assert asking.pauses == [0.25, 1.0]
     asking.bank.faults.extend([str(status)] * 3)
-    with pytest.raises(ProviderUnavailable, match=f"has a fault \\(status {status}\\)"):
+    with refused(f"{asking.host} has a fault (status {status})."):
         asking.provider.get("/rows")
     assert len(asking.bank.asked) == 6
     assert not asking.bank.faults
@@ -259,12 +263,12 @@ def test_statuses_below_500_and_those_that_the_caller_knows_are_answers(asking: 
 
 
 def test_a_bank_that_is_not_there_is_asked_three_times_by_get_alone(asking: Asking) -> None:
-    with serving(Bank()) as gone:
+    with serving(Parrot()) as gone:
         provider = Provider(gone.address)
-    with pytest.raises(ProviderUnavailable, match="cannot be reached"):
+    with refused(f"{provider.host} cannot be reached."):
         provider.get("/rows")
     assert asking.pauses == [0.25, 1.0]
-    with pytest.raises(ProviderUnavailable, match="cannot be reached"):
+    with refused(f"{provider.host} cannot be reached."):
         provider.post("/rows")
     assert asking.pauses == [0.25, 1.0]
     provider._client.close()
@@ -275,12 +279,12 @@ def test_a_bank_that_says_nothing_or_too_slowly_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr(outgoing_http, "REQUEST_SECONDS_MAX", -1.0)
     asking.bank.said = Said(document={})
-    with pytest.raises(ProviderUnavailable, match="did not answer in time"):
+    with refused(f"{asking.host} did not answer in time."):
         asking.provider.get("/rows")
     monkeypatch.setattr(outgoing_http, "SILENCE_SECONDS_MAX", 0.05)
     asking.bank.faults.append("silent")
     impatient = Provider(asking.bank.address)
-    with pytest.raises(ProviderUnavailable, match="did not answer in time"):
+    with refused(f"{asking.host} did not answer in time."):
         impatient.get("/rows")
     impatient._client.close()
 
@@ -291,14 +295,14 @@ def test_a_bank_that_says_nothing_or_too_slowly_is_not_waited_for(
 def test_no_message_tells_a_credential_an_address_or_a_body(asking: Asking, fault: str) -> None:
     asking.bank.said = Said(text='{"token": "body-secret"', headers={"X-Token": "body-secret"})
     asking.bank.faults.extend([] if fault == "secret" else [fault])
-    with pytest.raises(SourceError) as refused:
+    with pytest.raises(SourceError) as refusal:
         asking.provider.get(
             "/customers/customer-55",
             parameters={"code": "code-91c2"},
             headers={"X-Token": "bearer-7f3a"},
             auth=("user", "hunter2"),
         ).members()
-    error: BaseException | None = refused.value
+    error: BaseException | None = refusal.value
     told = ""
     while error is not None:
         told += f"{error!r} {getattr(error, 'detail', '')}"

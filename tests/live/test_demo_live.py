@@ -1,11 +1,15 @@
 """`bankdata demo --live`: a stranger connects a bank from the page alone, with a redirect or a TAN, and renews it."""
 
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from connectors.connecting import Done, Reply
+from connectors.connector import Connection, UserActionRequired
+from connectors.sources.demo.live import LiveDemoBank
 from tests.page.conftest import chromium
 from tests.service.conftest import Served, copied, demo_store, get, running
 
@@ -101,3 +105,16 @@ def connect(page: Page, words: dict[str, str], way: str) -> None:
         page.get_by_role("link", name=words["bank"]).click()
         page.get_by_role("link", name=words["approve"]).click()
     expect(page.get_by_role("status")).to_have_text(words["done"])
+
+
+def test_who_declines_at_the_demo_bank_gives_no_access() -> None:
+    nobody = Connection(id="", user_id="u1", bank_name="", settings={})
+    now = datetime(2026, 2, 28, 12)  # noqa: DTZ001 - the store keeps UTC without zone
+
+    def back_with(**returned: str) -> object:
+        return LiveDemoBank().begin_connect(nobody, Reply(return_url="", state="s", returned=returned), now=now)
+
+    assert isinstance(back_with(code="1", state="s"), Done)
+    with pytest.raises(UserActionRequired) as refusal:
+        back_with(error="access_denied", state="s")
+    assert str(refusal.value) == "The demo bank gave no access, for you declined it."

@@ -66,6 +66,15 @@ class WebBank(ThreadingHTTPServer):
         return [f"{each.method} {each.path}" for each in self.asked]
 
 
+class Parrot(WebBank):
+    """Answers what was put there last, whatever it is asked."""
+
+    said = Said(document={})
+
+    def answer(self, _asked: Asked) -> Said:
+        return self.said
+
+
 class Handler(BaseHTTPRequestHandler):
     server: WebBank
     protocol_version = "HTTP/1.1"

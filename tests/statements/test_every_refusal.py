@@ -16,11 +16,7 @@ from tests.statements.refusals import Refusal, refusals
 ROOT = Path(__file__).parents[2]
 SAYING = {"ProfileError", "_malformed", NoFileThere.__name__, *(kind.__name__ for kind in SourceError.__subclasses__())}
 ASKING = (  # not readers: what they say of a provider is tried in tests/live, by kind and not yet by sentence
-    "outgoing_http.py",
-    "reference/checked_download.py",
-    "sources/demo/live.py",
     "sources/fints/",
-    "sources/simplefin.py",
 )
 QUOTED = ("camt", "mt940")  # rooms whose sentences end with the words of a ValueError
 

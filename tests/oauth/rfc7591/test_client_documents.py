@@ -6,8 +6,10 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from http.client import HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -158,10 +160,12 @@ def test_a_document_is_remembered_for_five_minutes_to_a_day(cache_control: str, 
 
 
 class Host:
-    """An https server of one app on this machine; `answer` is status, headers and body."""
+    """An https server of one app on this machine; `answer` is status, headers and body. Where it does not go on, it
+    falls silent after that, or dribbles."""
 
     def __init__(self, folder: Path) -> None:
         self.asked: list[str] = []
+        self.dribbles = False
         self.goes_on = threading.Event()
         self.goes_on.set()
         self.answer: tuple[int, dict[str, str], bytes] = (404, {}, b"")
@@ -177,6 +181,9 @@ class Host:
                 self.end_headers()
                 self.wfile.write(body)
                 self.wfile.flush()
+                with suppress(OSError):  # the other side has had enough
+                    while host.dribbles and not host.goes_on.wait(0.01):
+                        self.wfile.write(b" ")
                 host.goes_on.wait(20)
 
             def log_message(self, *_ignored: Any) -> None:
@@ -244,6 +251,13 @@ def site(host: Host, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     )
     yield services, application(services)
     services.close()
+
+
+def refusal(address: str, *, asks_loopback: bool = True) -> str:
+    """Why nothing is fetched from there."""
+    with pytest.raises(ProviderUnavailable) as refused:
+        download_checked(address, asks_loopback=asks_loopback)
+    return str(refused.value)
 
 
 def asked(browser: TestClient, client_id: str) -> Any:
@@ -316,19 +330,25 @@ def test_an_app_whose_host_is_trusted_no_more_begins_nothing_new(
 
 @pytest.mark.requirement("oauth.client_documents")
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "sentence"),
     [
-        (302, {"Location": "https://localhost/other"}, b""),
-        (404, {}, b"{}"),
-        (206, {}, b"{}"),
-        (200, {}, b" " * 5121),
-        (200, {"Content-Encoding": "gzip"}, b"{}"),
+        (
+            (302, {"Location": "https://localhost/other"}, b""),
+            "localhost answered with status 302 instead of the document.",
+        ),
+        ((404, {}, b"{}"), "localhost answered with status 404 instead of the document."),
+        ((206, {}, b"{}"), "localhost answered with status 206 instead of the document."),
+        ((200, {}, b" " * 5121), "localhost sent a document of more than 5120 bytes."),
+        ((200, {"Content-Encoding": "gzip"}, b"{}"), "localhost sent a packed document, which was not asked for."),
     ],
 )
-def test_only_a_small_whole_answer_is_taken(host: Host, answer: tuple[int, dict[str, str], bytes]) -> None:
+def test_only_a_small_whole_answer_is_taken(
+    host: Host, answer: tuple[int, dict[str, str], bytes], sentence: str
+) -> None:
+    host.answer = (200, {"Content-Encoding": "identity"}, b" " * 5120)
+    assert len(download_checked(host.address, asks_loopback=True).body) == 5120
     host.answer = answer
-    with pytest.raises(ProviderUnavailable):
-        download_checked(host.address, asks_loopback=True)
+    assert refusal(host.address) == sentence
 
 
 @pytest.mark.requirement("oauth.client_documents")
@@ -336,21 +356,26 @@ def test_inner_hosts_other_ports_and_slow_ones_are_not_asked(host: Host, monkeyp
     host.shows()
     host.asked.clear()
     assert download_checked(host.address, asks_private=True).media_type == "application/json"
-    for address in (
-        host.address,
-        "https://localhost/x",
-        "https://10.0.0.1/x",
-        "https://[::1]/x",
-        "https://2130706433/x",
+    for address, sentence in (
+        (host.address, "localhost is no host on the public internet."),
+        ("https://localhost/x", "localhost is no host on the public internet."),
+        ("https://10.0.0.1/x", "10.0.0.1 is no host on the public internet."),
+        ("https://[::1]/x", "::1 is no host on the public internet."),
+        ("https://2130706433/x", "2130706433 is no host on the public internet."),
+        ("https://9.9.9.9:8443/x", "9.9.9.9 is asked at port 443 only."),
     ):
-        with pytest.raises(ProviderUnavailable):
-            download_checked(address)
+        assert refusal(address, asks_loopback=False) == sentence
+    assert refusal("https://10.0.0.1/x") == "10.0.0.1 is no host on the public internet."
     assert len(host.asked) == 1
     monkeypatch.setattr(checked_download, "SECONDS_MAX", 0.5)
-    host.goes_on.clear()
-    with pytest.raises(ProviderUnavailable):
-        download_checked(host.address, asks_loopback=True)
-    host.goes_on.set()
+    for dribbles in (False, True):
+        monkeypatch.setattr(host, "dribbles", dribbles)
+        host.goes_on.clear()
+        assert refusal(host.address) in (
+            "localhost did not answer within 0.5 seconds.",
+            "localhost did not answer as it should.",  # the system may see it first
+        )
+        host.goes_on.set()
 
 
 @pytest.mark.requirement("oauth.client_documents")
@@ -369,9 +394,77 @@ def test_a_host_that_takes_all_the_time_to_be_reached_is_asked_nothing(
     monkeypatch.setattr(socket, "create_connection", reached_late)
     host.shows()
     host.asked.clear()
-    with pytest.raises(ProviderUnavailable):
-        download_checked(host.address, asks_loopback=True)
+    assert refusal(host.address) == "localhost did not answer as it should."
     assert host.asked == []
+
+
+@pytest.mark.requirement("oauth.client_documents")
+def test_a_document_that_is_whole_when_the_time_is_over_is_late(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    moment = 0.0
+
+    def read_to_the_end(answer: HTTPResponse, count: int) -> bytes:
+        nonlocal moment
+        body = read(answer, count)
+        moment = over
+        return body
+
+    read = HTTPResponse.read
+    monkeypatch.setattr(checked_download, "time", SimpleNamespace(monotonic=lambda: moment))
+    monkeypatch.setattr(HTTPResponse, "read", read_to_the_end)
+    host.shows()
+    over = 4.999
+    assert download_checked(host.address, asks_loopback=True).media_type == "application/json"
+    moment, over = 0.0, 5.0
+    assert refusal(host.address) == "localhost did not answer within 5 seconds."
+
+
+@pytest.mark.requirement("oauth.client_documents")
+def test_a_host_whose_certificate_bears_another_name_is_asked_nothing(host: Host) -> None:
+    host.asked.clear()
+    assert refusal(host.address.replace("localhost", "127.0.0.1")) == "127.0.0.1 did not answer as it should."
+    assert host.asked == []
+
+
+@pytest.mark.requirement("oauth.client_documents")
+def test_a_host_that_never_says_who_it_is_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checked_download, "SECONDS_MAX", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"https://127.0.0.1:{silent.getsockname()[1]}/client.json"
+        assert refusal(address) == "127.0.0.1 did not answer as it should."
+    checked_download._cut_off(
+        checked_download._PinnedConnection("localhost", ipaddress.ip_address("127.0.0.1"), 443, 0.0)
+    )  # as when the time is over before there is anything to cut off
+
+
+@pytest.mark.requirement("oauth.client_documents")
+def test_a_name_that_is_looked_up_for_too_long_is_given_up(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = threading.Event()
+
+    def looked_up(*arguments: Any, **named: Any) -> Any:
+        found.wait()
+        return getaddrinfo(*arguments, **named)
+
+    getaddrinfo = socket.getaddrinfo
+    host.shows()
+    with monkeypatch.context() as patched:
+        patched.setattr(socket, "getaddrinfo", looked_up)
+        patched.setattr(checked_download, "SECONDS_MAX", 0.01)
+        assert refusal(host.address) == "localhost was not found in time."
+        found.set()
+        patched.setattr(checked_download, "SECONDS_MAX", 5.0)
+        assert download_checked(host.address, asks_loopback=True).media_type == "application/json"
+
+
+@pytest.mark.requirement("oauth.client_documents")
+def test_four_hosts_are_asked_at_once_and_no_more(host: Host) -> None:
+    host.shows()
+    with ExitStack() as others:
+        for _ in range(3):
+            others.enter_context(checked_download._turns)
+        assert download_checked(host.address, asks_loopback=True).media_type == "application/json"
+        others.enter_context(checked_download._turns)
+        assert refusal(host.address) == "localhost cannot be asked now: too many others are being asked."
+    assert download_checked(host.address, asks_loopback=True).media_type == "application/json"
 
 
 @pytest.mark.requirement("oauth.client_documents")
