@@ -15,7 +15,7 @@ from auth.apps.client_documents import Document, DocumentRefused
 from auth.policy import Policy
 from auth.server import AuthorizationServer
 from auth.tokens.sealed_keys import SealedKeys
-from connectors.bank_csv.profile import Profile, load_profiles
+from connectors.bank_csv.profile import Profile
 from connectors.connecting import LiveSource
 from connectors.connector import Connector, Misconfigured, ProviderUnavailable
 from connectors.reference import exchange_rates
@@ -37,6 +37,7 @@ from handlers.clock import Clock
 from handlers.export_files import ExportFiles
 from handlers.http.steps.turns import Turns
 from handlers.loopback import is_loopback
+from handlers.own_profiles import OwnProfiles
 from handlers.settings import Settings
 from handlers.sync.connecting import RETURN_PATH, Connecting
 from handlers.sync.detection import detect_after_import, detect_for_new_day
@@ -53,7 +54,6 @@ from storage.importing import file_imports
 from storage.migrations import runner
 
 CLOCK_OFFSET = "clock offset, seconds"
-PROFILES_FOLDER = "csv-profiles"
 BACKUPS_FOLDER = "backups"
 IS_DEMO = "made by bankdata demo"
 
@@ -74,6 +74,7 @@ class Services:
     connection_keys: ConnectionKeys
     connecting: Connecting
     uploads: UploadedFiles
+    own_profiles: OwnProfiles
     exports: Turns = field(default_factory=Turns)
     export_files: ExportFiles = field(default_factory=ExportFiles)
     _rates: pl.DataFrame | None = None
@@ -160,12 +161,6 @@ def connectors(profiles: Callable[[], Sequence[Profile]]) -> Mapping[str, Connec
     return {each.name: each for each in (DemoBank(), LiveDemoBank(), folder, Uploads())}
 
 
-def own_profiles(settings: Settings) -> Sequence[Profile]:
-    """The profiles in the folder csv-profiles of the data folder; raises ProfileError for a wrong one."""
-    folder = settings.data_dir / PROFILES_FOLDER
-    return load_profiles(folder) if folder.is_dir() else ()
-
-
 def open_services(
     settings: Settings, *, more_connectors: Mapping[str, Connector] | None = None, has_live_demo: bool = False
 ) -> Services:
@@ -198,7 +193,8 @@ def open_services(
         database.close()
         raise
     live = {**({LiveDemoBank.name: LiveDemoBank()} if has_live_demo else {}), **live_sources(settings)}
-    sources = {**connectors(lambda: own_profiles(settings)), **live, **(more_connectors or {})}
+    own_profiles = OwnProfiles(settings.data_dir, database)
+    sources = {**connectors(own_profiles.read), **live, **(more_connectors or {})}
     secrets = StoredSecrets(database, keys)
     sync_engine = SyncEngine(
         database,
@@ -229,9 +225,10 @@ def open_services(
             database,
             clock,
             sync_engine.import_lane,
-            profiles=lambda: own_profiles(settings),
+            profiles=own_profiles.read,
             after_import=lambda user_id: detect_after_import(database, [user_id], today=clock.today()),
         ),
+        own_profiles=own_profiles,
     )
 
 

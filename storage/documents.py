@@ -11,6 +11,12 @@ def find(session: Session, name: str) -> str | None:
     return str(rows[0]["content"]) if rows else None
 
 
+def below(session: Session, folder: str) -> dict[str, str]:
+    """The documents whose names begin with `folder/`, by the rest of their names, in the order of these."""
+    rows = session.rows("SELECT name, content FROM documents WHERE starts_with(name, $1) ORDER BY name", f"{folder}/")
+    return {row["name"].removeprefix(f"{folder}/"): row["content"] for row in rows}
+
+
 def add(session: Session, name: str, content: str, *, now: datetime) -> None:
     """Keep a document unless there is one of this name: of several at once the first one wins."""
     session.execute(
@@ -38,3 +44,8 @@ def replace(session: Session, name: str, content: str, *, before: str | None, no
         )
     if not is_ours:
         raise Conflict("another process replaced the document first")
+
+
+def remove(session: Session, name: str) -> None:
+    """Forget a document, if there is one of this name."""
+    session.execute("DELETE FROM documents WHERE name = $1", name)

@@ -73,17 +73,35 @@ def built_in_profiles() -> tuple[Profile, ...]:
 
 def load_profiles(folder: Path) -> tuple[Profile, ...]:
     """The user's own profiles: every *.json of `folder`. Raises ProfileError naming the file."""
+    return parse_profiles(profile_texts(folder))
+
+
+def profile_texts(folder: Path) -> Mapping[str, str]:
+    """The same as texts, by file name and in the order of these. Raises ProfileError naming the file."""
     paths = sorted(path for path in folder.glob("*.json") if path.is_file() and not path.is_symlink())
     if len(paths) > PROFILES_MAX:
         raise ProfileError(f"more than {PROFILES_MAX} profiles")
+    return {path.name: profile_text(path) for path in paths}
+
+
+def profile_text(path: Path) -> str:
+    """The text of a profile's file; raises ProfileError naming the file where it is no text or too long."""
+    if path.stat().st_size > PROFILE_BYTES_MAX:
+        raise ProfileError(f"{path.name}: larger than {PROFILE_BYTES_MAX} bytes")
+    try:
+        return path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise ProfileError(f"{path.name}: {error}") from None
+
+
+def parse_profiles(texts: Mapping[str, str]) -> tuple[Profile, ...]:
+    """The profiles that these files declare, text by file name. Raises ProfileError naming the file."""
     profiles = []
-    for path in paths:
-        if path.stat().st_size > PROFILE_BYTES_MAX:
-            raise ProfileError(f"{path.name}: larger than {PROFILE_BYTES_MAX} bytes")
+    for name, text in texts.items():
         try:
-            profiles.append(parse_profile(path.read_text("utf-8"), name=path.stem))
-        except (ProfileError, UnicodeDecodeError) as error:
-            raise ProfileError(f"{path.name}: {error}") from None
+            profiles.append(parse_profile(text, name=name.removesuffix(".json")))
+        except ProfileError as error:
+            raise ProfileError(f"{name}: {error}") from None
     return tuple(profiles)
 
 

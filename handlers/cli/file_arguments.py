@@ -2,13 +2,14 @@
 
 import sys
 from collections.abc import Generator, Sequence
+from contextlib import closing
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory
 
 import click
 
-from handlers.cli.server_or_here import data_option, run, settings_of
+from handlers.cli.server_or_here import data_option, opened, run, settings_of
 from handlers.cli.terminal import Terminal, stop
 from handlers.settings import Settings
 
@@ -83,10 +84,14 @@ def _explain(files: Sequence[Path], settings: Settings) -> None:
     from handlers.clock import Clock
     from handlers.commands.counts import counted
     from handlers.commands.recognition import explained
-    from handlers.services import own_profiles
+    from handlers.own_profiles import profiles_of_folder
 
     try:
-        profiles = own_profiles(settings)
+        if settings.store_path is not None:  # which a server may have open
+            profiles = profiles_of_folder(settings.data_dir)
+        else:
+            with closing(opened(settings)) as services:
+                profiles = services.own_profiles.read()
     except ProfileError as error:
         stop(str(error))
     today = Clock(settings.time_zone).today()

@@ -16,7 +16,7 @@ from handlers.commands.accounts import chosen_account
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.operations.account_changes import called
-from handlers.services import Services, own_profiles
+from handlers.services import Services
 from handlers.sync.concurrency import Closed
 from handlers.sync.detection import detect_after_import
 from handlers.sync.file_import import (
@@ -84,7 +84,7 @@ def import_files(
     `account` is the one they are about, by id, IBAN or name; else a person is asked where a file does not say it."""
     choice = chosen_account(services.database, user, account).id if account else None
     try:
-        profiles = own_profiles(services.settings)
+        profiles = services.own_profiles.read()
     except ProfileError as error:
         raise CommandError(str(error)) from error
     refused, lane = 0, services.sync_engine.import_lane

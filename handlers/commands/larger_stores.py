@@ -8,10 +8,12 @@ from tempfile import TemporaryDirectory
 from auth.errors import KeysUnusable
 from auth.tokens.keys import FILE_NAME as KEYS
 from auth.tokens.sealed_keys import SealedKeys
+from connectors.bank_csv.profile import ProfileError, profile_texts
 from connectors.reference.exchange_rates import FILE_NAME as RATES
 from handlers.clock import Clock
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
+from handlers.own_profiles import PROFILES_FOLDER, OwnProfiles
 from handlers.settings import Settings
 from storage import documents
 from storage.backup import STORE_NAME
@@ -23,7 +25,7 @@ from storage.migrations import runner
 
 def migrate_store(settings: Settings, report: Report, *, folder: Path) -> None:
     """Move the store of another data folder, whose server is stopped, into the PostgreSQL of these settings: users,
-    bookings, grants, keys and rates. It goes on where it broke off; raises CommandError."""
+    bookings, grants, keys, rates and profiles. It goes on where it broke off; raises CommandError."""
     if settings.store_path is not None:
         raise CommandError("Set BANKDATA_DATABASE_URL to the PostgreSQL database that the store is to be moved into.")
     file = folder / STORE_NAME
@@ -34,7 +36,7 @@ def migrate_store(settings: Settings, report: Report, *, folder: Path) -> None:
         with TemporaryDirectory(prefix=".migrate-store-", dir=settings.data_dir) as place:
             _copy(file, Path(place))
             _move(settings, report, folder, Path(place))
-    except (StoreError, KeysUnusable) as error:
+    except (StoreError, KeysUnusable, ProfileError) as error:
         raise CommandError(str(error)) from error
     except OSError as error:
         raise CommandError(f"{error.filename or folder}: {error.strerror or error}.") from error
@@ -66,6 +68,8 @@ def _move(settings: Settings, report: Report, folder: Path, place: Path) -> None
                 keys.replace(content, stamp)
         if (folder / RATES).exists():
             documents.add(target, RATES, (folder / RATES).read_text("utf-8"), now=clock.now())
+        for name, text in profile_texts(folder / PROFILES_FOLDER).items():
+            OwnProfiles(folder, target).keep(name, text, now=clock.now())
         number = moving.move(source, target, progress=lambda done, total: report.progress("Moving users", done, total))
     report.line(f"Moved {counted(number, 'user')} and compared every row. The old store is as it was.")
 

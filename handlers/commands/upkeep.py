@@ -22,6 +22,10 @@ def check(services: Services, report: Report) -> None:
     free = shutil.disk_usage(settings.store_path.parent).free if settings.store_path is not None else None
     if free is not None and free < backup.FREE_BYTES_MIN:
         faults.append(f"Only {free // 2**20} MB are free on the disk of the store; keep 500 MB.")
+    if services.database.dialect.is_shared and any(services.own_profiles.folder.glob("*.json")):
+        faults.append(
+            f"{services.own_profiles.folder} is not read: `bankdata profiles add FILE` keeps it in the store."
+        )
     there = store_facts.clock(services.database)
     apart = services.clock.now() - services.clock.offset - there if there is not None else timedelta(0)
     if abs(apart) > CLOCKS_APART_MAX:

@@ -43,6 +43,8 @@ STATEMENT = """<?xml version="1.0"?><Document xmlns="urn:iso:std:iso:20022:tech:
 <CdtDbtInd>DBIT</CdtDbtInd><Sts><Cd>BOOK</Cd></Sts><BookgDt><Dt>2026-03-02</Dt></BookgDt></Ntry></Stmt></BkToCstmrStmt>
 </Document>"""
 
+SHOWN_FILES = {"jsonl": "rules.jsonl", "csv": "february.csv", "json": "beispielstadt.json"}  # by what kind of block
+
 
 @dataclass(frozen=True)
 class Block:
@@ -121,8 +123,8 @@ def run_blocks(tmp_path: Path) -> Iterator[Callable[[list[Block]], list[str]]]:
     def run(read: list[Block]) -> list[str]:
         todo = [block for block in read if block.is_run]
         for block in read:
-            if block.language == "jsonl":
-                (clone / "rules.jsonl").write_text(block.text)
+            if block.language in SHOWN_FILES:
+                (clone / SHOWN_FILES[block.language]).write_text(block.text)
         steps = ["set -euo pipefail"]
         for number, block in enumerate(todo):
             steps += ["{", block.text, f'}} >"{out}/{number}" 2>"{out}/{number}.err"']

@@ -19,7 +19,7 @@ def test_the_readme_works_as_printed(run_blocks: RunBlocks) -> None:
 
 @pytest.mark.requirement("docs.commands")
 def test_commands_work_as_printed(run_blocks: RunBlocks) -> None:
-    _check(["docs/commands.md"], run_blocks)
+    _check(["docs/commands.md", "docs/csv-profiles.md"], run_blocks)
 
 
 @pytest.mark.requirement("docs.commands")

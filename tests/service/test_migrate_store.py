@@ -18,6 +18,8 @@ from tests.cli.conftest import bankdata
 from tests.engines import ENGINE, tables_of
 from tests.service.conftest import Said
 
+PROFILE = '{"header": ["Day", "Sum"], "columns": {"date": "Day", "amount": "Sum"}, "date": "YYYY"}'
+
 
 @pytest.mark.requirement("store.tables")
 def test_of_every_table_it_is_said_whose_rows_it_has(database: Database) -> None:
@@ -30,6 +32,7 @@ def old(tmp_path: Path) -> tuple[Path, str]:
     folder = tmp_path / "old"
     said = Said()
     with closing(open_services(load({}, data_dir=folder))) as services:
+        services.own_profiles.keep("mine.json", PROFILE, now=services.clock.now())
         for name in ("eva", "Strauß"):
             users.add(
                 services.database,
@@ -87,6 +90,15 @@ def test_a_move_that_breaks_off_goes_on_and_ends_with_equal_stores_and_living_to
         assert services.authorization.access.principal(token).user_id == users.named(services.database, "EVA").id
         assert users.named(services.database, "STRAUSS").name == "Strauß"
         assert services.database.rows("SELECT count(*) AS n FROM transactions") == [{"n": 4}]
+        assert [(each.name, each.date) for each in services.own_profiles.read()] == [("mine", ("YYYY",))]
+
+
+@pytest.mark.engine("postgresql")
+@pytest.mark.requirement("migrate-store")
+def test_a_wrong_profile_stops_the_move_before_it_begins(old: tuple[Path, str], tmp_path: Path) -> None:
+    (old[0] / "csv-profiles" / "wrong.json").write_text("{")
+    with pytest.raises(CommandError, match=r"wrong\.json: not valid JSON"):
+        migrate_store(ENGINE.settings(tmp_path / "new"), Said(), folder=old[0])
 
 
 @pytest.mark.engine("postgresql")

@@ -41,3 +41,17 @@ def test_a_document_is_replaced_by_whoever_knows_what_it_says(database: Database
     with pytest.raises(Conflict):
         documents.replace(database, "rates", "of Wednesday", before="of Monday", now=NOW)
     assert documents.find(database, "rates") == "of Tuesday"
+
+
+@pytest.mark.requirement("profiles.shared")
+def test_the_documents_of_a_folder_come_in_the_order_of_their_names_until_they_are_removed(database: Database) -> None:
+    for name in ("shelf/b", "shelf/ä", "shelf/B", "shelf_/c", "shelf"):
+        documents.add(database, name, f"content of {name}", now=NOW)
+    assert list(documents.below(database, "shelf").items()) == [
+        ("B", "content of shelf/B"),
+        ("b", "content of shelf/b"),
+        ("ä", "content of shelf/ä"),
+    ]
+    documents.remove(database, "shelf/b")
+    documents.remove(database, "shelf/b")
+    assert list(documents.below(database, "shelf")) == ["B", "ä"]
