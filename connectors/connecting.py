@@ -107,6 +107,12 @@ class LiveSource(Connector, Protocol):
         ends the attempt and changes nothing; what the person can mend is a Question with a `problem` instead."""
         ...
 
+    def is_same_login(self, known: Connection, done: Done, /) -> bool | None:
+        """Whether what was connected just now is the login of `known`, a connection of the same user and bank name, and
+        so renews it; None where that cannot be told."""
+        ...
+
     def disconnect(self, connection: Connection, *, now: datetime) -> None:
-        """The user ends the connection: end the access at the provider too. An error ends it here all the same."""
+        """The user ends the connection: end the access at the provider too. An error, also that the provider has no
+        request for it, ends it here all the same."""
         ...

@@ -147,6 +147,7 @@ def application(
                     of_user=lambda user_id: connections.of_user(services.database, user_id),
                     first_sync=services.sync_engine.sync_now,
                     fetch_now=services.sync_engine.fetch_now,
+                    now=services.clock.now,
                 ),
             ),
             *page_routes(public_url=settings.public_url, auth_url=settings.auth_url, contract=contract),

@@ -72,6 +72,7 @@ class Services:
     authorization: AuthorizationServer
     reader: Reader
     connection_keys: ConnectionKeys
+    closed_connections: int  # whose key this machine did not have when the store was opened
     connecting: Connecting
     uploads: UploadedFiles
     own_profiles: OwnProfiles
@@ -86,6 +87,16 @@ class Services:
             self.fetch_rates()
             self._rates = current_rates(self.settings.data_dir)
         return self._rates
+
+    @property
+    def missing_key(self) -> str | None:
+        """That this machine does not have the key of some bank connections, in a sentence for its operator."""
+        if not self.closed_connections:
+            return None
+        return (
+            f"{self.connection_keys.path} does not hold the key of {self.closed_connections} of this store's bank"
+            " connections, so they are not asked from here."
+        )
 
     def fetch_rates(self) -> None:
         """Have the file of rates that all processes of a shared store use lie in the data folder of this one."""
@@ -162,9 +173,14 @@ def connectors(profiles: Callable[[], Sequence[Profile]]) -> Mapping[str, Connec
 
 
 def open_services(
-    settings: Settings, *, more_connectors: Mapping[str, Connector] | None = None, has_live_demo: bool = False
+    settings: Settings,
+    *,
+    more_connectors: Mapping[str, Connector] | None = None,
+    has_live_demo: bool = False,
+    for_server: bool = False,
 ) -> Services:
-    """Open the store of these settings, made or brought up to date where needed; raises StoreError.
+    """Open the store of these settings, made or brought up to date where needed; raises StoreError. `for_server`: for
+    the one process that serves a store of its own, where a key that is missing is missing everywhere.
 
     `more_connectors` are sources besides the product's own, by name: tests and measurements bring theirs.
     `has_live_demo`: people can connect a demo bank that wants to see them.
@@ -183,9 +199,15 @@ def open_services(
         runner.migrate(database, now=clock.now())
         moving.check_whole(database)
         clock.offset = timedelta(seconds=float(store_facts.recall(database, CLOCK_OFFSET) or 0))
-        keys = ConnectionKeys(settings.connection_keys)
+        keys = ConnectionKeys(
+            settings.connection_keys,
+            may_begin=lambda: not database.dialect.is_shared or not connection_secrets.is_any_kept(database),
+        )
+        closed = 0
         with suppress(StoreUnavailable):  # of many machines one is away: that is no reason not to serve
-            for user_id, connection_id in connection_secrets.unreadable(database, keys):
+            lost = connection_secrets.unreadable(database, keys)
+            closed = len(lost)
+            for user_id, connection_id in lost if for_server and not database.dialect.is_shared else ():
                 connections.need_user(database, user_id, connection_id)
         if not database.dialect.is_shared:
             jobs.release_all(database)
@@ -211,7 +233,7 @@ def open_services(
         connection_attempts.forget(database, now=clock.now())
         detect_for_new_day(database, reader.cache.users(), today=today, is_over=sync_engine.stopped.is_set)
 
-    return Services(
+    services = Services(
         settings=settings,
         database=database,
         clock=clock,
@@ -220,6 +242,7 @@ def open_services(
         authorization=_authorization(settings, database, clock),
         reader=reader,
         connection_keys=keys,
+        closed_connections=closed,
         connecting=Connecting(database, clock, keys, secrets, live, return_url=f"{settings.auth_url}{RETURN_PATH}"),
         uploads=UploadedFiles(
             database,
@@ -230,6 +253,9 @@ def open_services(
         ),
         own_profiles=own_profiles,
     )
+    if for_server and services.missing_key is not None:
+        log.warning("%s", services.missing_key)
+    return services
 
 
 def _authorization(settings: Settings, database: Database, clock: Clock) -> AuthorizationServer:

@@ -76,7 +76,7 @@ def _serve(settings: Settings, listener: socket.socket, said: "multiprocessing.s
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all of them; the first process says what happens
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    serve(open_services(settings), listener=listener, ready=said.release, takes_commands=False)
+    serve(open_services(settings, for_server=True), listener=listener, ready=said.release, takes_commands=False)
 
 
 def _end_with_parent() -> None:

@@ -183,18 +183,20 @@ def renew(
     *,
     settings: dict[str, Any],
     consent_expires_at: datetime | None = None,
+    is_synced_next: bool = False,
 ) -> StoredConnection:
     """The user has connected the bank again: what was expired, withdrawn or removed holds anew, until the end of the
-    new consent where the bank names one, and may be synced at once."""
+    new consent where the bank names one, and may be synced at once; any other one, too, if `is_synced_next`."""
     renewed = session.rows(
         "UPDATE connections SET settings = $3, consent_expires_at = $4, source_retry_at = NULL,"
         f" status = CASE WHEN status IN {NEEDS_USER} THEN 'ACTIVE' ELSE status END,"
-        f" next_sync_at = CASE WHEN status IN {NEEDS_USER} THEN NULL ELSE next_sync_at END"
+        f" next_sync_at = CASE WHEN $5 OR status IN {NEEDS_USER} THEN NULL ELSE next_sync_at END"
         f" WHERE user_id = $1 AND id = $2 RETURNING {COLUMNS}",
         connection.user_id,
         connection.id,
         as_json(settings),
         consent_expires_at,
+        is_synced_next,
     )
     session.changes(connection.user_id)
     return _connection(renewed[0])

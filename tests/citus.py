@@ -36,11 +36,12 @@ ASK_ALL = {
     "storage.bank_access.connection_secrets.rotate",  # commands about the keys
     "storage.bank_access.connection_secrets.unreadable",
     "storage.bank_access.connection_secrets._seal_anew",
+    "storage.bank_access.connection_secrets.is_any_kept",  # only where there is no file of keys, before one is made
     "storage.importing.file_imports.forget",  # once a day
     "storage.bank_access.connection_attempts.forget",  # as above
     "storage.jobs.release_all",  # only where there is one process
 }
-"""The functions whose statements ask every machine; none of them serves a request."""
+"""The functions whose statements ask every machine; none of them serves a request where the file of keys is there."""
 
 
 class Citus:

@@ -25,6 +25,7 @@ from connectors.connector import (
     ProviderUnavailable,
     RateLimited,
     Ready,
+    SourceError,
     UserActionRequired,
     Waiting,
 )
@@ -91,8 +92,14 @@ class SimpleFin:
             raise ProviderUnavailable("SimpleFIN gave an address that cannot be used.", detail="not its own host")
         return Done(bank_name=self.title, secrets={"access_url": access_url})
 
-    def disconnect(self, connection: Connection, *, now: datetime) -> None:
-        """SimpleFIN has no request for this: the person disables the access there."""
+    def is_same_login(self, known: Connection, done: Done) -> bool:  # noqa: ARG002 - the protocol names them
+        """Yes: nothing says whose a token is, and one subscription reaches all banks of a person. A second one gets a
+        name of its own."""
+        return True
+
+    def disconnect(self, connection: Connection, *, now: datetime) -> None:  # noqa: ARG002 - as above
+        """The person disables the access there."""
+        raise SourceError("SimpleFIN has no request for that.")
 
     def start_refresh(self, connection: Connection, *, now: datetime) -> Json:  # noqa: ARG002 - as above
         """The bridge asks the banks once a day by itself; there is nothing to begin. The end is midnight after now."""

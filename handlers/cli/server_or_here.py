@@ -68,6 +68,8 @@ def opened(
     services = _opened(settings, for_server=for_server, has_live_demo=has_live_demo)
     if is_new and settings.store_path is not None:
         click.echo(f"Made a new store in {settings.store_path.parent}.", err=True)
+    if services.missing_key is not None and not for_server:
+        click.echo(services.missing_key, err=True)
     return services
 
 
@@ -95,7 +97,7 @@ def _opened(settings: Settings, *, for_server: bool, has_live_demo: bool) -> "Se
     from storage.database import StoreError, StoreInUse
 
     try:
-        return open_services(settings, has_live_demo=has_live_demo)
+        return open_services(settings, has_live_demo=has_live_demo, for_server=for_server)
     except StoreInUse:
         if for_server:
             stop(

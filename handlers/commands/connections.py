@@ -1,7 +1,7 @@
 """Bank connections: made with a first sync or renewed, listed, ended."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -144,16 +144,20 @@ def list_connections(services: Services, report: Report, *, user: str | None) ->
 def remove_connection(services: Services, report: Report, *, user: str, connection_id: str) -> None:
     """End a connection; what it brought stays readable."""
     owner = users.named(services.database, user)
-    if connection_id not in {each.id for each in connections.of_user(services.database, owner.id)}:
+    ended = [each for each in connections.of_user(services.database, owner.id) if each.id == connection_id]
+    if not ended:
         raise CommandError("The user has no connection with this id. `bankdata connections list` shows them.")
-    stored = connections.find(services.database, owner.id, connection_id)
-    refusal = services.connecting.disconnect(stored) if stored is not None else None
+    end_access(services, report, ended)
     services.database.atomically(
         lambda session: connections.remove(session, owner.id, connection_id, now=services.clock.now())
     )
-    if refusal is not None:
-        report.note(f"The access at the provider could not be ended: {refusal} End it there.")
     report.note("Removed. Its accounts and transactions stay; connecting the bank again renews it.")
+
+
+def end_access(services: Services, report: Report, ended: Sequence[StoredConnection]) -> None:
+    """End the access at the providers too, as far as that can be done in half a minute, and say where it cannot."""
+    for each, why in services.connecting.disconnect(ended):
+        report.note(f"The access to {each.bank_name} could not be ended at the provider: {why} End it there.")
 
 
 def _next_step(

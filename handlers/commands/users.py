@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from analytics.currencies import EURO
 from auth.people.new_passwords import LENGTH_MIN, Weakness, weakness
+from handlers.commands.connections import end_access
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.services import IS_DEMO, Services
@@ -93,8 +94,9 @@ def set_currency(services: Services, report: Report, *, name: str, currency: str
 
 
 def remove_user(services: Services, report: Report, *, name: str) -> None:
-    """Delete a user with accounts, transactions and grants."""
+    """Delete a user with accounts, transactions and grants, after the access to the banks has been ended."""
     user = users.named(services.database, name)
+    end_access(services, report, connections.of_user(services.database, user.id))
     services.authorization.remove_user(user.id)
     services.database.atomically(lambda session: users.remove(session, user.id))
     report.note(f"Removed user {user.name} with all data.")

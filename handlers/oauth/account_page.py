@@ -13,10 +13,13 @@ from auth.server import AuthorizationServer
 from auth.tokens.grants import is_within
 from handlers.oauth import record_page, sessions_page
 from handlers.oauth.choices import NothingChosen, account_boxes, chosen_terms
+from handlers.oauth.languages import Words
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.record_page import recorded_as
 from handlers.oauth.rendering import clamped, page_headers
 from handlers.oauth.site import Site, Visit
+from handlers.sync.reminders import consent_ends_within
+from storage.connections import NEED_USER
 from storage.oauth.grants import Grant
 from storage.users import User
 
@@ -197,6 +200,19 @@ def connected_apps(server: AuthorizationServer, user_id: str, *, time_zone: tzin
     return [app for app in apps if not app.is_page or app is first_page]
 
 
+def _reminders(site: Site, words: Words, user_id: str) -> list[str]:
+    """A sentence for each bank that can be renewed and wants it: its consent ends soon, or it needs its user."""
+    if site.banks is None:
+        return []
+    said = []
+    for each in site.banks.of_user(user_id):
+        days = consent_ends_within(each, now=site.banks.now())
+        if each.connector in site.banks.connecting.sources and (days is not None or each.status in NEED_USER):
+            what = words(f"connection_{each.status}") if days is None else words("consent_ends", days=days)
+            said.append(f"{clamped(each.bank_name)}: {what}")
+    return said
+
+
 def _held(site: Site, user: User, visit: Visit) -> Grant | None:
     """The connection that a form is about, if it is one of this person's and still lives."""
     connected = (each.grant for each in site.server.grants.connected(user.id))
@@ -235,6 +251,7 @@ def _account(
         recovery_codes_left=site.server.second_factors.codes_left(user.id),
         is_empty=not site.has_accounts(user.id),
         can_connect=site.banks is not None,
+        reminders=_reminders(site, visit.words, user.id),
         notice=notice,
         error=error,
         grant_error=grant_error,

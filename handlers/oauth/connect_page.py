@@ -150,9 +150,10 @@ def _attempt(site: Site, user: User, browser: Browser, attempt_id: str) -> Attem
 
 
 def _shown(site: Site, attempt: Attempt) -> Response:
-    """To the page of the step; a connection is synced at once, which takes nobody's turn (decision 25)."""
+    """To the page of the step; a connection is synced at once, which takes nobody's turn (decision 25), and once,
+    however often the last form is sent."""
     assert site.banks is not None
-    if attempt.connection is not None:
+    if attempt.connection is not None and attempt.is_new:
         site.banks.first_sync(attempt.connection)
     return site.redirect(site.address(f"/account/connect/step?attempt={attempt.id}"))
 

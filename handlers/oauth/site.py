@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -63,6 +63,7 @@ class Banks:
     of_user: Callable[[str], Sequence[StoredConnection]]
     first_sync: Callable[[StoredConnection], object]
     fetch_now: Callable[[StoredConnection, Person | None], Started]
+    now: Callable[[], datetime]
 
 
 AccountsOf = Callable[[str], Sequence[StoredAccount]]

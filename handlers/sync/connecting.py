@@ -6,11 +6,13 @@ command began needs no session, for who may give commands owns the store.
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import partial
+from itertools import count
 from secrets import token_hex, token_urlsafe
 from typing import Any
 
@@ -20,18 +22,24 @@ from connectors import connector as source
 from connectors.connecting import Done, LiveSource, Question, Redirect, Reply, Step
 from connectors.connector import SourceError, as_sentence
 from handlers.clock import Clock
+from handlers.sync.asked_connections import Keeping
 from handlers.sync.stored_secrets import StoredSecrets
-from storage import connections, users
+from storage import connections, jobs, users
 from storage.bank_access import connection_attempts, connection_secrets
 from storage.bank_access.connection_attempts import CONNECTED, StoredAttempt
 from storage.bank_access.connection_keys import ConnectionKeys, SecretsUnreadable
-from storage.connections import StoredConnection
+from storage.connections import NEED_USER, StoredConnection
 from storage.database import Database, Session
+from storage.users import User
 
 RETURN_PATH = "/connect/return"
 BANK_NAME_CHARACTERS_MAX = 70
 STEP_LASTS_MAX = timedelta(minutes=5)  # several requests of two minutes at most; then whoever took it has ended
 FAILED = "This did not work because of an internal error. Nothing was connected."
+DISCONNECT_WITHIN = 30.0  # seconds that whoever ends connections waits for their providers
+NO_ANSWER = "The provider did not answer in time."
+INTERNAL = "An internal error came in between."
+RENEWED = "The connection was renewed meanwhile."
 BROKEN_OFF = "This was broken off. Begin again."
 
 log = logging.getLogger("bankdata.sync")
@@ -43,12 +51,14 @@ class AttemptUnknown(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """How an attempt stands: a step that waits for the person, a connection, or the reason why there is none."""
+    """How an attempt stands: a step that waits for the person, a connection, or the reason why there is none.
+    `is_new` is said once, to whoever took the step that connected it."""
 
     id: str
     source: LiveSource
     step: Question | Redirect | None = None
     connection: StoredConnection | None = None
+    is_new: bool = False
     refusal: str | None = None
 
 
@@ -129,19 +139,38 @@ class Connecting:
         parameters = {name: value for name, value in returned.items() if name != "state"}
         return user_id, self._step(stored, {}, parameters)
 
-    def disconnect(self, connection: StoredConnection) -> str | None:
-        """End the access at the provider too; why that could not be done, None if it was or need not be."""
-        live = self.sources.get(connection.connector)
-        if live is None or connection.status == "DISCONNECTED":
-            return None
+    def disconnect(
+        self, ended: Sequence[StoredConnection], *, within: float = DISCONNECT_WITHIN
+    ) -> Sequence[tuple[StoredConnection, str]]:
+        """End the access to these at their providers too, side by side and for so many seconds at most: those for which
+        that could not be done, and why."""
+        why: dict[str, str] = {each.id: NO_ANSWER for each in ended}
+        threads = [
+            threading.Thread(target=self._disconnect, args=(each, why), name="disconnect", daemon=True)
+            for each in ended
+        ]
+        for thread in threads:
+            thread.start()
+        until = time.monotonic() + within
+        for thread in threads:
+            thread.join(max(0.0, until - time.monotonic()))
+        left = dict(why)
+        return [(each, left[each.id]) for each in ended if each.id in left]
+
+    def _disconnect(self, connection: StoredConnection, why: dict[str, str]) -> None:
         try:
-            live.disconnect(self._asked(connection), now=self._clock.now())
+            live = self.sources.get(connection.connector)
+            if live is not None:
+                live.disconnect(self._asked(connection), now=self._clock.now())
+            del why[connection.id]
         except SourceError as error:
             log.warning(
                 "%s could not be ended at the provider: %s %s", connection.id, type(error).__name__, error.detail
             )
-            return as_sentence(error)
-        return None
+            why[connection.id] = as_sentence(error)
+        except Exception:
+            log.exception("%s could not be ended at the provider", connection.id)
+            why[connection.id] = INTERNAL
 
     def _found(self, user_id: str, attempt_id: str, browser: str | None) -> StoredAttempt:
         with _opened():
@@ -201,6 +230,25 @@ class Connecting:
         self._database.atomically(lambda session: connection_attempts.go_on(session, self._keys, stored, kept))
         return Attempt(id=stored.id, source=live, step=step)
 
+    def _same_or_new(
+        self, owner: User, stored: StoredAttempt, done: Done, name: str
+    ) -> tuple[StoredConnection | None, str]:
+        """The connection that this renews though nobody said so, and what a new one is called: a second login at a bank
+        stands beside the first. Where the source cannot tell, one that waits for its user is what was meant."""
+        waits: StoredConnection | None = None
+        for number in count(1):
+            called = name if number == 1 else f"{name} {number}"
+            id_ = connections.id_of(user_name=owner.name, connector=stored.connector, bank_name=called)
+            known = connections.find(self._database, owner.id, id_)
+            if known is None:
+                break
+            is_same = self.sources[stored.connector].is_same_login(self._renewed_or_new(stored, known), done)
+            if is_same and known.status != "DISCONNECTED":
+                return known, called
+            if waits is None and (known.status == "DISCONNECTED" or (is_same is None and known.status in NEED_USER)):
+                waits = known
+        return waits, called
+
     def _renewed(self, stored: StoredAttempt) -> StoredConnection | None:
         if stored.connection_id is None:
             return None
@@ -215,10 +263,11 @@ class Connecting:
             return self._without_secrets(renewed)
 
     def _asked(self, connection: StoredConnection) -> source.Connection:
+        known = self._secrets.read(connection)
         return replace(
             self._without_secrets(connection),
-            secrets=self._secrets.read(connection),
-            keep_secrets=partial(self._secrets.keep, connection),
+            secrets=known,
+            keep_secrets=Keeping(self._secrets, connection, known),
         )
 
     def _without_secrets(self, connection: StoredConnection) -> source.Connection:
@@ -237,29 +286,38 @@ class Connecting:
         self, stored: StoredAttempt, done: Done, given: Mapping[str, Any], renewed: StoredConnection | None
     ) -> Attempt:
         """Store what the source gave, all at once."""
-        name = renewed.bank_name if renewed is not None else _bank_name(given.get("bank_name") or done.bank_name)
+        name = _bank_name(given.get("bank_name") or done.bank_name)
 
         def work(session: Session) -> StoredConnection:
             owner = users.find(session, stored.user_id)
             assert owner is not None, "attempts go with their user"
-            connection = renewed or connections.add(
+            same, called = (renewed, name) if renewed is not None else self._same_or_new(owner, stored, done, name)
+            connection = same or connections.add(
                 session,
                 user_id=owner.id,
                 user_name=owner.name,
                 connector=stored.connector,
-                bank_name=name,
+                bank_name=called,
                 settings=dict(done.settings),
                 now=self._clock.now(),
             )
+            running = jobs.running(session, owner.id, connection.id)
+            if running is not None:  # it asks with what is past, and would say of the connection what is past
+                jobs.fail(session, running, error=RENEWED, now=self._clock.now())
             connection_secrets.keep(session, self._keys, owner.id, connection.id, done.secrets)
             connection_attempts.end(session, self._keys, stored, outcome=CONNECTED, connection_id=connection.id)
             return connections.renew(
-                session, connection, settings=dict(done.settings), consent_expires_at=done.consent_expires_at
+                session,
+                connection,
+                settings=dict(done.settings),
+                consent_expires_at=done.consent_expires_at,
+                is_synced_next=True,
             )
 
-        made = self._database.atomically(work)
+        with self._keys.held():
+            made = self._database.atomically(work)
         log.info("connection=%s user=%s connected", made.id, made.user_id)
-        return Attempt(id=stored.id, source=self.sources[stored.connector], connection=made)
+        return Attempt(id=stored.id, source=self.sources[stored.connector], connection=made, is_new=True)
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from handlers.sync.concurrency import ImportLane, SourceCalls
 from handlers.sync.job_import import JobImport
 from handlers.sync.job_step import JobStep
 from handlers.sync.outcomes import NOT_SYNCABLE, ONLY_ATTENDED, TIMED_OUT, Outcomes, QuotaUsed
+from handlers.sync.stored_secrets import KEY_MISSING
 from storage import connections, jobs
 from storage.bank_access import source_calls
 from storage.bank_access.source_calls import SyncQuota
@@ -71,6 +72,7 @@ class SyncEngine:
         self._database = database
         self._clock = clock
         self._connectors = connectors
+        self._secrets = secrets
         self._cooldown = cooldown
         self._calls = SourceCalls()
         self._lock = threading.Lock()
@@ -109,6 +111,8 @@ class SyncEngine:
         now = self._clock.now()
         if connection.status in NOT_SYNCABLE:
             return Started(error=NOT_SYNCABLE[connection.status])
+        if not self.has_key(connection):
+            return Started(error=KEY_MISSING)
         if connection.is_attended_only and attended is None and not is_first:
             return Started(error=ONLY_ATTENDED)
         if connection.is_past_consent(now):
@@ -142,6 +146,10 @@ class SyncEngine:
             return Started(job=self._database.atomically(begin))
         except QuotaUsed as used:  # what was begun is taken back
             return Started(error=str(used))
+
+    def has_key(self, connection: StoredConnection) -> bool:
+        """Whether this machine has the key of what opens the connection, if anything does."""
+        return self._secrets is None or self._secrets.can_read(connection)
 
     def quota(self, session: Session, connection: StoredConnection, *, now: datetime) -> SyncQuota | None:
         """How often the connection's source may still be asked; None where nobody counts, or where this program knows
@@ -215,15 +223,15 @@ class SyncEngine:
         return step
 
     def _is_for_others(self, job: Job, connection: StoredConnection) -> bool:
-        """Whether the source is a folder that this machine does not have. After a minute it is nowhere, which the
-        job's end then says."""
+        """Whether the source is a folder that this machine does not have (after a minute it is nowhere, which the
+        job's end then says), or a bank whose key it does not have."""
+        if not self._database.dialect.is_shared:
+            return False
+        if not self.has_key(connection):
+            return True
         folder = connection.settings.get("folder")
-        return (
-            folder is not None
-            and self._database.dialect.is_shared
-            and self._clock.now() - job.created_at < LEFT_TO_OTHERS
-            and not Path(folder).is_dir()
-        )
+        is_young = self._clock.now() - job.created_at < LEFT_TO_OTHERS
+        return folder is not None and is_young and not Path(folder).is_dir()
 
     def stop(self) -> None:
         """Begin nothing more, and let everybody go who waits for a job. Jobs that are cut off go on after the next

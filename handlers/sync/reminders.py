@@ -2,17 +2,23 @@
 
 from datetime import datetime
 
-from storage.connections import StoredConnection
+from storage.connections import NEED_USER, StoredConnection
 
 REMINDER_DAYS = (2, 7, 14)  # before the end: urgent, soon, and early enough to be planned
 
 
-def consent_reminder(connection: StoredConnection, *, now: datetime) -> str | None:
-    """That the consent ends within fourteen, seven or two days; None while that is far, and once it has ended."""
+def consent_ends_within(connection: StoredConnection, *, now: datetime) -> int | None:
+    """The fourteen, seven or two days within which the consent ends; None while that is far, and once the connection
+    needs its user anyway."""
     ends = connection.consent_expires_at
-    if ends is None or ends <= now:
+    if ends is None or ends <= now or connection.status in NEED_USER:
         return None
-    days = next((days for days in REMINDER_DAYS if (ends - now).days < days), None)
+    return next((days for days in REMINDER_DAYS if (ends - now).days < days), None)
+
+
+def consent_reminder(connection: StoredConnection, *, now: datetime) -> str | None:
+    """The same as a sentence."""
+    days = consent_ends_within(connection, now=now)
     if days is None:
         return None
     return f"The consent for {connection.bank_name} ends in less than {days} days. Renew the connection before."

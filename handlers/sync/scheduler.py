@@ -95,7 +95,7 @@ class Scheduler:
             if moment is None or connection.is_attended_only:
                 continue
             with self._each_for_itself(connection.id):
-                if self._takes(connection, moment, now):
+                if self._engine.has_key(connection) and self._takes(connection, moment, now):
                     self._engine.start(connection)
 
     def _takes(self, connection: StoredConnection, moment: datetime, now: datetime) -> bool:

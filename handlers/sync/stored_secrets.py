@@ -1,5 +1,6 @@
 """The secrets of bank connections, as sources need them and as they change: read from the store and kept there."""
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,11 @@ from storage.database import Database, Session
 
 KEY_IS_GONE = "What opens this bank cannot be read any more, for its key is gone. Connect the bank again."
 KEYS_UNUSABLE = "The server cannot use the keys of its bank connections. Its operator finds the reason in the log."
+KEY_MISSING = (
+    "The key of this bank connection is missing on this machine. Its operator brings the file; nothing was changed."
+)
+
+log = logging.getLogger("bankdata.sync")
 
 
 class StoredSecrets:
@@ -31,13 +37,30 @@ class StoredSecrets:
         except ConnectionKeysUnusable as error:
             raise Misconfigured(KEYS_UNUSABLE, detail=str(error)) from error
 
-    def keep(self, connection: StoredConnection, secrets: Mapping[str, Any]) -> None:
-        """Put these in the place of all that were there; this is durable when it returns. A connection that has been
-        removed meanwhile keeps none."""
+    def can_read(self, connection: StoredConnection) -> bool:
+        """Whether this machine has the key of all of them; a file of keys that cannot be used is another matter."""
+        try:
+            known = self._keys.ids
+        except ConnectionKeysUnusable:
+            return True
+        return connection_secrets.is_sealed_with(self._database, known, connection.user_id, connection.id)
 
-        def work(session: Session) -> None:
-            found = connections.find(session, connection.user_id, connection.id)
-            if found is not None and found.status != "DISCONNECTED":
-                connection_secrets.keep(session, self._keys, connection.user_id, connection.id, secrets)
+    def keep(self, connection: StoredConnection, secrets: Mapping[str, Any], *, instead_of: Mapping[str, Any]) -> bool:
+        """Put these in the place of those; this is durable when it returns. A connection that has been removed or
+        renewed meanwhile keeps what it has: the last one to write would otherwise undo the renewal."""
+        user_id, id_ = connection.user_id, connection.id
 
-        self._database.atomically(work)
+        def work(session: Session) -> bool:
+            found = connections.find(session, user_id, id_)
+            if found is None or found.status == "DISCONNECTED":
+                return False
+            if connection_secrets.find(session, self._keys, user_id, id_) != dict(instead_of):
+                return False
+            connection_secrets.keep(session, self._keys, user_id, id_, secrets)
+            return True
+
+        with self._keys.held():
+            is_kept = self._database.atomically(work)
+        if not is_kept:
+            log.info("connection=%s was renewed or removed meanwhile: an older sync's secrets were not kept", id_)
+        return is_kept

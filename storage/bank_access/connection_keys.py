@@ -4,12 +4,14 @@ A copy of the store, or of a backup, opens no bank account; whoever loses the fi
 """
 
 import base64
+import fcntl
 import json
 import os
 import secrets
 import tempfile
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
@@ -27,6 +29,16 @@ class ConnectionKeysUnusable(StoreError):
     """The file with the keys of the bank connections cannot be used."""
 
 
+class KeyMissing(ConnectionKeysUnusable):
+    """What opens the banks of this store was sealed with a key that this machine does not have."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path} does not hold the key of this store's bank connections: bring the file from where it is. Nothing"
+            " was changed."
+        )
+
+
 class SecretsUnreadable(Exception):
     """The key that sealed this is not in the file of keys, or the sealed text is damaged or another one's."""
 
@@ -35,9 +47,11 @@ class ConnectionKeys:
     """The keys of one store; the first one seals. The file is made when something is sealed first. Safe from any
     thread, and sees what other processes write."""
 
-    def __init__(self, path: Path) -> None:
-        """Raises ConnectionKeysUnusable for a file that others may read, or that is damaged; none is no fault."""
+    def __init__(self, path: Path, *, may_begin: Callable[[], bool] = lambda: True) -> None:
+        """Raises ConnectionKeysUnusable for a file that others may read, or that is damaged; none is no fault.
+        `may_begin` says whether a first key may be made here where there is no file."""
         self.path = path
+        self._may_begin = may_begin
         self._lock = threading.Lock()
         self._stamp: tuple[int, int] | None = None
         self._keys: dict[str, bytes] = {}
@@ -50,9 +64,11 @@ class ConnectionKeys:
         return list(self._keys)
 
     def seal(self, text: str, *, about: str) -> str:
-        """The text encrypted, bound to what it is `about`: sealed texts cannot change places."""
+        """The text encrypted, bound to what it is `about`: sealed texts cannot change places. Raises KeyMissing."""
         self._refresh()
         if not self._keys:
+            if not self._may_begin():
+                raise KeyMissing(self.path)
             self._write_first()
         key_id, key = next(iter(self._keys.items()))
         nonce = secrets.token_bytes(NONCE_BYTES)
@@ -71,6 +87,19 @@ class ConnectionKeys:
         except (ValueError, InvalidTag) as error:
             raise SecretsUnreadable("damaged, or something else's") from error
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """No key is forgotten meanwhile: for a transaction from its sealing to its commit. Any number at once."""
+        with self._locked(fcntl.LOCK_SH):
+            yield
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Nobody seals for the store meanwhile, nor rotates: who is at it is waited for, in any process of this
+        machine."""
+        with self._locked(fcntl.LOCK_EX):
+            yield
+
     def begin_rotation(self) -> str:
         """A new key that seals from now on; the others still open. Its id."""
         self._refresh()
@@ -86,6 +115,19 @@ class ConnectionKeys:
         with self._lock:
             newest = next(iter(self._keys), None)
             self._write({id_: key for id_, key in self._keys.items() if id_ == newest or id_ in kept})
+
+    @contextmanager
+    def _locked(self, kind: int) -> Iterator[None]:
+        """A lock of the folder, for the file itself is another one after each change; it ends with its process."""
+        try:
+            descriptor = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError as error:
+            raise ConnectionKeysUnusable(f"{self.path} cannot be used: {error.strerror or error}.") from error
+        try:
+            fcntl.flock(descriptor, kind)
+            yield
+        finally:
+            os.close(descriptor)
 
     def _write_first(self) -> None:
         with self._lock:

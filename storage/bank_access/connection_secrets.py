@@ -1,10 +1,10 @@
 """What opens bank connections (access URLs, sessions, tokens, PINs): in the store only as `ConnectionKeys` seal it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from storage.bank_access.connection_keys import ConnectionKeys, SecretsUnreadable
+from storage.bank_access.connection_keys import ConnectionKeys, KeyMissing, SecretsUnreadable
 from storage.database import Database, Session, as_json
 
 
@@ -39,12 +39,33 @@ def forget(session: Session, user_id: str, connection_id: str) -> None:
 
 
 def rotate(database: Database, keys: ConnectionKeys) -> int:
-    """Seal everything that can be opened anew, with a new key, and forget the older ones; how many secrets."""
-    keys.begin_rotation()
-    sealed = database.atomically(lambda session: _seal_anew(session, keys))
-    rows = database.rows("SELECT DISTINCT split_part(sealed, '.', 1) AS key_id FROM connection_secrets")
-    keys.forget_all_but(row["key_id"] for row in rows)
+    """Seal everything that can be opened anew, with a new key, and forget the older ones; how many secrets. One at a
+    time, and while nobody else seals: a key that is forgotten seals nothing. Raises KeyMissing where the keys of the
+    store are elsewhere; a key that is lost for good stops no rotation of a store that only this machine has."""
+    with keys.alone():
+        _check(database, keys)
+        keys.begin_rotation()
+        sealed = database.atomically(lambda session: _seal_anew(session, keys))
+        _check(database, keys)  # another machine may have been first
+        rows = database.rows("SELECT DISTINCT split_part(sealed, '.', 1) AS key_id FROM connection_secrets")
+        keys.forget_all_but(row["key_id"] for row in rows)
     return sealed
+
+
+def is_any_kept(session: Session) -> bool:
+    """Whether the store holds secrets of any connection."""
+    return bool(session.rows("SELECT field FROM connection_secrets LIMIT 1"))
+
+
+def is_sealed_with(session: Session, key_ids: Sequence[str], user_id: str, connection_id: str) -> bool:
+    """Whether one of these keys opens each secret of the connection."""
+    return not session.rows(
+        "SELECT field FROM connection_secrets WHERE user_id = $1 AND connection_id = $2"
+        " AND NOT split_part(sealed, '.', 1) = ANY($3::TEXT[])",
+        user_id,
+        connection_id,
+        list(key_ids),
+    )
 
 
 def unreadable(session: Session, keys: ConnectionKeys) -> list[tuple[str, str]]:
@@ -55,6 +76,11 @@ def unreadable(session: Session, keys: ConnectionKeys) -> list[tuple[str, str]]:
         keys.ids,
     )
     return [(row["user_id"], row["connection_id"]) for row in rows]
+
+
+def _check(database: Database, keys: ConnectionKeys) -> None:
+    if unreadable(database, keys) and (database.dialect.is_shared or not keys.ids):
+        raise KeyMissing(keys.path)
 
 
 def _seal_anew(session: Session, keys: ConnectionKeys) -> int:

@@ -1,5 +1,6 @@
 """Attempts to connect a bank, and the secrets they lead to: what a person has answered goes to the source once."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -10,10 +11,11 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from connectors.connecting import Done, FormField, LiveSource, Question, Reply, Sentence, Step
-from connectors.connector import Connection, Misconfigured
-from handlers.sync.connecting import BROKEN_OFF, STEP_LASTS_MAX, Attempt, Connecting
+from connectors.connector import Connection, Misconfigured, UserActionRequired
+from handlers.sync.asked_connections import asked
+from handlers.sync.connecting import BROKEN_OFF, INTERNAL, NO_ANSWER, RENEWED, STEP_LASTS_MAX, Attempt, Connecting
 from handlers.sync.stored_secrets import StoredSecrets
-from storage import connections, users
+from storage import connections, jobs, users
 from storage.bank_access import connection_attempts
 from storage.bank_access.connection_attempts import LIFETIME
 from storage.bank_access.connection_keys import ConnectionKeys
@@ -34,6 +36,7 @@ class Bank:
 
     name: str = "bank"
     meanwhile: Callable[[], object] = int
+    is_same: bool | None = True
     tans: list[str] = field(default_factory=list)
 
     def begin_connect(self, connection: Connection, answer: Reply, /, *, now: datetime) -> Step:  # noqa: ARG002 - the protocol names them
@@ -42,6 +45,9 @@ class Bank:
         self.tans.append(answer.given["tan"])
         self.meanwhile()
         return Done(bank_name="Bank", secrets={"pin": "12345"})
+
+    def is_same_login(self, known: Connection, done: Done, /) -> bool | None:  # noqa: ARG002 - as above
+        return self.is_same
 
 
 @dataclass
@@ -81,8 +87,90 @@ def test_an_answer_that_is_sent_twice_goes_to_the_bank_once(scene: Scene) -> Non
     assert done.connection is not None
     assert scene.bank.tans == ["111111"]
     assert [each.step.text for each in seen] == [ASK_TAN.text]
-    assert scene.answer(attempt, "111111").connection == done.connection
+    again = scene.answer(attempt, "111111")
+    assert (again.connection, done.is_new, again.is_new) == (done.connection, True, False)
     assert scene.bank.tans == ["111111"]
+
+
+@pytest.mark.parametrize(
+    ("is_same", "status", "called"),
+    [
+        (True, "ACTIVE", "Bank"),
+        (True, "EXPIRED", "Bank"),
+        (False, "ACTIVE", "Bank 2"),
+        (False, "EXPIRED", "Bank 2"),
+        (None, "ACTIVE", "Bank 2"),
+        (None, "ERROR", "Bank 2"),
+        (None, "EXPIRED", "Bank"),
+        (None, "DISCONNECTED", "Bank"),
+        (False, "DISCONNECTED", "Bank"),
+    ],
+)
+def test_a_second_login_at_a_bank_stands_beside_the_first_and_a_renewal_takes_its_place(
+    scene: Scene, is_same: bool | None, status: str, called: str
+) -> None:
+    first = scene.answer(scene.begin(), "111111").connection
+    assert first is not None
+    scene.database.execute("UPDATE connections SET status = $1", status)
+    scene.bank.is_same = is_same
+    second = scene.answer(scene.begin(), "222222").connection
+    assert second is not None
+    assert (second.bank_name, second.status) == (called, "ACTIVE")
+    assert (second.id == first.id) == (called == "Bank")
+    if called == "Bank 2":
+        assert scene.secrets.read(first) == {"pin": "12345"}
+        scene.bank.is_same = True
+        renewed = scene.answer(scene.begin(), "333333").connection
+        assert renewed is not None
+        assert renewed.id == first.id
+
+
+def test_a_removed_connection_is_not_taken_for_the_living_one_beside_it(scene: Scene) -> None:
+    scene.answer(scene.begin(), "111111")
+    scene.bank.is_same = False
+    second = scene.answer(scene.begin(), "222222").connection
+    scene.database.execute("UPDATE connections SET status = 'DISCONNECTED' WHERE bank_name = 'Bank'")
+    scene.bank.is_same = True
+    again = scene.answer(scene.begin(), "333333").connection
+    assert second is not None
+    assert again is not None
+    assert again.id == second.id
+
+
+@dataclass
+class Provider:
+    """Ends an access, or does not."""
+
+    name: str
+    does: Callable[[], object]
+
+    def disconnect(self, connection: Connection, *, now: datetime) -> None:  # noqa: ARG002 - the protocol names them
+        self.does()
+
+
+def test_access_is_ended_at_the_providers_side_by_side_and_what_could_not_be_is_said_in_time(scene: Scene) -> None:
+    hangs, both = threading.Event(), threading.Barrier(2, timeout=30)
+
+    def refuses() -> None:
+        both.wait()
+        raise UserActionRequired("It wants to see you.")
+
+    does: dict[str, Callable[[], object]] = {
+        "refuses": refuses, "ends": both.wait, "hangs": lambda: hangs.wait(30), "breaks": lambda: 1 / 0, "file": int,
+    }  # fmt: skip
+    sources = {name: cast(LiveSource, Provider(name, work)) for name, work in does.items() if name != "file"}
+    scene.connecting.sources = sources
+    made = [
+        connections.add(
+            scene.database, user_id=scene.user_id, user_name="eva", connector=name, bank_name=name, settings={}, now=NOW
+        )
+        for name in does
+    ]
+    left = scene.connecting.disconnect(made, within=1)
+    hangs.set()
+    assert {each.bank_name: why for each, why in left} == {
+        "refuses": "It wants to see you.", "hangs": NO_ANSWER, "breaks": INTERNAL,
+    }  # fmt: skip
 
 
 def test_a_step_that_a_crash_cut_off_ends_the_attempt_after_five_minutes(scene: Scene) -> None:
@@ -112,11 +200,37 @@ def test_of_an_attempt_that_nobody_ends_nothing_stays(scene: Scene) -> None:
 def test_a_sync_that_outlives_its_connection_keeps_no_secrets_of_it(scene: Scene) -> None:
     made = scene.answer(scene.begin(), "111111").connection
     assert made is not None
-    scene.secrets.keep(made, {"pin": "54321"})
+    assert scene.secrets.keep(made, {"pin": "54321"}, instead_of={"pin": "12345"})
     assert scene.secrets.read(made) == {"pin": "54321"}
     connections.remove(scene.database, scene.user_id, made.id, now=NOW)
-    scene.secrets.keep(made, {"pin": "54321"})
+    assert not scene.secrets.keep(made, {"pin": "54321"}, instead_of={"pin": "54321"})
     assert scene.secrets.read(made) == {}
+
+
+def test_a_sync_replaces_the_secrets_that_it_began_with_and_never_those_of_a_renewal(scene: Scene) -> None:
+    made = scene.answer(scene.begin(), "111111").connection
+    assert made is not None
+    syncing = asked(made, scene.secrets)
+    syncing.keep_secrets({"pin": "12345", "state": ["a"]})
+    assert scene.secrets.read(made) == {"pin": "12345", "state": ["a"]}
+    renewal = scene.connecting.begin(scene.user_id, "bank", renewed=made, browser="b1")
+    assert scene.answer(renewal, "222222").connection is not None
+    syncing.keep_secrets({"state": ["b"]})
+    assert scene.secrets.read(made) == {"pin": "12345"}
+
+
+def test_a_renewal_ends_the_sync_that_still_asks_with_what_is_past_and_the_next_one_may_begin(scene: Scene) -> None:
+    made = scene.answer(scene.begin(), "111111").connection
+    assert made is not None
+    now = scene.clock.now()
+    old = jobs.start(scene.database, user_id=made.user_id, connection_id=made.id, cooldown=timedelta(1), now=now)
+    assert old is not None
+    renewal = scene.connecting.begin(scene.user_id, "bank", renewed=made, browser="b1")
+    assert scene.answer(renewal, "222222").connection is not None
+    ended = jobs.find(scene.database, made.user_id, old.id)
+    assert ended is not None
+    assert (ended.status, ended.error) == ("failed", RENEWED)
+    assert jobs.start(scene.database, user_id=made.user_id, connection_id=made.id, cooldown=timedelta(0), now=now)
 
 
 def test_where_the_keys_lie_is_for_the_log_alone(scene: Scene, tmp_path: Path) -> None:

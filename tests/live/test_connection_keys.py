@@ -2,13 +2,19 @@
 
 import json
 import stat
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from storage.bank_access import connection_secrets
-from storage.bank_access.connection_keys import ConnectionKeys, ConnectionKeysUnusable, SecretsUnreadable
+from storage.bank_access.connection_keys import (
+    ConnectionKeys,
+    ConnectionKeysUnusable,
+    KeyMissing,
+    SecretsUnreadable,
+)
 from storage.database import Database
 
 pytestmark = pytest.mark.requirement("live.secrets")
@@ -60,6 +66,7 @@ def test_rotating_encrypts_everything_anew_and_forgets_the_old_key(database: Dat
         keys.open(before, about="con_1 pin")
 
 
+@pytest.mark.engine("duckdb")
 def test_connections_whose_key_is_gone_are_known_and_do_not_stop_a_rotation(
     database: Database, keys: ConnectionKeys, tmp_path: Path
 ) -> None:
@@ -67,8 +74,31 @@ def test_connections_whose_key_is_gone_are_known_and_do_not_stop_a_rotation(
     assert connection_secrets.unreadable(database, keys) == []
     other = ConnectionKeys(tmp_path / "other.json")
     assert connection_secrets.unreadable(database, other) == [("u1", "con_1")]
+    with pytest.raises(KeyMissing):
+        connection_secrets.rotate(database, other)
+    assert not other.path.exists()
+    other.seal("x", about="y")
     assert connection_secrets.rotate(database, other) == 0
     assert connection_secrets.find(database, keys, "u1", "con_1") == {"pin": "12345"}
+
+
+def test_a_rotation_waits_for_what_is_sealed_and_not_yet_stored(database: Database, keys: ConnectionKeys) -> None:
+    keys.seal("x", about="y")
+    other = ConnectionKeys(keys.path)
+    rotating = threading.Thread(target=connection_secrets.rotate, args=(database, other))
+    with keys.held(), database.transaction() as session:
+        connection_secrets.keep(session, keys, "u1", "con_1", {"pin": "12345"})
+        rotating.start()
+        rotating.join(0.2)
+    rotating.join(30)
+    assert not rotating.is_alive()
+    assert connection_secrets.find(database, keys, "u1", "con_1") == {"pin": "12345"}
+
+
+def test_a_folder_of_keys_that_is_not_there_is_named(tmp_path: Path) -> None:
+    keys = ConnectionKeys(tmp_path / "nowhere" / "keys.json")
+    with pytest.raises(ConnectionKeysUnusable, match=r"nowhere/keys\.json cannot be used: No such file"), keys.alone():
+        pass
 
 
 @pytest.mark.parametrize(

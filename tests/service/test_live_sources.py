@@ -93,8 +93,13 @@ class Drawer:
     def read(self, connection: StoredConnection) -> Json:
         return self.content
 
-    def keep(self, connection: StoredConnection, secrets: Json) -> None:
+    def can_read(self, connection: StoredConnection) -> bool:
+        return True
+
+    def keep(self, connection: StoredConnection, secrets: Json, *, instead_of: Json) -> bool:
+        assert self.content == instead_of
         self.content = secrets
+        return True
 
 
 @dataclass

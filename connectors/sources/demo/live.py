@@ -71,6 +71,10 @@ class LiveDemoBank:
                 return Question(text=ASK_TAN.text, fields=ASK_TAN.fields, problem=WRONG_TAN)
         return WAY
 
+    def is_same_login(self, known: Connection, done: Done) -> bool:  # noqa: ARG002 - the protocol names them
+        """The demo bank knows one customer."""
+        return True
+
     def disconnect(self, connection: Connection, *, now: datetime) -> None:
         """The demo bank keeps nothing."""
 

@@ -93,6 +93,11 @@ class EnableBanking:
             return Question(text=WHICH_BANK, fields=(field,), problem=NO_SUCH_BANK if wanted else None)
         return self._sent_to(chosen, country, reply, now)
 
+    def is_same_login(self, known: Connection, done: Done) -> bool | None:
+        """Whether both show an account in common: what those are called outlives a session."""
+        before, now = members(known.settings.get("accounts")).keys(), done.settings["accounts"].keys()
+        return not before.isdisjoint(now) if before and now else None
+
     def disconnect(self, connection: Connection, *, now: datetime) -> None:
         """End the session; one that is over already is as good."""
         if session := connection.secrets.get("session"):

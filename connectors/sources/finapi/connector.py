@@ -97,6 +97,9 @@ class FinApi:
             raise UserActionRequired(FORM_ENDED, detail=f"form {told.get('status')}")
         return self._done(user, made)
 
+    def is_same_login(self, known: Connection, done: Done) -> bool | None:
+        """Nobody can tell: each connection has a user of its own there."""
+
     def disconnect(self, connection: Connection, *, now: datetime) -> None:  # noqa: ARG002 - as above
         """Delete the bank connection at finAPI, then the user whom it belonged to."""
         user = self._user(connection)

@@ -124,6 +124,11 @@ class FinTs:
         except dialog.PinRefused:
             return _sign_in(connection, given, problem=PIN_WRONG)
 
+    def is_same_login(self, known: Connection, done: Done) -> bool | None:
+        """Whether it is the same login at the same bank."""
+        before, now = known.secrets.get("login"), done.secrets["login"]
+        return (before, known.settings.get("bank_code")) == (now, done.settings["bank_code"]) if before else None
+
     def disconnect(self, connection: Connection, *, now: datetime) -> None:
         """Nothing: a bank keeps no record of who may ask by FinTS but the PIN."""
 

@@ -1,0 +1,154 @@
+"""The file of keys where several processes use it, and where it is missing: nothing is lost, and nothing changes."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from subprocess import PIPE, STDOUT, CompletedProcess, Popen, run
+
+import pytest
+
+from handlers.services import Services, open_services
+from handlers.sync.scheduler import PLAN_EVERY, Scheduler
+from handlers.sync.stored_secrets import KEY_MISSING
+from storage import connections, users
+from storage.bank_access import connection_secrets
+from storage.bank_access.connection_keys import FILE_NAME, ConnectionKeys, KeyMissing
+from tests.conftest import NOW
+from tests.engines import ENGINE
+from tests.service.conftest import BANKDATA, environment
+
+pytestmark = pytest.mark.requirement("live.secrets")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The data folder of a store with one connection, whose secrets are sealed with the key beside it."""
+    made = tmp_path / "data"
+    with closing(open_services(ENGINE.settings(made))) as services:
+        eva = users.add(
+            services.database, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW
+        )
+        connection = connections.add(
+            services.database,
+            user_id=eva.id,
+            user_name="eva",
+            connector="simplefin",
+            bank_name="SimpleFIN",
+            settings={},
+            now=NOW,
+        )
+        secrets = {"access_url": "https://u:p@bridge.simplefin.org/simplefin"}
+        connection_secrets.keep(services.database, services.connection_keys, eva.id, connection.id, secrets)
+    return made
+
+
+@pytest.fixture
+def elsewhere(folder: Path, tmp_path: Path) -> Iterator[Services]:
+    """The same store, opened for a command on a machine that does not have the file."""
+    with closing(open_services(ENGINE.settings(folder, CONNECTION_KEYS=str(tmp_path / FILE_NAME)))) as services:
+        yield services
+
+
+def command(folder: Path, *arguments: str, keys: Path) -> "CompletedProcess[str]":
+    return run(
+        [BANKDATA, *arguments, "--data", folder],
+        env={**environment(CONNECTION_KEYS=str(keys)), **ENGINE.environment(folder)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_a_command_without_the_file_of_keys_says_so_and_changes_nothing(folder: Path, tmp_path: Path) -> None:
+    missing = tmp_path / FILE_NAME
+    sentence = (
+        f"{missing} does not hold the key of 1 of this store's bank connections, so they are not asked from here.\n"
+    )
+    synced = command(folder, "sync", "--user", "eva", keys=missing)
+    assert synced.stderr.startswith(sentence)
+    assert f"SimpleFIN\tfailed: {KEY_MISSING}" in synced.stdout
+    rotated = command(folder, "keys", "rotate", "--connections", keys=missing)
+    assert (rotated.returncode, rotated.stdout) == (1, "")
+    assert "does not hold the key of this store's bank connections: bring the file" in rotated.stderr
+    assert not missing.exists()
+    listed = command(folder, "connections", "list", "--user", "eva", keys=folder / FILE_NAME)
+    assert (listed.stdout.rpartition("\t")[2], listed.stderr) == ("ACTIVE\n", "")
+
+
+@pytest.mark.engine("postgresql")
+def test_of_several_rotations_at_once_none_loses_a_key_in_use(folder: Path) -> None:
+    secrets = {f"field {number}": "x" * 50 for number in range(300)}
+    with closing(open_services(ENGINE.settings(folder))) as services:
+        (connection,) = connections.of_connectors(services.database, ["simplefin"])
+        of = (connection.user_id, connection.id)
+        connection_secrets.keep(services.database, services.connection_keys, *of, secrets)
+    rotate = [str(BANKDATA), "keys", "rotate", "--connections", "--data", str(folder)]
+    at_once = [
+        Popen(rotate, env={**environment(), **ENGINE.environment(folder)}, stdout=PIPE, stderr=STDOUT, text=True)
+        for _ in range(2)
+    ]
+    assert [each.communicate(timeout=120)[0] for each in at_once] == ["Encrypted 300 secrets anew.\n"] * 2
+    with closing(open_services(ENGINE.settings(folder))) as services:
+        assert connection_secrets.find(services.database, services.connection_keys, *of) == secrets
+        assert len(services.connection_keys.ids) == 1
+
+
+@pytest.mark.engine("postgresql")
+def test_of_two_machines_that_rotate_at_once_the_second_is_told_to_fetch_the_file(folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / FILE_NAME
+    copy.write_bytes((folder / FILE_NAME).read_bytes())
+    copy.chmod(0o600)
+    with closing(open_services(ENGINE.settings(folder))) as services:
+        there, store = ConnectionKeys(copy), services.database
+        begin = there.begin_rotation
+
+        def after_the_other() -> str:
+            connection_secrets.rotate(store, services.connection_keys)
+            return begin()
+
+        there.begin_rotation = after_the_other  # type: ignore[method-assign]  # the other machine comes in between
+        with pytest.raises(KeyMissing):
+            connection_secrets.rotate(store, there)
+        assert connection_secrets.unreadable(store, services.connection_keys) == []
+
+
+def test_a_machine_without_the_key_takes_no_planned_sync_from_those_that_have_it(elsewhere: Services) -> None:
+    engine, store = elsewhere.sync_engine, elsewhere.database
+    (connection,) = connections.of_connectors(store, ["simplefin"])
+    scheduler = Scheduler(
+        engine, store, {"simplefin": elsewhere.connecting.sources["simplefin"]}, elsewhere.clock,
+        on_new_day=lambda _: None, plan=elsewhere.settings.schedule,
+    )  # fmt: skip
+    elsewhere.clock.offset += PLAN_EVERY
+    scheduler.round()
+    assert store.rows("SELECT planned_at FROM connections") == [{"planned_at": None}]
+    assert engine.start(connection).error == KEY_MISSING
+    assert connections.of_connectors(store, ["simplefin"]) == [connection]
+
+
+@pytest.mark.engine("postgresql")
+def test_a_shared_store_gets_no_second_key_and_a_job_waits_for_the_machine_that_has_the_first(
+    folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with closing(open_services(ENGINE.settings(folder))) as here:
+        (connection,) = connections.of_connectors(here.database, ["simplefin"])
+        job = here.sync_engine.start(connection).job
+    assert job is not None
+    there = ENGINE.settings(folder, CONNECTION_KEYS=str(tmp_path / FILE_NAME))
+    with closing(open_services(there, for_server=True)) as elsewhere:
+        assert elsewhere.sync_engine.read(job.user_id, job.id) == job
+        with pytest.raises(KeyMissing):
+            elsewhere.connecting.begin(job.user_id, "simplefin", browser=None)
+        assert connections.of_connectors(elsewhere.database, ["simplefin"]) == [connection]
+    assert "does not hold the key of 1 of" in caplog.text
+
+
+@pytest.mark.engine("duckdb")
+def test_the_server_of_a_store_of_its_own_has_its_people_connect_again_when_the_file_is_lost(folder: Path) -> None:
+    (folder / FILE_NAME).unlink()
+    with closing(open_services(ENGINE.settings(folder), for_server=True)) as services:
+        (row,) = services.database.rows("SELECT user_id, status FROM connections")
+        assert row["status"] == "REAUTH_REQUIRED"
+        assert services.connecting.begin(row["user_id"], "simplefin", browser=None).step is not None
+    assert (folder / FILE_NAME).exists()
