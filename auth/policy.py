@@ -13,6 +13,7 @@ Resource = Literal["data", "mcp"]
 RESOURCES: tuple[Resource, ...] = ("data", "mcp")
 REFRESH_REUSE_SECONDS_MAX = 60  # oauth.md 2.6
 _LIMIT = re.compile(r"([1-9][0-9]{0,5})/(second|minute|hour|day)")
+_NUMBERS = re.compile(r":|(?:^|\.)[0-9]+\.?$")  # an address of IPv6, or what ends like one of IPv4
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
 
@@ -99,6 +100,15 @@ class Policy:
     def is_https(self) -> bool:
         """Whether browsers reach the pages over TLS."""
         return self.auth_url.startswith("https://")
+
+    @property
+    def passkey_host(self) -> str | None:
+        """The host that passkeys are made for (the RP ID of WebAuthn); None where browsers make none: an address in
+        numbers is no domain, and without TLS they trust localhost alone."""
+        host = urlsplit(self.auth_url).hostname or ""
+        is_domain = not _NUMBERS.search(host)
+        is_trusted = self.is_https or host == "localhost" or host.endswith(".localhost")
+        return host if is_domain and is_trusted else None
 
     @property
     def takes_documents(self) -> bool:

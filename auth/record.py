@@ -32,6 +32,8 @@ Deed = Literal[
     "turnOnSecondFactor",
     "turnOffSecondFactor",
     "useRecoveryCode",
+    "addPasskey",
+    "removePasskey",
 ]
 """What is done to an account itself, besides what apps read of it."""
 

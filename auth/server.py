@@ -11,6 +11,7 @@ from auth.consent import Consent
 from auth.errors import InvalidRequest
 from auth.events import Events
 from auth.instants import Now, with_zone
+from auth.people.passkeys import Passkeys
 from auth.people.password_hashing import Passwords
 from auth.people.second_factor import SecondFactors
 from auth.people.sessions import Sessions
@@ -83,7 +84,10 @@ class AuthorizationServer:
         self.sessions = Sessions(database, self.keys.secret("sessions"), now, ended=self.access.forget)
         throttles = Throttles(database, self.keys.secret("throttles"))
         self.second_factors = SecondFactors(database, self.keys.secret("second factors"), events, now)
-        self.sign_in = SignIn(database, self.sessions, throttles, self.passwords, self.second_factors, events, now)
+        self.passkeys = Passkeys(database, policy, events, now)
+        self.sign_in = SignIn(
+            database, self.sessions, throttles, self.passwords, self.second_factors, self.passkeys, events, now
+        )
         self.cleanup = Cleanup(database, now)
         self._database = database
         self._events = events

@@ -34,6 +34,7 @@ OF_USERS: Mapping[str, str] = {
             "access_record",
             "second_factors",
             "recovery_codes",
+            "passkeys",
             "file_imports",
         ),
         "user_id",

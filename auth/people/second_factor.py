@@ -25,7 +25,7 @@ GROUP = 4  # letters that stand together
 SET_UP_WITHIN = timedelta(minutes=15)
 ISSUER = "Banking Data Service"  # what the app shows above the code
 
-Kind = Literal["code", "recovery code"]
+Kind = Literal["code", "recovery code", "passkey"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from auth.apps.clients import is_storable
 from auth.events import Events
 from auth.instants import Now
 from auth.people.new_passwords import Weakness, weakness
+from auth.people.passkeys import Passkeys
 from auth.people.password_hashing import Busy, Passwords
 from auth.people.second_factor import SecondFactors
 from auth.people.sessions import Browser, Sessions
@@ -37,6 +38,7 @@ class SignIn:
         throttles: Throttles,
         passwords: Passwords,
         second_factors: SecondFactors,
+        passkeys: Passkeys,
         events: Events,
         now: Now,
     ) -> None:
@@ -45,6 +47,7 @@ class SignIn:
         self._throttles = throttles
         self._passwords = passwords
         self._second_factors = second_factors
+        self._passkeys = passkeys
         self._events = events
         self._now = now
 
@@ -59,13 +62,15 @@ class SignIn:
         """The user who is signed in."""
         return users.find(self._database, browser.user_id) if browser and browser.user_id else None
 
-    def second_step(self, half: Browser, typed: str, *, address: str, known_browser: str | None) -> Outcome:
-        """Check the second factor of whoever is half signed in; raises Busy."""
+    def second_step(
+        self, half: Browser, shown: str, *, address: str, known_browser: str | None, is_passkey: bool = False
+    ) -> Outcome:
+        """Check the second factor of whoever is half signed in, a code or what a passkey answered; raises Busy."""
         user = users.find(self._database, half.awaits_user_id or "")
         if user is None:
             return Outcome()
         with self._throttles.turn(user.name):
-            return self._stepped(user, half, typed, address=address, known_browser=known_browser)
+            return self._stepped(user, half, shown, address=address, known_browser=known_browser, is_passkey=is_passkey)
 
     def prove(self, user: User, browser: Browser, *, password: str, address: str) -> Outcome:
         """Ask whoever is signed in for the password once more; `browser` of the outcome is set when it was right.
@@ -111,7 +116,9 @@ class SignIn:
             return Outcome(half=self._sessions.await_second_factor(before, user.id))
         return self._signed_in(user, before, address=address)
 
-    def _stepped(self, user: User, half: Browser, typed: str, *, address: str, known_browser: str | None) -> Outcome:
+    def _stepped(
+        self, user: User, half: Browser, shown: str, *, address: str, known_browser: str | None, is_passkey: bool
+    ) -> Outcome:
         reserved = self._throttles.reserve(
             name=user.name,
             address=address,
@@ -122,7 +129,10 @@ class SignIn:
         if isinstance(reserved, timedelta):
             self._events.alarm("second factor held up", account=user.name, address=address)
             return Outcome(wait=reserved)
-        kind = self._second_factors.use(user.id, typed)
+        if is_passkey:
+            kind = "passkey" if self._passkeys.use(half, shown) else None
+        else:
+            kind = self._second_factors.use(user.id, shown)
         if kind is None:
             self._events.alarm("wrong second factor", account=user.name, address=address)
             self._events.did(user.id, "signIn", is_refused=True)

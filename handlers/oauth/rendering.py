@@ -18,12 +18,20 @@ from handlers.oauth.mistakes import Mistake
 NAME_SHOWN_MAX = 50  # two lines of a heading on a phone
 STYLE_PATH = "/oauth/style.css"
 ICON_PATH = "/oauth/icon.svg"
+SCRIPT_PATH = "/oauth/passkeys.js"
 
 
 def rendered(
-    policy: Policy, template: str, words: Words, *, status: int, form_action: str = "", **values: Any
+    policy: Policy,
+    template: str,
+    words: Words,
+    *,
+    status: int,
+    form_action: str = "",
+    is_scripted: bool = False,
+    **values: Any,
 ) -> Response:
-    """A page of this server, which may depend on nobody's session."""
+    """A page of this server, which may depend on nobody's session; `is_scripted`: the script of passkeys runs there."""
     html = (
         _templates()
         .get_template(template)
@@ -34,10 +42,13 @@ def rendered(
             account_address=policy.auth_path + "/account",
             login_address=policy.auth_path + "/oauth/login",
             page_address=policy.public_url + "/",
+            script=policy.auth_path + SCRIPT_PATH if is_scripted else "",
             **values,
         )
     )
-    return Response(html, status_code=status, media_type="text/html", headers=page_headers(form_action))
+    return Response(
+        html, status_code=status, media_type="text/html", headers=page_headers(form_action, is_scripted=is_scripted)
+    )
 
 
 def unknown_address(policy: Policy) -> UnknownPage:
@@ -50,11 +61,12 @@ def unknown_address(policy: Policy) -> UnknownPage:
     return lambda accept_language: pages[words_for(accept_language).language]
 
 
-def page_headers(form_action: str) -> dict[str, str]:
+def page_headers(form_action: str, *, is_scripted: bool = False) -> dict[str, str]:
     """The headers of every page; `form_action` is where its form may lead besides here."""
+    scripts = "script-src 'self'; " if is_scripted else ""
     return {
         "content-security-policy": (
-            "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
+            f"default-src 'none'; {scripts}style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
             f"form-action 'self'{' ' + form_action if form_action else ''}"
         ),
         "x-frame-options": "DENY",
@@ -65,11 +77,12 @@ def page_headers(form_action: str) -> dict[str, str]:
 
 
 def file_routes(policy: Policy) -> list[Route]:
-    """The one stylesheet and the icon."""
+    """The one stylesheet, the icon, and the one script."""
     folder = resources.files("handlers.oauth") / "static"
     return [
         _file(policy, STYLE_PATH, stylesheet(folder / "oauth.css"), "text/css"),
         _file(policy, ICON_PATH, (folder / "oauth.svg").read_bytes(), "image/svg+xml"),
+        _file(policy, SCRIPT_PATH, (folder / "passkeys.js").read_bytes(), "text/javascript"),
     ]
 
 

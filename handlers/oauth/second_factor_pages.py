@@ -50,11 +50,16 @@ def step(site: Site, visit: Visit) -> Response:
     browser = site.checked_browser(visit, STEP_PURPOSE)
     if browser.awaits_user_id is None:
         raise Mistake("second_step_over")
+    passkey = visit.form.get("passkey", "")
     outcome = site.server.sign_in.second_step(
-        browser, visit.form.get("code", ""), address=visit.address, known_browser=visit.known_browser
+        browser,
+        passkey or visit.form.get("code", ""),
+        address=visit.address,
+        known_browser=visit.known_browser,
+        is_passkey=bool(passkey),
     )
     if outcome.browser is None:
-        return _step_form(site, visit, browser, secret, outcome=outcome)
+        return _step_form(site, visit, browser, secret, outcome=outcome, is_passkey=bool(passkey))
     response = site.after_sign_in(visit, secret)
     site.remember_signed_in(response, outcome)
     return response
@@ -108,13 +113,25 @@ def _proof(site: Site, visit: Visit, browser: Browser, user: User) -> Outcome:
     return site.server.sign_in.prove(user, browser, password=password, address=visit.address)
 
 
-def _step_form(site: Site, visit: Visit, browser: Browser, secret: str, *, outcome: Outcome | None = None) -> Response:
+def _step_form(
+    site: Site,
+    visit: Visit,
+    browser: Browser,
+    secret: str,
+    *,
+    outcome: Outcome | None = None,
+    is_passkey: bool = False,
+) -> Response:
+    options = site.server.passkeys.to_use_one(browser)
     return site.form_page(
         "second_step.html",
         visit.words,
         outcome,
         step_address=site.address("/oauth/second-step"),
         request=secret,
+        options=options,
+        is_scripted=options is not None,
+        is_passkey=is_passkey,
         form_token=site.server.sessions.form_token(browser, STEP_PURPOSE),
     )
 

@@ -19,6 +19,7 @@ from handlers.oauth.account_page import account_routes
 from handlers.oauth.choices import LASTS_DAYS, NothingChosen, account_boxes, chosen_lifetime, chosen_terms
 from handlers.oauth.connect_page import connect_routes
 from handlers.oauth.mistakes import Mistake
+from handlers.oauth.passkey_pages import passkey_routes
 from handlers.oauth.rendering import file_routes
 from handlers.oauth.second_factor_pages import second_factor_routes, step_address
 from handlers.oauth.site import Site, Visit
@@ -35,6 +36,7 @@ def page_routes(site: Site) -> list[BaseRoute]:
         site.route("/oauth/login", {"GET": login_page, "POST": sign_in}),
         site.route("/oauth/consent", {"GET": consent_page, "POST": decide}),
         *second_factor_routes(site),
+        *passkey_routes(site),
         *account_routes(site),
         *connect_routes(site),
     ]

@@ -73,7 +73,8 @@ def use_step(session: Session, user_id: str, step: int) -> bool:
 
 
 def remove(session: Session, user_id: str) -> bool:
-    """Forget a user's second factor with its recovery codes; whether it had been confirmed."""
+    """Forget a user's second factor with its recovery codes and passkeys; whether it had been confirmed."""
+    session.execute("DELETE FROM passkeys WHERE user_id = $1", user_id)
     session.execute("DELETE FROM recovery_codes WHERE user_id = $1", user_id)
     rows = session.rows("DELETE FROM second_factors WHERE user_id = $1 RETURNING confirmed_at", user_id)
     return bool(rows) and rows[0]["confirmed_at"] is not None

@@ -301,8 +301,18 @@ def application(server: AuthorizationServer, *, rate: Rate | None = None, extra:
 @pytest.fixture
 def live(make_world: Make) -> Iterator[World]:
     """The same behind a real socket, at `world.server.policy.public_url`, on the real clock's pace."""
+    yield from behind_a_socket(make_world, "127.0.0.1")
+
+
+@pytest.fixture
+def live_at_localhost(make_world: Make) -> Iterator[World]:
+    """The same under a name."""
+    yield from behind_a_socket(make_world, "localhost")
+
+
+def behind_a_socket(make_world: Make, host: str) -> Iterator[World]:
     listener = socket.create_server(("127.0.0.1", 0))
-    world = make_world(public_url=f"http://127.0.0.1:{listener.getsockname()[1]}")
+    world = make_world(public_url=f"http://{host}:{listener.getsockname()[1]}")
     world.clock.run()
     server = uvicorn.Server(uvicorn.Config(world.app, log_level="error", lifespan="off"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)

@@ -12,6 +12,8 @@ import pyotp
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
+from tests.oauth.pages.test_second_factor import code_of, turn_on
+
 pytestmark = pytest.mark.engine("duckdb")  # the engine has no part in it
 
 SHOTS = os.environ.get("BANKDATA_TEST_SHOTS")  # a folder: screenshots for people to look at
@@ -159,6 +161,83 @@ def test_the_documentation_page_says_so_when_its_description_does_not_come(live:
     page.goto(f"{live.server.policy.public_url}/docs")
     page.wait_for_selector("text=The description cannot be loaded. Is the service still running?")
     page.context.close()
+
+
+def with_device(page: Page) -> None:
+    """Give the browser of this page an authenticator that says yes to everything."""
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("WebAuthn.enable")
+    says = ("hasResidentKey", "hasUserVerification", "isUserVerified", "automaticPresenceSimulation")
+    options = {"protocol": "ctap2", "transport": "internal", **dict.fromkeys(says, True)}
+    devtools.send("WebAuthn.addVirtualAuthenticator", {"options": options})
+
+
+@pytest.mark.requirement("oauth.passkeys")
+def test_a_passkey_is_made_and_signs_in_and_where_it_cannot_a_code_does(
+    live_at_localhost: Any, chromium: Browser
+) -> None:
+    live, complaints = live_at_localhost, list[str]()
+    base = live.server.policy.public_url
+    seed, _codes, _browser = turn_on(live)
+
+    def type_password(page: Page) -> None:
+        page.goto(f"{base}/account")
+        page.fill("#username", "alice")
+        page.fill("#password", PASSWORD)
+        page.keyboard.press("Enter")
+
+    def type_code(page: Page) -> None:
+        live.clock.forward(seconds=30)
+        page.fill("#code", code_of(live, seed))
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"{base}/account")
+
+    page = opened(chromium, complaints, viewport={"width": 375, "height": 720})
+    with_device(page)
+    type_password(page)
+    type_code(page)
+    page.click('a[href="/account/passkeys"]')
+    page.fill("#name", "Test device")
+    page.fill("#current", PASSWORD)
+    page.keyboard.press("Enter")
+    page.locator("button:focus", has_text="Make the passkey").wait_for()
+    page.keyboard.press("Enter")
+    page.get_by_text("Test device").wait_for()
+    fits(page)
+    shot(page, "passkeys")
+    page.goto(f"{base}/account")
+    page.click('form[action$="/sign-out"] button')
+    for _ in range(2):  # the counter goes on
+        type_password(page)
+        page.locator("button:focus", has_text="Use a passkey").wait_for()
+        fits(page)
+        shot(page, "second-step-passkey")
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"{base}/account")
+        page.click('form[action$="/sign-out"] button')
+    type_password(page)
+    page.locator("button:focus", has_text="Use a passkey").wait_for()
+    page.evaluate("() => { navigator.credentials.get = () => Promise.reject(new Error('cancelled')) }")
+    page.keyboard.press("Enter")
+    page.get_by_text("did not work with this passkey").wait_for()
+    type_code(page)
+    page.context.close()
+
+    without = opened(chromium, complaints, java_script_enabled=False)
+    type_password(without)
+    without.locator("noscript p").wait_for()
+    assert not without.get_by_text("Use a passkey", exact=True).is_visible()
+    type_code(without)
+    without.context.close()
+
+    old = opened(chromium, complaints)
+    old.add_init_script("delete window.PublicKeyCredential")
+    type_password(old)
+    old.get_by_text("This browser cannot use passkeys here").wait_for()
+    assert not old.get_by_text("Use a passkey", exact=True).is_visible()
+    type_code(old)
+    old.context.close()
+    assert complaints == []
 
 
 @pytest.mark.requirement("oauth.second_factor")

@@ -1,0 +1,199 @@
+"""Passkeys (WebAuthn Level 3): signatures of a device over a challenge, which count for the pages of one host alone.
+
+The library is loaded with the first passkey: it costs a tenth of a second and 16 MB, which a server without any spares.
+"""
+
+import json
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from auth.events import Events
+from auth.instants import Now
+from auth.people.sessions import Browser
+from auth.policy import Policy
+from auth.secret_text import new_secret
+from storage.database import Database
+from storage.oauth import passkeys
+from storage.oauth.passkeys import Passkey
+from storage.users import User
+
+if TYPE_CHECKING:
+    from webauthn.authentication.verify_authentication_response import VerifiedAuthentication
+    from webauthn.helpers.structs import PublicKeyCredentialDescriptor
+    from webauthn.registration.verify_registration_response import VerifiedRegistration
+
+PASSKEYS_MAX = 20  # of one user
+NAME_CHARACTERS_MAX = 50
+ANSWERED_WITHIN = timedelta(minutes=5)
+SERVICE = "Banking Data Service"  # what the device shows beside the user
+
+
+class Passkeys:
+    """Makes challenges, checks what devices answer to them, keeps and forgets passkeys."""
+
+    def __init__(self, database: Database, policy: Policy, events: Events, now: Now) -> None:
+        self._database = database
+        self._policy = policy
+        self._events = events
+        self._now = now
+
+    @property
+    def can_be(self) -> bool:
+        """Whether browsers make passkeys for the address of the pages."""
+        return self._policy.passkey_host is not None
+
+    def of_user(self, user_id: str) -> list[Passkey]:
+        """All of a user, the oldest first, those of an earlier address of the pages too."""
+        return passkeys.of_user(self._database, user_id)
+
+    def to_make_one(self, user: User, browser: Browser) -> str:
+        """What the browser has to tell a device that makes a passkey: PublicKeyCredentialCreationOptions as JSON."""
+        import webauthn
+        from webauthn.helpers import structs
+
+        assert self._policy.passkey_host is not None
+        return webauthn.options_to_json(
+            webauthn.generate_registration_options(
+                rp_id=self._policy.passkey_host,
+                rp_name=SERVICE,
+                user_name=user.name,
+                user_id=user.id.encode(),
+                challenge=self._challenge(browser),
+                timeout=_milliseconds(ANSWERED_WITHIN),
+                authenticator_selection=structs.AuthenticatorSelectionCriteria(
+                    resident_key=structs.ResidentKeyRequirement.DISCOURAGED,  # the name has been typed
+                    user_verification=structs.UserVerificationRequirement.PREFERRED,
+                ),
+                exclude_credentials=[_described(each) for each in self._usable(user.id)],
+            )
+        )
+
+    def to_use_one(self, half: Browser) -> str | None:
+        """What the browser has to tell a device that shall sign: PublicKeyCredentialRequestOptions as JSON; None where
+        whoever is half signed in has no passkey for this address."""
+        usable = self._usable(half.awaits_user_id or "")
+        if not usable:
+            return None
+        import webauthn
+        from webauthn.helpers import structs
+
+        assert self._policy.passkey_host is not None
+        return webauthn.options_to_json(
+            webauthn.generate_authentication_options(
+                rp_id=self._policy.passkey_host,
+                challenge=self._challenge(half),
+                timeout=_milliseconds(ANSWERED_WITHIN),
+                allow_credentials=[_described(each) for each in usable],
+                user_verification=structs.UserVerificationRequirement.PREFERRED,
+            )
+        )
+
+    def add(self, user: User, browser: Browser, answer: str, *, name: str) -> bool:
+        """Keep the passkey that a device has made; False where the answer is not one to this browser's challenge, or
+        there is no second factor beside which it could stand."""
+        challenge = self._taken(browser)
+        made = self._made(answer, challenge) if challenge is not None else None
+        if made is None:
+            self._events.alarm("wrong answer of a new passkey", user=user.id)
+            return False
+        from webauthn.helpers import bytes_to_base64url
+
+        passkey = Passkey(
+            id=bytes_to_base64url(made.credential_id),
+            host=self._policy.passkey_host or "",
+            name=name[:NAME_CHARACTERS_MAX],
+            public_key=bytes_to_base64url(made.credential_public_key),
+            sign_count=made.sign_count,
+            made_at=self._now(),
+        )
+        is_added = self._database.atomically(
+            lambda session: passkeys.add(session, user.id, passkey, at_most=PASSKEYS_MAX)
+        )
+        if is_added:
+            self._events.happened("passkey added", user=user.id)
+            self._events.did(user.id, "addPasskey")
+        return is_added
+
+    def use(self, half: Browser, answer: str) -> bool:
+        """Whether this is the signature of a passkey of whoever is half signed in here, over the challenge of this very
+        browser, made on our own pages, and counted further than the last one."""
+        challenge, user_id = self._taken(half), half.awaits_user_id or ""
+        passkey = next((each for each in self._usable(user_id) if each.id == _id_in(answer)), None)
+        signed = self._signed(answer, challenge, passkey) if challenge is not None and passkey is not None else None
+        if signed is None or passkey is None:
+            return False
+        count, now = signed.new_sign_count, self._now()
+        return self._database.atomically(
+            lambda session: passkeys.use(session, user_id, passkey, sign_count=count, now=now)
+        )
+
+    def remove(self, user_id: str, passkey_id: str) -> bool:
+        """Forget one; False where it is not the user's."""
+        was_there = self._database.atomically(lambda session: passkeys.remove(session, user_id, passkey_id))
+        if was_there:
+            self._events.happened("passkey removed", user=user_id)
+            self._events.did(user_id, "removePasskey")
+        return was_there
+
+    def _usable(self, user_id: str) -> list[Passkey]:
+        host = self._policy.passkey_host
+        return [each for each in self.of_user(user_id) if each.host == host] if host is not None else []
+
+    def _challenge(self, browser: Browser) -> bytes:
+        challenge, until = new_secret(), self._now() + ANSWERED_WITHIN
+        self._database.atomically(
+            lambda session: passkeys.give_challenge(session, browser.id_hash, challenge, until=until)
+        )
+        return challenge.encode()
+
+    def _taken(self, browser: Browser) -> str | None:
+        now = self._now()
+        return self._database.atomically(lambda session: passkeys.take_challenge(session, browser.id_hash, now=now))
+
+    def _made(self, answer: str, challenge: str) -> "VerifiedRegistration | None":
+        import webauthn
+
+        try:
+            return webauthn.verify_registration_response(
+                credential=answer,
+                expected_challenge=challenge.encode(),
+                expected_rp_id=self._policy.passkey_host or "",
+                expected_origin=self._policy.origin,
+            )
+        except Exception:  # whatever a stranger's bytes make the library raise: it is no passkey
+            return None
+
+    def _signed(self, answer: str, challenge: str, passkey: Passkey) -> "VerifiedAuthentication | None":
+        import webauthn
+
+        try:
+            return webauthn.verify_authentication_response(
+                credential=answer,
+                expected_challenge=challenge.encode(),
+                expected_rp_id=passkey.host,
+                expected_origin=self._policy.origin,
+                credential_public_key=webauthn.base64url_to_bytes(passkey.public_key),
+                credential_current_sign_count=passkey.sign_count,
+            )
+        except Exception:  # as above: it is no signature
+            return None
+
+
+def _id_in(answer: str) -> str | None:
+    try:
+        said = json.loads(answer)
+    except (ValueError, RecursionError):
+        return None
+    passkey_id = said.get("id") if isinstance(said, dict) else None
+    return passkey_id if isinstance(passkey_id, str) else None
+
+
+def _described(passkey: Passkey) -> "PublicKeyCredentialDescriptor":
+    from webauthn import base64url_to_bytes
+    from webauthn.helpers.structs import PublicKeyCredentialDescriptor
+
+    return PublicKeyCredentialDescriptor(id=base64url_to_bytes(passkey.id))
+
+
+def _milliseconds(time: timedelta) -> int:
+    return int(time.total_seconds() * 1000)

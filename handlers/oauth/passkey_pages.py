@@ -1,0 +1,122 @@
+"""The page on which passkeys are made, named and removed; each change takes the password."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from auth.apps.clients import is_storable
+from auth.people.passkeys import NAME_CHARACTERS_MAX
+from auth.people.sessions import Browser
+from auth.people.sign_in import Outcome
+from handlers.oauth.site import Site, Visit
+from storage.users import User
+
+PURPOSE = "passkeys"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """One on the page; moments in the zone of the people here. `other_host`: that of an earlier address, or empty."""
+
+    id: str
+    name: str
+    other_host: str
+    made_at: datetime
+    used_at: datetime | None
+
+
+def passkey_routes(site: Site) -> list[BaseRoute]:
+    """The page and its three forms."""
+    return [
+        site.route("/account/passkeys", {"GET": passkeys_page, "POST": begin}),
+        site.route("/account/passkeys/add", {"POST": add}),
+        site.route("/account/passkeys/remove", {"POST": remove}),
+    ]
+
+
+def passkeys_page(site: Site, visit: Visit) -> Response:
+    """What there is, and the form for one more; there are none without the codes beside which they stand."""
+    user = site.server.sign_in.user_of(visit.browser)
+    if user is None or visit.browser is None:
+        return site.redirect(site.address("/oauth/login"))
+    if not site.server.second_factors.is_on(user.id):
+        return site.redirect(site.address("/account/second-factor"))
+    return _page(site, visit, visit.browser, user)
+
+
+def begin(site: Site, visit: Visit) -> Response:
+    """The password once more, then the page whose script asks the browser for a passkey."""
+    browser, user = site.signed_in(visit, PURPOSE)
+    proof = _proof(site, visit, browser, user)
+    if proof.browser is None:
+        return _page(site, visit, browser, user, outcome=proof)
+    if not site.server.passkeys.can_be:
+        return site.redirect(site.address("/account/passkeys"))
+    return _page(site, visit, browser, user, options=site.server.passkeys.to_make_one(user, browser))
+
+
+def add(site: Site, visit: Visit) -> Response:
+    """What the device has made, under the name that was given before."""
+    browser, user = site.signed_in(visit, PURPOSE)
+    if not site.server.passkeys.add(user, browser, visit.form.get("passkey", ""), name=_name(visit)):
+        return _page(site, visit, browser, user, outcome=Outcome(), is_refused=True)
+    return site.redirect(site.address("/account/passkeys"))
+
+
+def remove(site: Site, visit: Visit) -> Response:
+    """The password once more, and it opens nothing from then on."""
+    browser, user = site.signed_in(visit, PURPOSE)
+    proof = _proof(site, visit, browser, user)
+    if proof.browser is None:
+        return _page(site, visit, browser, user, outcome=proof)
+    site.server.passkeys.remove(user.id, visit.form.get("id", ""))
+    return site.redirect(site.address("/account/passkeys"))
+
+
+def _proof(site: Site, visit: Visit, browser: Browser, user: User) -> Outcome:
+    password = visit.form.get("current_password", "")
+    return site.server.sign_in.prove(user, browser, password=password, address=visit.address)
+
+
+def _name(visit: Visit) -> str:
+    """As the person calls it; else what the browser is called."""
+    typed = " ".join(visit.form.get("name", "").split())[:NAME_CHARACTERS_MAX]
+    return typed if is_storable(typed) else visit.agent or visit.words("passkey")
+
+
+def _page(
+    site: Site,
+    visit: Visit,
+    browser: Browser,
+    user: User,
+    *,
+    options: str = "",
+    outcome: Outcome | None = None,
+    is_refused: bool = False,
+) -> Response:
+    passkeys, host = site.server.passkeys, site.policy.passkey_host
+    return site.form_page(
+        "passkeys.html",
+        visit.words,
+        outcome,
+        user=user,
+        options=options,
+        is_scripted=bool(options),
+        is_refused=is_refused,
+        can_be=passkeys.can_be,
+        issuer=site.policy.issuer,
+        name=_name(visit),
+        passkeys=[
+            Listed(
+                id=each.id,
+                name=each.name,
+                other_host=each.host if each.host != host else "",
+                made_at=each.made_at.astimezone(site.time_zone),
+                used_at=each.used_at.astimezone(site.time_zone) if each.used_at is not None else None,
+            )
+            for each in passkeys.of_user(user.id)
+        ],
+        form_token=site.server.sessions.form_token(browser, PURPOSE),
+    )
