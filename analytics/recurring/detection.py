@@ -28,10 +28,7 @@ def detect(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
         return NONE
     rows = with_group_keys(with_axes(with_payee(payments)))
     left, found = rows, []
-    for _ in range(ROUNDS):
-        streams = streams_in(left)
-        if streams is None:
-            break
+    while len(found) < ROUNDS and (streams := streams_in(left)) is not None:
         found.append(streams)
         touched = left.join(streams, on="row", how="semi").select(*WHOSE, "payee").unique()
         left = left.join(streams, on="row", how="anti").join(touched, on=[*WHOSE, "payee"], how="semi")

@@ -152,14 +152,15 @@ class Grants:
 
     def revoke(self, grant_id: str, *, because: str) -> bool:
         """End one grant; its access tokens are refused from the next request on. False when no live one has this id."""
+        grant = grants.find(self._database, grant_id)
+        if grant is None:
+            return False
         now = self._now()
         ended = self._certainly(lambda session: grants.revoke(session, grant_id, because=because, now=now))
         self._access.forget()
         if ended:
             self._events.happened(f"grant {because}", grant=grant_id)
-            grant = grants.find(self._database, grant_id)
-            if grant is not None:
-                self._events.did(grant.user_id, "revokeGrant", client_id=grant.client_id, grant_id=grant.id)
+            self._events.did(grant.user_id, "revokeGrant", client_id=grant.client_id, grant_id=grant.id)
         return ended
 
     def revoke_all(

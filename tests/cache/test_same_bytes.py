@@ -23,6 +23,28 @@ PAGE: dict[str, Any] = {
 }
 
 
+@pytest.mark.requirement("cache.same_bytes")
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        ("listAccounts", {}),
+        ("listTransactions", {**PAGE, "search": "re", "per_page": 7}),
+        ("listTransactions", {**PAGE, "page": 10**30}),
+        ("sumTransactions", {**dict.fromkeys(list(PAGE)[:5]), "group_by": "month"}),
+        ("getSnapshot", {}),
+        ("listSubscriptionDetails", {}),
+        ("listCashflowTransactions", {"month": "2026-10"}),
+        ("listCategoryTransactions", {"category": "GROCERIES"}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_one_answer_of_each_kind_is_the_same(
+    opened: Services, kept: Operations, slow: Operations, user_ids: dict[str, str], name: str, asked: dict[str, Any]
+) -> None:
+    accounts = {} if name == "listAccounts" else {"account_ids": named(opened, user_ids["globe"], 62)}
+    is_the_same(kept, slow, name, user_ids["globe"], **asked | accounts)
+
+
 @st.composite
 def selections(draw: st.DrawFn) -> tuple[str, int]:
     """A user, and which of the accounts are named, as bits; all bits set names an account of somebody else too."""

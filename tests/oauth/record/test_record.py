@@ -75,6 +75,26 @@ def test_what_the_store_does_not_take_is_written_later(
 
 
 @pytest.mark.requirement("oauth.record")
+def test_what_is_counted_while_the_store_does_not_take_it_is_added_and_memory_holds_no_more(
+    fresh: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def note(*operations: str) -> None:
+        for operation in operations:
+            fresh.server.record.note(fresh.user.id, operation)
+
+    def fails(*_: Any, **__: Any) -> None:
+        note("getSnapshot", "getCashflow")
+        raise StoreUnavailable
+
+    monkeypatch.setattr(record, "WAITING_MAX", 2)
+    note("listAccounts", "getSnapshot")
+    with monkeypatch.context() as broken:
+        broken.setattr(access_record, "add", fails)
+        fresh.server.record.write()
+    assert of(fresh) == [("12", "getCashflow", 1, 0), ("12", "getSnapshot", 2, 0)]
+
+
+@pytest.mark.requirement("oauth.record")
 def test_memory_holds_so_many_sums_and_no_more(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record, "WAITING_MAX", 2)
     for operation in ("listAccounts", "getCashflow", "getSnapshot", "listAccounts"):
