@@ -86,6 +86,11 @@ def distribute(settings: Settings, report: Report) -> None:
             done = distribution.distribute(database)
     except StoreError as error:
         raise CommandError(str(error)) from error
+    say(done, report)
+
+
+def say(done: distribution.Distributed, report: Report) -> None:
+    """What was spread, what was not, and over how much."""
     if done.spread:
         report.line(f"Spread by user: {', '.join(done.spread)}.")
     if done.local:

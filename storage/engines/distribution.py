@@ -1,6 +1,8 @@
 """A PostgreSQL store spread over the machines of a Citus cluster: all rows of a user on one of them, what belongs to
 nobody in particular on the coordinator."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +60,17 @@ def distribute(database: Database, *, alone: bool = True) -> Distributed:
         " JOIN pg_dist_placement AS p ON p.shardid = s.shardid WHERE s.logicalrelid = 'users'::REGCLASS"
     )
     return Distributed(spread=spread, local=local, machines=int(found["machines"]), shards=int(found["shards"]))
+
+
+@contextmanager
+def kept(session: Session) -> Iterator[None]:
+    """A migration, after which the store is as much spread as before: so are tables that it makes."""
+    if not is_distributed(session):
+        yield
+        return
+    begin_in_sequence(session)
+    yield
+    complete(session)
 
 
 def is_distributed(session: Session) -> bool:

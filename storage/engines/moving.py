@@ -52,8 +52,7 @@ def move(source: Database, target: Database, *, progress: Callable[[int, int], N
         progress(number, 2 * len(user_ids))
         if user_id not in moved:
             with target.transaction() as session:
-                if session.dialect.is_shared:
-                    session.execute("SET LOCAL statement_timeout = 0")
+                session.execute("SET LOCAL statement_timeout = 0")
                 for table, column in OF_USERS.items():
                     session.append(table, _rows(source, table, schemas[table], column, user_id))
     for number, user_id in enumerate(user_ids):

@@ -77,17 +77,13 @@ def _run(database: Database, migration: Migration, now: datetime) -> bool:
         version = current_version(session)
         if version >= migration.number:
             return False
-        is_distributed = distribution.is_distributed(session)
-        if is_distributed:
-            distribution.begin_in_sequence(session)
-        if version == 0:
-            session.execute(SCHEMA_VERSION)
-        for statement in _statements(migration.sql, session.dialect.name):
-            session.execute(statement)
-        if migration.number == NAMES_TAKEN:
-            users.take_names(session)
-        if is_distributed:
-            distribution.complete(session)
+        with distribution.kept(session):
+            if version == 0:
+                session.execute(SCHEMA_VERSION)
+            for statement in _statements(migration.sql, session.dialect.name):
+                session.execute(statement)
+            if migration.number == NAMES_TAKEN:
+                users.take_names(session)
         session.execute(
             "INSERT INTO schema_version (number, name, applied_at) VALUES ($1, $2, $3)",
             migration.number,

@@ -57,13 +57,20 @@ def test_the_answer_goes_back_to_the_server(tmp_path: Path, answer: int | None, 
     assert person.heard == [("Which one?", ["red", "blue"]), heard]
 
 
+def ask_for_a_tan(_command: str, _arguments: Mapping[str, Any], report: Any) -> None:
+    report.ask("TAN")
+
+
 @pytest.mark.requirement("import.anonymous")
-def test_a_person_who_goes_away_instead_of_answering_ends_the_command(tmp_path: Path) -> None:
+@pytest.mark.parametrize("asking", [ask_which, ask_for_a_tan])
+def test_a_person_who_goes_away_instead_of_answering_ends_the_command(
+    tmp_path: Path, asking: Callable[[str, Mapping[str, Any], Report], None]
+) -> None:
     ended = threading.Event()
 
     def perform(command: str, arguments: Mapping[str, Any], report: Report) -> None:
         try:
-            ask_which(command, arguments, report)
+            asking(command, arguments, report)
         except Interrupted:
             ended.set()
             raise
@@ -72,7 +79,7 @@ def test_a_person_who_goes_away_instead_of_answering_ends_the_command(tmp_path: 
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(str(tmp_path / control_socket.FILE_NAME))
             connection.sendall(json.dumps({"command": "any", "arguments": {}}).encode() + b"\n")
-            assert b"choose" in connection.recv(1000)
+            assert b"question" in connection.recv(1000)
         assert ended.wait(5.0)
 
 

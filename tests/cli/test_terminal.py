@@ -1,13 +1,16 @@
-"""The bar that a person sees while something takes long."""
+"""What a person sees at a terminal: the bar while something takes long, and questions."""
 
 import os
 import pty
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from io import StringIO
 from select import select
 
+import click
 import pytest
 
-from handlers.cli.terminal import Terminal, progress_text
+from handlers.cli.terminal import Terminal, confirm, progress_text
 
 
 @pytest.mark.requirement("cli.progress")
@@ -58,3 +61,52 @@ def test_without_a_terminal_no_bar_is_drawn(monkeypatch: pytest.MonkeyPatch) -> 
     terminal.progress("a.ofx: reading", 1, 2)
     terminal.end()
     assert file.getvalue() == ""
+
+
+class Keyboard(StringIO):
+    """A terminal at which this is typed, then nothing more."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@contextmanager
+def standard_input() -> Iterator[None]:
+    """Nothing comes on it, and it does not end."""
+    read, write = os.pipe()
+    before = os.dup(0)
+    os.dup2(read, 0)
+    try:
+        yield
+    finally:
+        os.dup2(before, 0)
+        for each in (read, write, before):
+            os.close(each)
+
+
+@pytest.mark.requirement("cli.progress")
+def test_who_does_not_answer_in_time_is_waited_for_no_longer(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", Keyboard())
+    with standard_input():
+        assert Terminal().ask("TAN", seconds=0.01) is None
+    assert capsys.readouterr().err == "TAN: "
+
+
+@pytest.mark.requirement("cli.progress")
+def test_a_secret_is_not_shown_while_it_is_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def typed(question: str, *, hide_input: bool, err: bool) -> str:
+        return "12345" if (question, hide_input, err) == ("PIN", True, True) else ""
+
+    monkeypatch.setattr("sys.stdin", Keyboard())
+    monkeypatch.setattr("click.prompt", typed)
+    assert Terminal().ask("PIN", is_secret=True) == "12345"
+
+
+@pytest.mark.requirement("cli.progress")
+@pytest.mark.parametrize(("typed", "is_wanted"), [("y\n", True), ("n\n", False), ("", False)])
+def test_only_a_yes_goes_on(monkeypatch: pytest.MonkeyPatch, typed: str, is_wanted: bool) -> None:
+    monkeypatch.setattr("sys.stdin", Keyboard(typed))
+    with nullcontext() if is_wanted else pytest.raises(click.Abort):
+        confirm("Remove eva?")

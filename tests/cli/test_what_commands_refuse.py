@@ -11,13 +11,17 @@ from typing import Any
 
 import pytest
 
+from connectors.connector import Misconfigured
+from handlers.cli.serving import _forget_demo
 from handlers.commands.control_socket import CommandError, Interrupted
 from handlers.commands.imports import import_files
+from handlers.commands.larger_stores import say
 from handlers.commands.table import COMMANDS, perform
-from handlers.services import Services, open_services
+from handlers.services import Services, content_of, open_services
 from handlers.settings import load
 from storage import backup, connections, users
-from storage.database import Conflict
+from storage.database import Conflict, StoreError, open_database
+from storage.engines.distribution import Distributed
 from tests.analytics.rate_server import ecb_zip, rate_server, response
 from tests.cli.conftest import bankdata
 from tests.service.conftest import Said
@@ -231,3 +235,66 @@ def test_rates_have_no_place_where_the_data_folder_is_gone_and_the_store_is_else
         wanted = {"RATES_URL": address, "DATABASE_URL": f"duckdb:///{folder / 'bankdata.duckdb'}"}
         done = bankdata("rates", "update", "--data", gone, settings=wanted)
     assert done.failed_with(f"The data folder {gone} cannot be used: No such file or directory.")
+
+
+@pytest.mark.requirement("cli.one-sentence")
+def test_a_demo_deletes_no_database_and_needs_nothing_to_delete(tmp_path: Path) -> None:
+    address = {"DATABASE_URL": "postgresql://db/bank", "KEYS_SECRET": "k" * 32}
+    refused = bankdata("demo", "--fresh", "--data", tmp_path / "data", settings=address)
+    assert refused.failed_with("--fresh deletes files only. Make a new database for the demo, and drop the old one.")
+    _forget_demo(load({}, data_dir=tmp_path / "data"))
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.requirement("cli.one-sentence")
+def test_a_password_of_ones_own_is_not_printed_and_no_second_factor_is_none_to_turn_off(folder: Path) -> None:
+    changed = bankdata("users", "passwd", "eva", "--password-stdin", "--data", folder, stdin="Regenturm-4711-quer\n")
+    assert (changed.code, changed.out) == (0, "")
+    refused = bankdata("users", "second-factor", "off", "eva", "--data", folder)
+    assert refused.failed_with("eva has no second factor.")
+
+
+@pytest.mark.requirement("distribute.refused")
+def test_a_file_cannot_be_spread_over_machines(folder: Path) -> None:
+    refused = bankdata("distribute", "--data", folder)
+    assert refused.failed_with("Set BANKDATA_DATABASE_URL to the PostgreSQL database that is to be spread.")
+
+
+@pytest.mark.requirement("distribute")
+@pytest.mark.parametrize(
+    ("spread", "local", "said"),
+    [
+        (
+            ("users", "accounts"),
+            ("documents",),
+            [
+                "Spread by user: users, accounts.",
+                "On the coordinator: documents.",
+                "Users are spread in 32 shards over 2 machines.",
+            ],
+        ),
+        ((), (), ["Nothing was left to do: users are spread in 32 shards over 2 machines."]),
+    ],
+)
+def test_what_was_spread_is_said(spread: tuple[str, ...], local: tuple[str, ...], said: list[str]) -> None:
+    report = Said()
+    say(Distributed(spread=spread, local=local, machines=2, shards=32), report)
+    assert report.lines == said
+
+
+@pytest.mark.requirement("cli.one-sentence")
+def test_a_database_whose_library_is_not_installed_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "storage.engines.postgresql", None)
+    with pytest.raises(StoreError, match=r"PostgreSQL needs the extra `postgres`: pip install '.*\[postgres\]'\."):
+        open_database("postgresql://db/bank")
+
+
+@pytest.mark.requirement("cli.one-sentence")
+def test_a_file_that_a_setting_names_has_to_be_there_and_to_say_something(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text(" open sesame\n")
+    assert content_of("BANKDATA_X", tmp_path / "secret") == "open sesame"
+    with pytest.raises(Misconfigured, match=r"The file that BANKDATA_X names cannot be read\."):
+        content_of("BANKDATA_X", tmp_path / "none")
+    (tmp_path / "secret").write_text(" \n")
+    with pytest.raises(Misconfigured, match=r"BANKDATA_X has to name a file\."):
+        content_of("BANKDATA_X", tmp_path / "secret")

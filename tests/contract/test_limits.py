@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,9 +12,14 @@ from limits import RateLimitItemPerSecond
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
+from handlers.commands.control_socket import ControlServer
 from handlers.http.errors import TooManyRequests
+from handlers.http.sockets.listening_socket import listening_socket
 from handlers.http.steps.rate_limit import CountsUnusable, Limiter, Rate
 from handlers.http.steps.sliding_windows import WindowMemory
+from handlers.server import run
+from handlers.services import open_services
+from handlers.settings import load
 
 SIXTY = Rate(requests=60, seconds=60)
 SEVEN = [
@@ -239,3 +246,15 @@ def test_clients_that_went_away_are_forgotten(clock: Hand) -> None:
 def test_an_address_of_counts_that_means_nothing_stops_the_start(url: str) -> None:
     with pytest.raises(CountsUnusable, match="the store of the rate limit cannot be used: "):
         Limiter(url)
+
+
+@pytest.mark.requirement("decision.32.storage")
+@pytest.mark.parametrize("takes_commands", [True, False])
+def test_a_server_that_cannot_count_does_not_start_and_leaves_nothing_open(
+    tmp_path: Path, takes_commands: bool
+) -> None:
+    settings = load({"BANKDATA_RATE_LIMIT_URL": "redis://127.0.0.1:port"}, data_dir=tmp_path)
+    with closing(open_services(settings)) as services, closing(listening_socket("127.0.0.1", 0)) as listener:
+        with pytest.raises(CountsUnusable):
+            run(services, listener=listener, ready=print, takes_commands=takes_commands)
+        ControlServer(tmp_path, print).close(within=0)  # its place is free again

@@ -9,10 +9,20 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from psycopg import errors
 
 from storage import store_facts, users
-from storage.database import Conflict, Database, Session, StoreError, StoreUnavailable, Transaction, open_database
-from storage.engines.postgresql import STAGED_ROWS_MAX
+from storage.database import (
+    Conflict,
+    Database,
+    Session,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+    Transaction,
+    open_database,
+)
+from storage.engines.postgresql import STAGED_ROWS_MAX, _translated
 from storage.migrations import runner
 from tests.conftest import NOW
 from tests.engines import ENGINE, Cluster, free_port
@@ -215,3 +225,14 @@ def test_the_size_and_the_states_are_asked_of_the_database(bank: Bank) -> None:
     before = bank.database.state(bank.user.id)
     bank.database.changes(bank.user.id)
     assert bank.database.state(bank.user.id) != before
+
+
+@pytest.mark.requirement("postgresql.unavailable")
+@pytest.mark.parametrize(
+    ("said", "told"), [(errors.DiskFull(), StoreFull), (errors.LockNotAvailable(), errors.LockNotAvailable)]
+)
+def test_a_full_disk_is_told_as_that_and_what_passes_not_by_itself_as_what_it_is(
+    said: Exception, told: type[Exception]
+) -> None:
+    with pytest.raises(told), _translated(print):
+        raise said

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from handlers.oauth.cookies import Cookies
+from storage.database import StoreUnavailable
+from storage.oauth import clients
 from tests.oauth.conftest import World, fields
 
 
@@ -57,3 +60,24 @@ def test_a_browser_that_leaves_in_the_middle_of_a_form_is_no_failure(
     with caplog.at_level(logging.INFO):
         asyncio.run(world.app(scope, receive, send))
     assert (sent, caplog.records) == ([], [])
+
+
+@pytest.mark.requirement("oauth.cookies")
+@pytest.mark.parametrize("value", ["a", "_w", ""])
+def test_a_cookie_that_is_no_waiting_request_is_none(world: World, value: str) -> None:
+    cookies = Cookies(is_https=False)
+    assert cookies.waiting_query({cookies.waiting: value}) == ""
+
+
+@pytest.mark.requirement("postgresql.unavailable")
+def test_while_the_store_is_away_pages_and_tokens_say_so(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def is_away(*_: Any, **__: Any) -> None:
+        raise StoreUnavailable
+
+    client_id = world.register()
+    monkeypatch.setattr(clients, "find", is_away)
+    page = world.browser().authorize(client_id)
+    assert (page.status_code, page.headers["retry-after"]) == (503, "2")
+    answer = world.redeem("code", "verifier" * 8, client_id)
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+    assert answer.json()["error"] == "temporarily_unavailable"

@@ -21,10 +21,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from starlette.testclient import TestClient
 
+from auth.apps import client_documents
 from auth.apps.client_documents import Document, DocumentRefused, described, is_document_address, lifetime
 from connectors.connector import ProviderUnavailable
 from connectors.reference import checked_download
 from connectors.reference.checked_download import download_checked, is_allowed
+from handlers.oauth.cookies import WAITING_LENGTH_MAX
 from handlers.server import application
 from handlers.services import open_services
 from handlers.settings import load
@@ -260,7 +262,7 @@ def refusal(address: str, *, asks_loopback: bool = True) -> str:
     return str(refused.value)
 
 
-def asked(browser: TestClient, client_id: str) -> Any:
+def asked(browser: TestClient, client_id: str, **more: str) -> Any:
     query = {
         "response_type": "code",
         "client_id": client_id,
@@ -269,6 +271,7 @@ def asked(browser: TestClient, client_id: str) -> Any:
         "state": "a b&c",
         "code_challenge": challenge_of("v" * 43),
         "code_challenge_method": "S256",
+        **more,
     }
     return browser.get("/oauth/authorize", params=query)
 
@@ -313,6 +316,28 @@ def test_nobody_is_asked_before_sign_in_and_consent_names_the_host(site: Any, ho
     assert asked(browser, host.address).status_code == 400
     host.shows()
     assert asked(browser, host.address).status_code == 303
+
+
+@pytest.mark.requirement("oauth.client_documents")
+def test_a_request_too_long_to_wait_for_a_sign_in_is_refused(site: Any, host: Host) -> None:
+    browser = TestClient(site[1], base_url="http://127.0.0.1:8000", follow_redirects=False)
+    assert asked(browser, host.address, more="s" * (WAITING_LENGTH_MAX - 500)).status_code == 303
+    assert asked(browser, host.address, more="s" * WAITING_LENGTH_MAX).status_code == 400
+
+
+@pytest.mark.requirement("oauth.client_documents")
+def test_a_document_that_is_as_it_was_changes_nothing_and_so_many_are_remembered(
+    site: Any, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services, _ = site
+    documents = services.authorization.documents
+    monkeypatch.setattr(client_documents, "REMEMBERED_MAX", 1)
+    host.shows()
+    before = documents.client(host.address)
+    host.asked.clear()
+    services.clock.offset += timedelta(minutes=6)
+    assert documents.client(host.address) == before
+    assert (host.asked, len(documents._until)) == (["/client.json"], 1)
 
 
 @pytest.mark.requirement("oauth.client_documents")
