@@ -27,7 +27,8 @@ def detect(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
     if payments.height < CHARGES_MIN:
         return NONE
     rows = with_group_keys(with_axes(with_payee(payments)))
-    left, found = rows, []
+    left = rows
+    found: list[pl.DataFrame] = []
     while len(found) < ROUNDS and (streams := streams_in(left)) is not None:
         found.append(streams)
         touched = left.join(streams, on="row", how="semi").select(*WHOSE, "payee").unique()
