@@ -531,7 +531,11 @@ def test_a_list_without_an_end_is_given_up(
     ("cursor", "days"),
     [
         (None, ["2025-11-20", "2026-08-22", "2026-10-23"]),
-        ({"loaded": ["giro-hash"]}, ["2026-10-16", "2026-10-23"]),
+        ({"until": {"giro-hash": "2026-11-20"}}, ["2026-10-16", "2026-10-23"]),
+        ({"until": {"giro-hash": "2026-10-26"}}, ["2026-10-16", "2026-10-23"]),
+        ({"until": {"giro-hash": "2026-10-25"}}, ["2026-10-15", "2026-10-23"]),
+        ({"until": {"giro-hash": "2026-08-20"}}, ["2026-08-10", "2026-08-22", "2026-10-23"]),
+        ({"until": {"giro-hash": "2025-01-01"}}, ["2025-11-20", "2026-08-22", "2026-10-23"]),
     ],
 )
 def test_a_bank_that_tells_less_is_asked_for_less_until_it_tells_nothing(
@@ -545,14 +549,24 @@ def test_a_bank_that_tells_less_is_asked_for_less_until_it_tells_nothing(
     assert asking.asked_from() == days
 
 
-@pytest.mark.parametrize("cursor", [None, {"loaded": ["other"]}, {"loaded": ["other", "giro-hash"]}])
-def test_an_account_that_was_loaded_is_remembered_with_its_batch(asking: Asking, cursor: Any) -> None:
+@pytest.mark.parametrize(
+    ("cursor", "others"),
+    [
+        (None, {}),
+        ({"until": {"other": "2026-11-19"}}, {"other": "2026-11-19"}),
+        ({"until": {"other": "2026-11-19", "giro-hash": "2026-11-01"}}, {"other": "2026-11-19"}),
+        ({"loaded": ["giro-hash"]}, {}),
+    ],
+)
+def test_until_when_an_account_was_read_is_remembered_with_its_batch(
+    asking: Asking, cursor: Any, others: dict[str, str]
+) -> None:
     asking.hears_bookings({"transactions": []})
     (batch,) = asking.fetch(cursor=cursor)
     assert isinstance(batch, Batch)
     assert batch.id == "enable-banking:c1:giro-hash:2026-11-20T12:00:00.500000"
     assert batch.name == "Giro"
-    assert batch.cursor == {"loaded": ["giro-hash"] if cursor is None else ["other", "giro-hash"]}
+    assert batch.cursor == {"until": {**others, "giro-hash": "2026-11-20"}}
 
 
 def test_an_account_that_was_not_there_when_the_bank_was_connected_is_asked_for(asking: Asking) -> None:

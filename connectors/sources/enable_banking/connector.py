@@ -33,7 +33,8 @@ from connectors.sources.enable_banking.records import currency_of, known_of, nam
 from storage.importing.records import Batch
 
 FIRST_DAYS = (365, 90, 28)  # each tried where the bank calls the one before too long
-LATER_DAYS = (35, 28)
+LATER_DAYS = 35  # and from where the last sync ended, if that is longer ago
+OVERLAP_DAYS = 10
 PAGES_MAX = 200
 CONSENT_SECONDS_MAX = 180 * 86_400  # PSD2: "at least every 180 days", Delegated Regulation (EU) 2022/2360
 CURRENCY = re.compile("[A-Z]{3}")
@@ -133,7 +134,7 @@ class EnableBanking:
         self, connection: Connection, handle: Json, *, cursor: Json | None, today: date
     ) -> Iterator[Batch | LeftOut]:
         """A batch per account with all its pages; one that the bank refuses is left out."""
-        at, loaded = handle["at"], list((cursor or {}).get("loaded", []))
+        at, until = handle["at"], dict(members((cursor or {}).get("until")))
         ask = partial(self._application.get, now=datetime.fromisoformat(at), person=connection.attended)
         for account in handle["accounts"]:
             key, path = account["key"], f"/accounts/{account['uid']}"
@@ -141,9 +142,7 @@ class EnableBanking:
             try:
                 known = known or known_of(ask(f"{path}/details"))
                 balances = objects(ask(f"{path}/balances").get("balances"))
-                rows, is_complete = _rows(
-                    partial(ask, f"{path}/transactions"), LATER_DAYS if key in loaded else FIRST_DAYS, today
-                )
+                rows, is_complete = _rows(partial(ask, f"{path}/transactions"), _days(until.get(key), today), today)
             except NotAccessible as error:
                 yield LeftOut(name=name_of(known) or key[:8], reason=str(error))
                 continue
@@ -152,7 +151,7 @@ class EnableBanking:
             if not CURRENCY.fullmatch(currency) or currency == "XXX":
                 yield LeftOut(name=name, reason="It has no currency that is known here.")
                 continue
-            loaded = [*loaded, *([key] if key not in loaded else [])]
+            until[key] = today.isoformat()
             yield Batch(
                 id=f"enable-banking:{connection.id}:{key}:{at}",
                 name=name,
@@ -166,7 +165,7 @@ class EnableBanking:
                     is_complete=is_complete,
                     today=today,
                 ),
-                cursor={"loaded": loaded},
+                cursor={"until": dict(until)},
             )
 
     def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
@@ -227,6 +226,16 @@ class EnableBanking:
 
 def _key_of(account: Json) -> str:
     return str(account.get("identification_hash") or account.get("uid"))
+
+
+def _days(until: str | None, today: date) -> Sequence[int]:
+    """How many days back to ask, and less where the bank calls that too long; `until` is when the account was read
+    last, which may be months ago where a consent had run out."""
+    if until is None:
+        return FIRST_DAYS
+    missed = (today - date.fromisoformat(until)).days + OVERLAP_DAYS
+    longest = min(max(missed, LATER_DAYS), FIRST_DAYS[0])
+    return (longest, *(days for days in FIRST_DAYS if days < longest))
 
 
 def _rows(ask: Ask, days: Sequence[int], today: date) -> tuple[list[Json], bool]:
