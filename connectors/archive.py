@@ -17,6 +17,11 @@ from connectors.limits import (
     ZIP_TOTAL_BYTES_MAX,
 )
 
+DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError)
+"""What zipfile raises over a container that it cannot open or read: RuntimeError for a password and, as the kind of it
+that is a NotImplementedError, for a version or a way of packing that it does not know; zlib.error and EOFError for a
+damaged stream; ValueError for a name that is no text or a place that is not there."""
+
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 0x1
 _END = b"PK\x05\x06"  # signature of the end of the listing (APPNOTE 4.3.16)
@@ -37,7 +42,7 @@ def members(stream: BinaryIO) -> Iterator[BinaryIO]:
     _refuse_long_listing(stream)
     try:
         container = zipfile.ZipFile(stream)
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):  # the last: a version it does not know
+    except DAMAGED:
         raise MalformedFile("the ZIP container is damaged or cut off.") from None
     with container:
         names = [(info, info.filename) for info in container.infolist()]  # may be empty, which is_dir() does not expect
@@ -83,8 +88,7 @@ class _Member(io.RawIOBase):
         self.count = 0
         try:
             self._stream = container.open(info)
-        # zipfile: NotImplementedError for a way of packing it does not know, RuntimeError for a password
-        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
+        except DAMAGED:
             raise self._damaged() from None
 
     def readable(self) -> bool:
@@ -93,7 +97,7 @@ class _Member(io.RawIOBase):
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # typeshed: any writable buffer
         try:
             chunk = self._stream.read(len(buffer))
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError):
+        except DAMAGED:
             raise self._damaged() from None
         self.count += len(chunk)
         if self.count > ZIP_MEMBER_BYTES_MAX or self._total + self.count > ZIP_TOTAL_BYTES_MAX:

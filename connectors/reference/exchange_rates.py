@@ -17,6 +17,7 @@ from typing import BinaryIO
 import polars as pl
 
 from analytics.frames import RATES
+from connectors.archive import DAMAGED
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.reference.rates_download import FILE_BYTES_MAX
 
@@ -90,8 +91,7 @@ def _unzipped(content: bytes) -> bytes:
                 raise UnsupportedFile("The archive does not hold exactly one csv file.")
             with archive.open(names[0]) as member:
                 text = member.read(FILE_BYTES_MAX + 1)
-    # zipfile: NotImplementedError for a way of packing it does not know, RuntimeError for a password
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+    except DAMAGED as error:
         raise MalformedFile("The archive is damaged or protected.") from error
     if len(text) > FILE_BYTES_MAX:
         raise LimitExceeded(f"A file of reference rates has at most {FILE_BYTES_MAX} bytes.")

@@ -142,6 +142,38 @@ def test_a_damaged_archive_is_refused(tmp_path: Path, content: bytes) -> None:
     assert str(refusal.value) == "The archive is damaged or protected."
 
 
+@pytest.mark.requirement("rates.update")
+@pytest.mark.parametrize(
+    "packed",
+    ["a reserved kind of block", "a block that is cut off", "a name that is no text", "another version", "locked"],
+)
+def test_an_archive_whose_content_is_damaged_is_refused(tmp_path: Path, packed: str) -> None:
+    """The bytes of a file follow its local header of 30 bytes and its name (APPNOTE 4.3.7); the listing repeats it."""
+    source = tmp_path / "rates.zip"
+    with zipfile.ZipFile(source, "w", zipfile.ZIP_DEFLATED) as writer:
+        writer.writestr("rates.csv", f"Date,USD\n{NEXT},1.2345\n")
+    content = bytearray(source.read_bytes())
+    assert rate(update_rates(source, folder=tmp_path / "read"), "USD", NEXT) == Decimal("1.2345")
+    data, listing = 30 + len("rates.csv"), content.index(b"PK\x01\x02")
+    match packed:
+        case "a reserved kind of block":
+            content[data] = 0b111  # of RFC 1951, 3.2.3: the last block, and no kind of one
+        case "a block that is cut off":
+            content[data] = 0b001  # stored, of more bytes than there are
+        case "a name that is no text":
+            content[listing + 9] |= 0x08  # said to be UTF-8
+            content[listing + 46] = 0xFF
+        case "another version":
+            content[listing + 6] = 99
+        case "locked":
+            content[6] |= 1
+            content[listing + 8] |= 1
+    source.write_bytes(content)
+    with pytest.raises(MalformedFile) as refusal:
+        update_rates(source, folder=tmp_path / "data")
+    assert str(refusal.value) == "The archive is damaged or protected."
+
+
 @pytest.mark.parametrize("names", [[], ["a.csv", "b.csv"], ["a.txt"]])
 def test_an_archive_holds_exactly_one_csv(tmp_path: Path, names: list[str]) -> None:
     source = tmp_path / "rates.zip"
