@@ -17,8 +17,17 @@ from typing import BinaryIO
 
 from connectors.connector import LimitExceeded, MalformedFile, ProviderUnavailable
 from connectors.limits import END_SECONDS, FILE_BYTES_MAX, PIECE_BYTES_MAX
-from connectors.parser_process.messages import Answer, FileRefusal, ParseRequest, answers, encoded_request
-from connectors.parser_process.process import CRASHED, END, LENGTH_BYTES, TOO_LONG
+from connectors.parser_process.messages import (
+    CRASHED,
+    END,
+    LENGTH_BYTES,
+    TOO_LONG,
+    Answer,
+    FileRefusal,
+    ParseRequest,
+    answers,
+    encoded_request,
+)
 
 _BEGIN = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"

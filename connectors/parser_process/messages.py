@@ -17,6 +17,9 @@ from connectors.limits import PIECE_BYTES
 from connectors.text import clean
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
+PIECE, END, TOO_LONG, CRASHED = b".", b"!", b"t", b"x"  # what is said on the channel of a request
+LENGTH_BYTES = 4  # before a piece
+
 _FRAME = struct.Struct(">cI")  # what it is, and the bytes of it
 _REASON_CHARACTERS_MAX = 400
 

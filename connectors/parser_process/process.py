@@ -12,11 +12,8 @@ import socket
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
 
-from connectors import formats
 from connectors.bank_csv.profile import built_in_profiles
-from connectors.connector import LimitExceeded, SourceError, UnsupportedFile
 from connectors.limits import (
     IDLE_SECONDS_MAX,
     READ_MEMORY_BYTES_MAX,
@@ -25,44 +22,20 @@ from connectors.limits import (
     READ_WAIT_FACTOR,
     read_seconds_max,
 )
-from connectors.parser_process.messages import FileRefusal, FormatName, Packer, ParseRequest, decoded_request
+from connectors.parser_process.answering import answer
+from connectors.parser_process.messages import (
+    CRASHED,
+    END,
+    LENGTH_BYTES,
+    PIECE,
+    TOO_LONG,
+    Packer,
+    decoded_request,
+)
 from connectors.text import parse_iban
 
-PIECE, END, TOO_LONG, CRASHED = b".", b"!", b"t", b"x"  # what is said on the channel of a request
-LENGTH_BYTES = 4  # before a piece
 
-
-def answer(request: ParseRequest, stream: BinaryIO, packer: Packer) -> None:
-    """Everything wanted of the file, or its refusal; whatever goes wrong is a refusal."""
-    try:
-        match request.wanted:
-            case "format":
-                packer.add(FormatName(name=formats.format_name(stream)))
-            case "explanation":
-                packer.add(formats.explain(stream, request.profiles))
-            case _:  # records
-                for record in formats.read_records(stream, request.profiles):
-                    packer.add(record)
-    except SourceError as error:
-        packer.add(_refusal(error))
-    except MemoryError:
-        packer.add(FileRefusal(kind="LimitExceeded", reason="the file takes more memory to read than allowed."))
-    except Exception as error:
-        packer.add(FileRefusal(kind="MalformedFile", reason="the file cannot be read.", detail=type(error).__name__))
-
-
-def _refusal(error: SourceError) -> FileRefusal:
-    reason, detail = str(error), error.detail
-    if isinstance(error, LimitExceeded):
-        return FileRefusal(kind="LimitExceeded", reason=reason, detail=detail)
-    if isinstance(error, UnsupportedFile):
-        return FileRefusal(kind="UnsupportedFile", reason=reason, detail=detail)
-    return FileRefusal(kind="MalformedFile", reason=reason, detail=detail)
-
-
-# No line below is covered: it runs in a process with an empty environment and in forks of it that end by _exit, where
-# coverage neither begins nor writes. tests/attack/files holds what they do, limit by limit.
-def main() -> None:  # pragma: no cover - a fork
+def main() -> None:
     """Serve the socket that is standard input, until its other end is closed or nothing has come for a while."""
     with socket.socket(fileno=os.dup(0)) as control:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -85,9 +58,7 @@ def main() -> None:  # pragma: no cover - a fork
                     os.close(descriptor)
 
 
-def _attend(
-    control: socket.socket, source: int, spool: int, channel: int, *, folder: Path
-) -> None:  # pragma: no cover - a fork
+def _attend(control: socket.socket, source: int, spool: int, channel: int, *, folder: Path) -> None:
     seconds = read_seconds_max(os.fstat(source).st_size)
     child = os.fork()
     if not child:
@@ -105,7 +76,7 @@ def _attend(
             return  # nobody waits any more
 
 
-def _limit(seconds: int) -> None:  # pragma: no cover - a fork
+def _limit(seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     resource.setrlimit(resource.RLIMIT_AS, (READ_MEMORY_BYTES_MAX, READ_MEMORY_BYTES_MAX))
     resource.setrlimit(resource.RLIMIT_NOFILE, (READ_OPEN_FILES_MAX, READ_OPEN_FILES_MAX))
@@ -113,7 +84,7 @@ def _limit(seconds: int) -> None:  # pragma: no cover - a fork
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _read(source: int, spool: int, channel: int) -> None:  # pragma: no cover - a fork
+def _read(source: int, spool: int, channel: int) -> None:
     place = os.fstat(spool).st_size
     request = decoded_request(os.pread(spool, place, 0))
 
@@ -130,13 +101,13 @@ def _read(source: int, spool: int, channel: int) -> None:  # pragma: no cover - 
     os.write(channel, END)
 
 
-def _write_all(descriptor: int, content: bytes) -> None:  # pragma: no cover - a fork
+def _write_all(descriptor: int, content: bytes) -> None:
     view = memoryview(content)
     while view:
         view = view[os.write(descriptor, view) :]
 
 
-def _verdict(child: int, seconds: float) -> bytes:  # pragma: no cover - a fork
+def _verdict(child: int, seconds: float) -> bytes:
     """How the child ended, where it did not end by itself; it is killed when it takes longer."""
     ended: Callable[..., None] = lambda *_: os.kill(child, signal.SIGKILL)  # noqa: E731 - a handler takes two
     signal.signal(signal.SIGALRM, ended)

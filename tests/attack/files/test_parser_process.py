@@ -17,6 +17,7 @@ from connectors.bank_csv.reader import Explanation
 from connectors.connector import LimitExceeded, MalformedFile, ProviderUnavailable, SourceError, UnsupportedFile
 from connectors.limits import FILE_BYTES_MAX, READ_MEMORY_BYTES_MAX, READ_OPEN_FILES_MAX, read_seconds_max
 from connectors.parser_process import client, messages
+from connectors.parser_process.answering import answer
 from connectors.parser_process.messages import (
     FormatName,
     Packer,
@@ -25,7 +26,6 @@ from connectors.parser_process.messages import (
     decoded_request,
     encoded_request,
 )
-from connectors.parser_process.process import answer
 from connectors.statements import explain, format_name, read_records
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from tests.attack.files.seeds import MT940, RECORDS, seeds

@@ -1,0 +1,35 @@
+"""What the process that parses says of a file: everything wanted of it, or why it is refused."""
+
+from typing import BinaryIO
+
+from connectors import formats
+from connectors.connector import LimitExceeded, SourceError, UnsupportedFile
+from connectors.parser_process.messages import FileRefusal, FormatName, Packer, ParseRequest
+
+
+def answer(request: ParseRequest, stream: BinaryIO, packer: Packer) -> None:
+    """Everything wanted of the file, or its refusal; whatever goes wrong is a refusal."""
+    try:
+        match request.wanted:
+            case "format":
+                packer.add(FormatName(name=formats.format_name(stream)))
+            case "explanation":
+                packer.add(formats.explain(stream, request.profiles))
+            case _:  # records
+                for record in formats.read_records(stream, request.profiles):
+                    packer.add(record)
+    except SourceError as error:
+        packer.add(_refusal(error))
+    except MemoryError:
+        packer.add(FileRefusal(kind="LimitExceeded", reason="the file takes more memory to read than allowed."))
+    except Exception as error:
+        packer.add(FileRefusal(kind="MalformedFile", reason="the file cannot be read.", detail=type(error).__name__))
+
+
+def _refusal(error: SourceError) -> FileRefusal:
+    reason, detail = str(error), error.detail
+    if isinstance(error, LimitExceeded):
+        return FileRefusal(kind="LimitExceeded", reason=reason, detail=detail)
+    if isinstance(error, UnsupportedFile):
+        return FileRefusal(kind="UnsupportedFile", reason=reason, detail=detail)
+    return FileRefusal(kind="MalformedFile", reason=reason, detail=detail)
