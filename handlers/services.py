@@ -151,7 +151,9 @@ def live_sources(settings: Settings) -> Mapping[str, LiveSource]:
         settings.finapi_client,
         lambda: content_of("BANKDATA_FINAPI_SECRET_FILE", settings.finapi_secret_file),
     )
-    fints = FinTs(settings.fints_product, lambda document: with_bank_names(read_records(document)))
+    fints = FinTs(
+        settings.fints_product, lambda document: with_bank_names(read_records(document)), dict(settings.fints_banks)
+    )
     return {each.name: each for each in (SimpleFin(settings.simplefin_url), enable_banking, fints, finapi)}
 
 

@@ -172,6 +172,15 @@ def _provider_url(text: str) -> str:
     return text.rstrip("/")
 
 
+def _banks(text: str) -> tuple[tuple[str, str], ...]:
+    from connectors.reachable import is_reachable  # as above
+
+    named = [part.strip().partition("=") for part in text.split(",")]
+    if not all(re.fullmatch("[0-9]{8}", code) and is_reachable(address) for code, _, address in named):
+        raise ValueError("bank codes with https addresses, such as 12345678=https://fints.bank.example/pintan")
+    return tuple((code, address) for code, _, address in named)
+
+
 def _word(text: str) -> str:
     if not re.fullmatch(r"[!-~]{1,200}", text):
         raise ValueError("an id without blanks")
@@ -241,6 +250,9 @@ class Settings:
     finapi_client: str = _setting("", _word, "id of your client at finAPI")
     finapi_secret_file: Path | None = _setting(None, Path, "file with the secret of that client")
     fints_product: str = _setting("", _word, "product id of the Deutsche Kreditwirtschaft, for banks asked by FinTS")
+    fints_banks: tuple[tuple[str, str], ...] = _setting(
+        (), _banks, "banks that people may connect by FinTS on the account page, by bank code; default none"
+    )
     enable_banking_url: str = _setting("https://api.enablebanking.com", _provider_url, "where Enable Banking is asked")
     enable_banking_application: str = _setting("", _word, "id of your application at Enable Banking")
     enable_banking_key_file: Path | None = _setting(None, Path, "file with the application's private key (PEM)")

@@ -11,7 +11,8 @@ from connectors.sources.fints.connector import FinTs
 from connectors.statements import read_records
 from storage.importing.records import Batch, TransactionRecord
 from tests.live.conftest import Live, Talk, connection
-from tests.simulators.fints import BANK_CODE, PRODUCT, Booking, FinTsBank, example
+from tests.simulators.fints import PRODUCT, FinTsBank, example
+from tests.simulators.fints_bank.accounts import BANK_CODE, Booking
 from tests.simulators.web_bank import serving
 
 pytestmark = pytest.mark.requirement("live.fints")
@@ -136,7 +137,8 @@ def test_an_approval_wanted_while_nobody_is_there_ends_the_sync_for_good(live: L
     user = connected(live, bank)
     bank.bank.approvals.clear()
     (line,) = sync(live, user)
-    assert line.startswith("Testbank AG\tfailed: Testbank AG: The bank wants you to approve this access.")
+    reason = "The bank wants you to approve this access. Renew the connection on the account page."
+    assert line == f"Testbank AG\tfailed: Testbank AG: {reason}"
     assert live.status(user) == "REAUTH_REQUIRED"
     asked = len(bank.asked)
     sync(live, user)

@@ -20,7 +20,8 @@ from tests.live.test_finapi import service
 from tests.service.conftest import BANKDATA, environment
 from tests.simulators.enable_banking import BANK
 from tests.simulators.finapi import SECRET
-from tests.simulators.fints import BANK_CODE, FinTsBank, example
+from tests.simulators.fints import FinTsBank, example
+from tests.simulators.fints_bank.accounts import BANK_CODE
 from tests.simulators.simplefin import booking
 from tests.simulators.web_bank import WebBank, serving
 

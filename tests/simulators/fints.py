@@ -1,57 +1,28 @@
 """A German bank that speaks FinTS 3.0 with PIN and TAN, written from the syntax of its messages.
 
-Requests are read by the parser of python-fints; answers are written here by hand, segment by segment, so that the
-client library meets a bank that knows nothing of it. `python -m tests.simulators fints` serves it.
+Requests are read by the parser of python-fints; answers are written by hand, segment by segment, so that the client
+library meets a bank that knows nothing of it. `python -m tests.simulators fints` serves it.
 """
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Literal
-from xml.sax.saxutils import escape
 
 from fints.parser import FinTS3Parser
 
+from tests.simulators.fints_bank.accounts import BANK_CODE, BIC, Account, Booking
+from tests.simulators.fints_bank.documents import CAMT, camt, mt940
+from tests.simulators.fints_bank.messages import Answer, binary, quoted, value
 from tests.simulators.web_bank import Asked, Said, WebBank
 
-BANK_CODE, BIC = "10000000", "TESTDEBBXXX"
 PRODUCT = "9FA6681DEC0CF3046BFC2F8A6"  # whom the bank knows
-CAMT = "urn:iso:std:iso:20022:tech:xsd:camt.052.001.08"
-DECOUPLED = "921:2:PUSH:Decoupled:1.0:Freigabe in der App:6:1:Freigabe:2048:J:1:N:0:0:N:N:00:0:N:1:60:3:2:J:J"
-TYPED = "920:2:SMS:mobileTAN:1.0:mobileTAN:6:1:TAN:2048:J:1:N:0:0:N:N:00:0:N:1:0:0:0:N:N"
+DECOUPLED = "921:2:PUSH:Decoupled:1.0:Freigabe in der App:6:1:Freigabe:2048:J:1:N:0:0:N:N:00:{}:60:3:2:J:J"
+TYPED = "920:2:SMS:mobileTAN:1.0:mobileTAN:6:1:TAN:2048:J:1:N:0:0:N:N:00:{}:0:0:0:N:N"
+ONE_DEVICE, NAMED_DEVICES = "0:N:1", "2:N:2"  # whether the customer has to name the device
 FREE_DAYS = 90  # of bookings that a bank shows without another approval
-MT940_MARK = {True: "C", False: "D"}
-
-
-@dataclass(kw_only=True)
-class Booking:
-    """One booking as the bank keeps it; pending until it books."""
-
-    day: date
-    amount: Decimal
-    name: str
-    purpose: str
-    reference: str | None = None
-    is_pending: bool = False
-
-
-@dataclass(kw_only=True)
-class Account:
-    """One account of the bank's customer. `kind` is the FinTS number: 1 to 9 current, 10 to 19 savings."""
-
-    number: str
-    iban: str
-    product: str = "Girokonto"
-    kind: int = 1
-    currency: str = "EUR"
-    opening: Decimal = Decimal("1000.00")
-    bookings: list[Booking] = field(default_factory=list)
-
-    @property
-    def balance(self) -> Decimal:
-        return self.opening + sum((each.amount for each in self.bookings if not each.is_pending), Decimal(0))
 
 
 @dataclass
@@ -68,7 +39,8 @@ class Bank:
     """The bank, its one customer, and what goes wrong. Tests change any of it between two syncs.
 
     `tan` is how an unknown client is approved: not at all, in the app (`approve`), or with `right_tan`.
-    `refused` are orders that are answered with 9210. `format` is what bookings come as.
+    `has_both_ways`: the customer may choose between the two; `devices` are those that he has to choose from.
+    `refused` are orders that are answered with `refusal`. `format` is what bookings come as.
     """
 
     accounts: list[Account]
@@ -77,11 +49,17 @@ class Bank:
     product: str = PRODUCT
     tan: Literal["none", "app", "typed"] = "app"
     right_tan: str = "123456"
+    has_both_ways: bool = False
+    has_balances: bool = True
+    devices: Sequence[str] = ()
+    shown_operations: str = "HKSAL:1+HKSPA:1+HKCAZ:1+HKKAZ:1"  # what accounts may be asked for; empty: left out
     format: Literal["camt", "mt940"] = "camt"
     today: date = date(2026, 11, 20)
     entries_per_page: int = 0  # 0: everything in one answer
     asks_for_every_order: bool = False
+    dialog_code: str | None = None  # with which every dialog begins
     refused: set[str] = field(default_factory=set)
+    refusal: str = "9210"
     approvals: set[str] = field(default_factory=set)  # system ids
     orders: list[str] = field(default_factory=list)  # the segments that came, in order: what a test looks at
     wrong_pins: int = 0
@@ -100,7 +78,7 @@ class Bank:
         found = {each.header.type: each for each in segments}
         head, sent = found["HNHBK"], [each for each in segments if each.header.type.startswith("HK")]
         self.orders += [each.header.type for each in sent]
-        reply = _Reply(dialog=head.dialog_id, number=head.message_number)
+        reply = Answer(dialog=head.dialog_id, number=head.message_number)
         if "HNSHA" in found and not self._opens(found["HNSHA"], found["HNSHK"], found["HNVSK"], reply):
             return reply.message()
         if head.dialog_id == "0":
@@ -115,7 +93,7 @@ class Bank:
                 handler(_Order(segment, reply, dialog, found))
         return reply.message()
 
-    def _opens(self, signature: Any, head: Any, envelope: Any, reply: "_Reply") -> bool:
+    def _opens(self, signature: Any, head: Any, envelope: Any, reply: Answer) -> bool:
         given = signature.user_defined_signature.pin
         if envelope.key_name.user_id == self.login and str(getattr(given, "value", given)) == self.pin:
             self.wrong_pins = 0 if self.wrong_pins < 3 else self.wrong_pins
@@ -127,34 +105,37 @@ class Bank:
         reply.segment(head, "3938" if locked else "9942", "Zugang gesperrt." if locked else "PIN ungültig.")
         return False
 
-    def _begin(self, found: dict[str, Any], reply: "_Reply") -> None:
+    def _begin(self, found: dict[str, Any], reply: Answer) -> None:
         hello, prepare = found["HKIDN"], found["HKVVB"]
         reply.dialog = f"D{next(self._numbers)}"
         known = str(hello.system_id) in self.approvals
         self._dialogs[reply.dialog] = Dialog(str(hello.system_id), is_approved=known or self.tan == "none")
         if prepare.product_name != self.product:
             reply.refuse("9078", "Produkt nicht registriert.")
-        method = TYPED if self.tan == "typed" else DECOUPLED
+        if self.dialog_code is not None:
+            reply.refuse(self.dialog_code, "Dialog abgelehnt.")
+        ways = [TYPED, DECOUPLED] if self.has_both_ways else [TYPED if self.tan == "typed" else DECOUPLED]
         asks = "J" if self.format == "camt" else "N"
         reply.segment(prepare, "3050", "BPD nicht mehr aktuell.")
-        reply.segment(prepare, "3920", "Zugelassene Verfahren", method[:3])
+        reply.segment(prepare, "3920", "Zugelassene Verfahren", *(way[:3] for way in ways))
         reply.add("HIBPA", 3, prepare, f"7+280:{BANK_CODE}+Testbank AG+3+1:2+300+9999")
-        reply.add("HISALS", 7, prepare, "1+1+0")
+        if self.has_balances:
+            reply.add("HISALS", 7, prepare, "1+1+0")
         reply.add("HISPAS", 1, prepare, "1+1+0+J:N:N")
         if self.format == "camt":
-            reply.add("HICAZS", 1, prepare, f"1+1+0+450:N:N:{_quoted(CAMT)}")
+            reply.add("HICAZS", 1, prepare, f"1+1+0+450:N:N:{quoted(CAMT)}")
         else:
             reply.add("HIKAZS", 7, prepare, "1+1+0+450:N:N")
         reply.add("HIPINS", 1, prepare, f"1+1+0+4:20:6:Kennung:Kunde:HKSPA:N:HKSAL:N:HKCAZ:{asks}:HKKAZ:{asks}")
-        reply.add("HITANS", 7, prepare, f"1+1+0+N:N:0:{method}")
+        described = ":".join(way.format(NAMED_DEVICES if self.devices else ONE_DEVICE) for way in ways)
+        reply.add("HITANS", 7, prepare, f"1+1+0+N:N:0:{described}")
+        reply.add("HITABS", 4, prepare, "1+1+0")
         reply.add("HIUPA", 4, prepare, f"{self.login}+3+0")
         for each in self.accounts:
             where = f"{each.number}::280:{BANK_CODE}"
-            owner = f"Eva Muster++{_quoted(each.product)}"
-            allowed = "HKSAL:1+HKSPA:1+HKCAZ:1+HKKAZ:1"
-            reply.add(
-                "HIUPD", 6, prepare, f"{where}+{each.iban}+{self.login}+{each.kind}+{each.currency}+{owner}++{allowed}"
-            )
+            owner = f"Eva Muster++{quoted(each.product)}"
+            about = f"{where}+{each.iban}+{self.login}+{each.kind}+{each.currency}+{owner}++{self.shown_operations}"
+            reply.add("HIUPD", 6, prepare, about)
 
     def _hksyn(self, order: "_Order") -> None:
         order.reply.add("HISYN", 4, order.segment, f"SYS{next(self._numbers)}")
@@ -185,7 +166,7 @@ class Bank:
                 reply.refuse("9050", "Die Nachricht enthält Fehler.")
                 reply.segment(segment, "9941", "TAN ungültig.")
 
-    def _challenge(self, segment: Any, reply: "_Reply") -> None:
+    def _challenge(self, segment: Any, reply: Answer) -> None:
         reference = f"R{next(self._numbers)}"
         self._waiting[reference] = reply.dialog
         code = "3955" if self.tan == "app" else "0030"
@@ -199,6 +180,10 @@ class Bank:
         self.approvals.add(order.dialog.system_id)
         order.reply.segment(order.segment, "0020", "Auftrag ausgeführt.")
 
+    def _hktab(self, order: "_Order") -> None:
+        media = "".join(f"+M:1{':' * 11}{quoted(each)}" for each in self.devices)
+        order.reply.add("HITAB", 4, order.segment, f"0{media}")
+
     def _hkspa(self, order: "_Order") -> None:
         if self._may(order):
             accounts = (f"J:{each.iban}:{BIC}:{each.number}::280:{BANK_CODE}" for each in self.accounts)
@@ -207,11 +192,11 @@ class Bank:
     def _hksal(self, order: "_Order") -> None:
         if self._may(order):
             account = self._account(order.segment.account.iban)
-            mark, amount = "D" if account.balance < 0 else "C", _value(abs(account.balance))
+            mark, amount = "D" if account.balance < 0 else "C", value(abs(account.balance))
             balance = f"{mark}:{amount}:{account.currency}:{self.today:%Y%m%d}"
             where = f"{account.iban}:{BIC}:{account.number}::280:{BANK_CODE}"
-            available = f"{_value(account.balance + 500)}:{account.currency}"
-            said = f"{where}+{_quoted(account.product)}+{account.currency}+{balance}+++{available}"
+            available = f"{value(account.balance + 500)}:{account.currency}"
+            said = f"{where}+{quoted(account.product)}+{account.currency}+{balance}+++{available}"
             order.reply.add("HISAL", 7, order.segment, said)
 
     def _hkcaz(self, order: "_Order") -> None:
@@ -220,10 +205,10 @@ class Bank:
         account = self._account(order.segment.account.iban)
         rows = self._page(account, order)
         if rows:
-            booked = _camt(account, [each for each in rows if not each.is_pending], self.today)
+            booked = camt(account, [each for each in rows if not each.is_pending], self.today)
             pending = [each for each in rows if each.is_pending]
-            said = f"{account.iban}:{BIC}+{_quoted(CAMT)}+{_binary(booked)}"
-            said += f"+{_binary(_camt(account, pending, self.today))}" if pending else ""
+            said = f"{account.iban}:{BIC}+{quoted(CAMT)}+{binary(booked)}"
+            said += f"+{binary(camt(account, pending, self.today))}" if pending else ""
             order.reply.add("HICAZ", 1, order.segment, said)
         else:
             order.reply.segment(order.segment, "3010", "Keine Umsätze vorhanden.")
@@ -234,7 +219,7 @@ class Bank:
         account = self._account(order.segment.account.iban)
         booked = [each for each in self._page(account, order) if not each.is_pending]
         if booked:
-            order.reply.add("HIKAZ", 7, order.segment, _binary(_mt940(account, booked)))
+            order.reply.add("HIKAZ", 7, order.segment, binary(mt940(account, booked)))
         else:
             order.reply.segment(order.segment, "3010", "Keine Umsätze vorhanden.")
 
@@ -249,7 +234,7 @@ class Bank:
     def _may(self, order: "_Order") -> bool:
         if order.segment.header.type in self.refused:
             order.reply.refuse("9050", "Teilweise fehlerhaft.")
-            order.reply.segment(order.segment, "9210", "Auftrag abgelehnt.")
+            order.reply.segment(order.segment, self.refusal, "Auftrag abgelehnt.")
         elif not order.dialog.is_approved:
             order.reply.segment(order.segment, "9075", "Starke Authentifizierung erforderlich.")
         else:
@@ -273,97 +258,9 @@ class _Order:
     """One segment of a request, what it is answered in, and the other segments that came with it."""
 
     segment: Any
-    reply: "_Reply"
+    reply: Answer
     dialog: Dialog
     found: dict[str, Any]
-
-
-class _Reply:
-    """The segments of one answer, numbered as they are added; they refer to those of the request."""
-
-    def __init__(self, *, dialog: str, number: int) -> None:
-        self.dialog, self.number = dialog, number
-        self._whole = ["0010::Nachricht entgegengenommen."]
-        self._segments: list[tuple[str, int, int, str]] = []
-
-    def refuse(self, code: str, text: str) -> None:
-        self._whole = [f"{code}::{text}"]
-
-    def segment(self, order: Any, code: str, text: str, *parameters: str) -> None:
-        said = ":".join((code, "", _quoted(text), *parameters))
-        self._segments.append(("HIRMS", 2, order.header.number, said))
-
-    def add(self, name: str, version: int, order: Any, data: str) -> None:
-        self._segments.append((name, version, order.header.number, data))
-
-    def message(self) -> bytes:
-        inner = f"HIRMG:2:2+{'+'.join(self._whole)}'" + "".join(
-            f"{name}:{place}:{version}:{refers}+{data}'"
-            for place, (name, version, refers, data) in enumerate(self._segments, 3)
-        )
-        end = f"HNHBS:{len(self._segments) + 3}:1+{self.number}'"
-        envelope = (
-            f"HNVSK:998:3+PIN:1+998+1+2::0+1:20261120:120000+2:2:13:@8@00000000:5:1+280:{BANK_CODE}:bank:V:0:0+0'"
-            f"HNVSD:999:1+@{len(inner.encode('latin-1'))}@{inner}'"
-        )
-        rest = f"+300+{self.dialog}+{self.number}+{self.dialog}:{self.number}'{envelope}{end}"
-        size = len("HNHBK:1:3+") + 12 + len(rest.encode("latin-1"))
-        return f"HNHBK:1:3+{size:012d}{rest}".encode("latin-1")
-
-
-def _quoted(text: str) -> str:
-    for mark in "?+:'@":
-        text = text.replace(mark, f"?{mark}")
-    return text
-
-
-def _binary(data: bytes) -> str:
-    return f"@{len(data)}@{data.decode('latin-1')}"
-
-
-def _value(amount: Decimal) -> str:
-    """FinTS: a decimal comma always, and no zeros after the last digit."""
-    return f"{amount:.2f}".rstrip("0").replace(".", ",")
-
-
-def _mt940_amount(amount: Decimal) -> str:
-    return f"{amount:.2f}".replace(".", ",")
-
-
-def _camt(account: Account, rows: list[Booking], today: date) -> bytes:
-    entries = "".join(
-        f'<Ntry><Amt Ccy="{account.currency}">{abs(each.amount)}</Amt>'
-        f"<CdtDbtInd>{'DBIT' if each.amount < 0 else 'CRDT'}</CdtDbtInd>"
-        f"<Sts><Cd>{'PDNG' if each.is_pending else 'BOOK'}</Cd></Sts>"
-        f"<BookgDt><Dt>{each.day}</Dt></BookgDt><ValDt><Dt>{each.day}</Dt></ValDt>"
-        + (f"<AcctSvcrRef>{each.reference}</AcctSvcrRef>" if each.reference else "")
-        + "<BkTxCd><Domn><Cd>PMNT</Cd><Fmly><Cd>ICDT</Cd><SubFmlyCd>ESCT</SubFmlyCd></Fmly></Domn></BkTxCd>"
-        f"<NtryDtls><TxDtls><RltdPties><{party}><Pty><Nm>{escape(each.name)}</Nm></Pty></{party}></RltdPties>"
-        f"<RmtInf><Ustrd>{escape(each.purpose)}</Ustrd></RmtInf></TxDtls></NtryDtls></Ntry>"
-        for each in rows
-        for party in ("Cdtr" if each.amount < 0 else "Dbtr",)
-    )
-    return (
-        f'<?xml version="1.0" encoding="UTF-8"?><Document xmlns="{CAMT}"><BkToCstmrAcctRpt><GrpHdr><MsgId>1</MsgId>'
-        f"<CreDtTm>{today}T06:00:00</CreDtTm></GrpHdr><Rpt><Id>1</Id><CreDtTm>{today}T06:00:00</CreDtTm>"
-        f"<Acct><Id><IBAN>{account.iban}</IBAN></Id><Ccy>{account.currency}</Ccy></Acct>{entries}"
-        "</Rpt></BkToCstmrAcctRpt></Document>"
-    ).encode()
-
-
-def _mt940(account: Account, rows: list[Booking]) -> bytes:
-    """One statement; its opening balance is what its bookings leave of the account's balance."""
-    closing = account.balance
-    opening = closing - sum((each.amount for each in rows), Decimal(0))
-    first, last = min(each.day for each in rows), max(each.day for each in rows)
-    lines = [":20:STARTUMS", f":25:{BANK_CODE}/{account.number}", ":28C:0"]
-    lines.append(f":60F:{MT940_MARK[opening >= 0]}{first:%y%m%d}{account.currency}{_mt940_amount(abs(opening))}")
-    for each in rows:
-        mark = MT940_MARK[each.amount >= 0]
-        lines.append(f":61:{each.day:%y%m%d%m%d}{mark}{_mt940_amount(abs(each.amount))}NTRFNONREF")
-        lines.append(f":86:166?00UEBERWEISUNG?20{each.purpose}?32{each.name}")
-    lines.append(f":62F:{MT940_MARK[closing >= 0]}{last:%y%m%d}{account.currency}{_mt940_amount(abs(closing))}")
-    return "\r\n".join(("", *lines, "-", "")).encode("latin-1")
 
 
 class FinTsBank(WebBank):

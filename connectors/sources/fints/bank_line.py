@@ -9,7 +9,7 @@ import logging
 import warnings
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from fints.message import FinTSInstituteMessage
 from fints.parser import FinTSParserWarning
@@ -33,7 +33,7 @@ class BankLine:
         self.url = address
         self.codes: Sequence[str] = ()
         self._provider = Provider(f"{parts.scheme}://{parts.netloc}")
-        self._path = parts.path or "/"
+        self._path = urlunsplit(("", "", parts.path or "/", parts.query, ""))
 
     def send(self, message: Any) -> Any:
         """The bank's answer to a message, read; raises ProviderUnavailable."""
@@ -51,6 +51,11 @@ class BankLine:
         if not whole:
             raise ProviderUnavailable("The bank sent a damaged answer.", detail="no FinTS message")
         return read
+
+    @property
+    def refusal(self) -> str | None:
+        """The code with which the bank refused what it was asked last; 9050 only says that another one follows."""
+        return next((code for code in self.codes if code.startswith("9") and code != "9050"), None)
 
     def close(self) -> None:
         """Hang up."""

@@ -9,12 +9,15 @@ import hashlib
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import date, datetime, timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from connectors.connecting import Done, FormField, Question, Reply, Sentence, Step
 from connectors.connector import Connection, Json, LeftOut, Misconfigured, Ready, UserActionRequired, Waiting
 from connectors.reachable import is_reachable
+from connectors.reference.bank_names import GERMAN_IBAN_LENGTH, bank_name
 from connectors.text import clean, currency_of, parse_iban
 from storage.importing.records import (
     AccountKind,
@@ -58,6 +61,7 @@ NO_BANK = (
 NO_PIN = "The PIN is not stored, so this bank is asked only when you renew the connection."
 TOO_LATE = "The bank was not told of your approval within five minutes. Begin again."
 
+BANK = FormField(name="bank_code", label=Sentence(en="Which bank?", de="Welche Bank?"))
 LOGIN = FormField(name="login", label=Sentence(en="Login at the bank", de="Anmeldename bei der Bank"))
 PIN = FormField(name="pin", label=Sentence(en="PIN", de="PIN"), is_secret=True)
 KEEP_PIN = FormField(
@@ -93,24 +97,34 @@ class FinTs:
         en="Banks in Germany, asked straight, with the login of their online banking.",
         de="Banken in Deutschland, direkt befragt, mit den Zugangsdaten des Online-Bankings.",
     )
-    is_set_up = False  # the address of a bank comes by command alone; a page renews
     is_local = False
     unattended_syncs_max = None  # the customer asks himself: the four of PSD2 are for those who ask for others
 
-    def __init__(self, product: str, read_file: ReadFile) -> None:
-        """`product` is the id of this program at the banks, empty for none; `read_file` reads camt and MT940."""
+    def __init__(self, product: str, read_file: ReadFile, banks: Mapping[str, str] = MappingProxyType({})) -> None:
+        """`product` is the id of this program at the banks, empty for none; `read_file` reads camt and MT940. `banks`
+        are the addresses that the operator has named, by bank code: no other is ever taken from a page."""
         self._product = product
         self._read_file = read_file
+        self._banks = banks
+
+    @property
+    def is_set_up(self) -> bool:
+        """Whether a page can offer banks; without any the address of one comes by command, and a page renews."""
+        return bool(self._product and self._banks)
 
     def begin_connect(self, connection: Connection, answer: Reply, *, now: datetime) -> Step:
         """Ask for login and PIN, open a dialog, have it approved, look for accounts."""
         given = {**connection.settings, **answer.given}
         if not self._product:
             raise Misconfigured(NO_PRODUCT)
+        if not given.get("url") and self._banks:  # from a page, which takes no address
+            if not given.get("bank_code"):
+                return self._which_bank()
+            given["url"] = self._banks.get(given["bank_code"], "")
         if not is_reachable(str(given.get("url", ""))) or not BANK_CODE.fullmatch(str(given.get("bank_code", ""))):
             raise Misconfigured(NO_BANK)
         dialog = _library()
-        if not answer.memo or not given.get("pin"):
+        if not given.get("pin"):
             return _sign_in(connection, given)
         access = self._access(given, connection.secrets)
         try:
@@ -184,6 +198,12 @@ class FinTs:
     def has_news(self, connection: Connection, *, now: datetime) -> bool:  # noqa: ARG002 - the protocol names them
         """Never by itself: every look is a sign-in."""
         return False
+
+    def _which_bank(self) -> Question:
+        """One of those that the operator has named."""
+        names = {code: bank_name(f"DE00{code}".ljust(GERMAN_IBAN_LENGTH, "0")) for code in self._banks}
+        options = [(code, f"{name} ({code})" if name else code) for code, name in names.items()]
+        return Question(text=BANK.label, fields=(replace(BANK, choices=options),))
 
     def _access(self, given: Mapping[str, Any], secrets: Json) -> "Access":
         from connectors.sources.fints.dialog import Access
@@ -276,16 +296,10 @@ def _library() -> Any:
 
 
 def _sign_in(connection: Connection, given: Mapping[str, Any], problem: Sentence | None = None) -> Question:
-    """Login and PIN; of a connection that is renewed the PIN alone."""
-    login = str(given.get("login") or connection.secrets.get("login") or "")
-    named = FormField(name=LOGIN.name, label=LOGIN.label, default=login)
-    keep = FormField(
-        name=KEEP_PIN.name,
-        label=KEEP_PIN.label,
-        choices=KEEP_PIN.choices,
-        default=YES if "pin" in connection.secrets else "no",
-    )
-    return Question(text=SIGN_IN, fields=(named, PIN, keep), problem=problem, memo={"asked": True})
+    """Login and PIN, the login of a connection that is renewed filled in."""
+    named = replace(LOGIN, default=str(given.get("login") or connection.secrets.get("login") or ""))
+    keep = replace(KEEP_PIN, default=YES if "pin" in connection.secrets else "no")
+    return Question(text=SIGN_IN, fields=(named, PIN, keep), problem=problem)
 
 
 def _pin_of(secrets: Json) -> str:

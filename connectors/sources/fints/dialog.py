@@ -16,7 +16,6 @@ from fints.client import FinTS3PinTanClient, FinTSOperations, NeedRetryResponse,
 from fints.exceptions import (
     FinTSClientPINError,
     FinTSClientTemporaryAuthError,
-    FinTSSCARequiredError,
     FinTSUnsupportedOperation,
 )
 from fints.segments.statement import HKKAZ5, HKKAZ6, HKKAZ7
@@ -40,7 +39,7 @@ class AccessLocked(UserActionRequired):
 
 
 class ApprovalNeeded(UserActionRequired):
-    """The bank wants you to approve this access. Renew the connection."""
+    """The bank wants you to approve this access. Renew the connection on the account page."""
 
 
 class TanRefused(UserActionRequired):
@@ -193,9 +192,8 @@ class OpenDialog:
         """The result of an order; the library gives an empty one for what the bank refused, so its codes decide."""
         if isinstance(result, NeedTANResponse) or APPROVAL_NEEDED in self.line.codes:
             raise ApprovalNeeded
-        refusal = next((code for code in self.line.codes if code.startswith("9") and code != "9050"), None)
-        if refusal is not None:
-            raise _OrderRefused(refusal)
+        if self.line.refusal is not None:
+            raise _OrderRefused(self.line.refusal)
         return result
 
 
@@ -336,17 +334,19 @@ def _spoken(line: BankLine) -> Iterator[None]:
         yield
     except SourceError:
         raise
-    except _OrderRefused as error:
-        raise ProviderUnavailable(f"The bank refused an order (FinTS code {error.code}).", detail=error.code) from None
     except FinTSClientPINError:
         raise PinRefused(detail=" ".join(line.codes)) from None
     except FinTSClientTemporaryAuthError:
         raise AccessLocked(detail=" ".join(line.codes)) from None
-    except FinTSSCARequiredError:
-        raise ApprovalNeeded(detail=" ".join(line.codes)) from None
     except Exception as error:
         if isinstance(error.__cause__, SourceError):
             raise error.__cause__ from None
+        if APPROVAL_NEEDED in line.codes:
+            raise ApprovalNeeded(detail=" ".join(line.codes)) from None
+        if line.refusal is not None:
+            raise ProviderUnavailable(
+                f"The bank refused an order (FinTS code {line.refusal}).", detail=" ".join(line.codes)
+            ) from None
         raise ProviderUnavailable("The bank sent a damaged answer.", detail=type(error).__name__) from None
 
 
