@@ -238,3 +238,18 @@ def test_a_required_parameter_that_is_missing_is_named() -> None:
     for query, text in [(b"", "q: is required"), (b"q=a", "q: must have at least 2 characters")]:
         with pytest.raises(BadRequest, match=text):
             reader.read({}, query)
+
+
+@pytest.mark.requirement("loop.arguments")
+@pytest.mark.parametrize(
+    ("bounds", "said"),
+    [
+        ({}, "n: must be an integer"),
+        ({"minimum": 1}, "n: must be an integer of at least 1"),
+        ({"minimum": 1, "maximum": 9}, "n: must be an integer from 1 to 9"),
+    ],
+)
+def test_a_number_is_refused_with_the_bounds_that_the_contract_states(bounds: dict[str, int], said: str) -> None:
+    declared = {"name": "n", "in": "query", "required": False, "schema": {"type": "integer", **bounds}}
+    with pytest.raises(BadRequest, match=f"^{said}$"):
+        Parameters([declared], not_found="").read({}, b"n=many")

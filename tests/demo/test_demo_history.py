@@ -130,3 +130,11 @@ def test_demo_has_about_1600_bookings(
     all_rows: Callable[..., list[TransactionRecord]],
 ) -> None:
     assert 900 <= len(all_rows("demo")) <= 1700
+
+
+@pytest.mark.requirement("demo.content")
+def test_a_household_has_as_many_accounts_as_are_asked_for() -> None:
+    count = len(household("solo", seed="solo"))
+    more = household("solo", seed="solo", accounts=count + 2)
+    assert [account.name for account in more[count:]] == [f"Konto {count + 1}", f"Konto {count + 2}"]
+    assert [account.key for account in household("solo", seed="solo", accounts=1)] == [more[0].key]

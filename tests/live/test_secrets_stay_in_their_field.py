@@ -184,3 +184,10 @@ def test_a_trace_shows_shapes_and_error_codes_and_nothing_else() -> None:
         "POST api.example/sessions/0x0xXxx?date_from=0000-00-00\n  401 application/json\n".replace("X", "x")
         + '  {"error": "EXPIRED_SESSION", "message": "xxx 00", "list": ["0.0", null, true]}\n'
     )
+
+
+def test_a_trace_says_where_no_answer_came() -> None:
+    asked = Exchange(
+        method="GET", host="api.example", path="/accounts", parameters={}, status=None, content_type="", body=b""
+    )
+    assert as_text(asked) == "GET api.example/accounts\n  no answer\n"

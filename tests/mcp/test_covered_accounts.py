@@ -241,6 +241,8 @@ def test_a_refresh_reaches_banks_of_granted_accounts_and_counts_their_bookings(d
     started = other["syncJobs"][0]["syncId"]
     assert client.get(f"/sync/{started}").content == client.get("/sync/syn_unknown").content
     own = answer.json()["syncJobs"][0]["syncId"]
+    begun = body_of(client, f"/sync/{own}")
+    assert (begun["status"], "newTransactions" in begun) == ("syncing", False)
     for _ in range(60):
         whole = body_of(every, f"/sync/{own}")
         if whole["status"] == "completed":

@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
+from starlette.requests import ClientDisconnect
 from starlette.testclient import TestClient
 
 from handlers.commands.access import print_token
+from handlers.mcp.endpoint import refused
 from handlers.server import application
 from tests.explanations.conftest import Service, Silent
 from tests.mcp.conftest import ADDRESS, META, MODERN, Assistant, assistant
@@ -278,3 +280,8 @@ def test_the_operator_prints_a_token_for_assistants(demo_service: Service, demo_
         print_token(demo_service.services, Kept(), user="demo", scope=ALL, seconds=60, for_assistants=is_for_assistants)
     headers = [{"Authorization": f"Bearer {token}"} for token in printed]
     assert [demo_user.http.post("/mcp", json=PING, headers=each).status_code for each in headers] == [200, 401]
+
+
+@pytest.mark.requirement("mcp.handshake")
+def test_who_has_gone_away_is_answered_nothing() -> None:
+    assert refused(ClientDisconnect()) is None

@@ -1,6 +1,7 @@
 """Several processes over one PostgreSQL: races have one winner, revocations are heard of, who dies is replaced."""
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -10,8 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import timedelta
+from multiprocessing import Pipe
 from pathlib import Path
 from subprocess import run
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -23,8 +26,10 @@ from handlers.commands.control_socket import CommandError
 from handlers.services import open_services
 from handlers.sync.engine import LEFT_TO_OTHERS
 from handlers.sync.uploaded_files import DEAD_AFTER, ENDED
+from handlers.workers import _end_with_parent
 from storage import connections, users
 from storage.importing import file_imports
+from tests.conftest import NOW
 from tests.engines import ENGINE
 from tests.service.conftest import BANKDATA, Said, Served, environment, running
 
@@ -227,6 +232,31 @@ def test_rates_that_one_process_installs_are_those_of_all(tmp_path: Path) -> Non
     one = ENGINE.settings(tmp_path / "one")
     two = replace(one, data_dir=tmp_path / "two")
     with closing(open_services(one)) as here, closing(open_services(two)) as there:
+        users.add(here.database, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW)
+        [before] = there.database.rows("SELECT state FROM users")
         rates.update(here, Said(), file=str(tmp_path / "rates.csv"))
         assert here.rates["day"].max() == day
         assert there.rates["day"].max() == day
+        [after] = there.database.rows("SELECT state FROM users")
+        assert after["state"] > before["state"], "answers made of older rates end"
+
+
+@pytest.mark.requirement("postgresql.backups")
+def test_a_database_that_sorts_itself_is_not_compacted(tmp_path: Path) -> None:
+    with (
+        closing(open_services(ENGINE.settings(tmp_path / "one"))) as services,
+        pytest.raises(CommandError, match=r"PostgreSQL keeps its tables in order by itself \(autovacuum\)\."),
+    ):
+        upkeep.compact(services, Said())
+
+
+@pytest.mark.requirement("workers.watched")
+def test_a_worker_ends_when_the_process_that_started_it_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = []
+    sentinel, other_end = Pipe()
+    other_end.close()  # as that of a process that is gone
+    monkeypatch.setattr("multiprocessing.parent_process", lambda: SimpleNamespace(sentinel=sentinel))
+    monkeypatch.setattr("os.kill", lambda *arguments: sent.append(arguments))
+    _end_with_parent()
+    assert sent == [(os.getpid(), signal.SIGTERM)]
+    sentinel.close()

@@ -1,10 +1,13 @@
 """A DuckDB store moved into PostgreSQL: whole, compared, cut off and gone on with, and tokens that live on."""
 
 from contextlib import closing, suppress
+from datetime import date
 from pathlib import Path
 
 import pytest
 
+from auth.tokens.keys import FILE_NAME as KEYS
+from connectors.reference.exchange_rates import FILE_NAME
 from handlers.commands import access, files
 from handlers.commands.control_socket import CommandError
 from handlers.commands.larger_stores import migrate_store
@@ -140,5 +143,9 @@ def test_the_command_says_in_one_line_what_it_cannot_move(old: tuple[Path, str],
 @pytest.mark.requirement("migrate-store")
 def test_the_command_moves_a_store(old: tuple[Path, str], tmp_path: Path) -> None:
     settings = {name.removeprefix("BANKDATA_"): value for name, value in ENGINE.environment(tmp_path / "new").items()}
+    (old[0] / KEYS).unlink()  # nobody has signed in there yet
+    (old[0] / FILE_NAME).write_text("Date,USD\n2026-11-20,1.25\n")
     done = bankdata("migrate-store", "--from", old[0], "--data", tmp_path / "new", settings=settings)
     assert (done.code, done.lines) == (0, ["Moved 2 users and compared every row. The old store is as it was."])
+    with closing(open_services(ENGINE.settings(tmp_path / "new"))) as services:
+        assert services.rates["day"].max() == date(2026, 11, 20)

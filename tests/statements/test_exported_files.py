@@ -16,6 +16,7 @@ from connectors.formats import format_name, read_records
 from connectors.own_formats import beancount_reader as beancount_reading
 from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import cells
+from connectors.own_formats import csv as csv_statement
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 LINE: dict[str, Any] = {
@@ -295,3 +296,8 @@ def test_a_ledger_of_more_than_is_allowed_is_refused(limit: str, monkeypatch: py
     monkeypatch.setattr(beancount_reading, limit, 1)
     with pytest.raises(LimitExceeded, match="The file holds more than 1 "):
         read(data)
+
+
+@pytest.mark.requirement("export.csv")
+def test_a_ledger_with_a_header_alone_holds_nothing() -> None:
+    assert list(csv_statement.read(io.BytesIO(",".join(csv_statement.COLUMNS).encode() + b"\n"))) == []

@@ -30,6 +30,7 @@ def test_of_two_who_rotate_the_keys_at_once_the_second_is_told(keys: SealedKeys)
     with pytest.raises(KeysUnusable, match="just been rotated by somebody else"):
         keys.replace(b"third", seen)
     assert keys.read() == "second"
+    assert str(keys) == "The sealed keys in the store"  # of which messages about damaged ones begin
 
 
 @pytest.mark.requirement("rates.update")

@@ -235,3 +235,15 @@ def test_the_end_of_an_import_whose_job_somebody_else_ended_changes_nothing(bank
     ended = jobs.find(bank.database, bank.user.id, job.id)
     assert ended is not None
     assert (ended.status, ended.error) == ("failed", "Too late.")
+
+
+@pytest.mark.requirement("decision 26")
+def test_a_lease_that_its_holder_renews_lasts_another_minute_and_nobody_else_renews_it(bank: Bank, job: Job) -> None:
+    def is_held(at: datetime) -> bool:
+        return jobs.is_held_elsewhere(bank.database, job, holder="two", now=at)
+
+    assert bank.database.atomically(lambda session: jobs.lease(session, job, holder="one", now=bank.now))
+    jobs.renew(bank.database, job, holder="two", now=bank.now + timedelta(seconds=30))
+    assert (is_held(bank.now + timedelta(seconds=59)), is_held(bank.now + timedelta(seconds=60))) == (True, False)
+    jobs.renew(bank.database, job, holder="one", now=bank.now + timedelta(seconds=30))
+    assert (is_held(bank.now + timedelta(seconds=89)), is_held(bank.now + timedelta(seconds=90))) == (True, False)

@@ -23,7 +23,7 @@ def record(amount: int, **said: Any) -> TransactionRecord:
 def explaining(told: list[TransactionRecord], stored: list[TransactionRecord]) -> list[str | None]:
     """The stored row of each booking of a bank that gives ids; files told the stored ones."""
     matches = match_booked(items(told, BANK), rows(stored, [None] * len(stored)), [], source=BANK)
-    return [match.stored and match.stored.id for match in matches]
+    return [match.stored.id if match.stored else None for match in matches]
 
 
 @pytest.mark.requirement("import.any-order")
@@ -47,7 +47,7 @@ def test_a_pending_row_that_one_booking_was_is_not_what_resembles_it_too() -> No
     told = [record(-5, purpose="Cafe Blau Karte"), record(-5, purpose="Cafe Blau Mitte")]
     waiting = rows([record(-5, purpose="Karte Cafe Blau"), record(-5, purpose="Miete Nord")], [None, None])
     matches = match_booked(items(told, BANK), [], waiting, source=BANK)
-    assert [match.stored and match.stored.id for match in matches] == ["row0", None]
+    assert [match.stored.id if match.stored else None for match in matches] == ["row0", None]
 
 
 @pytest.mark.requirement("import.any-order")

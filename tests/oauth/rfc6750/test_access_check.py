@@ -11,6 +11,7 @@ from auth.errors import InvalidToken
 from auth.server import AuthorizationServer
 from storage import users
 from storage.database import Database
+from storage.oauth.grants import Terms
 
 
 class Counting:
@@ -169,3 +170,21 @@ def test_memory_alone_refuses_a_token_that_has_run_out(fresh: Any) -> None:
     fresh.clock.forward(hours=1)
     with pytest.raises(InvalidToken):
         fresh.server.access.remembered(token)
+
+
+@pytest.mark.requirement("oauth.access_check")
+def test_a_grant_that_is_over_ends_its_tokens_whatever_they_say_themselves(fresh: Any) -> None:
+    token = fresh.tokens()["access_token"]
+    fresh.database.execute("UPDATE oauth_grants SET expires_at = $1", fresh.clock().replace(tzinfo=None))
+    fresh.server.access.forget()
+    with pytest.raises(InvalidToken, match="grant expired"):
+        fresh.server.access.principal(token)
+
+
+@pytest.mark.requirement("grants.widened")
+def test_a_grant_of_figures_that_is_widened_to_other_accounts_keeps_to_figures(fresh: Any) -> None:
+    fresh.tokens()
+    (connected,) = fresh.server.grants.connected(fresh.user.id)
+    fresh.server.grants.widen(connected.grant, terms=Terms(figures_only=True))
+    (row,) = fresh.database.rows("SELECT scope FROM oauth_grants")
+    assert row["scope"] == "read:accounts read:cashflow"
