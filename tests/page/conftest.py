@@ -83,6 +83,7 @@ def signed_in(demo: Demo, context: Callable[..., BrowserContext]) -> Opening:
 
 def sign_in(page: Page, user: str) -> None:
     """Fill in the sign-in form, and wait for the page."""
+    page.locator("input:focus").wait_for()  # by the browser itself, which says so where somebody was faster
     page.get_by_label(re.compile("User name|Benutzername")).fill(user)
     page.get_by_label(re.compile("^(Password|Passwort)$")).fill(f"demo-{user}-2024")
     page.keyboard.press("Enter")

@@ -35,7 +35,7 @@ test("a day is the bank's, wherever the browser is", () => {
   assert.equal(format.day("2026-11-01T00:00:00.000Z"), "1 Nov 2026");
   assert.equal(format.shortDay("2026-11-01", "2026-11-22"), "1 Nov");
   assert.equal(format.shortDay("2025-11-01", "2026-11-22"), "1 Nov 2025");
-  assert.equal(format.month("2026-10"), "October 2026");
+  assert.deepEqual([format.month("2026-10"), format.monthInShort("2026-10")], ["October 2026", "Oct 2026"]);
   assert.deepEqual([format.shortMonth("2026-01"), format.shortMonth("2026-10")], ["2026", "Oct"]);
   as("de-DE");
   assert.equal(format.longDay("2026-11-19"), "Donnerstag, 19. November 2026");
@@ -45,6 +45,7 @@ test("months before a day stay within their month", () => {
   assert.equal(format.monthsBefore("2026-11-22", 12), "2025-11-22");
   assert.equal(format.monthsBefore("2024-02-29", 12), "2023-02-28");
   assert.equal(format.monthsBefore("2026-03-31", 1), "2026-02-28");
+  assert.equal(format.monthsBefore("2026-12-01", -1), "2027-01-01");
   assert.equal(format.daysBefore("2026-03-01", 29), "2026-01-31");
   assert.equal(format.daysBetween("2026-10-20", "2026-11-20"), 31);
 });
@@ -68,7 +69,7 @@ test("the language is the chosen one, else the browser's, else English", () => {
 test("both languages have the same words, with the same places to fill in and the same forms", async () => {
   const [english, german] = await Promise.all(["en", "de"].map((name) => import(`${STATIC}/words-${name}.js`)));
   assert.deepEqual(Object.keys(english.default), Object.keys(german.default));
-  const shape = (text) => [[...new Set(text.match(/\{\w+\}/g))].sort().join(), text.split(" | ").length];
+  const shape = (text) => [[...new Set(text.match(/\{\w+\}/g))].sort().join(), /\{[^{}]+\|[^{}]+\}/.test(text)];
   for (const [name, text] of Object.entries(english.default)) assert.deepEqual(shape(text), shape(german.default[name]), name);
 });
 
@@ -82,6 +83,41 @@ test("one and many have their own forms", async () => {
   assert.equal(words.t("n_transactions", { n: 0 }), "0 Umsätze");
   assert.equal(words.named("DINING"), "Restaurant");
   assert.equal(words.named("something new"), "something new");
+});
+
+test("names of the interface inside its sentences are said as the page says them", async () => {
+  const [rule, type] = ["Your rule 1 says so: counterpartName contains “Netflix”.", "Every booking of the type cash_withdrawal has this category."];
+  await words.speak("de");
+  assert.equal(words.told(rule).text, "Ihre Regel 1 besagt es: Gegenseite enthält „Netflix“.");
+  assert.equal(words.told(type).text, "Jede Buchung der Art Bargeldabhebung hat diese Kategorie.");
+  assert.equal(words.told("Your rule 2 says so: text is “text”.").text, "Ihre Regel 2 besagt es: Irgendein Text ist „text“.");
+  await words.speak("en");
+  assert.equal(words.told(rule).text, "Your rule 1 says so: Other side contains “Netflix”.");
+  assert.equal(words.told(type).text, "Every booking of the type Cash withdrawal has this category.");
+});
+
+test("what is wrong with a file inside an archive is said in German too", async () => {
+  await words.speak("de");
+  assert.equal(
+    words.told("File 2 of the ZIP container: line 7: not well-formed XML, or cut off.").text,
+    "Datei 2 des ZIP-Archivs: Zeile 7: kein wohlgeformtes XML, oder abgeschnitten.",
+  );
+  await words.speak("en");
+});
+
+test("the lines across a chart are whole amounts, each another one", async () => {
+  const { ticks } = await import(`${STATIC}/charts.js`);
+  assert.deepEqual(ticks(0, 0), [0, 1]);
+  assert.deepEqual(ticks(0, 10), [0, 5, 10]);
+  assert.deepEqual(ticks(-12.99, 0), [-15, -10, -5, 0]);
+  assert.deepEqual(ticks(0, 100), [0, 25, 50, 75, 100]);
+});
+
+test("the size of an empty file is nothing", () => {
+  as("en-GB");
+  assert.equal(format.size(0), "0 kB");
+  assert.equal(format.size(12), "1 kB");
+  assert.equal(format.size(1_250_000), "1.3 MB");
 });
 
 test("sentences of the interface are said in German where they are known, and as they came where not", async () => {

@@ -214,6 +214,7 @@ def test_files_are_looked_into_before_they_are_imported_and_taken_back(
     expect(page.locator(".rows")).to_contain_text("Netflix")
     page.get_by_role("link", name="Import", exact=True).click()
     page.get_by_role("button", name="Undo: march.xml").click()
+    page.get_by_role("button", name="Undo import").click()
     expect(page.get_by_text("The import was taken back.")).to_be_visible()
     assert demo.read("/accounts", token)["accounts"] == []
 

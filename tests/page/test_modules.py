@@ -37,7 +37,7 @@ def test_every_word_that_is_said_exists() -> None:
 @pytest.mark.requirement("page.words")
 def test_every_reason_for_a_category_and_a_transfer_is_known_in_german() -> None:
     known = [
-        re.compile(re.escape(english).replace(r"\{\}", "(.+)"))
+        re.compile(re.sub(r"\\{(word)?\\}", "(.+)", re.escape(english)))
         for english in re.findall(r'^  \["(.+?)", ', (STATIC / "words-de.js").read_text(), re.MULTILINE)
     ]
     category = [sentence.format("x") for name, sentence in CATEGORY.items() if name != "correction"]

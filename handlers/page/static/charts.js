@@ -20,12 +20,12 @@ function useWidth() {
   return [element, width];
 }
 
-/** Round numbers from below the least to above the largest value. */
+/** Round whole numbers from below the least to above the largest value. */
 export function ticks(least, largest, wanted = 4) {
   const range = largest - least || Math.abs(largest) || 1;
   const rough = range / wanted;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((size) => size >= rough);
+  const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((size) => size >= rough && Number.isInteger(size)) ?? 1;
   const first = Math.floor(least / step);
   const last = Math.max(first + 1, Math.ceil(largest / step));
   return Array.from({ length: last - first + 1 }, (_, index) => (first + index) * step);
@@ -80,7 +80,7 @@ export function Course({ points, currency }) {
     aria-valuemin="0" aria-valuemax=${last} aria-valuenow=${at} aria-valuetext=${said(points[at])}
     onKeyDown=${keys} onPointerMove=${point} onPointerLeave=${() => setChosen(null)} onBlur=${() => setChosen(null)}>
     ${width > 0 &&
-    html`<svg width=${width} height=${HEIGHT} viewBox="0 0 ${width} ${HEIGHT}" aria-hidden="true" focusable="false">
+    html`<svg width=${width} height=${HEIGHT} viewBox="0 0 ${width} ${HEIGHT}" aria-hidden="true">
       <defs>
         <linearGradient id=${shade} x1="0" y1="0" x2="0" y2="1">
           <stop class="shade-top" offset="0" /><stop class="shade-end" offset="1" />
@@ -165,7 +165,7 @@ export function Stair({ prices }) {
     x += (60 * charges) / total;
     return `${index ? "L" : "M"}${from.toFixed(1)} ${y(amount).toFixed(1)}L${x.toFixed(1)} ${y(amount).toFixed(1)}`;
   });
-  return html`<svg class="stair" width="70" height="24" viewBox="0 0 70 24" aria-hidden="true" focusable="false">
+  return html`<svg class="stair" width="70" height="24" viewBox="0 0 70 24" aria-hidden="true">
     <path d=${path.join("")} /><circle cx=${x} cy=${y(prices.at(-1).amount)} r="2.5" />
   </svg>`;
 }

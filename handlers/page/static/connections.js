@@ -1,7 +1,7 @@
 /** Connections: where the bookings come from, how each source is, and when it may be asked again. */
 import { useRead } from "./api.js";
 import { ago, day, moment } from "./format.js";
-import { ConnectBank, Hint } from "./first-run.js";
+import { ConnectBank, FolderHint } from "./first-run.js";
 import { Facts, Loaded, Place, State, Told, accountName, tallBones } from "./parts.js";
 import { SyncButton, useIsSyncing } from "./sync.js";
 import { html } from "./ui.js";
@@ -18,7 +18,7 @@ export default function Connections({ person }) {
           : html`<ul class="connections">${connections.map((each) => html`<li key=${each.id}><${Connection} connection=${each} person=${person} /></li>`)}</ul>`}
     <//>
     <div class="hints">
-      <${Hint} icon="folder" title=${t("folder")} text=${t("folder_text")} command="bankdata connect folder ~/statements --user ${person.profile.name}" />
+      <${FolderHint} person=${person} />
     </div>
   <//>`;
 }

@@ -24,7 +24,7 @@ export function FirstRun({ person }) {
   return html`<${Place} title=${t("welcome")} text=${t("welcome_text")} actions=${html`<${ConnectBank} />`}>
     ${imports && html`<${imports.DropZone} onFiles=${drop} />`}
     <div class="hints">
-      <${Hint} icon="folder" title=${t("folder")} text=${t("folder_text")} command="bankdata connect folder ~/statements --user ${person.profile.name}" />
+      <${FolderHint} person=${person} />
       <${Hint} icon="file" title=${t("where_file")} text=${t("where_file_text")} />
       <${Hint} icon="command" title=${t("look_around")} text=${t("look_around_text")} command="bankdata demo" />
     </div>
@@ -33,6 +33,9 @@ export function FirstRun({ person }) {
 
 /** The way to the pages on which a bank is connected. */
 export const ConnectBank = () => html`<a class="button" href="${AUTH_URL}/account/connect" data-leaves>${t("connect_bank")}</a>`;
+
+export const FolderHint = ({ person }) =>
+  html`<${Hint} icon="folder" title=${t("folder")} text=${t("folder_text")} command="bankdata connect folder ~/statements --user ${person.profile.name}" />`;
 
 export function Hint({ icon, title, text, command }) {
   return html`<section class="card hint">

@@ -87,6 +87,9 @@ export const leaf = (iso) => [String(atMidnight(iso).getUTCDate()), written(iso,
 /** 2026-10 is October 2026. */
 export const month = (iso) => written(`${iso}-01`, { month: "long", year: "numeric" });
 
+/** 2026-10 is Oct 2026. */
+export const monthInShort = (iso) => written(`${iso}-01`, { month: "short", year: "numeric" });
+
 /** 2026-10 is Oct, and 2026-01 is 2026: the name under a bar. */
 export function shortMonth(iso) {
   return iso.endsWith("-01") ? iso.slice(0, 4) : written(`${iso}-01`, { month: "short" }).replace(".", "");
@@ -126,5 +129,5 @@ export const daysBefore = (iso, days) => new Date(atMidnight(iso).getTime() - da
 export function size(bytes) {
   const [unit, one] = bytes < 1_000_000 ? ["kilobyte", 1000] : ["megabyte", 1_000_000];
   const options = { style: "unit", unit, maximumFractionDigits: bytes < 1_000_000 ? 0 : 1 };
-  return maker(Intl.NumberFormat, options).format(Math.max(bytes / one, 1));
+  return maker(Intl.NumberFormat, options).format(bytes && Math.max(bytes / one, 1));
 }

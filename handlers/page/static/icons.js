@@ -37,7 +37,7 @@ const PATHS = {
 
 /** An icon beside a text that says the same; screen readers pass it over. */
 export function Icon({ name, size = 20 }) {
-  return html`<svg class="icon" viewBox="0 0 20 20" width=${size} height=${size} aria-hidden="true" focusable="false">
+  return html`<svg class="icon" viewBox="0 0 20 20" width=${size} height=${size} aria-hidden="true">
     <path d=${PATHS[name] ?? PATHS.more} />
   </svg>`;
 }

@@ -3,7 +3,7 @@ import { change, followed, forget, useRead } from "./api.js";
 import { day, moment, money, size } from "./format.js";
 import { Hint } from "./first-run.js";
 import { Icon } from "./icons.js";
-import { Bones, Card, Choice, Line, Money, Place, Told, accountName, shortIban, tried } from "./parts.js";
+import { Bones, Card, Choice, Dialog, Line, Money, Place, Told, accountAmong, accountName, shortIban, tried } from "./parts.js";
 import { html, shared, useRef, useState } from "./ui.js";
 import { t, told } from "./words.js";
 
@@ -123,7 +123,7 @@ function FileCard({ each: { file, accountId, state, error, report }, person, onI
     ${state === "looked" && html`
       ${report.candidates.length > 0 && html`<div class="field"><span class="label">${t("which_account")}</span>
         <${Choice} name=${t("which_account")} value=${accountId} onChoose=${onAccount} options=${[["", t("choose")],
-          ...report.candidates.map((each) => [each.accountId, `${each.accountName ?? t("account")}, ${each.bankName}`]), [NEW_ACCOUNT, t("new_account")]]} />
+          ...report.candidates.map((each) => [each.accountId, accountAmong(each)]), [NEW_ACCOUNT, t("new_account")]]} />
       </div>`}
       ${report.overlap && html`<p class="caution">${t("overlap", { n: report.overlap.bookings, name: nameOf(report.overlap.accountId, person) })}</p>`}
       ${report.warnings.map((warning) => html`<p class="caution" key=${warning}><${Told} text=${warning} /></p>`)}
@@ -140,8 +140,11 @@ const nameOf = (accountId, person) => {
   return account ? accountName(account) : t("account");
 };
 
+/** What a format calls itself: camt.053 is small, CSV and MT940 are not. */
+const formatName = (format) => (format?.startsWith("camt") ? format : format?.toUpperCase());
+
 function Report({ report }) {
-  return html`<p class="soft">${[report.format, t("n_new", { n: report.new }), t("n_known", { n: report.known })].filter(Boolean).join(" · ")}</p>
+  return html`<p class="soft">${[formatName(report.format), t("n_new", { n: report.new }), t("n_known", { n: report.known })].filter(Boolean).join(" · ")}</p>
     ${report.statements.map((statement, index) => html`<div class="statement" key=${index}>
       <h3>${statement.accountName}${statement.iban && statement.iban !== statement.accountName && ` · ${shortIban(statement.iban)}`}</h3>
       <p class="soft small">
@@ -160,13 +163,20 @@ function Report({ report }) {
 
 function History() {
   const past = useRead("/imports");
+  const [asked, setAsked] = useState(null); // the import that is to be undone, once that is confirmed
   if (!past.data?.imports.length) return null;
   return html`<${Card} title=${t("history")}><ul class="plain">
     ${past.data.imports.map((each) => {
-      const name = each.fileNames.join(", ") || each.source;
+      const name = nameOfImport(each);
       return html`<${Line} key=${each.importId} title=${name} about="${moment(each.importedAt)} · ${t("n_new", { n: each.new })}">
-        <button type="button" onClick=${() => takenBack(each.importId)} aria-label="${t("undo")}: ${name}">${t("undo")}</button>
+        <button type="button" onClick=${() => setAsked(each)} aria-label="${t("undo")}: ${name}">${t("undo")}</button>
       <//>`;
     })}
-  </ul><//>`;
+  </ul>
+  ${asked && html`<${Dialog} title=${nameOfImport(asked)} onClose=${() => setAsked(null)}>
+    <p>${t("undo_text", { n: asked.new })}</p>
+    <p class="buttons"><button type="button" class="danger" onClick=${async () => (await takenBack(asked.importId)) && setAsked(null)}>${t("undo_import")}</button></p>
+  <//>`}<//>`;
 }
+
+const nameOfImport = ({ fileNames, source }) => fileNames.join(", ") || source;

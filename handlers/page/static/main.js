@@ -9,37 +9,29 @@ import { BASE, PUBLIC_URL, address, followLinks, go, usePlace } from "./place.js
 import { html, render, useEffect, useEvents, useState } from "./ui.js";
 import { speak, t } from "./words.js";
 
+// By name; those aside are behind More on a phone
+const PLACES = ["overview", "transactions", "months", "recurring"];
+const ASIDE = ["import", "connections", "settings"];
+const pathOf = (name) => (name === "overview" ? "/" : `/${name}`);
 // A place is loaded when it is opened for the first time, except the one that is seen first
-const PLACES = [
-  { path: "/", name: "overview", load: () => ({ default: Overview }) },
-  { path: "/transactions", name: "transactions", load: () => import("./transactions.js") },
-  { path: "/months", name: "months", load: () => import("./months.js") },
-  { path: "/recurring", name: "recurring", load: () => import("./recurring.js") },
-  { path: "/import", name: "import", load: () => import("./import.js"), isAside: true },
-  { path: "/connections", name: "connections", load: () => import("./connections.js"), isAside: true },
-  { path: "/settings", name: "settings", load: () => import("./settings.js"), isAside: true },
-];
+const load = async (name) => (name === "overview" ? Overview : (await import(`./${name}.js`)).default);
 
 const root = document.getElementById("page");
 
 function Mark() {
-  return html`<svg class="mark" viewBox="0 0 32 32" width="28" height="28" aria-hidden="true" focusable="false">
+  return html`<svg class="mark" viewBox="0 0 32 32" width="28" height="28" aria-hidden="true">
     <path class="shield" d="M16 2 28 6.5v8.6c0 7-4.9 12.4-12 14.9C8.9 27.5 4 22.1 4 15.1V6.5z" />
     <path class="mark-bars" d="M10.5 20.5v-4M16 20.5v-10M21.5 20.5v-7" />
   </svg>`;
 }
 
-function PlaceLink({ place, current }) {
-  const isHere = place.path === current;
-  return html`<a class="place-link" href=${address(place.path)} aria-current=${isHere ? "page" : undefined}>
-    <${Icon} name=${place.name} /><span>${t(place.name)}</span>
-  </a>`;
-}
+const PlaceLink = ({ name, current }) => html`<a class="place-link" href=${address(pathOf(name))} aria-current=${name === current ? "page" : undefined}>
+  <${Icon} name=${name} /><span>${t(name)}</span>
+</a>`;
 
 /** The places beside the content; on a phone tabs below it, the less frequent ones behind More. */
-function Navigation({ current, name }) {
+function Navigation({ current, person }) {
   const [isOpen, setIsOpen] = useState(false);
-  const aside = PLACES.filter(({ isAside }) => isAside);
   useEffect(() => setIsOpen(false), [current]);
   useEvents({
     keydown: ({ key }) => key === "Escape" && setIsOpen(false),
@@ -48,15 +40,15 @@ function Navigation({ current, name }) {
   return html`<nav class="places" aria-label=${t("places")}>
     <a class="masthead" href=${address("/")}><${Mark} /><span>${t("service")}</span></a>
     <div class="places-main">
-      ${PLACES.filter(({ isAside }) => !isAside).map((place) => html`<${PlaceLink} key=${place.path} place=${place} current=${current} />`)}
+      ${PLACES.map((name) => html`<${PlaceLink} key=${name} name=${name} current=${current} />`)}
       <button type="button" class="place-link more" aria-expanded=${isOpen} aria-controls="more" onClick=${() => setIsOpen(!isOpen)}
-        data-here=${aside.some(({ path }) => path === current) ? "" : undefined}>
+        data-here=${ASIDE.includes(current) ? "" : undefined}>
         <${Icon} name="more" /><span>${t("more")}</span>
       </button>
     </div>
     <div class="places-aside ${isOpen ? "open" : ""}" id="more">
-      ${aside.map((place) => html`<${PlaceLink} key=${place.path} place=${place} current=${current} />`)}
-      ${name && html`<a class="place-link who" href=${address("/settings")}><${Icon} name="person" /><span>${name}</span></a>`}
+      ${ASIDE.map((name) => html`<${PlaceLink} key=${name} name=${name} current=${current} />`)}
+      ${person && html`<a class="place-link who" href=${address("/settings")}><${Icon} name="person" /><span>${person}</span></a>`}
     </div>
   </nav>`;
 }
@@ -73,11 +65,8 @@ function useShown(place) {
   const [shown, setShown] = useState(null);
   useEffect(() => {
     let isWanted = true;
-    const load = async () => {
-      const shows = (await place.load()).default;
-      if (isWanted) setShown({ place, shows });
-    };
-    if (place) load().catch(() => location.reload()); // the server has become a newer one, with other files
+    const show = (shows) => isWanted && setShown({ place, shows });
+    if (place) load(place).then(show, () => location.reload()); // the server has become a newer one, with other files
     return () => {
       isWanted = false;
     };
@@ -89,19 +78,19 @@ function Frame() {
   const { path, parameters } = usePlace();
   const person = usePerson();
   useEffect(() => scrollTo(0, 0), [path]);
-  const place = PLACES.find((each) => each.path === path);
+  const place = [...PLACES, ...ASIDE].find((name) => pathOf(name) === path);
   const Shown = useShown(place);
   let content;
   if (!place) content = html`<${Nowhere} />`;
   else if (person.error)
-    content = html`<${Place} title=${t(place.name)} key=${path}>
+    content = html`<${Place} title=${t(place)} key=${path}>
       <div class="card"><${Failed} error=${person.error} again=${person.again} /></div>
       <p class="buttons"><button type="button" onClick=${signOut}>${t("sign_out")}</button></p>
     <//>`;
-  else if (!person.data || !Shown) content = html`<${Place} title=${t(place.name)} key=${path}><div class="card"><${Bones} rows="6" /></div><//>`;
+  else if (!person.data || !Shown) content = html`<${Place} title=${t(place)} key=${path}><div class="card"><${Bones} rows="6" /></div><//>`;
   else content = html`<${Shown} key=${path} person=${person.data} parameters=${parameters} />`;
   return html`<a class="skip" href="#content" data-leaves>${t("skip")}</a>
-    <${Navigation} current=${path} name=${person.data?.profile.name ?? ""} />
+    <${Navigation} current=${place} person=${person.data?.profile.name} />
     <main id="content" tabindex="-1"><${Banner} />${content}</main>
     <${Toasts} />`;
 }

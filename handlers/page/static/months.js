@@ -1,7 +1,7 @@
 /** Months: income and expenses as bars; behind each bar its categories and the bookings that add up to it. */
 import { useRead } from "./api.js";
 import { Legend, MonthBars } from "./charts.js";
-import { month as monthName, money, sum } from "./format.js";
+import { daysBefore, month as monthName, money, monthInShort, monthsBefore, sum } from "./format.js";
 import { Bookings, Card, CategoryBars, Loaded, Money, Place, chartBones } from "./parts.js";
 import { address } from "./place.js";
 import { html, useState } from "./ui.js";
@@ -36,7 +36,7 @@ function AsTable({ months, currency, running, link }) {
       <thead><tr>${["month", "income", "expenses", "net"].map((name) => html`<th key=${name} scope="col">${t(name)}</th>`)}</tr></thead>
       <tbody>
         ${[...months].reverse().map((each) => html`<tr key=${each.month}>
-          <th scope="row"><a href=${link(each.month)}>${monthName(each.month)}</a>${each.month === running && html` <span class="soft small">${t("so_far")}</span>`}</th>
+          <th scope="row"><a href=${link(each.month)}>${monthInShort(each.month)}</a>${each.month === running && html` <span class="soft small">${t("so_far")}</span>`}</th>
           <td><${Money} amount=${each.income} currency=${currency} /></td>
           <td><${Money} amount=${each.expenses} currency=${currency} /></td>
           <td><${Money} amount=${each.net} currency=${currency} signed /></td>
@@ -61,7 +61,6 @@ function MonthRows({ data, person, categories }) {
   const counted = data.transactions.filter(({ countedAs }) => countedAs);
   const leftOut = data.transactions.filter(({ countedAs }) => !countedAs);
   const [shown, setShown] = useState(ROWS_AT_FIRST);
-  const link = ({ id }) => address("/transactions", { id });
   return html`<dl class="figures">
       ${["income", "expenses", "net"].map((name) => html`<div key=${name}>
         <dt>${t(name)}</dt>
@@ -78,19 +77,15 @@ function MonthRows({ data, person, categories }) {
       ${counted.length > 0 && html`<section aria-labelledby="month-rows">
         <h3 id="month-rows">${t("transactions")}</h3>
         <p class="soft small">${t("counted_sum", { n: counted.length, sum: money(sum(counted.map(({ countedAmount }) => countedAmount), currency), currency, { signed: true }) })}</p>
-        <${Bookings} rows=${counted.slice(0, shown)} accounts=${person.byId} today=${person.profile.today} link=${link} tag=${false} />
+        <${Bookings} rows=${counted.slice(0, shown)} person=${person} tag=${false} />
         ${counted.length > shown && html`<button type="button" onClick=${() => setShown(Infinity)}>${t("all")}</button>`}
       </section>`}
     </div>
     ${leftOut.length > 0 && html`<section class="left-out" aria-labelledby="left-out">
       <h3 id="left-out">${t("left_out")}</h3>
       <p class="soft small">${t("left_out_text")}</p>
-      <${Bookings} rows=${leftOut.map((row) => ({ ...row, purpose: t(`left_${row.leftOut}`) }))} accounts=${person.byId}
-        today=${person.profile.today} link=${link} tag=${false} />
+      <${Bookings} rows=${leftOut} person=${person} tag=${false} />
     </section>`}`;
 }
 
-const lastDay = (month) => {
-  const [year, number] = month.split("-").map(Number);
-  return new Date(Date.UTC(year, number, 0)).toISOString().slice(0, 10);
-};
+const lastDay = (month) => daysBefore(monthsBefore(`${month}-01`, -1), 1);

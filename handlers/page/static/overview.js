@@ -29,6 +29,7 @@ export function Overview({ person }) {
 
 function Total({ person }) {
   const [months, setMonths] = useState("12");
+  const isKnown = person.accounts.some(({ balance }) => balance !== null);
   const currency = person.profile.homeCurrency;
   const snapshot = useRead("/snapshot", { accountIds: person.ids });
   const balances = useRead("/balances", {
@@ -42,15 +43,15 @@ function Total({ person }) {
       <div>
         <h2 id="total" class="figure-name">${t("total_balance")}</h2>
         <${Loaded} of=${snapshot} bones=${html`<p class="figure coming"></p>`}>
-          ${({ totalBalance }) => html`<p class="figure"><${Money} amount=${totalBalance} currency=${currency} /></p>`}
+          ${({ totalBalance }) => html`<p class="figure">${isKnown ? html`<${Money} amount=${totalBalance} currency=${currency} />` : "–"}</p>`}
         <//>
-        ${balances.data && html`<${Change} of=${balances.data} />`}
+        ${isKnown && balances.data && html`<${Change} of=${balances.data} />`}
       </div>
-      ${choice}
+      ${isKnown && choice}
     </div>
     <${Loaded} of=${balances} bones=${chartBones}>
       ${(data) => html`
-        ${data.points.length > 0 && html`<${Course} points=${data.points} currency=${data.currency} />`}
+        ${isKnown && data.points.length > 0 && html`<${Course} points=${data.points} currency=${data.currency} />`}
         ${data.leftOut.length > 0 && html`<p class="soft small">${t("left_out_currencies", { names: leftOut(data.leftOut, person) })}</p>`}
       `}
     <//>
@@ -94,9 +95,9 @@ function Accounts({ person }) {
 const bankOf = ({ bankConnection }) => bankConnection.bankName;
 
 function about(account) {
-  const kind = account.accountName && account.accountType ? named(account.accountType) : null;
+  const kind = account.accountType && named(account.accountType);
   const status = account.bankConnection.status === "ACTIVE" ? null : named(account.bankConnection.status);
-  return [kind, account.accountName || account.accountType ? shortIban(account.iban) : null, status].filter(Boolean).join(" · ");
+  return [kind !== accountName(account) && kind, account.accountName || account.accountType ? shortIban(account.iban) : null, status].filter(Boolean).join(" · ");
 }
 
 function LastMonths({ person }) {
@@ -131,8 +132,7 @@ function Latest({ person }) {
       ${({ transactions }) =>
         transactions.length === 0
           ? html`<${State} icon="transactions" title=${t("none_found")} />`
-          : html`<${Bookings} rows=${transactions} accounts=${person.byId} today=${person.profile.today}
-              link=${({ id }) => address("/transactions", { id })} />`}
+          : html`<${Bookings} rows=${transactions} person=${person} />`}
     <//>
   <//>`;
 }

@@ -215,14 +215,18 @@ export const partyOf = (row) => row.merchantName ?? row.counterpartName ?? row.p
 export const accountName = (account) =>
   account.accountName ?? (account.accountType ? named(account.accountType) : shortIban(account.iban)) ?? t("account");
 
+/** An account among others, of which two may have one name. */
+export const accountAmong = (account) => [accountName(account), account.bankName ?? account.bankConnection.bankName].join(", ");
+
 /** The end of an IBAN, by which a person knows it. */
 export const shortIban = (iban) => (iban ? `…${iban.slice(-4)}` : null);
 
 /** What stands in one row of a list of bookings. */
-export function BookingParts({ row, isFirstOfDay, accounts, today, tag = true }) {
-  const account = accounts?.get(row.bankAccount.id);
-  const about = [account ? accountName(account) : row.bankAccount.accountName, row.purpose].filter(Boolean).join(" · ");
-  return html`<span class="row-day">${isFirstOfDay && html`<${Day} date=${row.bookingDate} text=${shortDay(row.bookingDate, today)} />`}</span>
+export function BookingParts({ row, isFirstOfDay, person, tag = true }) {
+  const account = person.byId.get(row.bankAccount.id);
+  const name = account ? accountName(account) : row.bankAccount.accountName;
+  const about = (row.leftOut ? [t(`left_${row.leftOut}`), name] : [name, row.purpose]).filter(Boolean).join(" · ");
+  return html`<span class="row-day">${isFirstOfDay && html`<${Day} date=${row.bookingDate} text=${shortDay(row.bookingDate, person.profile.today)} />`}</span>
     <${CategoryTile} category=${row.category} />
     <${Titled} title=${partyOf(row)} about=${about} />
     ${tag && html`<span class="row-tag">${row.category && html`<span class="tag">${named(row.category)}</span>`}</span>`}
@@ -230,13 +234,13 @@ export function BookingParts({ row, isFirstOfDay, accounts, today, tag = true })
 }
 
 /** A short list of bookings, each of them a link to all that is known of it. */
-export function Bookings({ rows, accounts, today, link, tag }) {
+export function Bookings({ rows, person, tag }) {
   return html`<ol class="rows">
     ${rows.map((row, index) => {
       const isFirstOfDay = rows[index - 1]?.bookingDate !== row.bookingDate;
       return html`<li key=${row.id}>
-        <a class="row" href=${link(row)}>
-          <${BookingParts} row=${row} isFirstOfDay=${isFirstOfDay} accounts=${accounts} today=${today} tag=${tag} />
+        <a class="row" href=${address("/transactions", { id: row.id })}>
+          <${BookingParts} row=${row} isFirstOfDay=${isFirstOfDay} person=${person} tag=${tag} />
         </a>
       </li>`;
     })}

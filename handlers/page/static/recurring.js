@@ -30,7 +30,7 @@ function byCurrency(amounts, home) {
 }
 
 const Sums = ({ amounts }) =>
-  amounts.length === 0 ? "–" : amounts.map(([amount, currency], index) => html`${index > 0 && " + "}<${Money} key=${currency} amount=${amount} currency=${currency} />`);
+  amounts.length === 0 ? "–" : amounts.map(([amount, currency], index) => html`<span class="sum" key=${currency}>${index > 0 && "+ "}<${Money} amount=${amount} currency=${currency} /></span> `);
 
 function Payments({ payments, person }) {
   const { today, homeCurrency } = person.profile;

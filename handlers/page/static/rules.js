@@ -4,11 +4,7 @@ import { Card, CategoryChoice, Choice, Line, Loaded, tried } from "./parts.js";
 import { html, useEffect, useState } from "./ui.js";
 import { named, said, t } from "./words.js";
 
-// What the interface compares, and the word for it
-const FIELDS = {
-  text: "any_text", counterpartName: "counterpart", merchantName: "merchant", purpose: "purpose", counterpartIban: "iban",
-  counterpartCreditorId: "creditor", counterpartMandateReference: "mandate",
-};
+const FIELDS = ["text", "counterpartName", "merchantName", "purpose", "counterpartIban", "counterpartCreditorId", "counterpartMandateReference"];
 const OPERATORS = ["contains", "equals", "startswith"];
 const EMPTY = { field: "text", operator: "contains", value: "", category: "", merchant: "" };
 const TYPING_RESTS = 400; // milliseconds
@@ -29,7 +25,7 @@ export function Rules() {
   <//>`;
 }
 
-const condition = ({ field, operator, value }) => `${t(FIELDS[field])} ${t(operator)} ${t("quoted", { value })}`;
+const condition = ({ field, operator, value }) => `${t(field)} ${t(operator)} ${t("quoted", { value })}`;
 const result = ({ category, merchant, type }) => [category && named(category), merchant, type && named(type)].filter(Boolean).join(" · ");
 
 /** What a rule says, without what it leaves open. */
@@ -67,7 +63,7 @@ function NewRule({ onClose }) {
   return html`<form class="rule" aria-label=${t("new_rule")} onSubmit=${add}>
     <div class="field"><label for="rule-value">${t("rule_if")}</label>
       <span class="buttons">
-        <${Choice} name=${t("rule_field")} value=${rule.field} onChoose=${set("field")} options=${Object.entries(FIELDS).map(([each, word]) => [each, t(word)])} />
+        <${Choice} name=${t("rule_field")} value=${rule.field} onChoose=${set("field")} options=${FIELDS.map((each) => [each, t(each)])} />
         <${Choice} name=${t("rule_operator")} value=${rule.operator} onChoose=${set("operator")} options=${OPERATORS.map((each) => [each, t(each)])} />
         <input id="rule-value" value=${rule.value} maxlength="200" required onInput=${typed("value")} autocomplete="off" />
       </span></div>

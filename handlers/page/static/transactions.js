@@ -1,11 +1,11 @@
 /** Transactions: search as you type, filters in the address, every booking in reach, and one of them in detail. */
 import { download, useRead } from "./api.js";
 import { Correction } from "./correction.js";
-import { day, daysBefore, longDay } from "./format.js";
+import { day, daysBefore, longDay, monthsBefore } from "./format.js";
 import { CategoryTile, Icon } from "./icons.js";
 import { LongList } from "./list.js";
 import {
-  BookingParts, CategoryChoice, Choice, Dialog, Facts, Loaded, Money, MoreLink, Place, State, Told, accountName, partyOf, tallBones,
+  BookingParts, CategoryChoice, Choice, Dialog, Facts, Loaded, Money, MoreLink, Place, State, Told, accountAmong, partyOf, tallBones,
 } from "./parts.js";
 import { address, go } from "./place.js";
 import { html, useEffect, useEvents, useRef, useState } from "./ui.js";
@@ -19,14 +19,14 @@ const FORMATS = [["csv", "CSV"], ["camt053", "camt.053"], ["ofx", "OFX"], ["bean
  * @param {{ period?: string, from?: string, to?: string }} chosen @param {string} today
  */
 export function periodDays({ period, from, to }, today) {
-  const [year, month] = today.split("-").map(Number);
-  const iso = (y, m, d) => new Date(Date.UTC(y, m - 1, d)).toISOString().slice(0, 10);
+  const first = `${today.slice(0, 7)}-01`;
+  const year = Number(today.slice(0, 4));
   const days = {
     30: [daysBefore(today, 29), today],
-    month: [iso(year, month, 1), today],
-    before: [iso(year, month - 1, 1), iso(year, month, 0)],
-    year: [iso(year, 1, 1), today],
-    lastyear: [iso(year - 1, 1, 1), iso(year - 1, 12, 31)],
+    month: [first, today],
+    before: [monthsBefore(first, 1), daysBefore(first, 1)],
+    year: [`${year}-01-01`, today],
+    lastyear: [`${year - 1}-01-01`, `${year - 1}-12-31`],
     other: [from ?? "", to ?? ""],
   }[period] ?? ["", ""];
   return { dateFrom: days[0], dateTo: days[1] };
@@ -60,7 +60,7 @@ export default function Transactions({ person, parameters }) {
                 <//>`
               : html`<${LongList} path="/transactions" parameters=${asked} rowsOf=${(answer) => answer.transactions} first=${first}
                   total=${total} label=${t("transactions")} link=${link}>
-                  ${(row, _, before) => html`<${BookingParts} row=${row} accounts=${person.byId} today=${person.profile.today}
+                  ${(row, _, before) => html`<${BookingParts} row=${row} person=${person}
                     isFirstOfDay=${before?.bookingDate !== row.bookingDate} />`}
                 <//>`}
           </section>`;
@@ -100,7 +100,7 @@ function Filters({ filters, change, person }) {
       <kbd aria-hidden="true">/</kbd>
     </div>
     <${Choice} name=${t("account")} value=${filters.account} onChoose=${(account) => change({ account })}
-      options=${[["", t("all_accounts")], ...person.accounts.map((account) => [account.id, accountName(account)])]} />
+      options=${[["", t("all_accounts")], ...person.accounts.map((account) => [account.id, accountAmong(account)])]} />
     <${CategoryChoice} value=${filters.category} onChoose=${(category) => change({ category })} none=${t("all_categories")} />
     <${Choice} name=${t("period")} value=${filters.period} onChoose=${periodOf} options=${periods.map(([key, name]) => [key, t(name)])} />
     ${filters.period === "other" &&
@@ -124,16 +124,16 @@ function Detail({ id, person, onClose }) {
 function DetailText({ row, reasons, person, onClose }) {
   const account = person.byId.get(row.bankAccount.id);
   const facts = [
-    ["account", account ? `${accountName(account)}, ${row.bankAccount.bankConnection.bankName}` : row.bankAccount.bankConnection.bankName],
+    ["account", account ? accountAmong(account) : row.bankAccount.bankConnection.bankName],
     ["booked", longDay(row.bookingDate)],
     ["valued", row.valueDate && row.valueDate !== row.bookingDate && day(row.valueDate)],
     ["kind", row.type && named(row.type)],
-    ["counterpart", row.counterpartName !== partyOf(row) && row.counterpartName],
-    ["iban", row.counterpartIban?.replace(/(.{4})(?=.)/g, "$1 ")],
+    ["counterpartName", row.counterpartName !== partyOf(row) && row.counterpartName],
+    ["counterpartIban", row.counterpartIban?.replace(/(.{4})(?=.)/g, "$1 ")],
     ["bank", row.counterpartBankName],
     ["purpose", row.purpose !== partyOf(row) && row.purpose],
-    ["mandate", row.counterpartMandateReference],
-    ["creditor", row.counterpartCreditorId],
+    ["counterpartMandateReference", row.counterpartMandateReference],
+    ["counterpartCreditorId", row.counterpartCreditorId],
     ["why_category", reasons && html`<${Told} text=${reasons.category.reason} />`],
     ["why_transfer", reasons?.transfer.rule && html`<${Told} text=${reasons.transfer.reason} />`],
   ];

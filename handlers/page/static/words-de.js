@@ -1,4 +1,4 @@
-/** Every word of the page in German; `{name}` is filled in, and a pair of forms is `one | many`. */
+/** Every word of the page in German; `{name}` is filled in, and `{one|many}` is the form for its number. */
 export default {
   // places
   service: "Banking Data Service",
@@ -13,7 +13,7 @@ export default {
   places: "Seiten",
   skip: "Zum Inhalt springen",
   close: "Schließen",
-  undo: "Rückgängig machen",
+  undo: "Rückgängig",
   save: "Speichern",
   remove: "Entfernen",
   loading: "Wird geladen…",
@@ -25,7 +25,7 @@ export default {
   request: "Anfrage {id}",
   away: "Der Dienst ist nicht erreichbar. Neuer Versuch…",
   away_text: "Der Dienst ist nicht erreichbar. Läuft er, und sind Sie online?",
-  waiting: "Viele Anfragen auf einmal. Weiter in {n} Sekunde. | Viele Anfragen auf einmal. Weiter in {n} Sekunden.",
+  waiting: "Viele Anfragen auf einmal. Weiter in {n} {Sekunde|Sekunden}.",
   over: "Ihre Sitzung ist beendet. Melden Sie sich neu an.",
   sign_in: "Anmelden",
   sign_in_failed: "Die Anmeldung hat nicht geklappt.",
@@ -41,7 +41,7 @@ export default {
   nowhere_text: "Die Adresse ist vielleicht veraltet oder vertippt.",
   to_overview: "Zur Übersicht",
 
-  days_left: "noch {n} Tag | noch {n} Tage",
+  days_left: "noch {n} {Tag|Tage}",
 
   // first run
   welcome: "Willkommen. Holen wir Ihr Geld herein.",
@@ -70,8 +70,8 @@ export default {
   m24_long: "2 Jahre",
   balance_course: "Saldo im Lauf der Zeit; die Pfeiltasten gehen durch die Tage",
   accounts: "Konten",
-  accounts_at: "{n} Konto | {n} Konten",
-  at_banks: "bei {n} Bank | bei {n} Banken",
+  accounts_at: "{n} {Konto|Konten}",
+  at_banks: "bei {n} {Bank|Banken}",
   no_balance: "kein Saldo bekannt",
   left_out_currencies: "Nicht enthalten: {names}.",
   income_expenses: "Einnahmen und Ausgaben",
@@ -88,7 +88,7 @@ export default {
   // sync
   sync: "Jetzt abrufen",
   syncing: "Wird abgerufen…",
-  synced: "{n} neuer Umsatz. | {n} neue Umsätze.",
+  synced: "{n} {neuer|neue} {Umsatz|Umsätze}.",
   synced_none: "Nichts Neues.",
   sync_recent: "Schon aktuell. Nächster Abruf um {time}.",
   sync_failed: "Der Abruf ist fehlgeschlagen: {reason}",
@@ -110,7 +110,7 @@ export default {
   other_period: "Von … bis …",
   from: "Von",
   to: "Bis",
-  n_transactions: "{n} Umsatz | {n} Umsätze",
+  n_transactions: "{n} {Umsatz|Umsätze}",
   none_found: "Nichts gefunden.",
   none_found_text: "Kein Umsatz passt zu alldem.",
   clear_filters: "Filter aufheben",
@@ -119,12 +119,12 @@ export default {
   booked: "Gebucht",
   valued: "Wertstellung",
   kind: "Art",
-  counterpart: "Gegenseite",
-  iban: "IBAN",
+  counterpartName: "Gegenseite",
+  counterpartIban: "IBAN",
   bank: "Bank",
   purpose: "Verwendungszweck",
-  mandate: "Mandat",
-  creditor: "Gläubiger-ID",
+  counterpartMandateReference: "Mandat",
+  counterpartCreditorId: "Gläubiger-ID",
   why_category: "Warum diese Kategorie",
   why_transfer: "Zwischen eigenen Konten",
   duplicate: "Das sieht einer anderen Buchung desselben Tages ähnlich. Es wird gezählt.",
@@ -135,8 +135,8 @@ export default {
   // corrections
   correct: "Kategorie korrigieren",
   correct_it: "Korrigieren",
-  correct_hint: "Gilt für {name}: {n} Buchung und alle künftigen. | Gilt für {name}: {n} Buchungen und alle künftigen.",
-  corrected: "Korrigiert: {n} Buchung. | Korrigiert: {n} Buchungen.",
+  correct_hint: "Gilt für {name}: {n} {Buchung|Buchungen} und alle künftigen.",
+  corrected: "Korrigiert: {n} {Buchung|Buchungen}.",
   undone: "Rückgängig gemacht.",
   corrections: "Ihre Korrekturen",
   corrections_none: "Sie haben noch nichts korrigiert.",
@@ -153,7 +153,7 @@ export default {
   month_none: "Keine Buchungen in diesem Monat.",
   left_out: "Nicht mitgezählt",
   left_out_text: "Diese Buchungen bringen kein Geld herein oder hinaus, oder sie konnten nicht gezählt werden.",
-  counted_sum: "{n} Buchung, zusammen {sum} | {n} Buchungen, zusammen {sum}",
+  counted_sum: "{n} {Buchung|Buchungen}, zusammen {sum}",
   bar_name: "{month}: Einnahmen {income}, Ausgaben {expenses}, Differenz {net}",
 
   // recurring
@@ -161,7 +161,7 @@ export default {
   per_year: "Kosten im Jahr",
   per_month: "≈ {amount} im Monat",
   next_30: "in den nächsten 30 Tagen",
-  n_active: "laufende Zahlung | laufende Zahlungen",
+  n_active: "laufende {Zahlung|Zahlungen}",
   payee: "Empfänger",
   next: "Nächste",
   price_history: "Preisverlauf",
@@ -186,14 +186,14 @@ export default {
   not_before: "Gespeichert wird erst, wenn Sie auf Importieren drücken.",
   reading: "Wird gelesen…",
   importing: "Wird importiert…",
-  import_n: "{n} neue Buchung importieren | {n} neue Buchungen importieren",
+  import_n: "{n} neue {Buchung|Buchungen} importieren",
   too_large: "Eine Datei darf höchstens 256 MB haben.",
   n_new: "{n} neu",
   n_known: "{n} bekannt",
-  imported: "Importiert: {n} neue Buchung. | Importiert: {n} neue Buchungen.",
+  imported: "Importiert: {n} neue {Buchung|Buchungen}.",
   adds_up: "Geht auf",
   adds_not: "Geht nicht auf",
-  rows: "{n} Buchung | {n} Buchungen",
+  rows: "{n} {Buchung|Buchungen}",
   first_rows: "Erste Buchungen",
   all_known: "Alles darin ist schon bekannt.",
   refused_file: "Nicht importiert",
@@ -203,6 +203,8 @@ export default {
   overlap: "{name} enthält {n} dieser Buchungen schon. Sie würden doppelt zählen.",
   import_undone: "Der Import wurde zurückgenommen.",
   history: "Frühere Importe",
+  undo_import: "Import rückgängig machen",
+  undo_text: "{n} {Buchung|Buchungen} {verschwindet|verschwinden}. Sie können sie jederzeit neu einlesen.",
   opening: "Anfangssaldo",
   closing: "Endsaldo",
 
@@ -253,7 +255,7 @@ export default {
 
   // export
   export: "Exportieren",
-  export_text: "{n} Umsatz als Datei. | {n} Umsätze als Datei.",
+  export_text: "{n} {Umsatz|Umsätze} als Datei.",
   export_where: "Suchen und filtern Sie Ihre Umsätze, und sichern Sie, was gefunden wird, als Datei.",
   exporting: "Die Datei wird geschrieben …",
   save_file: "Datei sichern",
@@ -276,18 +278,18 @@ export default {
   rule_then: "dann ist es",
   rule_merchant: "Name zum Anzeigen (freiwillig)",
   rule_needs: "Eine Regel braucht einen Text, nach dem sie sucht, und eine Kategorie oder einen Namen.",
-  rule_changes: "Sie ändert {n} Buchung und entscheidet alle künftigen. | Sie ändert {n} Buchungen und entscheidet alle künftigen.",
+  rule_changes: "Sie ändert {n} {Buchung|Buchungen} und entscheidet alle künftigen.",
   rule_add: "Regel anlegen",
-  rule_added: "Regel angelegt: {n} Buchung geändert. | Regel angelegt: {n} Buchungen geändert.",
-  rule_removed: "Regel entfernt: {n} Buchung geändert. | Regel entfernt: {n} Buchungen geändert.",
+  rule_added: "Regel angelegt: {n} {Buchung|Buchungen} geändert.",
+  rule_removed: "Regel entfernt: {n} {Buchung|Buchungen} geändert.",
   any_category: "Kategorie wie bisher",
   cancel: "Abbrechen",
   contains: "enthält",
   equals: "ist",
   startswith: "beginnt mit",
   quoted: "„{value}“",
-  any_text: "Irgendein Text",
-  merchant: "Händler",
+  text: "Irgendein Text",
+  merchantName: "Händler",
 
   // what the interface names
   GROCERIES: "Lebensmittel",
@@ -338,12 +340,12 @@ export default {
   DISCONNECTED: "Getrennt",
 };
 
-/** Sentences of the interface, which speaks English, in German; `{}` is what differs. Those that are not here are shown as they come. */
+/** Sentences of the interface, which speaks English, in German: `{}` is what differs, `{word}` a name of ours for what does. Others are shown as they come. */
 export const sentences = [
   // why a booking has its category
   ["No rule gave a value.", "Keine Regel hat etwas dazu gesagt."],
   ["The other side is an account of yours.", "Die Gegenseite ist eines Ihrer Konten."],
-  ["Every booking of the type {} has this category.", "Jede Buchung der Art „{}“ hat diese Kategorie."],
+  ["Every booking of the type {word} has this category.", "Jede Buchung der Art {word} hat diese Kategorie."],
   ["The ISO 20022 purpose code {} says so.", "Der ISO-20022-Zweckcode {} besagt es."],
   ["The merchant category code {} of the card payment says so.", "Der Branchencode {} der Kartenzahlung besagt es."],
   ["It is what people buy from this company, which is in the table of known ones ({}).", "Das kauft man bei diesem Unternehmen; es steht in der Tabelle der bekannten ({})."],
@@ -352,13 +354,13 @@ export const sentences = [
   ["You have corrected a booking with the same creditor id before.", "Sie haben schon eine Buchung mit derselben Gläubiger-ID korrigiert."],
   ["You have corrected a booking with the same IBAN on the other side before.", "Sie haben schon eine Buchung mit derselben IBAN der Gegenseite korrigiert."],
   ["You have corrected a booking with the same merchant before.", "Sie haben schon eine Buchung desselben Händlers korrigiert."],
-  ["Nothing in the booking says more than its type ({}).", "Nichts in der Buchung sagt mehr als ihre Art ({})."],
+  ["Nothing in the booking says more than its type ({word}).", "Nichts in der Buchung sagt mehr als ihre Art ({word})."],
   ["The booking says nothing but its amount and its day.", "Die Buchung nennt nur Betrag und Tag."],
   ["The service wrote this entry itself, so that an incomplete history meets the bank's balance.", "Der Dienst hat diesen Eintrag selbst geschrieben, damit eine unvollständige Historie auf den Saldo der Bank kommt."],
   ["Your rule {} said so; you have changed your rules since.", "Ihre Regel {} besagte es; Sie haben Ihre Regeln seitdem geändert."],
-  ["Your rule {} says so: {} contains “{}”.", "Ihre Regel {} besagt es: {} enthält „{}“."],
-  ["Your rule {} says so: {} is “{}”.", "Ihre Regel {} besagt es: {} ist „{}“."],
-  ["Your rule {} says so: {} begins with “{}”.", "Ihre Regel {} besagt es: {} beginnt mit „{}“."],
+  ["Your rule {} says so: {word} contains “{}”.", "Ihre Regel {} besagt es: {word} enthält „{}“."],
+  ["Your rule {} says so: {word} is “{}”.", "Ihre Regel {} besagt es: {word} ist „{}“."],
+  ["Your rule {} says so: {word} begins with “{}”.", "Ihre Regel {} besagt es: {word} beginnt mit „{}“."],
   // transfers between own accounts
   ["The IBAN of the other side is that of another account of yours; {}", "Die IBAN der Gegenseite ist die eines anderen Ihrer Konten; {}"],
   ["The booking on your other account names the IBAN of this one, with the opposite amount; {}", "Die Buchung auf Ihrem anderen Konto nennt die IBAN von diesem, mit umgekehrtem Betrag; {}"],
@@ -378,7 +380,7 @@ export const sentences = [
   ["Too many files are being imported. Try again when one of them is done.", "Es werden schon zu viele Dateien importiert. Versuchen Sie es noch einmal, wenn eine fertig ist."],
   ["These files are being synced. Try again in a moment.", "Diese Dateien werden gerade abgerufen. Versuchen Sie es gleich noch einmal."],
   ["This import has not ended yet. Try again when it has.", "Dieser Import läuft noch. Versuchen Sie es danach noch einmal."],
-  ["Import not found", "Diesen Import gibt es nicht (mehr)."],
+  ["{} not found", "Das gibt es nicht (mehr)."],
   // syncs and connections
   ["The sync timed out", "Der Abruf hat zu lange gedauert."],
   ["The sync failed because of an internal error", "Der Abruf ist an einem internen Fehler gescheitert."],
@@ -389,10 +391,6 @@ export const sentences = [
   ["The bank allows no further requests for now.", "Die Bank lässt im Moment keine weiteren Abrufe zu."],
   ["The bank could not be reached.", "Die Bank war nicht erreichbar."],
   // changes
-  ["Transaction not found", "Diesen Umsatz gibt es nicht (mehr)."],
-  ["Correction not found", "Diese Korrektur gibt es nicht (mehr)."],
-  ["Rule not found", "Diese Regel gibt es nicht (mehr)."],
-  ["Account not found", "Dieses Konto gibt es nicht (mehr)."],
   ["transactionId: this booking names no counterpart to remember. Write a rule instead", "Diese Buchung nennt keine Gegenseite, die sich merken ließe. Legen Sie stattdessen eine Regel an."],
   ["name: must have printable characters", "Der Name braucht sichtbare Zeichen."],
   ["name: must be the name of the account, or its IBAN if it has none", "Das ist nicht der Name des Kontos."],

@@ -1,4 +1,4 @@
-/** Every word of the page in English; `{name}` is filled in, and a pair of forms is `one | many`. */
+/** Every word of the page in English; `{name}` is filled in, and `{one|many}` is the form for its number. */
 export default {
   // places
   service: "Banking Data Service",
@@ -25,7 +25,7 @@ export default {
   request: "Request {id}",
   away: "The service cannot be reached. Trying again…",
   away_text: "The service cannot be reached. Is it running, and are you online?",
-  waiting: "Many requests at once. Going on in {n} second. | Many requests at once. Going on in {n} seconds.",
+  waiting: "Many requests at once. Going on in {n} {second|seconds}.",
   over: "Your session has ended. Sign in again to go on.",
   sign_in: "Sign in",
   sign_in_failed: "Signing in did not work.",
@@ -41,7 +41,7 @@ export default {
   nowhere_text: "The address may be old or mistyped.",
   to_overview: "To the overview",
 
-  days_left: "{n} day left | {n} days left",
+  days_left: "{n} {day|days} left",
 
   // first run
   welcome: "Welcome. Let us bring your money in.",
@@ -70,8 +70,8 @@ export default {
   m24_long: "2 years",
   balance_course: "Balance over time; arrow keys move through the days",
   accounts: "Accounts",
-  accounts_at: "{n} account | {n} accounts",
-  at_banks: "at {n} bank | at {n} banks",
+  accounts_at: "{n} {account|accounts}",
+  at_banks: "at {n} {bank|banks}",
   no_balance: "no balance known",
   left_out_currencies: "Not in it: {names}.",
   income_expenses: "Income and expenses",
@@ -88,7 +88,7 @@ export default {
   // sync
   sync: "Sync now",
   syncing: "Syncing…",
-  synced: "{n} new transaction. | {n} new transactions.",
+  synced: "{n} new {transaction|transactions}.",
   synced_none: "Nothing new.",
   sync_recent: "Already up to date. Next sync at {time}.",
   sync_failed: "The sync failed: {reason}",
@@ -110,7 +110,7 @@ export default {
   other_period: "From … to …",
   from: "From",
   to: "To",
-  n_transactions: "{n} transaction | {n} transactions",
+  n_transactions: "{n} {transaction|transactions}",
   none_found: "Nothing found.",
   none_found_text: "No transaction fits all of this.",
   clear_filters: "Clear filters",
@@ -119,12 +119,12 @@ export default {
   booked: "Booked",
   valued: "Value date",
   kind: "Kind",
-  counterpart: "Other side",
-  iban: "IBAN",
+  counterpartName: "Other side",
+  counterpartIban: "IBAN",
   bank: "Bank",
   purpose: "Purpose",
-  mandate: "Mandate",
-  creditor: "Creditor ID",
+  counterpartMandateReference: "Mandate",
+  counterpartCreditorId: "Creditor ID",
   why_category: "Why this category",
   why_transfer: "Between own accounts",
   duplicate: "This looks like another booking of the same day. It is counted.",
@@ -135,8 +135,8 @@ export default {
   // corrections
   correct: "Correct the category",
   correct_it: "Correct",
-  correct_hint: "It will hold for {name}: {n} booking, and for those to come. | It will hold for {name}: {n} bookings, and for those to come.",
-  corrected: "Corrected: {n} booking. | Corrected: {n} bookings.",
+  correct_hint: "It will hold for {name}: {n} {booking|bookings}, and for those to come.",
+  corrected: "Corrected: {n} {booking|bookings}.",
   undone: "Undone.",
   corrections: "Your corrections",
   corrections_none: "You have not corrected anything yet.",
@@ -153,7 +153,7 @@ export default {
   month_none: "No bookings in this month.",
   left_out: "Not counted",
   left_out_text: "These bookings move nothing in or out of your money, or could not be counted.",
-  counted_sum: "{n} booking, {sum} together | {n} bookings, {sum} together",
+  counted_sum: "{n} {booking|bookings}, {sum} together",
   bar_name: "{month}: income {income}, expenses {expenses}, net {net}",
 
   // recurring
@@ -161,7 +161,7 @@ export default {
   per_year: "Cost per year",
   per_month: "≈ {amount} a month",
   next_30: "in the next 30 days",
-  n_active: "active payment | active payments",
+  n_active: "active {payment|payments}",
   payee: "Payee",
   next: "Next",
   price_history: "Price history",
@@ -186,14 +186,14 @@ export default {
   not_before: "Nothing is stored before you press Import.",
   reading: "Reading…",
   importing: "Importing…",
-  import_n: "Import {n} new booking | Import {n} new bookings",
+  import_n: "Import {n} new {booking|bookings}",
   too_large: "A file may have 256 MB at most.",
   n_new: "{n} new",
   n_known: "{n} known",
-  imported: "Imported: {n} new booking. | Imported: {n} new bookings.",
+  imported: "Imported: {n} new {booking|bookings}.",
   adds_up: "Adds up",
   adds_not: "Does not add up",
-  rows: "{n} booking | {n} bookings",
+  rows: "{n} {booking|bookings}",
   first_rows: "First bookings",
   all_known: "Everything in it is known already.",
   refused_file: "Not imported",
@@ -203,6 +203,8 @@ export default {
   overlap: "{name} holds {n} of these bookings already. They would count twice.",
   import_undone: "The import was taken back.",
   history: "Earlier imports",
+  undo_import: "Undo import",
+  undo_text: "{n} {booking|bookings} {goes|go}. You can bring {it|them} in again at any time.",
   opening: "Opening balance",
   closing: "Closing balance",
 
@@ -253,7 +255,7 @@ export default {
 
   // export
   export: "Export",
-  export_text: "{n} transaction, as a file. | {n} transactions, as a file.",
+  export_text: "{n} {transaction|transactions}, as a file.",
   export_where: "Search and filter your transactions, and save what is found as a file.",
   exporting: "Writing the file…",
   save_file: "Save file",
@@ -276,18 +278,18 @@ export default {
   rule_then: "then it is",
   rule_merchant: "Name to show (optional)",
   rule_needs: "A rule needs a text to look for, and a category or a name to give.",
-  rule_changes: "It will change {n} booking, and decide those to come. | It will change {n} bookings, and decide those to come.",
+  rule_changes: "It will change {n} {booking|bookings}, and decide those to come.",
   rule_add: "Add rule",
-  rule_added: "Rule added: {n} booking changed. | Rule added: {n} bookings changed.",
-  rule_removed: "Rule removed: {n} booking changed. | Rule removed: {n} bookings changed.",
+  rule_added: "Rule added: {n} {booking|bookings} changed.",
+  rule_removed: "Rule removed: {n} {booking|bookings} changed.",
   any_category: "Category as before",
   cancel: "Cancel",
   contains: "contains",
   equals: "is",
   startswith: "begins with",
   quoted: "“{value}”",
-  any_text: "Any text",
-  merchant: "Merchant",
+  text: "Any text",
+  merchantName: "Merchant",
 
   // what the interface names
   GROCERIES: "Groceries",
@@ -337,3 +339,12 @@ export default {
   ERROR: "Fault",
   DISCONNECTED: "Disconnected",
 };
+
+/** Sentences of the interface that hold a name of its own: `{word}` is what the page calls it. */
+export const sentences = [
+  ["Every booking of the type {word} has this category."],
+  ["Nothing in the booking says more than its type ({word})."],
+  ["Your rule {} says so: {word} contains “{}”."],
+  ["Your rule {} says so: {word} is “{}”."],
+  ["Your rule {} says so: {word} begins with “{}”."],
+];

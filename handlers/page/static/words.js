@@ -8,10 +8,10 @@ let sentences = []; // of the interface, which speaks English: how they are know
 export async function speak(language) {
   const spoken = await import(`./words-${language}.js`);
   words = spoken.default;
-  sentences = (spoken.sentences ?? []).map(([english, own]) => [shape(english), own]);
+  sentences = spoken.sentences.map(([english, own = english]) => [shape(english), own]);
 }
 
-const shape = (english) => new RegExp(`^${english.replaceAll(/[.?()|]/g, "\\$&").replaceAll("{}", "(.+)")}$`, "si");
+const shape = (english) => new RegExp(`^${english.replaceAll(/[.?()|]/g, "\\$&").replace(/\{(word)?\}/g, "(.+)")}$`, "si");
 
 /** A sentence of the interface in the language that is spoken, null where it is not known here. */
 function translated(sentence) {
@@ -19,7 +19,7 @@ function translated(sentence) {
     const found = known.exec(sentence);
     if (!found) continue;
     const parts = found.slice(1).map((part) => translated(part) ?? part);
-    return own.replaceAll("{}", () => parts.shift());
+    return own.replace(/\{(word)?\}/g, (_, isWord) => (isWord ? named(parts.shift()) : parts.shift()));
   }
   return null;
 }
@@ -35,9 +35,8 @@ export const said = (error) => (error.message ? told(error.message).text : t("fa
 
 /** A text with its places filled; `n` decides between the forms for one and for many. */
 export function t(name, values = {}) {
-  const forms = words[name].split(" | ");
-  const form = forms.length > 1 && values.n !== 1 ? forms[1] : forms[0];
-  return form.replace(/\{(\w+)\}/g, (_, key) => (key === "n" ? count(values.n) : values[key]));
+  const filled = (key) => (key === "n" ? count(values.n) : values[key]);
+  return words[name].replace(/\{([^{}|]+)(?:\|([^{}]+))?\}/g, (_, one, many) => (!many ? filled(one) : values.n === 1 ? one : many));
 }
 
 /** What the interface calls something, in words; what is not known here as it came. */
