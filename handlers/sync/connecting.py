@@ -11,7 +11,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import partial
 from itertools import count
 from secrets import token_hex, token_urlsafe
 from typing import Any
@@ -144,11 +145,20 @@ class Connecting:
     ) -> Sequence[tuple[StoredConnection, str]]:
         """End the access to these at their providers too, side by side and for so many seconds at most: those for which
         that could not be done, and why."""
-        why: dict[str, str] = {each.id: NO_ANSWER for each in ended}
-        threads = [
-            threading.Thread(target=self._disconnect, args=(each, why), name="disconnect", daemon=True)
-            for each in ended
-        ]
+        why: dict[str, str] = {}
+        threads = []
+        for each in ended:
+            live = self.sources.get(each.connector)
+            if live is None:
+                continue
+            try:
+                asked = replace(self._without_secrets(each), secrets=self._secrets.read(each))
+            except SourceError as error:
+                why[each.id] = as_sentence(error)
+                continue
+            why[each.id] = NO_ANSWER
+            work = partial(_disconnect, live, asked, now=self._clock.now(), why=why)
+            threads.append(threading.Thread(target=work, name="disconnect", daemon=True))
         for thread in threads:
             thread.start()
         until = time.monotonic() + within
@@ -156,21 +166,6 @@ class Connecting:
             thread.join(max(0.0, until - time.monotonic()))
         left = dict(why)
         return [(each, left[each.id]) for each in ended if each.id in left]
-
-    def _disconnect(self, connection: StoredConnection, why: dict[str, str]) -> None:
-        try:
-            live = self.sources.get(connection.connector)
-            if live is not None:
-                live.disconnect(self._asked(connection), now=self._clock.now())
-            del why[connection.id]
-        except SourceError as error:
-            log.warning(
-                "%s could not be ended at the provider: %s %s", connection.id, type(error).__name__, error.detail
-            )
-            why[connection.id] = as_sentence(error)
-        except Exception:
-            log.exception("%s could not be ended at the provider", connection.id)
-            why[connection.id] = INTERNAL
 
     def _found(self, user_id: str, attempt_id: str, browser: str | None) -> StoredAttempt:
         with _opened():
@@ -318,6 +313,19 @@ class Connecting:
             made = self._database.atomically(work)
         log.info("connection=%s user=%s connected", made.id, made.user_id)
         return Attempt(id=stored.id, source=self.sources[stored.connector], connection=made, is_new=True)
+
+
+def _disconnect(live: LiveSource, asked: source.Connection, *, now: datetime, why: dict[str, str]) -> None:
+    """Without the store: a provider that does not answer may keep this longer than the process has it open."""
+    try:
+        live.disconnect(asked, now=now)
+        del why[asked.id]
+    except SourceError as error:
+        log.info("%s could not be ended at the provider: %s %s", asked.id, type(error).__name__, error.detail)
+        why[asked.id] = as_sentence(error)
+    except Exception:
+        log.exception("%s could not be ended at the provider", asked.id)
+        why[asked.id] = INTERNAL
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from connectors.connecting import Done, FormField, LiveSource, Question, Reply, 
 from connectors.connector import Connection, Misconfigured, UserActionRequired
 from handlers.sync.asked_connections import asked
 from handlers.sync.connecting import BROKEN_OFF, INTERNAL, NO_ANSWER, RENEWED, STEP_LASTS_MAX, Attempt, Connecting
-from handlers.sync.stored_secrets import StoredSecrets
+from handlers.sync.stored_secrets import KEYS_UNUSABLE, StoredSecrets
 from storage import connections, jobs, users
 from storage.bank_access import connection_attempts
 from storage.bank_access.connection_attempts import LIFETIME
@@ -148,7 +148,9 @@ class Provider:
         self.does()
 
 
-def test_access_is_ended_at_the_providers_side_by_side_and_what_could_not_be_is_said_in_time(scene: Scene) -> None:
+def test_access_is_ended_at_the_providers_side_by_side_and_what_could_not_be_is_said_in_time(
+    scene: Scene, tmp_path: Path
+) -> None:
     hangs, both = threading.Event(), threading.Barrier(2, timeout=30)
 
     def refuses() -> None:
@@ -168,6 +170,9 @@ def test_access_is_ended_at_the_providers_side_by_side_and_what_could_not_be_is_
     ]
     left = scene.connecting.disconnect(made, within=1)
     hangs.set()
+    assert scene.secrets.keep(made[0], {"pin": "12345"}, instead_of={})
+    (tmp_path / "keys.json").chmod(0o640)
+    assert [why for _, why in scene.connecting.disconnect(made[:1])] == [KEYS_UNUSABLE]
     assert {each.bank_name: why for each, why in left} == {
         "refuses": "It wants to see you.", "hangs": NO_ANSWER, "breaks": INTERNAL,
     }  # fmt: skip
