@@ -242,6 +242,7 @@ def test_where_the_keys_lie_is_for_the_log_alone(scene: Scene, tmp_path: Path) -
     made = scene.answer(scene.begin(), "111111").connection
     assert made is not None
     (tmp_path / "keys.json").chmod(0o640)
+    assert scene.secrets.can_read(made), "that is not for other machines to do"
     with pytest.raises(Misconfigured) as raised:
         scene.secrets.read(made)
     assert "keys.json" not in str(raised.value)

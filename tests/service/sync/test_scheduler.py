@@ -9,7 +9,7 @@ from connectors.connector import Connection
 from handlers.sync.engine import SyncEngine
 from handlers.sync.scheduler import NEWS_EVERY, READERS_FIRST, Scheduler
 from storage import connections, jobs
-from storage.database import Database
+from storage.database import Database, StoreUnavailable
 from storage.jobs import Job
 from tests.service.sync.conftest import Scene, state
 from tests.service.test_sync_machine import COOLDOWN, Hand
@@ -74,6 +74,17 @@ def test_a_job_or_a_folder_that_cannot_be_advanced_holds_up_no_other_and_is_logg
     scene.scheduler.round()
     broken = (scene.job.id, scene.job.connection_id)
     assert [caplog.text.count(f"goes on without {id_}") for id_ in broken] == [1, 1]
+
+
+@pytest.mark.requirement("decision 26")
+def test_a_store_that_is_away_is_everybodys_trouble(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    def advance(job: Job) -> None:
+        raise StoreUnavailable(job.id)
+
+    monkeypatch.setattr(scene.engine, "advance", advance)
+    scene.clock.moment += READERS_FIRST
+    with pytest.raises(StoreUnavailable):
+        scene.scheduler.round()
 
 
 @pytest.mark.requirement("decision 26")
