@@ -18,12 +18,15 @@ from handlers.commands.accounts import chosen_account
 from handlers.commands.control_socket import CommandError, Dialogue, Report
 from handlers.commands.counts import counted
 from handlers.commands.syncs import WATCH_PAUSE, first_sync, new_transactions
+from handlers.operations.account_changes import called
 from handlers.services import Services
 from handlers.sync.connecting import Attempt, AttemptUnknown, Connecting
 from handlers.sync.reminders import consent_reminder
 from storage import accounts, connections, users
+from storage.accounts import StoredAccount
 from storage.connections import StoredConnection
-from storage.database import Session
+from storage.database import Database, Session
+from storage.importing.account_identity import counted_twice
 from storage.users import User
 
 
@@ -42,7 +45,7 @@ def connect_bank(
     owner = users.named(services.database, user)
     wanted = {**settings, "bank_name": name}
     stored = _connected(services, owner, connector=connector, bank_name=name, settings=wanted)
-    if not _sync_and_say(services, report, stored):
+    if not _sync_and_say(services, report, owner, stored):
         report.note(f"{name} was synced recently and is up to date.")
     if fault:
         connections.set_settings(services.database, owner.id, stored.id, {**stored.settings, "fault": fault})
@@ -70,7 +73,7 @@ def connect_folder(
     if account is not None:
         settings["account"] = chosen_account(services.database, owner, account).id
     stored = _connected(services, owner, connector=Folder.name, bank_name=name, settings=settings)
-    if not _sync_and_say(services, report, stored):
+    if not _sync_and_say(services, report, owner, stored):
         report.note(f"{name} was synced recently; its next sync reads what is new.")
 
 
@@ -126,7 +129,7 @@ def _connect_live(
             raise CommandError(attempt.refusal or "Nothing was connected.")
         attempt = _next_step(services.connecting, report, owner.id, attempt, attempt.step)
     report.note(f"{attempt.connection.bank_name} is connected.")
-    if not _sync_and_say(services, report, attempt.connection):
+    if not _sync_and_say(services, report, owner, attempt.connection):
         report.note(f"{attempt.connection.bank_name} was synced recently and is up to date.")
 
 
@@ -254,14 +257,28 @@ def _connected(
     return services.database.atomically(work)
 
 
-def _sync_and_say(services: Services, report: Report, connection: StoredConnection) -> bool:
+def _sync_and_say(services: Services, report: Report, owner: User, connection: StoredConnection) -> bool:
     """Sync and say what came; False when the connection was synced too recently for that."""
-    known = len(accounts.of_user(services.database, connection.user_id))
+    known = {each.id for each in accounts.of_user(services.database, owner.id)}
     job = first_sync(services, report, connection)
     if job is None:
         return False
-    new = len(accounts.of_user(services.database, connection.user_id)) - known
-    report.line(f"{connection.bank_name}: {counted(new, 'new account')}, {new_transactions(job)}")
+    new = [each for each in accounts.of_user(services.database, owner.id) if each.id not in known]
+    report.line(f"{connection.bank_name}: {counted(len(new), 'new account')}, {new_transactions(job)}")
+    for account in new:
+        _say_if_counted_twice(services.database, report, owner, account)
     if job.refusals:
         raise CommandError(f"{counted(len(job.refusals), 'file')} refused.")
     return True
+
+
+def _say_if_counted_twice(database: Database, report: Report, owner: User, account: StoredAccount) -> None:
+    """A source that names no IBAN may tell of an account that files have told of."""
+    found = database.atomically(lambda session: counted_twice(session, owner.id, account.id))
+    if found is not None:
+        other, bookings = found
+        report.note(
+            f"{other.bookings} of {counted(bookings, 'booking')} of {called(account)} are already in"
+            f" {called(other.account)} and now count twice. If it is the same account, merge the two:"
+            f" bankdata accounts merge {account.id} {other.account.id} --user {owner.name}"
+        )

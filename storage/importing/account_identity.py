@@ -7,6 +7,7 @@ from datetime import timedelta
 import polars as pl
 from msgspec.structs import replace
 
+from analytics.frames import MONEY as AMOUNT
 from storage.accounts import StoredAccount, every
 from storage.connections import StoredConnection
 from storage.database import Session, Transaction
@@ -195,6 +196,19 @@ def overlap(session: Transaction, user_id: str, bookings: pl.DataFrame, *, but: 
         return None
     by_id = {each.id: each for each in every(session, user_id)}
     return Overlap(by_id[found[0]["account_id"]], int(found[0]["bookings"]))
+
+
+def counted_twice(session: Transaction, user_id: str, account_id: str) -> tuple[Overlap, int] | None:
+    """The other account in which more than half of this one's bookings stand too, and how many this one has."""
+    bookings = session.frame(
+        "SELECT booking_date, amount, currency FROM transactions WHERE user_id = $1 AND account_id = $2"
+        " AND NOT is_adjusting_entry",
+        user_id,
+        account_id,
+        schema={"booking_date": pl.Date(), "amount": AMOUNT, "currency": pl.String()},
+    )
+    found = overlap(session, user_id, bookings, but=[account_id])
+    return (found, bookings.height) if found is not None else None
 
 
 def _holds(session: Session, user_id: str, account_id: str, source_id: str, bookings: pl.DataFrame) -> bool:

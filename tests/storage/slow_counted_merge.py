@@ -34,7 +34,7 @@ def explained(records: Sequence[TransactionRecord], stored: Rows, pending: Rows,
     if stored:
         _parts(records, found, free)
     claimable = _claimable(source)
-    attempt(free, _by_reference(claimable), _by_content(claimable), _by_counterpart(claimable))
+    attempt(free, _by_reference(claimable), _by_content(claimable), _by_counterpart(source))
     attempt(waiting, _by_own_id, by_key, _by_content(claimable), _nearest(-1))
     return [found[index].id if index in found else None for index in range(len(records))]
 
@@ -135,16 +135,24 @@ def _by_content(claimable: Callable[[TransactionRecord, StoredRow], bool]) -> Wa
     return way
 
 
-def _by_counterpart(claimable: Callable[[TransactionRecord, StoredRow], bool]) -> Way:
+def _by_counterpart(source: str) -> Way:
+    def may_be(record: TransactionRecord, row: StoredRow) -> bool:
+        if any(claim.startswith(f"{source}:") for claim in row.claims):
+            return False
+        return record.provider_id is not None or (row.source != source and not _one_kind(record, row))
+
     def way(record: TransactionRecord, rows: Rows) -> StoredRow | None:
-        if record.provider_id is None:
-            return None
         for row in rows:
-            if _money(row) == _money(record) and claimable(record, row) and _same_party(record, row):
+            if _money(row) == _money(record) and may_be(record, row) and _same_party(record, row):
                 return row
         return None
 
     return way
+
+
+def _one_kind(record: TransactionRecord, row: StoredRow) -> bool:
+    kinds = {reference.partition(":")[0] for reference in record.references}
+    return any(reference.partition(":")[0] in kinds for reference in row.references)
 
 
 def _nearest(direction: int) -> Way:

@@ -50,7 +50,8 @@ def items(records: Sequence[TransactionRecord], source: str) -> list[Item]:
 
 
 def rows(records: Sequence[TransactionRecord], sources: Sequence[str | None], prefix: str = "row") -> list[StoredRow]:
-    """Stored rows as if these records had been told, each claimed by an id of a source or by none."""
+    """Stored rows as if these records had been told, each claimed by an id of a source or by none; that source told
+    it, else all sources took turns."""
     counts: dict[str, int] = {}
     found = []
     for number, (record, base, source) in enumerate(zip(records, base_keys(records), sources, strict=False)):
@@ -59,6 +60,7 @@ def rows(records: Sequence[TransactionRecord], sources: Sequence[str | None], pr
         found.append(
             StoredRow(
                 id=f"{prefix}{number}",
+                source=source or (BANK, FILES, "con_other")[number % 3],
                 identity=f"{base}#{counts[base]}",
                 fingerprint=print_,
                 references=record.references,

@@ -100,6 +100,49 @@ def test_a_new_id_claims_no_other_booking(bank: Bank, other: str) -> None:
     assert bank.bring(bookings(f"{other} | provider_id=p1")).new_transactions == 1
 
 
+@pytest.mark.requirement("import.file-then-live")
+@pytest.mark.parametrize("is_file_first", [True, False])
+def test_a_booking_without_an_id_is_the_one_of_its_counterpart_that_another_source_words_otherwise(
+    bank: Bank, is_file_first: bool
+) -> None:
+    files, card, shop = files_of(bank), "2026-11-02 | -5.00 | Shop | Karte 1234", "2026-11-02 | -5.00 | SHOP | Brot"
+    told = [(files, card), (bank, shop)]
+    (first, words), (second, other_words) = told if is_file_first else reversed(told)
+    first.bring(bookings(words) * 2)
+    before = bank.ids()
+    for _ in range(2):
+        assert second.bring(bookings(other_words) * 2).changes.rows() == []
+        assert first.bring(bookings(words) * 2).changes.rows() == []
+    assert bank.ids() == before
+    assert second.bring(bookings(other_words) * 3).new_transactions == 1
+    assert second.bring(bookings(other_words) * 3).changes.rows() == []
+
+
+@pytest.mark.requirement("import.file-then-live")
+@pytest.mark.parametrize(
+    ("file", "bank_says"),
+    [
+        ("2026-11-02 | -5.00 | Shop | Karte", "2026-11-02 | -5.00 | Cafe | Brot"),
+        ("2026-11-02 | -5.00 | Shop | Karte", "2026-11-02 | -5.00 |      | Brot"),
+        ("2026-11-02 | -5.00 | Shop | Karte", "2026-11-03 | -5.00 | Shop | Brot"),
+        ("2026-11-02 | -5.00 | Shop | Karte | references=s:1", "2026-11-02 | -5.00 | Shop | Brot | references=s:2"),
+    ],
+    ids=["another counterpart", "no counterpart", "another day", "another reference of one kind"],
+)
+def test_a_booking_without_an_id_is_no_other_one(bank: Bank, file: str, bank_says: str) -> None:
+    files_of(bank).bring(bookings(file))
+    assert bank.bring(bookings(bank_says)).new_transactions == 1
+
+
+@pytest.mark.requirement("import.file-then-live")
+def test_one_source_that_words_a_booking_otherwise_tells_another_one(bank: Bank) -> None:
+    for source in (files_of(bank), bank):
+        source.bring(bookings("2026-11-02 | -5.00 | Shop | Karte"))
+    assert len(bank.ids()) == 1
+    assert files_of(bank).bring(bookings("2026-11-02 | -5.00 | Shop | Brot")).new_transactions == 1
+    assert bank.bring(bookings("2026-11-02 | -5.00 | Shop | Brot")).new_transactions == 0
+
+
 @pytest.mark.requirement("import.provider-id")
 def test_ids_of_two_banks_are_two_name_spaces(new_bank: NewBank) -> None:
     one, other = new_bank("eva", "One"), new_bank("eva", "Other")

@@ -10,10 +10,11 @@ from storage.importing.records import TransactionRecord
 
 @dataclass(frozen=True, slots=True)
 class StoredRow:
-    """What is known of a stored booking for matching. `claims`: the ids (source:id) by which sources know it, each
-    with the fingerprint of what the source last reported."""
+    """What is known of a stored booking for matching. `source`: who reported it as it stands. `claims`: the ids
+    (source:id) by which sources know it, each with the fingerprint of what the source last reported."""
 
     id: str
+    source: str
     identity: str
     fingerprint: str
     references: tuple[str, ...]

@@ -103,7 +103,8 @@ class StoredBookings:
             )
         return [
             StoredRow(
-                claims=self._claims(row.pop("claims"), row.pop("connection_id"), row["identity"], row["fingerprint"]),
+                source=(source := self._source_of(row.pop("connection_id"))),
+                claims=_claims(row.pop("claims"), source, row["identity"], row["fingerprint"]),
                 references=tuple(json.loads(row.pop("reference_keys"))),
                 **row,
             )
@@ -123,15 +124,18 @@ class StoredBookings:
         claim = pl.format("{}:{}", source.otherwise("connection_id"), base_of("identity").str.strip_prefix(PROVIDER))
         return _in_order(rows.with_columns(claim=claim).select(*STORED))
 
-    def _claims(self, stored: str | None, connection_id: str, identity: str, fingerprint: str) -> Mapping[str, str]:
-        """By which ids of which sources a row is known; a row's first id is in its identity."""
-        if stored is not None:
-            found: dict[str, str] = json.loads(stored)
-            return found
-        if not identity.startswith(PROVIDER):
-            return NO_CLAIMS
-        source = FILES if connection_id in self._file_connections else connection_id
-        return {f"{source}:{identity.removeprefix(PROVIDER).rpartition('#')[0]}": fingerprint}
+    def _source_of(self, connection_id: str) -> str:
+        return FILES if connection_id in self._file_connections else connection_id
+
+
+def _claims(stored: str | None, source: str, identity: str, fingerprint: str) -> Mapping[str, str]:
+    """By which ids of which sources a row is known; a row's first id is in its identity."""
+    if stored is not None:
+        found: dict[str, str] = json.loads(stored)
+        return found
+    if not identity.startswith(PROVIDER):
+        return NO_CLAIMS
+    return {f"{source}:{identity.removeprefix(PROVIDER).rpartition('#')[0]}": fingerprint}
 
 
 def _in_order(rows: pl.DataFrame) -> pl.DataFrame:

@@ -120,11 +120,19 @@ class Known:
         return self._take(self._foremost(found))
 
     def by_counterpart(self, item: Item) -> StoredRow | None:
-        """For an id that is new: a row unclaimed by its source that has the same day, amount and counterpart."""
-        if item.claim is None:
-            return None
-        keys = _counterparts(item.record)
-        return self._take(self._foremost([self._first(self._by_counterpart, key) for key in keys]))
+        """A row unclaimed by its source that has the same day, amount and counterpart: for an id that is new, and for
+        a booking without an id among what others have told, who word it in their own way."""
+        keys: Iterable[Hashable] = _counterparts(item.record)
+        if item.claim is not None:
+            return self._take(self._foremost([self._first(self._by_counterpart, key) for key in keys]))
+        kinds = _kinds(item.record.references)
+        found = [
+            self._first(self._by_counterpart_elsewhere, (key, others))
+            for key in keys
+            for others in islice(self._kinds_elsewhere.get(key, ()), KIND_SETS_MAX)
+            if not kinds & others
+        ]
+        return self._take(self._foremost(found))
 
     def among(self, ids: Collection[str]) -> Callable[[Item], StoredRow | None]:
         """A way to find one of these rows by day, amount and currency alone."""
@@ -173,6 +181,18 @@ class Known:
         return _index((row, _counterparts(row)) for row in self._ordered() if not self._is_claimed(row))
 
     @cached_property
+    def _by_counterpart_elsewhere(self) -> dict[Hashable, list[str]]:
+        return _index((row, [(key, _kinds(row.references)) for key in _counterparts(row)]) for row in self._elsewhere())
+
+    @cached_property
+    def _kinds_elsewhere(self) -> dict[Hashable, dict[frozenset[str], None]]:
+        found: dict[Hashable, dict[frozenset[str], None]] = defaultdict(dict)
+        for row in self._elsewhere():
+            for key in _counterparts(row):
+                found[key][_kinds(row.references)] = None
+        return found
+
+    @cached_property
     def _by_day(self) -> "dict[Hashable, Alike]":
         """By amount, currency and day, what rows are like."""
         days: dict[Hashable, Alike] = defaultdict(Alike)
@@ -192,6 +212,10 @@ class Known:
     def _ordered(self) -> Iterator[StoredRow]:
         """The rows that are free still, last ones first."""
         return iter(self._free.values())
+
+    def _elsewhere(self) -> Iterator[StoredRow]:
+        """Those of them that another source has told, and this one knows by no id."""
+        return (row for row in self._ordered() if row.source != self._source and not self._is_claimed(row))
 
     def _content(self, row: StoredRow) -> tuple[bool, str]:
         return self._is_claimed(row), row.fingerprint
