@@ -13,7 +13,7 @@ from handlers.sync.job_import import JobImport
 from handlers.sync.outcomes import INTERNAL, Outcomes
 from storage import connections, jobs
 from storage.connections import StoredConnection
-from storage.database import Database, StoreError
+from storage.database import Database, StoreError, StoreUnavailable
 from storage.importing.records import InvalidRecord
 from storage.jobs import Job, JobEnded
 
@@ -59,6 +59,8 @@ class JobStep:
             log.warning("job %s failed: %s %s", job.id, type(error).__name__, error.detail)
             is_local = self._connectors[connection.connector].is_local
             self._outcomes.refuse(job, connection, error, is_local=is_local)
+        except StoreUnavailable:
+            log.warning("job %s goes on when the database answers and its lease has run out", job.id)
         except (InvalidRecord, StoreError) as error:
             self._outcomes.fail(job, str(error))
         except Exception:

@@ -24,7 +24,7 @@ from handlers.sync.file_import import (
     store_file,
 )
 from storage.accounts import StoredAccount
-from storage.database import Conflict, Database, Transaction, as_json
+from storage.database import Conflict, Database, StoreFull, StoreUnavailable, Transaction, as_json
 from storage.importing import file_imports
 from storage.importing.account_identity import AccountUnclear
 from storage.importing.batches import AccountStatement, ReadBatch
@@ -189,6 +189,9 @@ class UploadedFiles:
             report.error = as_sentence(error)
         except ProfileError as error:
             report.error = str(error)  # begins with the name of a file
+        except (StoreFull, StoreUnavailable) as error:
+            log.warning("import %s failed: %s", report.id, type(error).__name__)
+            report.error = str(error)
         except Conflict:
             report.error = CHANGED
         except Closed:

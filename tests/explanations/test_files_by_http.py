@@ -23,7 +23,7 @@ from handlers.sync.uploaded_files import (
     FileImport,
     UploadedFiles,
 )
-from storage.database import Conflict, StoreUnavailable
+from storage.database import Conflict, StoreFull, StoreUnavailable
 from tests.explanations.conftest import Holder, Service
 
 CSV = """Buchungstag;Valuta;Auftraggeber/Empfänger;Verwendungszweck;Betrag;Währung;IBAN
@@ -248,7 +248,13 @@ def test_what_takes_long_is_polled_and_only_so_many_files_are_taken_at_once(
 @pytest.mark.requirement("page.imports")
 @pytest.mark.parametrize(
     ("failure", "sentence"),
-    [(RuntimeError("broken"), INTERNAL), (Conflict("late"), CHANGED), (Closed(), STOPPED)],
+    [
+        (RuntimeError("broken"), INTERNAL),
+        (Conflict("late"), CHANGED),
+        (Closed(), STOPPED),
+        (StoreFull("The disk is full."), "The disk is full."),
+        (StoreUnavailable("The database is away."), "The database is away."),
+    ],
 )
 def test_a_failure_of_ours_is_a_sentence_too(
     holder: Holder, monkeypatch: pytest.MonkeyPatch, failure: Exception, sentence: str

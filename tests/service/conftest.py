@@ -122,7 +122,7 @@ def start(
     with log.open("w") as errors:
         process = subprocess.Popen(
             [BANKDATA, command, "--data", folder, "--port", str(port), *arguments],
-            env={**environment(is_measured, **{"RATE_LIMIT": "off", **(settings or {})}), **ENGINE.environment(folder)},
+            env={**ENGINE.environment(folder), **environment(is_measured, **{"RATE_LIMIT": "off", **(settings or {})})},
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,

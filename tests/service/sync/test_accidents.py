@@ -4,10 +4,12 @@ import pytest
 
 from handlers.sync.engine import SyncEngine
 from handlers.sync.outcomes import INTERNAL
-from storage.database import Database, StoreFull
+from storage.database import Database, StoreFull, StoreUnavailable
 from storage.jobs import Job
+from storage.sync_time_limits import LEASE
 from storage.users import User
-from tests.service.test_sync_machine import ScriptedBank
+from tests.service.sync.conftest import state
+from tests.service.test_sync_machine import Hand, ScriptedBank
 
 
 @pytest.mark.requirement("interface.7.internal")
@@ -43,6 +45,27 @@ def test_a_full_disk_fails_the_job_with_that_reason(
         "failed",
         "The disk of the store is full; nothing of this change was stored.",
     )
+
+
+@pytest.mark.requirement("postgresql.unavailable")
+def test_a_job_goes_on_after_a_minute_when_the_database_was_away_for_a_moment(
+    database: Database, sync_engine: SyncEngine, job: Job, clock: Hand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object, **__: object) -> None:
+        raise StoreUnavailable(StoreUnavailable.__doc__)
+
+    def step() -> tuple[str, str | None]:
+        taken = sync_engine.advance(job)
+        assert taken is not None
+        taken.result(60)
+        return state(database, job)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("storage.importing.runs.store_batch", away)
+        assert step() == ("importing", None)
+    assert step() == ("importing", None)
+    clock.moment += LEASE
+    assert step() == ("completed", None)
 
 
 @pytest.mark.requirement("interface 3")
