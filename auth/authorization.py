@@ -7,16 +7,33 @@ Before client and redirect URI are known to be good nothing may be sent anywhere
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from auth import pkce
+from auth import authorization_details, pkce
 from auth.apps import redirects
 from auth.apps.clients import PAGE
-from auth.errors import InvalidRequest, InvalidScope, InvalidTarget, OAuthError, UnsupportedResponseType
+from auth.authorization_details import AccountInformation
+from auth.errors import (
+    InvalidAuthorizationDetails,
+    InvalidRequest,
+    InvalidScope,
+    InvalidTarget,
+    OAuthError,
+    UnsupportedResponseType,
+)
 from auth.policy import Resource
 from auth.scopes import SCOPES, WRITE_SCOPES, scope_set, scope_text
 from storage.oauth.clients import Client
 
 STATE_LENGTH_MAX = 4096
-SENT_ONCE = ("response_type", "scope", "state", "code_challenge", "code_challenge_method", "response_mode", "prompt")
+SENT_ONCE = (
+    "response_type",
+    "scope",
+    "state",
+    "code_challenge",
+    "code_challenge_method",
+    "response_mode",
+    "prompt",
+    "authorization_details",
+)
 
 
 class Untrusted(InvalidRequest):
@@ -38,6 +55,7 @@ class Asked:
     parameters: Mapping[str, tuple[str, ...]]
     client: Client | None
     resource: Resource | None  # which of ours is asked for; None: not one
+    address: str = ""  # of that resource
     writing_clients: frozenset[str] = frozenset()
 
     def get(self, name: str) -> str | None:
@@ -170,6 +188,14 @@ def resource_is_ours(asked: Asked) -> None:
         raise InvalidTarget()
 
 
+def details_are_understood(asked: Asked) -> None:
+    """ "The AS MUST abort processing and respond with an error invalid_authorization_details to the client" RFC 9396
+    section 5; the page of this server is granted what it is at once, and has nothing to preset."""
+    assert asked.client is not None
+    if requested_details(asked) is not None and asked.client.id == PAGE:
+        raise InvalidAuthorizationDetails("The page of this server sees everything.")
+
+
 TRUST_CHECKS: tuple[Check, ...] = (
     client_is_named_once,
     client_is_known,
@@ -189,6 +215,7 @@ REQUEST_CHECKS: tuple[Check, ...] = (
     scope_is_for_this_client,
     prompt_is_known,
     resource_is_ours,
+    details_are_understood,
 )
 
 
@@ -210,8 +237,18 @@ def first_fault(asked: Asked) -> OAuthError | None:
 
 
 def requested_scope(asked: Asked) -> str:
-    """The scope in canonical order; an omitted one means all (oauth.md 2.4), which the consent page shows."""
-    return scope_text(scope_set(asked.get("scope") or "") or SCOPES)
+    """The scope in canonical order; an omitted one means that of the details, or all (oauth.md 2.4), which the consent
+    page shows."""
+    details = requested_details(asked)
+    return scope_text(scope_set(asked.get("scope") or "") or (details and details.scopes) or SCOPES)
+
+
+def requested_details(asked: Asked) -> AccountInformation | None:
+    """What the app asks for beyond scopes; raises InvalidAuthorizationDetails."""
+    text = asked.get("authorization_details")
+    if text is None:
+        return None
+    return authorization_details.understood(text, resource=asked.resource, address=asked.address)
 
 
 def returned_state(asked: Asked) -> dict[str, str]:

@@ -40,13 +40,14 @@ class Consent:
         state: str | None,
         challenge: str,
         resource: Resource = "data",
+        details: str | None = None,
     ) -> str:
         """Remember a valid authorization request for this browser; the id that the pages carry. Raises
         TemporarilyUnavailable."""
         now, secret = self._now(), new_secret()
         if pending.count(self._database, browser.id_hash, now=now) >= OPEN_MAX:
             raise TemporarilyUnavailable(60, "Too many sign-ins are open in this browser.")
-        request = _request(secret, browser, client, redirect_uri, scope, state, challenge, now, resource)
+        request = _request(secret, browser, client, redirect_uri, scope, state, challenge, now, resource, details)
 
         def work(session: Session) -> None:
             pending.add(session, request)
@@ -128,6 +129,7 @@ def _request(
     challenge: str,
     now: datetime,
     resource: Resource,
+    details: str | None = None,
 ) -> PendingRequest:
     return PendingRequest(
         id_hash=stored_hash(secret),
@@ -141,4 +143,5 @@ def _request(
         expires_at=now + LIFETIME,
         used_at=None,
         resource=resource,
+        details=details,
     )

@@ -74,6 +74,13 @@ class InvalidTarget(OAuthError):
     code = "invalid_target"
 
 
+class InvalidAuthorizationDetails(OAuthError):
+    """authorization_details must be a list of one object: its type account_information, and of actions, locations,
+    accounts, laterAccounts, fullNumbers and lastsDays what this server describes."""
+
+    code = "invalid_authorization_details"  # RFC 9396 section 5
+
+
 class AccessDenied(OAuthError):
     """The user did not allow access."""
 

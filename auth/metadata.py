@@ -3,6 +3,7 @@
 from typing import Any
 from urllib.parse import urlsplit
 
+from auth import authorization_details
 from auth.policy import Policy, Resource
 from auth.scopes import SCOPES
 
@@ -32,6 +33,7 @@ def server_metadata(policy: Policy) -> dict[str, Any]:
         "revocation_endpoint_auth_methods_supported": ["none"],
         "code_challenge_methods_supported": ["S256"],
         "authorization_response_iss_parameter_supported": True,
+        "authorization_details_types_supported": [authorization_details.TYPE],
         "service_documentation": f"{policy.public_url}/docs",
         "protected_resources": [policy.resource, policy.mcp_resource],
     }

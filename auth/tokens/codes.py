@@ -116,6 +116,7 @@ class AuthorizationCodes:
             session_hash=request.session_hash if request.client_id == PAGE else None,
             terms=terms,
             lifetime=lifetime,
+            has_details=request.details is not None,
         )
         code, now = new_secret(), self._now()
         codes.add(

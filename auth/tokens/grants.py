@@ -50,6 +50,7 @@ class Grants:
         session_hash: str | None = None,
         terms: Terms = EVERYTHING,
         lifetime: timedelta | None = None,
+        has_details: bool = False,
     ) -> Grant:
         """A new grant inside the caller's transaction; it counts as connected once its first tokens are fetched.
 
@@ -71,6 +72,7 @@ class Grants:
             resource=resource,
             session_hash=session_hash,
             terms=terms,
+            has_details=has_details,
         )
         grants.add(session, grant)
         return grant
@@ -270,6 +272,7 @@ def _new(
     resource: Resource = "data",
     session_hash: str | None = None,
     terms: Terms = EVERYTHING,
+    has_details: bool = False,
 ) -> Grant:
     return Grant(
         id="g" + token_hex(12),
@@ -284,4 +287,5 @@ def _new(
         resource=resource,
         session_hash=session_hash,
         terms=terms,
+        has_details=has_details,
     )

@@ -5,15 +5,19 @@ The grace in which a used token is answered with its successor once more is `ref
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
+from auth import authorization_details
 from auth.errors import InvalidGrant, InvalidScope
 from auth.instants import Now
 from auth.policy import Policy, Resource
 from auth.scopes import scope_set, scope_text
 from auth.secret_text import derived, new_secret, stored_hash
+from auth.tokens.access_check import coverage_of
 from auth.tokens.access_tokens import AccessTokens
 from auth.tokens.grants import Grants, check_resource
 from auth.tokens.one_time import OneTime, Reused
+from storage import accounts
 from storage.database import Session
 from storage.oauth import tokens
 from storage.oauth.grants import Grant
@@ -28,6 +32,7 @@ class TokenAnswer:
     expires_in: int
     refresh_token: str | None
     scope: str
+    authorization_details: list[dict[str, Any]] | None = None  # for an app that asked by them
 
 
 class RefreshTokens:
@@ -112,9 +117,25 @@ class RefreshTokens:
                 used_at=None,
             ),
         )
-        return self._answer(grant, refresh_token, scope=scope)
+        details = self._details(session, grant, scope=scope) if grant.has_details else None
+        return self._answer(grant, refresh_token, scope=scope, details=details)
 
-    def _answer(self, grant: Grant, refresh_token: str | None, *, scope: str) -> TokenAnswer:
+    def _details(self, session: Session, grant: Grant, *, scope: str) -> list[dict[str, Any]]:
+        """ "the AS MUST also return the authorization_details as granted by the resource owner and assigned to the
+        respective access token." RFC 9396 section 7"""
+        coverage = coverage_of(grant.terms)
+        owned = [account.id for account in accounts.of_user(session, grant.user_id)]
+        return authorization_details.granted(
+            grant.terms,
+            scope=scope,
+            account_ids=[each for each in owned if coverage is None or coverage.covers(each)],
+            resource=grant.resource,
+            address=self._policy.address_of(grant.resource),
+        )
+
+    def _answer(
+        self, grant: Grant, refresh_token: str | None, *, scope: str, details: list[dict[str, Any]] | None = None
+    ) -> TokenAnswer:
         now = self._now()
         lifetime = min(self._access_tokens.lifetime, grant.expires_at - now)
         access_token = self._access_tokens.issue(
@@ -131,6 +152,7 @@ class RefreshTokens:
             expires_in=int(lifetime.total_seconds()),
             refresh_token=refresh_token,
             scope=scope,
+            authorization_details=details,
         )
 
 

@@ -4,7 +4,7 @@ each. What a code or a token itself must fulfil stands in auth/tokens/codes.py a
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from auth.errors import InvalidClient, InvalidRequest, InvalidTarget, UnsupportedGrantType
+from auth.errors import InvalidAuthorizationDetails, InvalidClient, InvalidRequest, InvalidTarget, UnsupportedGrantType
 from auth.policy import Resource
 from storage.oauth.clients import Client
 
@@ -89,6 +89,13 @@ def resource_is_ours(sent: Sent) -> None:
         raise InvalidTarget()
 
 
+def details_were_asked_for_before(sent: Sent) -> None:
+    """ "the AS refuses the request with the error code invalid_authorization_details" RFC 9396 section 6: what the user
+    allowed cannot be divided among tokens here but by scope."""
+    if "authorization_details" in sent.fields:
+        raise InvalidAuthorizationDetails("Send authorization_details with the authorization request.")
+
+
 def secret_is_sent(sent: Sent) -> None:
     """ "code REQUIRED. The authorization code received from the authorization server." RFC 6749 section 4.1.3
     "refresh_token REQUIRED. The refresh token issued to the client." RFC 6749 section 6"""
@@ -112,6 +119,7 @@ TOKEN_CHECKS: tuple[Check, ...] = (
     grant_type_is_known,
     *CLIENT_CHECKS,
     resource_is_ours,
+    details_were_asked_for_before,
     secret_is_sent,
 )
 REVOCATION_CHECKS: tuple[Check, ...] = (nothing_is_in_the_address, token_is_sent, *CLIENT_CHECKS)

@@ -142,6 +142,7 @@ class Endpoints:
         """RFC 6749 sections 4.1.3 and 6."""
         await self._count(request)
         answer = await run_in_threadpool(self._tokens, request, body)
+        details = answer.authorization_details
         return Answer(
             body={
                 "access_token": answer.access_token,
@@ -149,6 +150,7 @@ class Endpoints:
                 "expires_in": answer.expires_in,
                 **({"refresh_token": answer.refresh_token} if answer.refresh_token is not None else {}),
                 "scope": answer.scope,
+                **({"authorization_details": details} if details is not None else {}),
             },
             headers=_NOT_STORED,
         )

@@ -7,16 +7,17 @@ from urllib.parse import urlsplit
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from auth import authorization
+from auth import authorization, authorization_details
 from auth.apps import redirects
 from auth.apps.client_documents import DocumentRefused
 from auth.apps.clients import PAGE
 from auth.authorization import Asked, Untrusted
+from auth.authorization_details import LASTS_DAYS, AccountInformation
 from auth.errors import AccessDenied, ConsentRequired, LoginRequired, OAuthError
 from auth.people.sessions import Browser
 from auth.scopes import SCOPES, WRITE_SCOPES
 from handlers.oauth.account_page import account_routes
-from handlers.oauth.choices import LASTS_DAYS, NothingChosen, account_boxes, chosen_lifetime, chosen_terms
+from handlers.oauth.choices import NothingChosen, account_boxes, chosen_lifetime, chosen_terms, preset_terms
 from handlers.oauth.connect_page import connect_routes
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.passkey_pages import passkey_routes
@@ -52,10 +53,12 @@ def authorize(site: Site, visit: Visit) -> Response:
     if site.server.documents.serves(client_id) and site.server.sign_in.user_of(visit.browser) is None:
         # Nobody is asked before somebody is signed in: who is not could make this server ask anybody
         return site.sign_in_first(visit)
+    resource = site.policy.named_resource(visit.parameters.get("resource", ()))
     asked = Asked(
         parameters=visit.parameters,
         client=_client(site, client_id),
-        resource=site.policy.named_resource(visit.parameters.get("resource", ())),
+        resource=resource,
+        address=site.policy.address_of(resource or "data"),
         writing_clients=site.policy.writing_clients,
     )
     try:
@@ -79,6 +82,7 @@ def authorize(site: Site, visit: Visit) -> Response:
         )
         return _sent_back_with_code(site, redirect_uri, code, authorization.returned_state(asked))
     browser = visit.browser or site.server.sessions.start(visit.agent)
+    details = authorization.requested_details(asked)
     secret = site.server.consent.keep(
         browser,
         client=asked.client,
@@ -87,6 +91,7 @@ def authorize(site: Site, visit: Visit) -> Response:
         state=asked.get("state"),
         challenge=challenge,
         resource=asked.resource or "data",
+        details=authorization_details.kept(details) if details is not None else None,
     )
     page = "/oauth/consent" if is_signed_in else "/oauth/login"
     response = site.redirect(f"{site.address(page)}?request={secret}")
@@ -226,6 +231,8 @@ def consent_page(site: Site, visit: Visit, *, error: str = "") -> Response:
     if client.id == PAGE:
         return _decided(site, visit.browser, secret, is_allowed=True, ticked=frozenset(WRITE_SCOPES))
     asked = request.scope.split()
+    details, owned = _details(request), site.accounts_of(user.id)
+    terms = preset_terms(details, owned)
     return site.page(
         "consent.html",
         visit.words,
@@ -240,7 +247,10 @@ def consent_page(site: Site, visit: Visit, *, error: str = "") -> Response:
         is_loopback=redirects.is_loopback(request.redirect_uri),
         is_app=not redirects.is_web(request.redirect_uri) and not redirects.is_loopback(request.redirect_uri),
         days=site.policy.grant_lifetime.days,
-        accounts=account_boxes(site.accounts_of(user.id)),
+        accounts=account_boxes(owned, terms),
+        terms=terms,
+        is_asked_in_detail=details is not None,
+        lasts_days=details.lasts_days if details is not None else None,
         is_assistant=request.resource == "mcp",
         lasts=[each for each in LASTS_DAYS if each <= site.policy.grant_lifetime.days],
         error=error,
@@ -262,11 +272,13 @@ def decide(site: Site, visit: Visit) -> Response:
     if user is None:
         raise Mistake("no_session")
     is_allowed = decision == "allow"
+    details, owned = _details(_opened(site, browser, secret)[0]), site.accounts_of(user.id)
     try:
-        terms = chosen_terms(visit.form, visit.ticked_accounts, site.accounts_of(user.id)) if is_allowed else EVERYTHING
+        preset = preset_terms(details, owned)
+        terms = chosen_terms(visit.form, visit.ticked_accounts, owned, preset=preset) if is_allowed else EVERYTHING
     except NothingChosen:
         return consent_page(site, visit, error="no_account")
-    lifetime = chosen_lifetime(visit.form)
+    lifetime = chosen_lifetime(visit.form, preset_days=details.lasts_days if details is not None else None)
     ticked = frozenset(scope for scope in WRITE_SCOPES if scope in visit.form)
     return _decided(site, browser, secret, is_allowed=is_allowed, ticked=ticked, terms=terms, lifetime=lifetime)
 
@@ -291,6 +303,10 @@ def _decided(
     if code is None:
         return site.redirect(_error_redirect(site, request.redirect_uri, AccessDenied(), state))
     return _sent_back_with_code(site, request.redirect_uri, code, state)
+
+
+def _details(request: PendingRequest) -> AccountInformation | None:
+    return authorization_details.read_back(request.details) if request.details is not None else None
 
 
 def _refuse_scripts(visit: Visit) -> None:

@@ -11,7 +11,7 @@ from storage.oauth.moments import aware, in_utc, with_moments
 
 COLUMNS = (
     "id, user_id, client_id, scope, created_at, expires_at, redeemed_at, revoked_at, revoked_because, "
-    "resource, session_hash, accounts, all_but, figures_only, full_numbers"
+    "resource, session_hash, accounts, all_but, figures_only, full_numbers, has_details"
 )
 
 
@@ -44,6 +44,7 @@ class Grant:
     resource: Literal["data", "mcp"] = "data"
     session_hash: str | None = None  # of the browser session that it ends with
     terms: Terms = EVERYTHING
+    has_details: bool = False  # the app asked by authorization_details, and is answered with them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +72,8 @@ def add(session: Session, grant: Grant) -> None:
     """Store a grant."""
     session.execute(
         "INSERT INTO oauth_grants (id, user_id, client_id, scope, created_at, expires_at, redeemed_at, revoked_at,"
-        " revoked_because, resource, session_hash, accounts, all_but, figures_only, full_numbers)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, NULL, NULL, $8, $9, $10, $11, $12, $13)",
+        " revoked_because, resource, session_hash, accounts, all_but, figures_only, full_numbers, has_details)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, NULL, NULL, $8, $9, $10, $11, $12, $13, $14)",
         grant.id,
         grant.user_id,
         grant.client_id,
@@ -83,6 +84,7 @@ def add(session: Session, grant: Grant) -> None:
         grant.resource,
         grant.session_hash,
         *_stored(grant.terms),
+        grant.has_details,
     )
 
 
@@ -208,7 +210,8 @@ def _grant(row: Row) -> Grant:
     row = with_moments(row, "created_at", "expires_at", "redeemed_at", "revoked_at")
     terms = _terms(row)
     kept = {name: value for name, value in row.items() if name not in _TERMS}
-    return Grant(**{**kept, "resource": row["resource"] or "data", "terms": terms})
+    has_details = bool(row["has_details"])
+    return Grant(**{**kept, "resource": row["resource"] or "data", "terms": terms, "has_details": has_details})
 
 
 def _terms(row: Row) -> Terms:

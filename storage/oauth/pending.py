@@ -9,7 +9,7 @@ from storage.oauth.moments import in_utc, with_moments
 
 COLUMNS = (
     "id_hash, session_hash, client_id, redirect_uri, scope, state, code_challenge, created_at, "
-    "expires_at, used_at, resource"
+    "expires_at, used_at, resource, details"
 )
 
 
@@ -28,13 +28,15 @@ class PendingRequest:
     expires_at: datetime
     used_at: datetime | None
     resource: Literal["data", "mcp"] = "data"
+    details: str | None = None  # as auth/authorization_details.py keeps what was asked for beyond scopes
 
 
 def add(session: Session, request: PendingRequest) -> None:
     """Store a request."""
     session.execute(
         "INSERT INTO oauth_requests (id_hash, session_hash, client_id, redirect_uri, scope, state, code_challenge,"
-        " created_at, expires_at, used_at, resource) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, NULL, $10)",
+        " created_at, expires_at, used_at, resource, details)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, NULL, $10, $11)",
         request.id_hash,
         request.session_hash,
         request.client_id,
@@ -45,6 +47,7 @@ def add(session: Session, request: PendingRequest) -> None:
         in_utc(request.created_at),
         in_utc(request.expires_at),
         request.resource,
+        request.details,
     )
 
 

@@ -1,5 +1,6 @@
 """What a person ticks on the consent page and afterwards: accounts, bookings, whole numbers, and how long."""
 
+import json
 import re
 import secrets
 from datetime import timedelta
@@ -11,6 +12,7 @@ from starlette.testclient import TestClient
 from auth.tokens.grants import is_within, narrower
 from handlers.oauth.choices import chosen_lifetime
 from handlers.oauth.mistakes import Mistake
+from storage import accounts, users
 from storage.oauth.grants import Terms
 from tests.explanations.conftest import Service
 from tests.mcp.conftest import ADDRESS
@@ -29,7 +31,7 @@ class Person:
         self.client_id = answer.json()["client_id"]
         self.verifier = secrets.token_urlsafe(48)
 
-    def asked(self, resource: str = MCP) -> Any:
+    def asked(self, resource: str = MCP, **more: str) -> Any:
         """The consent page."""
         query = {
             "response_type": "code",
@@ -39,6 +41,7 @@ class Person:
             "code_challenge": challenge_of(self.verifier),
             "code_challenge_method": "S256",
             "resource": resource,
+            **more,
         }
         page = self.browser.get("/oauth/authorize", params=query)
         if "/oauth/login" in page.headers["location"]:
@@ -128,6 +131,77 @@ def test_access_ends_when_the_person_said(person: Person) -> None:
         assert 0 < refreshed["expires_in"] <= 1800
     finally:
         clock.offset -= timedelta(hours=23, minutes=30)
+
+
+def ticked(html: str) -> dict[str, Any]:
+    """The boxes that are ticked, and how long is selected, as a browser would send them."""
+    found = re.findall(r'<input type="checkbox"[^>]*name="([^"]+)" value="([^"]+)" checked>', html)
+    lasts = re.findall(r'<option value="(\d+)" selected>', html) or re.findall(r'<option value="(\d+)"', html)
+    others = {name: value for name, value in found if name != "account"}
+    return {"account": [value for name, value in found if name == "account"], **others, "lasts": lasts[0]}
+
+
+@pytest.mark.requirement("oauth.authorization_details")
+def test_details_preset_the_boxes_and_are_answered_as_granted(person: Person) -> None:
+    owned = accounts.of_user(person.service.services.database, users.named(person.service.services.database, "demo").id)
+    with_iban = next(account for account in owned if account.iban)
+    spaced = " ".join(re.findall(".{1,4}", (with_iban.iban or "").lower()))
+    details = {
+        "type": "account_information",
+        "actions": ["list_accounts", "read_cashflow"],
+        "accounts": [{"iban": spaced}, {"id": "acc_of_somebody_else"}],
+        "fullNumbers": True,
+        "lastsDays": 30,
+    }
+    page = person.asked(authorization_details=json.dumps([details]))
+    assert '<details class="choices" open>' in page.text
+    assert ticked(page.text) == {"account": [with_iban.id], "full_numbers": "on", "lasts": "30"}
+    tokens = person.tokens(person.answers(page, **ticked(page.text)))
+    granted = {
+        "type": "account_information",
+        "locations": [MCP],
+        "actions": ["list_accounts", "read_balances", "read_cashflow"],
+        "accounts": [{"id": with_iban.id}],
+        "laterAccounts": False,
+        "fullNumbers": True,
+    }
+    assert tokens["authorization_details"] == [granted]
+    held = person.service.services.authorization.grants.connected()[0].grant
+    assert (held.expires_at - held.created_at).days == 30
+    form = {"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"], "client_id": person.client_id}
+    assert person.browser.post("/oauth/token", data=form).json()["authorization_details"] == [granted]
+
+
+@pytest.mark.requirement("oauth.authorization_details")
+def test_the_person_decides_and_the_answer_says_what_for(person: Person) -> None:
+    details = json.dumps([{"type": "account_information", "laterAccounts": False}])
+    page = person.asked(f"{ADDRESS}/api/v1", authorization_details=details)
+    ids = boxes(page.text)
+    assert ticked(page.text) == {"account": ids, "bookings": "on", "lasts": "365"}
+    answer = person.answers(page, account=ids[1:], later_accounts="on", bookings="on", lasts="7")
+    (granted,) = person.tokens(answer)["authorization_details"]
+    assert granted == {
+        "type": "account_information",
+        "locations": [f"{ADDRESS}/api/v1"],
+        "actions": ["list_accounts", "read_balances", "read_transactions", "read_cashflow"],
+        "accounts": [{"id": account_id} for account_id in ids[1:]],
+        "laterAccounts": True,
+    }
+
+
+@pytest.mark.requirement("oauth.authorization_details")
+def test_a_form_without_choices_grants_what_was_asked_for_and_never_more(person: Person) -> None:
+    nobodys = [{"type": "account_information", "accounts": [{"id": "acc_of_somebody_else"}], "lastsDays": 7}]
+    page = person.asked(authorization_details=json.dumps(nobodys))
+    assert ticked(page.text) == {"account": [], "bookings": "on", "lasts": "7"}
+    again = person.answers(page)
+    assert (again.status_code, 'role="alert"' in again.text) == (400, True)
+    some = [{"type": "account_information", "accounts": [{"id": boxes(page.text)[0]}], "lastsDays": 7}]
+    page = person.asked(authorization_details=json.dumps(some))
+    (granted,) = person.tokens(person.answers(page))["authorization_details"]
+    assert (granted["accounts"], granted["laterAccounts"]) == ([{"id": boxes(page.text)[0]}], False)
+    held = person.service.services.authorization.grants.connected()[0].grant
+    assert (held.expires_at - held.created_at).days == 7
 
 
 def connection(person: Person) -> tuple[dict[str, str], Any]:

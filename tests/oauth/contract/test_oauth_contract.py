@@ -92,7 +92,8 @@ def check(operation: Any, mode: Any) -> None:
 @BOUNDED
 @given(data=st.data())
 def test_pages_answer_every_query_with_a_page_or_a_known_redirect(world: Any, data: st.DataObject) -> None:
-    names = ["client_id", "redirect_uri", "response_type", "scope", "state", "code_challenge", "request", "notice", "x"]
+    names = ["client_id", "redirect_uri", "response_type", "scope", "state", "code_challenge", "request", "notice"]
+    names += ["authorization_details", "x"]
     query = data.draw(st.dictionaries(st.sampled_from(names), st.text(max_size=60), max_size=6))
     answer = world.http.get(data.draw(st.sampled_from(PAGES)), params=query)
     assert answer.status_code in (200, 303, 400)

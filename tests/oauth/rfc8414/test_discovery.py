@@ -31,6 +31,7 @@ def test_the_server_document_is_complete(world: Any) -> None:
         "revocation_endpoint_auth_methods_supported": ["none"],
         "code_challenge_methods_supported": ["S256"],
         "authorization_response_iss_parameter_supported": True,
+        "authorization_details_types_supported": ["account_information"],
         "service_documentation": base + "/docs",
         "protected_resources": [base + "/api/v1", base + "/mcp"],
     }

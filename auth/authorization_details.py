@@ -1,0 +1,119 @@
+"""What an app asks for in advance and is told it got (RFC 9396): one type, `account_information`, whose members preset
+the boxes of the consent page. A person decides with the boxes, whatever was asked."""
+
+from typing import Annotated, Any, Literal, get_args
+
+import msgspec
+
+from auth.errors import InvalidAuthorizationDetails
+from auth.policy import Resource
+from auth.scopes import READ_ACCOUNTS, READ_CASHFLOW, READ_TRANSACTIONS
+from storage.oauth.grants import Terms
+
+TYPE = "account_information"  # the name of it in the examples of RFC 9396
+CHARACTERS_MAX = 4096
+ACCOUNTS_MAX = 100
+
+Days = Literal[365, 90, 30, 7, 1]
+LASTS_DAYS: tuple[int, ...] = get_args(Days)
+
+Action = Literal["list_accounts", "read_balances", "read_transactions", "read_cashflow"]
+SCOPE_OF: dict[Action, str] = {
+    "list_accounts": READ_ACCOUNTS,
+    "read_balances": READ_ACCOUNTS,
+    "read_transactions": READ_TRANSACTIONS,
+    "read_cashflow": READ_CASHFLOW,
+}
+
+
+class NamedAccount(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True):
+    """An account by our id or by its IBAN."""
+
+    id: Annotated[str, msgspec.Meta(min_length=1, max_length=100)] | None = None
+    iban: Annotated[str, msgspec.Meta(min_length=1, max_length=42)] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.id is None) == (self.iban is None):
+            raise ValueError("an account has an id or an IBAN")
+
+    def is_of(self, account_id: str, iban: str | None) -> bool:
+        """Whether it is this account."""
+        return self.id == account_id if self.iban is None else "".join(self.iban.split()).upper() == iban
+
+
+class AccountInformation(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True, rename="camel"):
+    """What an app asks for; what it leaves out is asked for whole. `accounts` that are not the person's are nobody's:
+    the app is not told which those were."""
+
+    type: Literal["account_information"]
+    actions: Annotated[tuple[Action, ...], msgspec.Meta(min_length=1, max_length=10)] | None = None
+    locations: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=10)] | None = None
+    accounts: Annotated[tuple[NamedAccount, ...], msgspec.Meta(min_length=1, max_length=ACCOUNTS_MAX)] | None = None
+    later_accounts: bool | None = None
+    full_numbers: bool = False
+    lasts_days: Days | None = None
+
+    @property
+    def scopes(self) -> frozenset[str] | None:
+        """The scopes of the actions; None where it names none."""
+        return frozenset(SCOPE_OF[action] for action in self.actions) if self.actions is not None else None
+
+    @property
+    def is_with_bookings(self) -> bool:
+        """Whether it asks for bookings, not for figures alone."""
+        return self.actions is None or "read_transactions" in self.actions
+
+    @property
+    def is_with_later_accounts(self) -> bool:
+        """Whether it asks for accounts that come later: those that name none do, unless they say otherwise."""
+        return self.accounts is None if self.later_accounts is None else self.later_accounts
+
+
+def understood(text: str, *, resource: Resource | None, address: str) -> AccountInformation:
+    """The one object of the parameter, asked for this resource at its address; raises InvalidAuthorizationDetails.
+
+    "The AS MUST refuse to process any unknown authorization details type or authorization details not conforming to the
+    respective type definition." RFC 9396 section 5
+    """
+    if len(text) > CHARACTERS_MAX:
+        raise InvalidAuthorizationDetails(f"authorization_details must have at most {CHARACTERS_MAX} characters.")
+    try:
+        (details,) = msgspec.json.decode(text, type=tuple[AccountInformation])
+    except (msgspec.DecodeError, RecursionError):
+        raise InvalidAuthorizationDetails() from None
+    if any(location.removesuffix("/") != address for location in details.locations or ()):
+        raise InvalidAuthorizationDetails("locations must be the address of the resource that is asked for.")
+    if details.full_numbers and resource != "mcp":
+        raise InvalidAuthorizationDetails("fullNumbers is for the interface for assistants.")
+    return details
+
+
+def kept(details: AccountInformation) -> str:
+    """As it waits in the store; `read_back` reads it."""
+    return msgspec.json.encode(details).decode()
+
+
+def read_back(text: str) -> AccountInformation:
+    """What `kept` wrote."""
+    return msgspec.json.decode(text, type=AccountInformation)
+
+
+def granted(
+    terms: Terms, *, scope: str, account_ids: list[str], resource: Resource, address: str
+) -> list[dict[str, Any]]:
+    """What tokens of this scope may do under a grant of these terms, and with which accounts that are there now.
+
+    "The authorization details attached to the access token MAY differ from what the client requests." RFC 9396
+    section 7.1
+    """
+    scopes = set(scope.split())
+    return [
+        {
+            "type": TYPE,
+            "locations": [address],
+            "actions": [action for action, needed in SCOPE_OF.items() if needed in scopes],
+            "accounts": [{"id": account_id} for account_id in account_ids],
+            "laterAccounts": terms.accounts is None or terms.all_but,
+            **({"fullNumbers": terms.full_numbers} if resource == "mcp" else {}),
+        }
+    ]
