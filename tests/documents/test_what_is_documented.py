@@ -29,6 +29,7 @@ SAID_IN_WORDS = {
     "FINAPI_CLIENT",
     "FINAPI_SECRET_FILE",
     "FINTS_PRODUCT",
+    "FINTS_BANKS",
     "ENABLE_BANKING_APPLICATION",
     "ENABLE_BANKING_KEY_FILE",
 }
@@ -73,7 +74,7 @@ def test_the_defaults_that_are_described_are_the_defaults(tmp_path: Path, monkey
     assert (settings.data_dir, settings.store_path) == (folder, folder / "bankdata.duckdb")
     assert settings.public_url == settings.auth_url == "http://127.0.0.1:8000"
     assert settings.billing_url == "http://127.0.0.1:8000/billing"
-    assert settings.trusted_proxies == ()
+    assert settings.trusted_proxies == settings.fints_banks == ()
 
 
 @pytest.mark.requirement("docs.settings")
