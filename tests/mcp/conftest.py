@@ -2,8 +2,6 @@
 
 import shutil
 import socket
-import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 from jsonschema import Draft202012Validator
 from starlette.testclient import TestClient
 
@@ -22,6 +19,7 @@ from handlers.services import open_services
 from handlers.settings import load
 from storage import users
 from tests.explanations.conftest import Service, Silent, opened
+from tests.running import running
 
 ADDRESS = "http://127.0.0.1:8000"
 MODERN = "2026-07-28"
@@ -118,11 +116,5 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         base = f"http://127.0.0.1:{listener.getsockname()[1]}"
         services = open_services(load({}, data_dir=folder, address=base))
         demo.prepare(services, Silent())
-        server = uvicorn.Server(uvicorn.Config(application(services), log_level="warning"))
-        thread = threading.Thread(target=lambda: server.run(sockets=[listener]))
-        thread.start()
-        while not server.started:
-            time.sleep(0.05)
-        yield base
-        server.should_exit = True
-        thread.join(20)
+        with running(application(services), listener, log_level="warning"):
+            yield base

@@ -5,7 +5,6 @@ import hashlib
 import re
 import secrets
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -16,7 +15,6 @@ from urllib.parse import parse_qs, urlsplit
 from zoneinfo import ZoneInfo
 
 import pytest
-import uvicorn
 from starlette.testclient import TestClient
 
 from auth.people.password_hashing import Passwords
@@ -32,6 +30,7 @@ from storage.database import Database
 from storage.users import User
 from tests.conftest import empty_store
 from tests.descriptions import hold_each_once
+from tests.running import running
 
 hold_each_once()
 
@@ -311,15 +310,8 @@ def live_at_localhost(make_world: Make) -> Iterator[World]:
 
 
 def behind_a_socket(make_world: Make, host: str) -> Iterator[World]:
-    listener = socket.create_server(("127.0.0.1", 0))
-    world = make_world(public_url=f"http://{host}:{listener.getsockname()[1]}")
-    world.clock.run()
-    server = uvicorn.Server(uvicorn.Config(world.app, log_level="error", lifespan="off"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield world
-    server.should_exit = True
-    thread.join(10)
-    listener.close()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        world = make_world(public_url=f"http://{host}:{listener.getsockname()[1]}")
+        world.clock.run()
+        with running(world.app, listener, log_level="error", lifespan="off"):
+            yield world
