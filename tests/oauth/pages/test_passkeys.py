@@ -250,6 +250,7 @@ def test_there_are_none_without_codes_twice_or_beyond_the_limit(bank: Any, monke
     device, browser, _seed = with_passkey(bank)
     assert added(browser, device).status_code == 400
     monkeypatch.setattr(rules, "PASSKEYS_MAX", 2)
+    bank.clock.forward(seconds=1)
     assert added(browser, Device(), "Key \t on  my ring").status_code == 303
     assert added(browser, Device()).status_code == 400
     names = [each.name for each in bank.server.passkeys.of_user(bank.user.id)]
