@@ -5,18 +5,20 @@ followed. What comes is bounded in time, size and depth. Messages name the host 
 body, for those hold secrets.
 """
 
+import asyncio
 import json
 import ssl
+import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterable, Callable, Collection, Coroutine, Iterable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from email.utils import parsedate_to_datetime
-from functools import cached_property
+from functools import cache, cached_property
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from connectors.connector import Json, ProviderUnavailable, RateLimited
@@ -34,7 +36,10 @@ PAUSES = (0.25, 1.0)  # seconds before a GET is tried again; together with the t
 PASSING = (502, 503, 504)  # statuses of something in between that a second try may not meet
 RETRY_AFTER_MAX = 86_400.0
 
+_STARTING = threading.Lock()
+
 Method = Literal["GET", "POST", "DELETE"]
+Told = TypeVar("Told")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,14 +122,15 @@ class Provider:
     ) -> ProviderAnswer:
         """The answer to a GET, tried twice more where a second try may help. `also` are statuses from 500 on that the
         caller reads itself. Raises ProviderUnavailable, and RateLimited for 429."""
+        request = _Request(method="GET", path=path, parameters=parameters, headers=headers, auth=auth, also=also)
         for pause in PAUSES:
             try:
-                return self._ask("GET", path, parameters or {}, None, headers, auth, also)
+                return self._ask(request)
             except _Passing as error:
                 if error.retry_after is not None:
                     raise
                 time.sleep(pause)
-        return self._ask("GET", path, parameters or {}, None, headers, auth, also)
+        return self._ask(request)
 
     def post(
         self,
@@ -139,12 +145,14 @@ class Provider:
         also: Collection[int] = (),
     ) -> ProviderAnswer:
         """The answer to a POST of a JSON document, a form or these very bytes, sent once. Raises as `get`."""
-        sent: tuple[str, Any] = ("data", form or {})
+        sent: dict[str, Any] = {"data": form or {}}
         if document is not None:
-            sent = ("json", document)
+            sent = {"json": document}
         elif content is not None:
-            sent = ("content", content)
-        return self._ask("POST", path, parameters or {}, sent, headers, auth, also)
+            sent = {"content": content}
+        return self._ask(
+            _Request(method="POST", path=path, parameters=parameters, sent=sent, headers=headers, auth=auth, also=also)
+        )
 
     def delete(
         self,
@@ -155,18 +163,18 @@ class Provider:
         also: Collection[int] = (),
     ) -> ProviderAnswer:
         """The answer to a DELETE, which is sent once. Raises as `get`."""
-        return self._ask("DELETE", path, {}, None, headers, auth, also)
+        return self._ask(_Request(method="DELETE", path=path, headers=headers, auth=auth, also=also))
 
     def close(self) -> None:
         """Let go of the connections to the host, for a provider that is asked no more."""
         if "_client" in vars(self):
-            self._client.close()
+            _awaited(self._client.aclose())
 
     @cached_property
-    def _client(self) -> "httpx.Client":
+    def _client(self) -> "httpx.AsyncClient":
         import httpx  # a tenth of a second that only who has a live source spends
 
-        return httpx.Client(
+        return httpx.AsyncClient(
             timeout=httpx.Timeout(SILENCE_SECONDS_MAX, connect=CONNECT_SECONDS_MAX),
             headers={"User-Agent": "bankdata", "Accept-Encoding": "identity"},  # unpacked it could be of any size
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # one user's must not reach the next one
@@ -175,25 +183,16 @@ class Provider:
             follow_redirects=False,
         )
 
-    def _ask(
-        self,
-        method: Method,
-        path: str,
-        parameters: Mapping[str, str],
-        sent: tuple[str, Any] | None,
-        headers: Mapping[str, str] | None,
-        auth: tuple[str, str] | None,
-        also: Collection[int],
-    ) -> ProviderAnswer:
-        assert path.startswith("/"), "a path below the provider's address"
-        answer = self._exchange(method, path, parameters, sent, headers, auth)
+    def _ask(self, request: "_Request") -> ProviderAnswer:
+        assert request.path.startswith("/"), "a path below the provider's address"
+        answer = self._exchange(request)
         if 300 <= answer.status < 400:
             raise ProviderUnavailable(
                 f"{self.host} sends on to another address, and that is not followed.", detail=f"status {answer.status}"
             )
         if answer.status == 429:
             raise RateLimited(detail="status 429", retry_after=answer.retry_after)
-        if answer.status >= 500 and answer.status not in also:
+        if answer.status >= 500 and answer.status not in request.also:
             kind = _Passing if answer.status in PASSING else ProviderUnavailable
             raise kind(
                 f"{self.host} has a fault (status {answer.status}).",
@@ -202,40 +201,17 @@ class Provider:
             )
         return answer
 
-    def _exchange(
-        self,
-        method: Method,
-        path: str,
-        parameters: Mapping[str, str],
-        sent: tuple[str, Any] | None,
-        headers: Mapping[str, str] | None,
-        auth: tuple[str, str] | None,
-    ) -> ProviderAnswer:
+    def _exchange(self, request: "_Request") -> ProviderAnswer:
         import httpx
 
-        until = time.monotonic() + REQUEST_SECONDS_MAX
         watched_by = WATCHED_BY.get()
         answer: ProviderAnswer | None = None
         try:
-            with self._client.stream(
-                method,
-                self.address + path,
-                params=dict(parameters) or None,
-                headers=dict(headers or {}),
-                auth=auth,
-                **({sent[0]: sent[1]} if sent is not None else {}),
-            ) as response:
-                answer = ProviderAnswer(
-                    host=self.host,
-                    status=response.status_code,
-                    content_type=response.headers.get("Content-Type", "").partition(";")[0].strip().lower(),
-                    retry_after=_retry_after(response.headers),
-                    body=self._body(response.headers, response.iter_raw(), until),
-                )
-                return answer
+            answer = _awaited(self._answer(request))
+            return answer
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise _Passing(f"{self.host} cannot be reached.", detail=type(error).__name__) from None
-        except httpx.TimeoutException as error:
+        except (httpx.TimeoutException, TimeoutError) as error:
             raise ProviderUnavailable(f"{self.host} did not answer in time.", detail=type(error).__name__) from None
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:  # their texts may hold addresses
             raise ProviderUnavailable(f"{self.host} broke off.", detail=type(error).__name__) from None
@@ -243,28 +219,75 @@ class Provider:
             if watched_by is not None:
                 watched_by(
                     Exchange(
-                        method=method,
+                        method=request.method,
                         host=self.host,
-                        path=path,
-                        parameters=parameters,
+                        path=request.path,
+                        parameters=request.parameters or {},
                         status=answer.status if answer is not None else None,
                         content_type=answer.content_type if answer is not None else "",
                         body=answer.body if answer is not None else b"",
                     )
                 )
 
-    def _body(self, headers: Mapping[str, str], pieces: Iterable[bytes], until: float) -> bytes:
+    async def _answer(self, request: "_Request") -> ProviderAnswer:
+        """Raises TimeoutError when the time is over, wherever the answer then stands: the timeouts of httpx are those
+        of single reads, and a byte every few seconds would pass them."""
+        async with (
+            asyncio.timeout(REQUEST_SECONDS_MAX),
+            self._client.stream(
+                request.method,
+                self.address + request.path,
+                params=dict(request.parameters or {}) or None,
+                headers=dict(request.headers or {}),
+                auth=request.auth,
+                **request.sent,
+            ) as response,
+        ):
+            return ProviderAnswer(
+                host=self.host,
+                status=response.status_code,
+                content_type=response.headers.get("Content-Type", "").partition(";")[0].strip().lower(),
+                retry_after=_retry_after(response.headers),
+                body=await self._body(response.headers, response.aiter_raw()),
+            )
+
+    async def _body(self, headers: Mapping[str, str], pieces: AsyncIterable[bytes]) -> bytes:
         """All that comes, as it comes: no length that is announced is believed."""
         if headers.get("Content-Encoding", "identity").lower() != "identity":
             raise ProviderUnavailable(f"{self.host} sent a damaged answer.", detail="packed without being asked to")
         body = bytearray()
-        for piece in pieces:
+        async for piece in pieces:
             body += piece
             if len(body) > ANSWER_BYTES_MAX:
                 raise ProviderUnavailable(f"{self.host} sent more than {ANSWER_BYTES_MAX} bytes.")
-            if time.monotonic() > until:
-                raise ProviderUnavailable(f"{self.host} did not answer in time.", detail="slow to the end")
         return bytes(body)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    """What a provider is asked; `sent` is the argument of httpx that carries a body."""
+
+    method: Method
+    path: str
+    parameters: Mapping[str, str] | None = None
+    sent: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] | None
+    auth: tuple[str, str] | None
+    also: Collection[int]
+
+
+def _awaited(work: Coroutine[Any, Any, Told]) -> Told:
+    """What it comes to. All requests wait in one thread, where any of them can be given up at any point."""
+    with _STARTING:
+        loop = _loop()
+    return asyncio.run_coroutine_threadsafe(work, loop).result()
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="asking banks", daemon=True).start()
+    return loop
 
 
 class _Passing(ProviderUnavailable):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from email.utils import format_datetime
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ def bank() -> Iterator[Parrot]:
 def provider(bank: Parrot) -> Iterator[Provider]:
     found = Provider(bank.address)
     yield found
-    found._client.close()
+    found.close()
 
 
 @pytest.fixture
@@ -163,6 +164,24 @@ def test_no_redirect_is_followed(asking: Asking, status: int) -> None:
     assert asking.bank.paths() == ["GET /rows", "POST /rows", "DELETE /rows"]
 
 
+@pytest.mark.parametrize(
+    ("sent", "content_type", "body"),
+    [
+        ({"document": {"a": 1}}, "application/json", b'{"a":1}'),
+        ({"document": {}}, "application/json", b"{}"),
+        ({"form": {"a": "1 2"}}, "application/x-www-form-urlencoded", b"a=1+2"),
+        ({"content": b"HNHBK:1"}, None, b"HNHBK:1"),
+        ({}, None, b""),
+    ],
+)
+def test_a_post_carries_a_document_a_form_or_bytes(
+    asking: Asking, sent: dict[str, Any], content_type: str | None, body: bytes
+) -> None:
+    asking.provider.post("/rows", **sent)
+    (asked,) = asking.bank.asked
+    assert (asked.headers.get("content-type"), asked.body) == (content_type, body)
+
+
 def test_no_cookie_is_kept(asking: Asking) -> None:
     asking.bank.said = Said(document={}, headers={"Set-Cookie": "session=body-secret; Path=/"})
     asking.provider.get("/rows")
@@ -271,7 +290,7 @@ def test_a_bank_that_is_not_there_is_asked_three_times_by_get_alone(asking: Aski
     with refused(f"{provider.host} cannot be reached."):
         provider.post("/rows")
     assert asking.pauses == [0.25, 1.0]
-    provider._client.close()
+    provider.close()
 
 
 def test_a_bank_that_says_nothing_or_too_slowly_is_not_waited_for(
@@ -286,7 +305,21 @@ def test_a_bank_that_says_nothing_or_too_slowly_is_not_waited_for(
     impatient = Provider(asking.bank.address)
     with refused(f"{asking.host} did not answer in time."):
         impatient.get("/rows")
-    impatient._client.close()
+    impatient.close()
+
+
+@pytest.mark.parametrize("fault", ["slow-head", "slow-body"])
+def test_an_answer_that_comes_byte_by_byte_is_given_up_wherever_it_stands(
+    asking: Asking, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    monkeypatch.setattr(outgoing_http, "REQUEST_SECONDS_MAX", 0.3)
+    asking.bank.faults.append(fault)
+    with refused(f"{asking.host} did not answer in time.") as refusal:
+        asking.provider.get("/rows")
+    assert refusal.value.detail == "TimeoutError"
+    monkeypatch.setattr(outgoing_http, "REQUEST_SECONDS_MAX", 120.0)
+    assert asking.provider.get("/rows").status == 200
+    assert len(asking.bank.asked) == 2
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """What the simulated providers have in common: a real web server on this machine, and the faults of real ones.
 
 `POST /simulator/FAULT` has the next request fail in that way: a status such as 503 or 429 (`429:30` with Retry-After),
-`malformed`, `truncated`, `html`, `hang-up`, `redirect`, or `silent`, which answers when the simulator ends.
+`malformed`, `truncated`, `html`, `hang-up`, `redirect`, `silent`, which answers when the simulator ends, `slow-head` or
+`slow-body`, which send a byte every few milliseconds for some seconds.
 """
 
 import json
@@ -122,11 +123,23 @@ class Handler(BaseHTTPRequestHandler):
                 self.end_headers()
                 self.wfile.write(body)
                 self.close_connection = True
+            case "slow-head":
+                self._dribble(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+            case "slow-body":
+                self._dribble(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n")
             case "silent":
                 self.server.ended.wait()
                 self.close_connection = True
             case _:  # hang-up
                 self.close_connection = True
+
+    def _dribble(self, begun: bytes) -> None:
+        self.close_connection = True
+        self.wfile.write(begun)
+        for _ in range(1_000):
+            if self.server.ended.wait(0.005):
+                return
+            self.wfile.write(b" ")
 
     def _say(self, said: Said) -> None:
         body = said.body()
