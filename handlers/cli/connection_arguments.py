@@ -6,6 +6,10 @@ import click
 
 from handlers.cli.server_or_here import data_option, run
 
+owner_option = click.option("--user", required=True, help="Whose accounts they are.")
+renewed_option = click.option(
+    "--bank", help="Name of the connection; one that exists is renewed.  [default: the bank's]"
+)
 trace_option = click.option(
     "--trace",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -46,7 +50,7 @@ def connect_folder(folder: Path, user: str, bank: str | None, account: str | Non
 
 
 @connect.command("simplefin")
-@click.option("--user", required=True, help="Whose accounts they are.")
+@owner_option
 @click.option("--bank", help="Name of the connection.  [default: SimpleFIN]")
 @trace_option
 @data_option
@@ -56,8 +60,8 @@ def connect_simplefin(user: str, bank: str | None, trace: Path | None, data_dir:
 
 
 @connect.command("finapi")
-@click.option("--user", required=True, help="Whose accounts they are.")
-@click.option("--bank", help="Name of the connection; one that exists is renewed.  [default: the bank's]")
+@owner_option
+@renewed_option
 @trace_option
 @data_option
 def connect_finapi(user: str, bank: str | None, trace: Path | None, data_dir: Path | None) -> None:
@@ -66,8 +70,8 @@ def connect_finapi(user: str, bank: str | None, trace: Path | None, data_dir: Pa
 
 
 @connect.command("fints")
-@click.option("--user", required=True, help="Whose accounts they are.")
-@click.option("--bank", help="Name of the connection; one that exists is renewed.  [default: the bank's]")
+@owner_option
+@renewed_option
 @click.option("--url", help="The bank's address for FinTS with PIN and TAN.")
 @click.option("--bank-code", help="The bank's eight digits (BLZ).")
 @click.option("--login", help="The login of its online banking; asked for if left out.")
@@ -82,7 +86,7 @@ def connect_fints(
 
 
 @connect.command("enable-banking")
-@click.option("--user", required=True, help="Whose accounts they are.")
+@owner_option
 @click.option("--country", help="Where the bank is, two letters; asked for where it is not given.")
 @click.option("--bank", help="The bank, as Enable Banking calls it; asked for where it is not given.")
 @trace_option
