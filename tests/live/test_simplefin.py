@@ -21,7 +21,7 @@ from connectors.connector import (
 from connectors.sources.simplefin import SimpleFin, Unpaid
 from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from tests.live.conftest import Live, connection
-from tests.simulators.simplefin import Customer, at_noon, booking
+from tests.simulators.simplefin import Customer, account, at_noon, booking
 from tests.simulators.web_bank import Parrot, Said, serving
 
 pytestmark = pytest.mark.requirement("live.simplefin")
@@ -162,14 +162,7 @@ def test_removing_the_connection_forgets_its_secret(live: Live, customer: Custom
 DAY = date(2026, 2, 28)
 NOW = datetime(2026, 2, 28, 12)  # noqa: DTZ001 - the store keeps UTC without zone
 BOOKED = booking("a", DAY, "-1.00", "Cafe")
-ACCOUNT = {
-    "id": "1",
-    "name": "Giro",
-    "currency": "USD",
-    "balance": "9.00",
-    "balance-date": at_noon(DAY),
-    "transactions": [BOOKED],
-}
+ACCOUNT = account("1", "9.00", BOOKED, day=DAY)
 
 
 @pytest.fixture(scope="module")

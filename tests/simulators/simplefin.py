@@ -20,6 +20,20 @@ def booking(id_: str, day: date | None, amount: str, description: str, **more: A
     return {"id": id_, **posted, "amount": amount, "description": description, **more}
 
 
+def account(id_: str, balance: str, *bookings: dict[str, Any], day: date, **more: Any) -> dict[str, Any]:
+    """An account of the one bank, with its balance of a day."""
+    return {
+        "id": id_,
+        "name": f"Account {id_}",
+        "conn_id": "CON-1",
+        "currency": "USD",
+        "balance": balance,
+        "balance-date": at_noon(day),
+        "transactions": list(bookings),
+        **more,
+    }
+
+
 @dataclass(kw_only=True)
 class Customer:
     """Whose access it is, and what the bridge tells with it."""
@@ -33,16 +47,7 @@ class Customer:
 
     def account(self, id_: str, balance: str, *bookings: dict[str, Any], day: date, **more: Any) -> None:
         """What the bridge tells of an account from now on."""
-        told = {
-            "id": id_,
-            "name": f"Account {id_}",
-            "conn_id": "CON-1",
-            "currency": "USD",
-            "balance": balance,
-            "balance-date": at_noon(day),
-            "transactions": list(bookings),
-            **more,
-        }
+        told = account(id_, balance, *bookings, day=day, **more)
         self.accounts = [*(each for each in self.accounts if each["id"] != id_), told]
 
 
