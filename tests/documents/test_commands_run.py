@@ -28,6 +28,11 @@ def test_operations_and_rules_work_as_printed(run_blocks: RunBlocks) -> None:
 
 
 @pytest.mark.requirement("docs.commands")
+def test_a_household_works_as_printed(run_blocks: RunBlocks) -> None:
+    _check(["docs/household.md"], run_blocks)
+
+
+@pytest.mark.requirement("docs.commands")
 def test_a_block_that_is_not_run_says_why() -> None:
     marks = [block.mark for page in pages() for block in blocks(page) if block.mark]
     assert all(re.fullmatch(r"not run: .{10,}", mark) for mark in marks), marks
