@@ -1,10 +1,9 @@
 """What one batch does to one account: bookings compared, written and claimed, pending ones ended, balances kept."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 
 import polars as pl
 
@@ -17,13 +16,10 @@ from storage.importing.derivation import Derivation, write
 from storage.importing.matching.booking_keys import transaction_id
 from storage.importing.matching.certain_matches import (
     MONEY,
-    PIECE_ROWS,
-    TOLD,
     certain,
     claims_of,
     left_over,
     numbered,
-    pieces_of,
     prepared,
     undecided,
 )
@@ -35,19 +31,8 @@ from storage.importing.matching.stored_index import FILES
 from storage.importing.rows import incoming
 from storage.importing.spool import Spool
 
-WRITTEN = ("place", "stored_id", "identity", "created_at", "claims")  # with the rest of what is said, by its place
+WRITTEN = ("place", "stored_id", "identity", "fingerprint", "created_at", "claims", *MONEY)
 FOUND = {"place": pl.UInt32(), "stored_id": pl.String(), "takes_over": pl.Boolean()}
-OF_ROWS = {
-    "stored_id": pl.String(),
-    "takes_over": pl.Boolean(),
-    "identity": pl.String(),
-    "created_at": pl.Datetime("us"),
-    "claims": pl.String(),
-    "first_claim": pl.String(),
-    "first_print": pl.String(),
-    "told_print": pl.String(),
-}
-"""What `_with_rows` adds to the bookings, beside `is_known`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,9 +81,9 @@ class AccountBatch:
         waiting = self._keys(told, ~pl.col("is_booked"))
         is_complete = any(each.statement.is_pending_complete for each in told)
         if is_complete or not waiting.is_empty():
-            booked = self._keys(told, "is_booked", ["provider_id"])["provider_id"].drop_nulls().implode()
+            booked = self._keys(told, "is_booked")["provider_id"].drop_nulls().implode()
             still = waiting.filter(~pl.col("provider_id").is_in(booked).fill_null(value=False))
-            self._merge_pending(prepared(pieces_of(still), self._source), is_complete=is_complete)
+            self._merge_pending(prepared(still, self._source), is_complete=is_complete)
         changes = statements.keep(
             self._session,
             user_id=self._user_id,
@@ -112,19 +97,13 @@ class AccountBatch:
         self.changes.append(pl.DataFrame(changes, schema=journal.CHANGES, orient="row"))
         return report
 
-    def _keys(
-        self, told: Sequence[AccountStatement], kept: pl.Expr | str, columns: Sequence[str] = TOLD
-    ) -> pl.DataFrame:
-        return self._spool.keys((each.places for each in told), [*columns, "is_booked"]).filter(kept)
-
-    def _booked(self, told: Sequence[AccountStatement], columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        for places in _portions(each.places for each in told):
-            yield self._spool.keys(places, [*columns, "is_booked"]).filter("is_booked").drop("is_booked")
+    def _keys(self, told: Sequence[AccountStatement], kept: pl.Expr | str) -> pl.DataFrame:
+        return self._spool.keys(each.places for each in told).filter(kept)
 
     def _merge_booked(self, source: str, told: Sequence[AccountStatement]) -> AccountReport:
         """New bookings and pending ones that booked are written, reworded ones are written again; of what is known as
         it is reported nothing is derived."""
-        new, known = self._compared(source, prepared(partial(self._booked, told), self._source))
+        new, known = self._compared(source, prepared(self._keys(told, "is_booked"), self._source))
         report = AccountReport(account_id=self._account_id, new=new.height, known=known.height)
         modified = known.filter(pl.col("told_print") != pl.col("fingerprint"))
         unclaimed = pl.col("claim").is_not_null() & pl.col("told_print").is_null()
@@ -143,8 +122,6 @@ class AccountBatch:
         found = self._found(source, told, stored, waiting)
         takes_over = pl.lit(value=True).alias("takes_over")
         rows = pl.concat([stored.with_columns(~takes_over), waiting.with_columns(takes_over)])
-        if rows.is_empty():  # of a new account nothing is copied
-            return _numbered(_unknown(told), stored), _unknown(told.clear())
         matched = self._with_rows(told, found, rows)
         return _numbered(matched.filter(~pl.col("is_known")), stored), matched.filter("is_known")
 
@@ -232,10 +209,7 @@ class AccountBatch:
                 id_ or transaction_id(self._account_id, identity)
                 for id_, identity in piece.select("stored_id", "identity").iter_rows()
             ]
-            said = self._spool.keys([range(places[0], places[-1] + 1)], ("place", "fingerprint", *MONEY))
-            keys = piece.join(said, on="place", how="left", maintain_order="left").with_columns(
-                pl.Series("id", ids, dtype=pl.String), pl.col("created_at").fill_null(self._now)
-            )
+            keys = piece.with_columns(pl.Series("id", ids, dtype=pl.String), pl.col("created_at").fill_null(self._now))
             rows = self._derivation.derive(
                 incoming(keys, wordings).with_columns(
                     user_id=pl.lit(self._user_id),
@@ -256,35 +230,13 @@ class AccountBatch:
             )
 
 
-def _portions(places: Iterable[range]) -> Iterator[list[range]]:
-    """The places, PIECE_ROWS at a time."""
-    portion, room = [], PIECE_ROWS
-    for each in places:
-        left = each
-        while left:
-            portion.append(left[:room])
-            left = left[room:]
-            room -= len(portion[-1])
-            if not room:
-                yield portion
-                portion, room = [], PIECE_ROWS
-    yield portion
-
-
-def _unknown(told: pl.DataFrame) -> pl.DataFrame:
-    """Bookings of which nothing is stored, as `_with_rows`."""
-    nothing = (pl.lit(None, dtype).alias(name) for name, dtype in OF_ROWS.items())
-    return told.drop("is_part").with_columns(*nothing, is_known=pl.lit(value=False))
-
-
 def _numbered(new: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
     return new.with_columns(numbered(new, stored)).drop("base")
 
 
 def _to_write(matched: pl.DataFrame) -> pl.DataFrame:
     """The bookings in the order of their places, with nothing but what is written of them."""
-    rows = matched.with_columns(_claims(matched)).select(WRITTEN)
-    return rows if rows["place"].is_sorted() else rows.sort("place")
+    return matched.with_columns(_claims(matched)).select(WRITTEN).sort("place")
 
 
 def _claims(matched: pl.DataFrame) -> pl.Series:

@@ -80,7 +80,7 @@ def remember(
         _blocks_as_json(blocks).decode(),
         now,
     )[0]["sequence"]
-    bookings = spool.keys((each.places for each in told), ("place", "digest")).with_row_index("position")
+    bookings = spool.keys(each.places for each in told).select("place", "digest").with_row_index("position")
     with session.staged("told", bookings):
         _keep_wordings(session, user_id, spool)
         session.execute(

@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import chain, islice
 
 import polars as pl
 
@@ -154,8 +153,8 @@ class _Import:
             return chosen_owner(
                 self.session, user=self.user, connection=self.connection, account=account, choice=self.choice
             )
-        places = chain.from_iterable(each.places for each in told)
-        looked_at = [] if account.iban else batch.spool.records([*islice(places, OWN_IDS_LOOKED_AT)])
+        keys = batch.spool.keys(each.places for each in told)
+        looked_at = [] if account.iban else batch.spool.records(keys["place"].head(OWN_IDS_LOOKED_AT).to_list())
         exported = exported_from(self.session, self.user.id, account, looked_at)
         if exported is not None:
             return Owner(exported, exported, account)
@@ -168,7 +167,7 @@ class _Import:
             user=self.user,
             connection=self.connection,
             account=account,
-            bookings=batch.spool.keys(each.places for each in told).filter("is_booked"),
+            bookings=keys.filter("is_booked"),
             batch_id=_part_of(batch, account.part),
         )
 

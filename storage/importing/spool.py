@@ -1,4 +1,4 @@
-"""The bookings of a batch in a temporary file: their words, and apart from them what they are compared by."""
+"""The bookings of a batch: their words in a temporary file, and in memory only what they are compared by."""
 
 import os
 import tempfile
@@ -46,11 +46,12 @@ class Spool:
     def __init__(self) -> None:
         self._wordings: list[bytes] = []
         self._keys: list[tuple[object, ...]] = []
-        self._ends = [0]  # in the file: of the wordings of each chunk, and of its keys
+        self._frames: list[pl.DataFrame] = []
+        self._ends = [0]  # of the chunks in the file
         self._descriptor: int | None = None
 
     def __len__(self) -> int:
-        return self._put_aside * CHUNK_ROWS + len(self._wordings)
+        return len(self._frames) * CHUNK_ROWS + len(self._wordings)
 
     def add(self, record: TransactionRecord) -> None:
         """One booking more."""
@@ -78,17 +79,10 @@ class Spool:
         if len(self._wordings) == CHUNK_ROWS:
             self._put_away()
 
-    def keys(self, ranges: Iterable[range], columns: Sequence[str] = tuple(KEYS)) -> pl.DataFrame:
-        """The bookings of these places in their order, with these columns of KEYS."""
-        wanted = [each for each in ranges if each]
-        chunks = range(
-            min((each.start for each in wanted), default=0) // CHUNK_ROWS,
-            -(-max((each.stop for each in wanted), default=0) // CHUNK_ROWS),
-        )
-        empty = _frame([]).select(columns)
-        whole = pl.concat([empty, *(self._keys_of(chunk, columns) for chunk in chunks)])
-        begin = chunks.start * CHUNK_ROWS
-        return pl.concat([empty, *(whole.slice(each.start - begin, len(each)) for each in wanted)])
+    def keys(self, ranges: Iterable[range]) -> pl.DataFrame:
+        """The bookings of these places in their order, as KEYS."""
+        whole = pl.concat([*self._frames, _frame(self._keys)])
+        return pl.concat([whole.clear(), *(whole.slice(each.start, len(each)) for each in ranges)])
 
     def pieces(self, places: Sequence[int]) -> Iterator[tuple[list[int], list[bytes]]]:
         """Places (given in ascending order) and wordings of these bookings, a chunk at a time."""
@@ -104,35 +98,23 @@ class Spool:
             found.update(zip(wanted, map(record_of, wordings), strict=True))
         return [found[place] for place in places]
 
-    @property
-    def _put_aside(self) -> int:
-        """How many chunks are in the file."""
-        return len(self._ends) // 2
-
     def _chunk(self, number: int) -> list[bytes]:
-        return self._wordings if number == self._put_aside else self._read(2 * number).split(b"\n")
-
-    def _keys_of(self, chunk: int, columns: Sequence[str]) -> pl.DataFrame:
-        if chunk == self._put_aside:
-            return _frame(self._keys).select(columns)
-        return pl.read_ipc(self._read(2 * chunk + 1), columns=list(columns)).select(columns)
-
-    def _read(self, number: int) -> bytes:
+        if number == len(self._frames):
+            return self._wordings
         assert self._descriptor is not None, "a chunk was put away"
         begin, end = self._ends[number : number + 2]
-        return os.pread(self._descriptor, end - begin, begin)
+        return os.pread(self._descriptor, end - begin, begin).split(b"\n")
 
     def _put_away(self) -> None:
         if self._descriptor is None:
             with tempfile.TemporaryFile(prefix="bankdata-") as file:
                 self._descriptor = os.dup(file.fileno())
             weakref.finalize(self, os.close, self._descriptor)
-        keys = _frame(self._keys).write_ipc(None)
-        for content in (b"\n".join(self._wordings), keys.getbuffer()):  # JSON keeps its line breaks escaped
-            self._ends.append(self._ends[-1] + len(content))
-            rest = memoryview(content)
-            while rest:
-                rest = rest[os.write(self._descriptor, rest) :]
+        content = memoryview(b"\n".join(self._wordings))  # JSON keeps its line breaks escaped
+        self._ends.append(self._ends[-1] + len(content))
+        while content:
+            content = content[os.write(self._descriptor, content) :]
+        self._frames.append(_frame(self._keys))
         self._wordings, self._keys = [], []
 
 

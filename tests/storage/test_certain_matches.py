@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from storage.importing.matching import certain_matches
-from storage.importing.matching.certain_matches import certain, left_over, numbered, pieces_of, prepared, undecided
+from storage.importing.matching.certain_matches import certain, left_over, numbered, prepared, undecided
 from storage.importing.matching.compared_rows import Item, StoredRow
 from storage.importing.matching.counted_merge import match_booked
 from storage.importing.matching.stored_bookings import STORED
@@ -51,7 +50,7 @@ def stored_frame(stored: Sequence[StoredRow]) -> pl.DataFrame:
 
 def explained(records: Sequence[TransactionRecord], stored: Sequence[StoredRow], source: str) -> list[str | None]:
     """The row of each booking: by joins where they tell, else one by one."""
-    told, frame = prepared(pieces_of(keys_of(records)), source), stored_frame(stored)
+    told, frame = prepared(keys_of(records), source), stored_frame(stored)
     known = certain(told, frame, source)
     rest, maybe = undecided(*left_over(told, frame, known), source)
     found = dict(known.iter_rows())
@@ -80,7 +79,7 @@ def test_joins_and_one_by_one_find_the_rows_that_one_by_one_finds(
         replace(record, references=(id_, *record.references)) if id_ else record
         for record, id_ in zip(records, ids, strict=False)
     ]
-    once = [own[place] for place in prepared(pieces_of(keys_of(own)), source)["place"]]
+    once = [own[place] for place in prepared(keys_of(own), source)["place"]]
     stored = rows(told, named, "txn_" + "0" * 31)
     matches = match_booked(items(once, source), stored, [], source=source)
     assert explained(once, stored, source) == [match.stored and match.stored.id for match in matches]
@@ -93,20 +92,9 @@ def test_keys_and_identities_are_those_of_the_obvious_way(
     records: list[TransactionRecord], told: list[TransactionRecord], named: list[str | None]
 ) -> None:
     without_ids = [replace(record, provider_id=None) for record in records]
-    compared = prepared(pieces_of(keys_of(without_ids)), FILES)
+    compared = prepared(keys_of(without_ids), FILES)
     assert compared["base"].to_list() == [item.base for item in items(without_ids, FILES)]
     stored = rows(told, named)
     identities = numbered(compared, stored_frame(stored)).to_list()
     assert len({*identities, *(row.identity for row in stored)}) == len(identities) + len(stored)
     assert [identity.rpartition("#")[0] for identity in identities] == compared["base"].to_list()
-
-
-@pytest.mark.requirement("decision 82")
-@settings(max_examples=200, deadline=None)
-@given(records=RECORDS, size=st.integers(1, 4), source=st.sampled_from([BANK, FILES]))
-def test_keys_are_the_same_in_pieces_of_any_size(records: list[TransactionRecord], size: int, source: str) -> None:
-    told = keys_of(records)
-    whole = prepared(pieces_of(told), source)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(certain_matches, "PIECE_ROWS", size)
-        assert prepared(pieces_of(told), source).equals(whole)

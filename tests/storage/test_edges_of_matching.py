@@ -9,7 +9,7 @@ import pytest
 from storage import journal
 from storage.importing import account_identity, ingest
 from storage.importing.account_identity import AccountUnclear
-from storage.importing.matching.certain_matches import pieces_of, prepared
+from storage.importing.matching.certain_matches import prepared
 from storage.importing.matching.stored_index import FILES
 from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from storage.importing.spool import Spool
@@ -44,7 +44,7 @@ def record(*references: str) -> TransactionRecord:
 @pytest.mark.requirement("import.references")
 def test_a_booking_is_known_by_its_first_reference_that_no_other_of_the_batch_has() -> None:
     told = keys_of([record("order:1", "txid:A"), record("order:1", "txid:B"), record("order:1")])
-    keys = prepared(pieces_of(told), FILES)["base"].to_list()
+    keys = prepared(told, FILES)["base"].to_list()
     assert keys[:2] == ["txid:A|2026-11-02|-5", "txid:B|2026-11-02|-5"]
     assert keys[2].startswith("content:")
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from storage.database import Database
-from storage.importing import account_batch, contributions, duplicate_flags, spool
+from storage.importing import contributions, duplicate_flags, spool
 from storage.importing.matching import certain_matches
 from storage.importing.records import TransactionRecord
 from storage.importing.spool import Spool
@@ -49,8 +49,7 @@ def test_an_import_in_pieces_is_that_in_one(
     assert {row[2] for row in whole if row[4]} == {"Karte 1", "Karte 2", "Karte 3", "Karte 5"}
     for module in (spool, contributions, duplicate_flags):
         monkeypatch.setattr(module, "CHUNK_ROWS", at_once)
-    for module in (account_batch, certain_matches):
-        monkeypatch.setattr(module, "PIECE_ROWS", at_once)
+    monkeypatch.setattr(certain_matches, "PIECE_ROWS", at_once)
     assert stored("ida") == whole
 
 

@@ -5,7 +5,7 @@ still.
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -22,45 +22,20 @@ TOLD = ("place", *MONEY, "amount_text", "provider_id", "own_id", "references", "
 COMPARED = ("place", *MONEY, "own_id", "fingerprint", "claim", "base", "is_part")
 
 
-Pieces = Callable[[Sequence[str]], Iterator[pl.DataFrame]]
-"""The bookings of one account in one batch with these columns of spool.KEYS, a piece at a time."""
-
-
-def prepared(told: Pieces, source: str) -> pl.DataFrame:
-    """Bookings of one account in one batch as COMPARED: with `claim`, their provider's id in the name
+def prepared(told: pl.DataFrame, source: str) -> pl.DataFrame:
+    """Bookings (spool.KEYS) of one account in one batch as COMPARED: with `claim`, their provider's id in the name
     space of the source, `base`, the key that identifies each, still without its ordinal, and `is_part`, whether one is
     a detail of a batch.
 
     The key is the provider's id where it is guaranteed; else the strongest reference that is unique within the batch,
     together with day and amount, so that a bank that numbers anew every day loses nothing; else the content. An id of
     a provider stands for one booking: rows repeat where a page ends, and what is reported last holds."""
-    if any(piece["provider_id"].count() for piece in told(["provider_id"])):
-        once = _each_claim_once(_claiming(pl.concat(told(TOLD)), source), source)
-        told = pieces_of(once)
-    repeated = _repeated(told).implode()
-    return pl.concat(_named(_claiming(piece, source), repeated) for piece in told(TOLD))
-
-
-def pieces_of(told: pl.DataFrame) -> Pieces:
-    """A frame with columns of spool.KEYS in pieces."""
-    return lambda columns: (told.select(columns).slice(at, PIECE_ROWS) for at in range(0, told.height or 1, PIECE_ROWS))
-
-
-def _claiming(told: pl.DataFrame, source: str) -> pl.DataFrame:
-    return told.with_columns(claim=pl.lit(f"{source}:") + pl.col("provider_id"))
-
-
-def _repeated(told: Pieces) -> pl.Series:
-    """The references that stand in the batch more than once: those among them that are alike by a hash, compared."""
-    hashes = pl.concat(each.hash() for each in _all_references(told))
-    alike = hashes.filter(hashes.is_duplicated()).unique().implode()
-    maybe = pl.concat(each.filter(each.hash().is_in(alike)) for each in _all_references(told))
-    return maybe.filter(maybe.is_duplicated()).unique()
-
-
-def _all_references(told: Pieces) -> Iterator[pl.Series]:
-    for piece in told(["references"]):
-        yield piece.select(_references()).explode("references")["references"].drop_nulls()
+    claimed = told.select(TOLD).with_columns(claim=pl.lit(f"{source}:") + pl.col("provider_id"))
+    if claimed["claim"].null_count() < claimed.height:
+        claimed = _each_claim_once(claimed, source)
+    references = claimed.select("place", _references()).explode("references")["references"]
+    repeated = references.filter(references.is_duplicated()).unique().implode()
+    return pl.concat([_named(piece, repeated) for piece in [*claimed.iter_slices(PIECE_ROWS)] or [claimed]])
 
 
 def _references() -> pl.Expr:
@@ -81,8 +56,6 @@ def _named(claimed: pl.DataFrame, repeated: pl.Series) -> pl.DataFrame:
 def certain(told: pl.DataFrame, stored: pl.DataFrame, source: str) -> pl.DataFrame:
     """`place` and `stored_id` of the bookings (as `prepared`) that are rows (STORED) by our own id inside the source's,
     else by the provider's id, else by their key, the n-th of a kind being the n-th: the counted merge."""
-    if stored.is_empty():
-        return pl.DataFrame(schema={"place": told.schema["place"], "stored_id": pl.String()})
     own = (
         told.filter(pl.col("own_id").is_not_null())
         .join(stored, left_on=["own_id", *MONEY], right_on=["id", *MONEY], maintain_order="left")
