@@ -1,0 +1,76 @@
+"""What /account/connect says to whoever is not signed in, sends what it does not offer, or asks for what is over."""
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+
+from connectors.connecting import Question, Sentence
+from handlers.oauth.connect_page import image
+from handlers.oauth.mistakes import Mistake
+from tests.live.conftest import Live
+from tests.live.test_enable_banking import fields, signed_in
+
+pytestmark = pytest.mark.requirement("live.attempts")
+
+UNREADABLE = (400, "This request cannot be read")
+OVER = (400, "This attempt to connect a bank is over")
+PICTURE = Question(text=Sentence(en="Look", de="Sehen"), image=b"\x89PNG", image_type="image/png")
+
+
+@pytest.fixture
+def browser(live: Live) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=live.served.address, trust_env=False, headers={"Accept-Language": "en"}) as made:
+        yield made
+
+
+def said(answer: httpx.Response) -> tuple[int, str]:
+    """The status and the heading of the page."""
+    return answer.status_code, answer.text.partition("<h1>")[2].partition("</h1>")[0].strip()
+
+
+def test_who_is_not_signed_in_is_led_to_the_sign_in_and_sees_no_picture(browser: httpx.Client) -> None:
+    for path in ("/account/connect", "/account/connect/step?attempt=att_1"):
+        answer = browser.get(path)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/oauth/login")
+    assert browser.get("/account/connect/image?attempt=att_1").status_code == 400
+
+
+def test_what_is_not_offered_or_is_another_users_is_not_begun_and_what_is_unknown_is_over(
+    live: Live, browser: httpx.Client
+) -> None:
+    signed_in(browser, live.user())
+    form = {"form_token": fields(browser.get("/account/connect").text)["form_token"]}
+    assert said(browser.post("/account/connect", data={**form, "source": "nobody"})) == UNREADABLE
+    assert said(browser.post("/account/connect", data={**form, "connection": "con_of_another"})) == UNREADABLE
+    assert said(browser.post("/account/connect/fetch", data={**form, "connection": "con_of_another"})) == UNREADABLE
+    assert said(browser.post("/account/connect/step", data={**form, "attempt": "att_1"})) == OVER
+    assert said(browser.get("/account/connect/step?attempt=att_1")) == OVER
+    step = browser.post("/account/connect", data={**form, "source": "simplefin"}).headers["location"]
+    asked = browser.get(step.replace("/step", "/image"))
+    assert said(asked) == (404, OVER[1])
+
+
+def shown(step: object) -> Any:
+    """The answer to the request for the picture of this step."""
+    user = SimpleNamespace(id="eva")
+    site = SimpleNamespace(
+        server=SimpleNamespace(sign_in=SimpleNamespace(user_of=lambda _: user)),
+        banks=SimpleNamespace(connecting=SimpleNamespace(find=lambda *_, **__: SimpleNamespace(step=step))),
+    )
+    visit = SimpleNamespace(browser=SimpleNamespace(id_hash="hash"), parameters={"attempt": ("att_1",)})
+    return image(site, visit)  # type: ignore[arg-type]  # what it reads of them
+
+
+def test_a_picture_is_shown_as_the_bank_sent_it() -> None:
+    answer = shown(PICTURE)
+    assert (answer.status_code, answer.body, answer.media_type) == (200, b"\x89PNG", "image/png")
+
+
+@pytest.mark.parametrize("kind", ["image/svg+xml", "text/html"])
+def test_a_picture_that_could_do_something_is_not_shown(kind: str) -> None:
+    with pytest.raises(Mistake) as refused:
+        shown(Question(text=PICTURE.text, image=b"<svg/>", image_type=kind))
+    assert (refused.value.name, refused.value.status) == ("connecting_over", 404)
