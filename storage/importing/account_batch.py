@@ -103,7 +103,9 @@ class AccountBatch:
     def _merge_booked(self, source: str, told: Sequence[AccountStatement]) -> AccountReport:
         """New bookings and pending ones that booked are written, reworded ones are written again; of what is known as
         it is reported nothing is derived."""
-        new, known = self._compared(source, prepared(self._keys(told, "is_booked"), self._source))
+        are_days_complete = any(each.statement.are_days_complete for each in told)
+        booked = prepared(self._keys(told, "is_booked"), self._source)
+        new, known = self._compared(source, booked, are_days_complete=are_days_complete)
         report = AccountReport(account_id=self._account_id, new=new.height, known=known.height)
         modified = known.filter(pl.col("told_print") != pl.col("fingerprint"))
         unclaimed = pl.col("claim").is_not_null() & pl.col("told_print").is_null()
@@ -116,16 +118,20 @@ class AccountBatch:
         self._write("transactions", modified, "modified")
         return report
 
-    def _compared(self, source: str, told: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    def _compared(
+        self, source: str, told: pl.DataFrame, *, are_days_complete: bool
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The bookings that are new, or were pending until now, and those that are known."""
         stored, waiting = self._stored.around("transactions", told), self._stored.around("pending_transactions")
-        found = self._found(source, told, stored, waiting)
+        found = self._found(source, told, stored, waiting, are_days_complete=are_days_complete)
         takes_over = pl.lit(value=True).alias("takes_over")
         rows = pl.concat([stored.with_columns(~takes_over), waiting.with_columns(takes_over)])
         matched = self._with_rows(told, found, rows)
         return _numbered(matched.filter(~pl.col("is_known")), stored), matched.filter("is_known")
 
-    def _found(self, source: str, told: pl.DataFrame, stored: pl.DataFrame, waiting: pl.DataFrame) -> pl.DataFrame:
+    def _found(
+        self, source: str, told: pl.DataFrame, stored: pl.DataFrame, waiting: pl.DataFrame, *, are_days_complete: bool
+    ) -> pl.DataFrame:
         """`place` and `stored_id` of the bookings that are rows already; `takes_over` where that was pending until now.
         What keys do not decide is looked at one by one."""
         known = certain(told, stored, self._source)
@@ -134,12 +140,13 @@ class AccountBatch:
         found = known.with_columns(takes_over=pl.lit(value=False))
         if rest.is_empty():
             return found
+        reworded = maybe["id"].to_list() if are_days_complete else self._stored.told_elsewhere(source, told)
         matches = match_booked(
             self._items(rest),
             self._stored.rows("transactions", maybe["id"]),
             self._stored.rows("pending_transactions", maybe["id"]),
             source=self._source,
-            elsewhere=self._stored.told_elsewhere(source, told),
+            reworded=set(reworded),
         )
         pairs = [(each.item.place, each.stored.id, each.takes_over) for each in matches if each.stored]
         return pl.concat([found, pl.DataFrame(pairs, schema=FOUND, orient="row")])

@@ -86,6 +86,8 @@ class StatementRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
 
     `closing` is the booked balance (CLBD and its like, never an available one). `is_pending_complete` claims
     that the pending rows before it are all there are: stored ones that are missing have been dropped by the bank.
+    `are_days_complete` claims that of each day with a booking before it all bookings are told: one that the source told
+    before and tells no more is there in other words.
     `is_authoritative` claims that closing minus the bookings is the opening balance of a gapless history.
     """
 
@@ -95,6 +97,7 @@ class StatementRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     closing_date: date | None = None
     sequence: str | None = None
     is_pending_complete: bool = False
+    are_days_complete: bool = False
     is_authoritative: bool = False
 
 

@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 from storage import accounts
-from storage.importing.records import AccountRecord
+from storage.importing.records import AccountRecord, StatementRecord
 from storage.undo_and_merge import rebuild
 from tests.storage.conftest import Bank, bookings, files_of
 
@@ -141,6 +141,42 @@ def test_one_source_that_words_a_booking_otherwise_tells_another_one(bank: Bank)
     assert len(bank.ids()) == 1
     assert files_of(bank).bring(bookings("2026-11-02 | -5.00 | Shop | Brot")).new_transactions == 1
     assert bank.bring(bookings("2026-11-02 | -5.00 | Shop | Brot")).new_transactions == 0
+
+
+@pytest.mark.requirement("import.file-then-live")
+def test_a_source_that_tells_whole_days_and_tells_a_booking_in_other_words_tells_it_once(bank: Bank) -> None:
+    whole = StatementRecord(are_days_complete=True)
+    bank.bring(
+        bookings("""
+        2026-11-02 | -2.80 | Cafe | Kaffee
+        2026-11-02 | -2.80 | Cafe | Kaffee
+        2026-11-03 | -5.00 | Shop | Brot
+    """),
+        statement=whole,
+    )
+    before = bank.ids()
+    again = """
+        2026-11-02 | -2.80 | Cafe        | Kaffee
+        2026-11-02 | -2.80 | Kaffeehaus  | Ihr Einkauf
+        2026-11-03 | -5.00 | Supermarkt  | Karte 1234
+    """
+    for _ in range(2):
+        assert bank.bring(bookings(again), statement=whole).new_transactions == 0
+        assert bank.ids() == before
+    more = """
+        2026-11-02 | -2.80 | Bar   | Espresso
+        2026-11-03 | -5.01 | Shop  | Brot
+        2026-11-04 | -5.00 | Shop  | Brot
+    """
+    assert bank.bring(bookings(again + more), statement=whole).new_transactions == 3
+    assert len(bank.ids()) == 6
+    assert before < bank.ids()
+
+
+@pytest.mark.requirement("import.file-then-live")
+def test_a_source_that_may_leave_out_bookings_of_a_day_tells_another_one(bank: Bank) -> None:
+    bank.bring(bookings("2026-11-03 | -5.00 | Shop | Brot"))
+    assert bank.bring(bookings("2026-11-03 | -5.00 | Supermarkt | Karte 1234")).new_transactions == 1
 
 
 @pytest.mark.requirement("import.provider-id")

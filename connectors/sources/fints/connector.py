@@ -283,7 +283,9 @@ class FinTs:
                 for record in self._read_file(io.BytesIO(document)):
                     if isinstance(record, TransactionRecord):
                         yield record
-        yield StatementRecord(closing=told.balance, closing_date=told.balance_day, is_pending_complete=True)
+        yield StatementRecord(
+            closing=told.balance, closing_date=told.balance_day, is_pending_complete=True, are_days_complete=True
+        )
 
 
 def _library() -> Any:

@@ -30,11 +30,11 @@ def match_booked(
     pending: Sequence[StoredRow],
     *,
     source: str,
-    elsewhere: Collection[str] = (),
+    reworded: Collection[str] = (),
 ) -> list[Match]:
     """One match per booking, in order; rows of `pending` are offered to those that `stored` does not explain. Rows
-    whose ids are `elsewhere` came from another source of the account, which words its bookings in its own way: their
-    day and amount are enough."""
+    whose ids are `reworded` may be told in other words, by another source of the account or by the same one again:
+    their day and amount are enough, once everything else has been tried."""
     known, waiting = Known(stored, source), Known(pending, source)
     found = explained(items, (known.by_own_id, known.by_key), any_stored=bool(stored))
     if stored:
@@ -42,8 +42,8 @@ def match_booked(
     found = explained(
         items, (known.by_reference, known.by_content, known.by_counterpart), found, any_stored=bool(stored)
     )
-    if elsewhere:
-        found = explained(items, (known.among(elsewhere),), found, any_stored=bool(stored))
+    if reworded:
+        found = explained(items, (known.among(reworded),), found, any_stored=bool(stored))
     left = [None if row else item for row, item in zip(found, items, strict=True)]
     booked_now = explained(
         left,
