@@ -72,6 +72,7 @@ def test_a_consent_ends_at_its_moment_and_a_renewal_begins_another(bank: Bank) -
     connections.keep_consent(bank.database, bank.user.id, bank.connection.id, expires_at=ends)
     for now, expected in ((ends - timedelta(milliseconds=1), "ACTIVE"), (ends, "EXPIRED")):
         connections.expire_consents(bank.database, now=now)
+        connections.expire_consents_of(bank.database, bank.user.id, now=now)
         assert connections.statuses(bank.database, bank.user.id)[bank.connection.id] == expected
     later = ends + timedelta(days=90)
     renewed = connections.renew(bank.database, bank.connection, settings={}, consent_expires_at=later)

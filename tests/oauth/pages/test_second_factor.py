@@ -3,6 +3,8 @@
 import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC
+from threading import Barrier
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,8 +13,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from auth.people.second_factor import SecondFactors
+from auth.people.sign_in import Outcome
 from auth.server import AuthorizationServer
 from storage import users
+from storage.oauth import second_factors
 from tests.oauth.conftest import FAST, PASSWORD, application, fields, policy
 from tests.oauth.pages.test_account import forms, signed_in
 
@@ -270,3 +274,28 @@ def test_it_speaks_german_too_and_nothing_on_its_pages_is_a_script(fresh: Any) -
         assert " style=" not in each.text
         assert "default-src 'none'" in each.headers["content-security-policy"]
         assert each.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.requirement(REQUIREMENT)
+def test_of_two_who_turn_it_on_at_once_one_gets_the_recovery_codes(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    both_have_looked, find = Barrier(2), second_factors.find
+
+    def found(*arguments: Any) -> Any:
+        kept = find(*arguments)
+        both_have_looked.wait(30)
+        return kept
+
+    seed, _form = begun(signed_in(fresh))
+    monkeypatch.setattr(second_factors, "find", found)
+    with ThreadPoolExecutor(2) as pool:
+        told = [pool.submit(fresh.server.second_factors.confirm, fresh.user, code_of(fresh, seed)) for _ in range(2)]
+    assert sorted(each.result() is None for each in told) == [False, True]
+
+
+@pytest.mark.requirement(REQUIREMENT)
+def test_who_is_not_there_any_more_or_has_none_gets_no_further(fresh: Any) -> None:
+    assert fresh.server.second_factors.use(fresh.user.id, "123456") is None
+    gone = SimpleNamespace(awaits_user_id="usr_gone")
+    assert fresh.server.sign_in.second_step(gone, "123456", address="::1", known_browser=None) == Outcome()
+    page = fresh.browser().client.get("/account/second-factor")
+    assert page.headers["location"] == "/oauth/login"

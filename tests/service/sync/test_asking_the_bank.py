@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from handlers.sync.engine import Started, SyncEngine
-from handlers.sync.outcomes import NOT_SYNCABLE
-from storage import connections
+from handlers.sync.outcomes import NOT_SYNCABLE, TOO_SLOW
+from storage import connections, jobs
 from storage.database import Database
 from storage.jobs import Job
 from storage.users import User
@@ -68,3 +68,22 @@ def test_no_sync_begins_after_the_consent_has_run_out(
     assert connection.status == "ACTIVE"
     assert sync_engine.start(connection) == Started(error=NOT_SYNCABLE["EXPIRED"])
     assert connections.statuses(database, user.id)[job.connection_id] == "EXPIRED"
+
+
+@pytest.mark.requirement("sync.source-pauses")
+def test_a_page_begins_no_second_sync_beside_one_that_runs(scene: Scene) -> None:
+    connection = connections.find(scene.database, scene.user.id, scene.job.connection_id)
+    assert connection is not None
+    assert scene.engine.fetch_now(connection, None) == Started()
+    scene.engine.sync_now(connection)
+    assert [job.id for job in jobs.unfinished(scene.database)] == [scene.job.id]
+
+
+@pytest.mark.requirement("sync.source-pauses")
+def test_a_source_that_is_ready_too_late_has_failed_at_once(
+    scene: Scene, sync_engine: SyncEngine, bank: ScriptedBank
+) -> None:
+    bank.answer["One"] = "waits too long"
+    read = sync_engine.read(scene.user.id, scene.job.id)
+    assert read is not None
+    assert (read.status, read.error) == ("failed", TOO_SLOW)

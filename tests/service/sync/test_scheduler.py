@@ -129,3 +129,39 @@ def test_each_new_day_is_begun_once(scheduler: Scheduler, clock: Hand, new_days:
     scheduler.round()
     scheduler.round()
     assert new_days == [clock.today()]
+
+
+@pytest.mark.requirement("postgresql.unavailable")
+def test_while_the_database_is_away_that_is_said_once(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    rounds: list[Job] = []
+
+    def is_away(job: Job) -> None:
+        rounds.append(job)
+        if len(rounds) == 3:
+            scene.engine.stop()
+        raise StoreUnavailable
+
+    monkeypatch.setattr("handlers.sync.scheduler.ROUND_PAUSE", 0.001)
+    monkeypatch.setattr(scene.engine, "advance", is_away)
+    scene.clock.moment += READERS_FIRST
+    scene.scheduler.work()
+    assert (len(rounds), caplog.messages) == (3, ["the scheduler waits for the database"])
+
+
+@pytest.mark.requirement("workers.imports")
+def test_what_cannot_be_told_to_other_processes_is_logged_and_told_again(
+    sync_engine: SyncEngine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    told: list[int] = []
+
+    def tell() -> None:
+        told.append(len(told))
+        if len(told) == 2:
+            sync_engine.stop()
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("handlers.sync.engine.RENEW_EVERY", 0.001)
+    sync_engine.keep_leases(tell)
+    assert (told, caplog.messages) == ([0, 1], ["what this process works on could not be told to the others"])
