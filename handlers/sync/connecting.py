@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import count
 from secrets import token_hex, token_urlsafe
 from typing import Any
 
@@ -231,18 +230,20 @@ class Connecting:
         """The connection that this renews though nobody said so, and what a new one is called: a second login at a bank
         stands beside the first. Where the source cannot tell, one that waits for its user is what was meant."""
         waits: StoredConnection | None = None
-        for number in count(1):
-            called = name if number == 1 else f"{name} {number}"
-            id_ = connections.id_of(user_name=owner.name, connector=stored.connector, bank_name=called)
-            known = connections.find(self._database, owner.id, id_)
-            if known is None:
-                break
+        number, called = 1, name
+        while (known := self._called(owner, stored, called)) is not None:
             is_same = self.sources[stored.connector].is_same_login(self._renewed_or_new(stored, known), done)
             if is_same and known.status != "DISCONNECTED":
                 return known, called
             if waits is None and (known.status == "DISCONNECTED" or (is_same is None and known.status in NEED_USER)):
                 waits = known
+            number += 1
+            called = f"{name} {number}"
         return waits, called
+
+    def _called(self, owner: User, stored: StoredAttempt, name: str) -> StoredConnection | None:
+        id_ = connections.id_of(user_name=owner.name, connector=stored.connector, bank_name=name)
+        return connections.find(self._database, owner.id, id_)
 
     def _renewed(self, stored: StoredAttempt) -> StoredConnection | None:
         if stored.connection_id is None:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -13,7 +14,17 @@ import pytest
 from connectors.connecting import Done, FormField, LiveSource, Question, Reply, Sentence, Step
 from connectors.connector import Connection, Misconfigured, UserActionRequired
 from handlers.sync.asked_connections import asked
-from handlers.sync.connecting import BROKEN_OFF, INTERNAL, NO_ANSWER, RENEWED, STEP_LASTS_MAX, Attempt, Connecting
+from handlers.sync.connecting import (
+    BROKEN_OFF,
+    FAILED,
+    INTERNAL,
+    NO_ANSWER,
+    RENEWED,
+    STEP_LASTS_MAX,
+    Attempt,
+    AttemptUnknown,
+    Connecting,
+)
 from handlers.sync.stored_secrets import KEYS_UNUSABLE, StoredSecrets
 from storage import connections, jobs, users
 from storage.bank_access import connection_attempts
@@ -247,3 +258,60 @@ def test_where_the_keys_lie_is_for_the_log_alone(scene: Scene, tmp_path: Path) -
         scene.secrets.read(made)
     assert "keys.json" not in str(raised.value)
     assert "keys.json" in raised.value.detail
+
+
+def test_a_source_that_breaks_ends_the_attempt_and_that_stays_its_outcome(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    def breaks() -> None:
+        raise ZeroDivisionError
+
+    attempt = scene.begin()
+    scene.bank.meanwhile = breaks
+    assert scene.answer(attempt, "123456").refusal == FAILED
+    assert scene.find(attempt).refusal == FAILED
+    assert scene.answer(attempt, "123456").refusal == FAILED
+    assert scene.bank.tans == ["123456"]
+    assert caplog.messages == ["bank could not be connected"]
+
+
+def test_of_two_answers_that_have_looked_at_once_one_is_sent(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    both_have_looked, find = threading.Barrier(2), connection_attempts.find
+
+    def found(*arguments: Any) -> Any:
+        stored = find(*arguments)
+        both_have_looked.wait(30)
+        return stored
+
+    attempt = scene.begin()
+    monkeypatch.setattr(connection_attempts, "find", found)
+    with ThreadPoolExecutor(2) as pool:
+        told = [pool.submit(scene.answer, attempt, tan) for tan in ("123456", "654321")]
+        refused = [each.exception() for each in told]
+    assert sorted(type(each).__name__ for each in refused) == ["AttemptUnknown", "NoneType"]
+    assert len(scene.bank.tans) == 1
+
+
+def test_an_attempt_belongs_to_its_browser_and_to_the_key_that_sealed_it(scene: Scene, tmp_path: Path) -> None:
+    attempt = scene.begin()
+    with pytest.raises(AttemptUnknown):
+        scene.connecting.find(scene.user_id, attempt.id, browser="b2")
+    for unknown in ("", f"{scene.user_id}.other"):
+        with pytest.raises(AttemptUnknown):
+            scene.connecting.returned({"state": unknown}, browser="b1")
+    keys = tmp_path / "keys.json"
+    keys.unlink()
+    with pytest.raises(AttemptUnknown):
+        scene.find(attempt)
+
+
+def test_a_connection_whose_secrets_cannot_be_read_any_more_is_connected_anew(scene: Scene, tmp_path: Path) -> None:
+    made = scene.answer(scene.begin(), "123456").connection
+    assert made is not None
+    (tmp_path / "keys.json").unlink()
+    with pytest.raises(UserActionRequired):
+        scene.secrets.read(made)
+    renewal = scene.connecting.begin(scene.user_id, "bank", browser="b1", renewed=made)
+    again = scene.answer(renewal, "654321").connection
+    assert again is not None
+    assert (again.id, scene.secrets.read(again)) == (made.id, {"pin": "12345"})

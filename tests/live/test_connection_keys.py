@@ -1,10 +1,12 @@
 """What opens banks is encrypted, bound to its place, and worth nothing without a file that no backup holds."""
 
 import json
+import os
 import stat
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -109,3 +111,46 @@ def test_a_damaged_file_of_keys_stops_the_start(keys: ConnectionKeys, spoil: Cal
     keys.path.write_text(spoil(keys.path.read_text("utf-8")), "utf-8")
     with pytest.raises(ConnectionKeysUnusable, match="damaged"):
         ConnectionKeys(keys.path)
+
+
+def test_of_two_first_keys_that_are_made_at_once_the_first_one_seals(
+    keys: ConnectionKeys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link, faster = os.link, ConnectionKeys(keys.path)
+
+    def link_late(*arguments: Any) -> None:
+        monkeypatch.setattr("os.link", link)
+        faster.seal("x", about="y")
+        link(*arguments)
+
+    monkeypatch.setattr("os.link", link_late)
+    assert faster.open(keys.seal("x", about="y"), about="y") == "x"
+    assert keys.ids == faster.ids
+    assert len(keys.ids) == 1
+
+
+def test_where_no_key_can_be_kept_nothing_is_sealed(tmp_path: Path) -> None:
+    with pytest.raises(ConnectionKeysUnusable, match=r"nowhere/keys\.json cannot be written: No such file"):
+        ConnectionKeys(tmp_path / "nowhere" / "keys.json").seal("x", about="y")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConnectionKeysUnusable, match=r"file/keys\.json cannot be used: Not a directory"):
+        ConnectionKeys(tmp_path / "file" / "keys.json")
+    (tmp_path / "keys.json").mkdir(mode=0o700)
+    with pytest.raises(ConnectionKeysUnusable, match=r"keys\.json cannot be used: Is a directory"):
+        ConnectionKeys(tmp_path / "keys.json")
+
+
+def test_a_file_of_keys_that_is_gone_holds_none_and_no_other_begins_where_it_may_not(tmp_path: Path) -> None:
+    may = [True, False]
+    keys = ConnectionKeys(tmp_path / "keys.json", may_begin=lambda: may.pop(0))
+    keys.seal("x", about="y")
+    keys.path.unlink()
+    assert keys.ids == []
+    with pytest.raises(KeyMissing):
+        keys.seal("x", about="y")
+
+
+def test_whether_any_secret_is_kept_is_known(database: Database, keys: ConnectionKeys) -> None:
+    assert connection_secrets.is_any_kept(database) is False
+    connection_secrets.keep(database, keys, "u1", "con_1", {"pin": "12345"})
+    assert connection_secrets.is_any_kept(database) is True
