@@ -122,7 +122,7 @@ class Provider:
     ) -> ProviderAnswer:
         """The answer to a GET, tried twice more where a second try may help. `also` are statuses from 500 on that the
         caller reads itself. Raises ProviderUnavailable, and RateLimited for 429."""
-        request = _Request(method="GET", path=path, parameters=parameters, headers=headers, auth=auth, also=also)
+        request = _Outgoing(method="GET", path=path, parameters=parameters, headers=headers, auth=auth, also=also)
         for pause in PAUSES:
             try:
                 return self._ask(request)
@@ -151,7 +151,7 @@ class Provider:
         elif content is not None:
             sent = {"content": content}
         return self._ask(
-            _Request(method="POST", path=path, parameters=parameters, sent=sent, headers=headers, auth=auth, also=also)
+            _Outgoing(method="POST", path=path, parameters=parameters, sent=sent, headers=headers, auth=auth, also=also)
         )
 
     def delete(
@@ -163,7 +163,7 @@ class Provider:
         also: Collection[int] = (),
     ) -> ProviderAnswer:
         """The answer to a DELETE, which is sent once. Raises as `get`."""
-        return self._ask(_Request(method="DELETE", path=path, headers=headers, auth=auth, also=also))
+        return self._ask(_Outgoing(method="DELETE", path=path, headers=headers, auth=auth, also=also))
 
     def close(self) -> None:
         """Let go of the connections to the host, for a provider that is asked no more."""
@@ -183,7 +183,7 @@ class Provider:
             follow_redirects=False,
         )
 
-    def _ask(self, request: "_Request") -> ProviderAnswer:
+    def _ask(self, request: "_Outgoing") -> ProviderAnswer:
         assert request.path.startswith("/"), "a path below the provider's address"
         answer = self._exchange(request)
         if 300 <= answer.status < 400:
@@ -201,7 +201,7 @@ class Provider:
             )
         return answer
 
-    def _exchange(self, request: "_Request") -> ProviderAnswer:
+    def _exchange(self, request: "_Outgoing") -> ProviderAnswer:
         import httpx
 
         watched_by = WATCHED_BY.get()
@@ -229,7 +229,7 @@ class Provider:
                     )
                 )
 
-    async def _answer(self, request: "_Request") -> ProviderAnswer:
+    async def _answer(self, request: "_Outgoing") -> ProviderAnswer:
         """Raises TimeoutError when the time is over, wherever the answer then stands: the timeouts of httpx are those
         of single reads, and a byte every few seconds would pass them."""
         async with (
@@ -264,7 +264,7 @@ class Provider:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Request:
+class _Outgoing:
     """What a provider is asked; `sent` is the argument of httpx that carries a body."""
 
     method: Method
