@@ -13,7 +13,6 @@ import argparse
 import asyncio
 import json
 import random
-import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -38,6 +37,7 @@ from auth.tokens.access_check import AccessCheck  # noqa: E402
 from handlers import server  # noqa: E402
 from handlers.commands import demo  # noqa: E402
 from handlers.http.sockets.http_protocol import HttpProtocol  # noqa: E402
+from handlers.http.sockets.listening_socket import listening_socket  # noqa: E402
 from handlers.http.sockets.peers import Peers  # noqa: E402
 from handlers.services import Services, open_services  # noqa: E402
 from handlers.settings import load  # noqa: E402
@@ -144,7 +144,7 @@ async def serving(apps: Mapping[str, App]) -> AsyncIterator[dict[str, int]]:
     """The ports at which these applications answer, each by its own server on this loop."""
     ports, servers, running = {}, [], []
     for name, app in apps.items():
-        listener = socket.create_server(("127.0.0.1", 0))
+        listener = listening_socket("127.0.0.1", 0)
         ports[name] = listener.getsockname()[1]
         protocol: Any = partial(HttpProtocol, peers=Peers(()))
         config = uvicorn.Config(

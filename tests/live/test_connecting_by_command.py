@@ -82,6 +82,12 @@ def test_the_address_at_which_the_browser_ended_connects_the_bank(scene: Scene) 
     assert scene.come_back("", "https://here.example/connect/return?code=7&state=STATE") == "Bank"
 
 
+def test_only_the_browser_that_comes_back_goes_on(scene: Scene) -> None:
+    attempt = scene.connecting.begin(scene.user_id, "bank", browser=None)
+    again = scene.connecting.answer(scene.user_id, attempt.id, {"code": "7"}, browser=None)
+    assert (again.step, again.connection) == (Redirect(url="https://bank.example/sign-in"), None)
+
+
 @pytest.mark.parametrize("typed", ["https://here.example/connect/return?code=7&state=other", "http://[oops"])
 def test_an_address_of_another_attempt_or_none_at_all_ends_the_command(scene: Scene, typed: str) -> None:
     with pytest.raises(CommandError):
