@@ -28,6 +28,7 @@ _BIC = re.compile(r"[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}(?:[A-Z0-9]{3})?")
 _NONZERO = re.compile("[1-9]")
 _PLAIN_AMOUNT = {mark: re.compile(f"-?[0-9]{{1,11}}(?:[{mark}][0-9]{{1,4}})?") for mark in ".,"}
 _DIGITS = re.compile(r"[0-9]*")
+_CURRENCY_CODE = re.compile("(?!XXX)[A-Z]{3}")
 
 # Countries whose accounts are not in euro unless the bank says so (ISO 3166 -> ISO 4217).
 _CURRENCIES = {
@@ -37,6 +38,11 @@ _CURRENCIES = {
     "EG": "EGP", "TN": "TND", "PK": "PKR", "BR": "BRL", "BY": "BYN", "AZ": "AZN",
 }  # fmt: skip
 CURRENCY_UNSTATED = "EUR"  # the home currency of decision 19, for a source that names none
+
+
+def is_currency(said: object) -> bool:
+    """Whether a provider names a currency by its code; XXX is the code for none (ISO 4217)."""
+    return isinstance(said, str) and _CURRENCY_CODE.fullmatch(said) is not None
 
 
 def clean(text: str | None, characters: int = NAME_CHARACTERS_MAX) -> str | None:

@@ -33,8 +33,7 @@ def write(blocks: Iterable[Block], stream: BinaryIO, *, schema: Mapping[str, pl.
     count = 0
     account = {name: DTYPES[kind] for name, (_, kind) in ACCOUNT.items()}
 
-    # Polars asks for the frames in a thread of its own, which coverage does not see; the tests read every row back
-    def frames(*_wanted: object) -> Iterator[pl.DataFrame]:  # pragma: no cover - see above
+    def frames(*_wanted: object) -> Iterator[pl.DataFrame]:  # pragma: no cover - asked in a thread that Polars makes
         nonlocal count
         for about, said, pieces in blocks:
             values = (

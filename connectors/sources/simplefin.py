@@ -9,7 +9,6 @@ Protocol: https://www.simplefin.org/protocol.html, versions 1 and 2.
 
 import base64
 import binascii
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -30,12 +29,11 @@ from connectors.connector import (
     Waiting,
 )
 from connectors.outgoing_http import Provider
-from connectors.text import clean, clean_key, clean_purpose, parse_amount
+from connectors.text import clean, clean_key, clean_purpose, is_currency, parse_amount
 from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 
 SPAN = timedelta(days=90)  # "limited to 90 days": the bridge cuts more off and only says so in `errlist`
 TOKEN_CHARACTERS_MAX = 2_000
-CURRENCY = re.compile("[A-Z]{3}")
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the store keeps UTC without zone
 
 TOKEN = Question(
@@ -129,7 +127,7 @@ class SimpleFin:
             bank = banks.get(str(account.get("conn_id"))) or account.get("org") or {}
             key = _key_of(account, bank)
             name = clean(_text(account, "name")) or key
-            if not CURRENCY.fullmatch(str(account.get("currency"))):
+            if not is_currency(account.get("currency")):
                 yield LeftOut(name=name, reason="It is kept in points or miles, which are no currency.")
                 continue
             yield Batch(

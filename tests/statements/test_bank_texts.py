@@ -17,6 +17,7 @@ from connectors.text import (
     compact_iban,
     currency_of,
     day_or_month_end,
+    is_currency,
     is_placeholder,
     parse_amount,
     parse_bic,
@@ -194,3 +195,11 @@ def test_a_currency_that_is_not_stated_is_the_country_s_else_the_home_currency()
 )
 def test_a_gvc_is_an_iso_code_by_its_sign(gvc: str | None, is_credit: bool, code: str | None) -> None:
     assert bank_transaction_code_of(gvc, is_credit=is_credit) == code
+
+
+@pytest.mark.requirement("live.provider")
+@pytest.mark.parametrize(
+    ("said", "expected"), [("EUR", True), ("XXX", False), ("eur", False), ("EURO", False), ("", False), (None, False)]
+)
+def test_a_currency_is_three_capital_letters_that_do_not_mean_none(said: object, expected: bool) -> None:
+    assert is_currency(said) is expected

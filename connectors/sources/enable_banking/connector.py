@@ -30,6 +30,7 @@ from connectors.reachable import is_reachable
 from connectors.sources.enable_banking.answers import damaged, members, moment, objects, texts
 from connectors.sources.enable_banking.application import Application, NotAccessible, WrongPeriod
 from connectors.sources.enable_banking.records import currency_of, known_of, name_of, records
+from connectors.text import is_currency
 from storage.importing.records import Batch
 
 FIRST_DAYS = (365, 90, 28)  # each tried where the bank calls the one before too long
@@ -37,7 +38,6 @@ LATER_DAYS = 35  # and from where the last sync ended, if that is longer ago
 OVERLAP_DAYS = 10
 PAGES_MAX = 200
 CONSENT_SECONDS_MAX = 180 * 86_400  # PSD2: "at least every 180 days", Delegated Regulation (EU) 2022/2360
-CURRENCY = re.compile("[A-Z]{3}")
 COUNTRY_CODE = re.compile("[A-Z]{2}")
 SESSION_ID = re.compile(r"[\w-]{1,100}")
 
@@ -148,7 +148,7 @@ class EnableBanking:
                 continue
             name = name_of(known) or known.get("iban") or key[:8]
             currency = currency_of(known, balances, rows)
-            if not CURRENCY.fullmatch(currency) or currency == "XXX":
+            if not is_currency(currency):
                 yield LeftOut(name=name, reason="It has no currency that is known here.")
                 continue
             until[key] = today.isoformat()

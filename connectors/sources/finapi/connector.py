@@ -29,7 +29,7 @@ from connectors.connector import (
 from connectors.outgoing_http import Provider, ProviderAnswer
 from connectors.reachable import is_reachable
 from connectors.sources.finapi.records import records
-from connectors.text import clean
+from connectors.text import clean, is_currency
 from storage.importing.records import Batch
 
 TASK_PAUSE = 2.0  # finAPI allows one look a second
@@ -38,7 +38,6 @@ FORM_PAUSE = 3.0
 PAGE_ROWS = 500
 PAGES_MAX = 1_000
 OVERLAP = timedelta(days=1)
-CURRENCY = re.compile("[A-Z]{3}")
 DEVICE = re.compile(r"\(([^()]+)\)")
 OPEN_FORMS = ("NOT_YET_OPENED", "IN_PROGRESS")
 RUNNING_TASKS = ("NOT_YET_STARTED", "IN_PROGRESS")
@@ -152,7 +151,7 @@ class FinApi:
         seen = [str(each.get("id")) for each in accounts]
         for place, account in enumerate(accounts, 1):
             name = clean(str(account.get("accountName") or "")) or str(account.get("id"))
-            if not CURRENCY.fullmatch(str(account.get("accountCurrency") or "EUR")):
+            if not is_currency(account.get("accountCurrency") or "EUR"):
                 yield LeftOut(name=name, reason="Its currency is no currency.")
                 continue
             own = str(account.get("id"))
