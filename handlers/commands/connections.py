@@ -129,8 +129,7 @@ def _connect_live(
             raise CommandError(attempt.refusal or "Nothing was connected.")
         attempt = _next_step(services.connecting, report, owner.id, attempt, attempt.step)
     report.note(f"{attempt.connection.bank_name} is connected.")
-    if not _sync_and_say(services, report, owner, attempt.connection):
-        report.note(f"{attempt.connection.bank_name} was synced recently and is up to date.")
+    _sync_and_say(services, report, owner, attempt.connection)  # whoever connects or renews may always sync
 
 
 def list_connections(services: Services, report: Report, *, user: str | None) -> None:

@@ -1,6 +1,7 @@
 """`bankdata demo --live`: a stranger connects a bank from the page alone, with a redirect or a TAN, and renews it."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
@@ -10,6 +11,12 @@ from playwright.sync_api import Browser, Page, expect
 from connectors.connecting import Done, Reply
 from connectors.connector import Connection, UserActionRequired
 from connectors.sources.demo.live import LiveDemoBank
+from handlers.commands.connections import connect_live
+from handlers.services import open_services
+from handlers.settings import load
+from storage import users
+from tests.conftest import NOW, empty_folder
+from tests.live.conftest import Talk
 from tests.page.conftest import chromium
 from tests.service.conftest import Served, copied, demo_store, get, running
 
@@ -118,3 +125,17 @@ def test_who_declines_at_the_demo_bank_gives_no_access() -> None:
     with pytest.raises(UserActionRequired) as refusal:
         back_with(error="access_denied", state="s")
     assert str(refusal.value) == "The demo bank gave no access, for you declined it."
+
+
+def test_who_connects_by_command_is_told_what_came_and_may_do_it_again_at_once(tmp_path: Path) -> None:
+    with closing(open_services(load({}, data_dir=empty_folder(tmp_path / "data")), has_live_demo=True)) as services:
+        users.add(
+            services.database, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW
+        )
+        first, again = (Talk(["TAN", "123456"], meanwhile=int) for _ in range(2))
+        for talk in (first, again):
+            connect_live(services, talk, source=LiveDemoBank.name, user="eva", bank="Demobank")
+    (brought,) = first.lines
+    assert brought.startswith("Demobank: 2 new accounts, ")
+    assert again.lines == ["Demobank: 0 new accounts, 0 new transactions"]
+    assert first.notes[-1] == again.notes[-1] == "Demobank is connected."

@@ -381,6 +381,8 @@ def test_a_connection_is_synced_once_for_each_moment_of_the_plan_though_the_serv
     assert jobs_after(datetime.fromisoformat("2026-11-20T19:00")) == 1
     assert jobs_after(datetime.fromisoformat("2026-11-20T21:00")) == 1
     assert jobs_after(datetime.fromisoformat("2026-11-23T12:00")) == 2
+    connections.set_settings(scene.database, scene.connection.user_id, scene.connection.id, {"attended_only": True})
+    assert jobs_after(datetime.fromisoformat("2026-11-24T12:00")) == 2  # nobody is there for it
 
 
 @pytest.mark.requirement("sync.plan")

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC
 from threading import Barrier
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 import pyotp
@@ -15,10 +15,14 @@ from starlette.testclient import TestClient
 from auth.people.second_factor import SecondFactors
 from auth.people.sign_in import Outcome
 from auth.server import AuthorizationServer
+from handlers.commands.control_socket import CommandError
+from handlers.commands.users import turn_off_second_factor
+from handlers.services import Services
 from storage import users
 from storage.oauth import second_factors
 from tests.oauth.conftest import FAST, PASSWORD, application, fields, policy
 from tests.oauth.pages.test_account import forms, signed_in
+from tests.service.test_live_sources import Paper
 
 REQUIREMENT = "oauth.second_factor"
 
@@ -219,9 +223,12 @@ def test_turning_it_on_and_off_takes_the_password_and_signs_others_out(fresh: An
 @pytest.mark.requirement(REQUIREMENT)
 def test_the_operator_turns_it_off_for_whoever_has_lost_it(fresh: Any) -> None:
     turn_on(fresh)
-    assert fresh.server.second_factors.turn_off(fresh.user.id)
-    assert not fresh.server.second_factors.turn_off(fresh.user.id)
+    services, paper = cast(Services, SimpleNamespace(database=fresh.database, authorization=fresh.server)), Paper()
+    turn_off_second_factor(services, paper, name="alice")
+    assert paper.notes == ["alice signs in with the password alone now."]
     signed_in(fresh)
+    with pytest.raises(CommandError, match="alice has no second factor"):
+        turn_off_second_factor(services, paper, name="alice")
 
 
 @pytest.mark.requirement(REQUIREMENT)

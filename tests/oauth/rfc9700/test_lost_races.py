@@ -7,11 +7,13 @@ import pytest
 from starlette.requests import ClientDisconnect
 
 from auth.errors import InvalidGrant, InvalidToken
+from auth.people.sessions import Browser
 from auth.tokens import access_check
 from handlers.oauth.endpoints import refused
 from storage import users
 from storage.database import Conflict
 from storage.oauth import codes, tokens
+from tests.oauth.conftest import fields
 
 
 def second(*_: object, **__: object) -> bool:
@@ -52,6 +54,25 @@ def test_a_conflict_that_does_not_end_is_a_lost_race(fresh: Any, monkeypatch: py
     assert fresh.server.consent.decide(session, secret, is_allowed=True) is None
     monkeypatch.undo()
     assert fresh.server.refresh_tokens.refresh(tokens["refresh_token"], client_id=tokens["client_id"], scope=None)
+
+
+@pytest.mark.requirement("oauth.races")
+def test_of_two_answers_to_one_question_the_second_is_told_that_it_is_over(
+    fresh: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser, waiting = fresh.browser(), fresh.server.consent.waiting
+    page = browser.sign_in(browser.authorize(fresh.register()))
+    form = fields(browser.client.get(page.headers["location"]).text)
+
+    def overtaken(session: Browser, secret: str) -> object:
+        found = waiting(session, secret)
+        fresh.server.consent.decide(session, secret, is_allowed=False)  # in another tab
+        return found
+
+    monkeypatch.setattr(fresh.server.consent, "waiting", overtaken)
+    answer = browser.client.post("/oauth/consent", data={**form, "decision": "allow"})
+    assert (answer.status_code, "This sign-in is over" in answer.text) == (400, True)
+    assert fresh.server.grants.connected() == []
 
 
 @pytest.mark.requirement("oauth.races")
