@@ -15,6 +15,7 @@ from handlers.sync.detection import detect_after_import
 from handlers.sync.engine import ANSWER_WITHIN
 from handlers.sync.uploaded_files import FileImport, TooManyFiles
 from storage import accounts, connections, users
+from storage.database import StoreUnavailable
 from storage.importing.account_identity import NEW_ACCOUNT
 from storage.importing.file_imports import SharedImport
 from storage.undo_and_merge import rebuild, undoable_imports
@@ -35,6 +36,8 @@ async def create_import(
     user_id = owner_of(request)
     report = await run_in_threadpool(_begun, services, user_id, body, filename, account_id, is_dry_run=dry_run)
     await asyncio.wait([asyncio.wrap_future(report.ended)], timeout=ANSWER_WITHIN)
+    if report.is_for_later:
+        raise StoreUnavailable
     status = 200 if report.is_done else 202
     return Answer(body=import_shapes.file_import(report), status=status, headers=_headers(request, report))
 

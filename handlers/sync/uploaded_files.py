@@ -57,7 +57,8 @@ class TooManyFiles(Exception):
 @dataclass(slots=True, kw_only=True)
 class FileImport:
     """What becomes of one file: `error` where it was refused, else its statements with their first rows, and how many
-    bookings were new and known. `candidates` are accounts that it may be about where it does not say."""
+    bookings were new and known. `candidates` are accounts that it may be about where it does not say;
+    `is_for_later` says that nothing was wrong with it, but the store was away."""
 
     id: str
     user_id: str
@@ -67,6 +68,7 @@ class FileImport:
     is_done: bool = False
     format: str | None = None
     error: str | None = None
+    is_for_later: bool = False
     statements: Sequence[tuple[AccountStatement, Sequence[TransactionRecord]]] = ()
     warnings: Sequence[str] = ()
     account_ids: Sequence[str] = ()
@@ -191,7 +193,7 @@ class UploadedFiles:
             report.error = str(error)  # begins with the name of a file
         except (StoreFull, StoreUnavailable) as error:
             log.warning("import %s failed: %s", report.id, type(error).__name__)
-            report.error = str(error)
+            report.error, report.is_for_later = str(error), isinstance(error, StoreUnavailable)
         except Conflict:
             report.error = CHANGED
         except Closed:
@@ -209,8 +211,9 @@ class UploadedFiles:
             try:
                 answer = render(report).decode()
                 file_imports.end(self._database, user_id=report.user_id, id_=report.id, answer=answer)
-            except Exception:  # they say after a while that this process has ended; whoever asks here is answered
-                log.exception("the end of import %s could not be told to other processes", report.id)
+            except Exception as error:  # they say after a while that this process has ended; here it is answered
+                is_new = not isinstance(error, StoreUnavailable)
+                log.warning("the end of import %s could not be told to other processes", report.id, exc_info=is_new)
 
     def _import(self, report: FileImport, user: User, file: BufferedReader, choice: str | None) -> None:
         report.format = format_name(file)

@@ -1,5 +1,6 @@
 """POST /imports over the real application: previewed, stored, read again, taken back, refused in a sentence."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -253,17 +254,32 @@ def test_what_takes_long_is_polled_and_only_so_many_files_are_taken_at_once(
         (Conflict("late"), CHANGED),
         (Closed(), STOPPED),
         (StoreFull("The disk is full."), "The disk is full."),
-        (StoreUnavailable("The database is away."), "The database is away."),
     ],
 )
 def test_a_failure_of_ours_is_a_sentence_too(
     holder: Holder, monkeypatch: pytest.MonkeyPatch, failure: Exception, sentence: str
 ) -> None:
-    def fails(*_arguments: Any, **_named: Any) -> None:
-        raise failure
-
-    monkeypatch.setattr(uploaded_files, "store_file", fails)
+    monkeypatch.setattr(uploaded_files, "store_file", failing(failure))
     assert sent(writer(holder), MT940)["error"] == sentence
+
+
+@pytest.mark.requirement("postgresql.unavailable")
+def test_a_file_that_the_store_was_away_for_is_to_be_sent_again(
+    holder: Holder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = writer(holder)
+    with monkeypatch.context() as patched:
+        patched.setattr(uploaded_files, "store_file", failing(StoreUnavailable("The database is away.")))
+        answer = send(client, MT940)
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+    assert sent(client, MT940)["new"] == 2
+
+
+def failing(error: Exception) -> Callable[..., None]:
+    def fails(*_arguments: Any, **_named: Any) -> None:
+        raise error
+
+    return fails
 
 
 @pytest.mark.requirement("page.imports")
