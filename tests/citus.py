@@ -75,9 +75,12 @@ class Citus:
                 self._sql(f"INSERT INTO {after}.{table} ({columns}) SELECT {columns} FROM {before}.{table}")
 
     def free(self, folder: Path) -> None:
-        """The stores in this folder are needed no more."""
+        """The stores in this folder are needed no more. One with a schema of a test is not used again."""
+        newest = runner.migrations()[-1].number
         for file in [each for each in self._names if each.is_relative_to(folder)]:
-            self._free.append(self._names.pop(file))
+            name = self._names.pop(file)
+            if not self._sql(f"SELECT number FROM {name}.schema_version WHERE number > {newest}"):
+                self._free.append(name)
 
     def remove(self) -> None:
         """Nothing is left of all of them."""

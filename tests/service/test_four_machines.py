@@ -1,5 +1,6 @@
-"""Four servers over one PostgreSQL and one Redis: each race has one winner, what ends in one ends in all, one that is
-killed at work is followed by another, and neither store needs a restart of theirs when it was away."""
+"""Four servers over one store, a PostgreSQL or a Citus cluster, and one Redis: each race has one winner, what ends in
+one ends in all, one that is killed at work is followed by another, and neither PostgreSQL nor Redis needs a restart of
+theirs when it was away."""
 
 import os
 import re
@@ -23,12 +24,12 @@ from handlers.services import Services, open_services
 from handlers.settings import load
 from storage import connections, jobs, users
 from storage.users import User
-from tests.engines import EMPTY, KEYS_SECRET, Cluster
+from tests.engines import EMPTY, ENGINE, KEYS_SECRET, STORE, Cluster
 from tests.oauth.conftest import REDIRECT, challenge_of
 from tests.service.conftest import Served, running
 from tests.service.test_shared_limit import Redis
 
-pytestmark = pytest.mark.engine("one server")
+pytestmark = pytest.mark.engine("postgresql")
 
 T = TypeVar("T")
 
@@ -49,7 +50,7 @@ CSV = "Date,Description,Amount,Currency\n" + "".join(
 class Machines:
     """Four servers, and a process that looks into their store."""
 
-    cluster: Cluster
+    cluster: Cluster | None  # of these tests alone, which may stop it; None over Citus
     redis: Redis
     settings: dict[str, str]
     here: Services
@@ -184,7 +185,7 @@ class Machines:
     def held_up(self) -> Iterator[Callable[[], psutil.Process]]:
         """While this lasts, imports stop when they have written their bookings, before their end; the process of the
         one that has."""
-        with psycopg.connect(self.cluster.url("bankdata")) as connection:
+        with psycopg.connect(self.settings["DATABASE_URL"]) as connection:
             connection.execute("LOCK TABLE journal IN SHARE MODE")
             yield lambda: self._waiting(connection)
 
@@ -208,28 +209,34 @@ def until(look: Callable[[], T | None], *, within: float = LONG) -> T:
     raise AssertionError(f"nothing within {within} seconds")
 
 
+@contextmanager
+def _own_cluster() -> Iterator[Cluster]:
+    cluster = Cluster()
+    try:
+        cluster.sql("ALTER SYSTEM SET synchronous_commit = on")  # what was acknowledged outlives the database
+        cluster.sql("SELECT pg_reload_conf()")
+        cluster.sql(f"CREATE DATABASE bankdata {EMPTY}")
+        yield cluster
+    finally:
+        cluster.remove()
+
+
 @pytest.fixture(scope="module")
 def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     """All of it; what a test takes away it brings back."""
     with ExitStack() as stack:
-        cluster, redis = Cluster(), Redis(tmp_path_factory.mktemp("redis"))
-        stack.callback(cluster.remove)
+        folder, redis = tmp_path_factory.mktemp("machines"), Redis(tmp_path_factory.mktemp("redis"))
+        cluster = None if ENGINE.citus else stack.enter_context(_own_cluster())
         stack.callback(redis.stop)
         redis.start()
-        cluster.sql("ALTER SYSTEM SET synchronous_commit = on")  # what was acknowledged outlives the database
-        cluster.sql("SELECT pg_reload_conf()")
-        cluster.sql(f"CREATE DATABASE bankdata {EMPTY}")
         settings = {
             "PUBLIC_URL": "http://127.0.0.1:9999",  # of all of them; tokens are made here, too
-            "DATABASE_URL": cluster.url("bankdata"),
+            "DATABASE_URL": cluster.url("bankdata") if cluster else ENGINE.url(folder / STORE),
             "KEYS_SECRET": KEYS_SECRET,
-            "RATE_LIMIT": "1000000/60s",
+            "RATE_LIMIT": "1000000/9999s",  # of requests that are counted none is forgotten meanwhile
             "RATE_LIMIT_URL": redis.url,
         }
-        read = load(
-            {f"BANKDATA_{name}": value for name, value in settings.items()},
-            data_dir=tmp_path_factory.mktemp("machines") / "here",
-        )
+        read = load({f"BANKDATA_{name}": value for name, value in settings.items()}, data_dir=folder / "here")
         here = stack.enter_context(closing(open_services(read)))
         made = Machines(cluster, redis, settings, here, stack)
         made.servers.extend(made.begin(machine) for machine in range(MACHINES))
@@ -326,14 +333,15 @@ def test_a_sync_that_has_lost_its_connection_before_its_end_goes_on(machines: Ma
     with machines.held_up() as at_work:
         job_id = machines.sync(user, inbox)
         at_work()
-        waiting = "wait_event_type = 'Lock' AND datname = 'bankdata'"
-        machines.cluster.sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {waiting}")
+        waiting = "wait_event_type = 'Lock' AND datname = current_database()"
+        machines.here.database.rows(f"SELECT pg_terminate_backend(pid) AS ended FROM pg_stat_activity WHERE {waiting}")
         until(lambda: machines.says("goes on when the database answers") or None)
     machines.forget_leases()
     assert machines.ended(0, token, job_id) == ("completed", ROWS)
     assert machines.bookings(user) == ROWS
 
 
+@pytest.mark.engine("one server")  # it is stopped; one machine of a cluster that is: tests.soak.citus
 @pytest.mark.requirement("postgresql.unavailable")
 def test_a_database_that_was_away_is_used_again_by_all_and_a_sync_that_it_cut_off_goes_on(
     machines: Machines, tmp_path: Path
@@ -341,6 +349,7 @@ def test_a_database_that_was_away_is_used_again_by_all_and_a_sync_that_it_cut_of
     user, inbox = machines.person("patient"), tmp_path / "inbox"
     inbox.mkdir()
     token = machines.token(user)
+    assert machines.cluster is not None
     assert machines.statuses(token) == [200] * MACHINES
     with suppress(psycopg.OperationalError), machines.held_up() as at_work:
         job_id = machines.sync(user, inbox)
