@@ -17,6 +17,7 @@ from pathlib import Path
 import httpx
 
 from handlers.commands.control_socket import CommandError
+from storage.database import Database
 from storage.engines.duckdb_file import DuckDBFile
 from tests.service.conftest import Said, Served, get, start
 
@@ -61,7 +62,7 @@ def _import_files(served: Served, folder: Path, ledger: Ledger, ended: threading
         ledger.tried += 1
         number = ledger.tried
         file = folder / f"file{number}.ofx"
-        file.write_text(_statement(number))
+        file.write_text(statement(number))
         said = Said()
         try:
             said.lines += served.command(
@@ -104,22 +105,28 @@ def _check(folder: Path, ledger: Ledger) -> None:
         jobs = {row["id"]: row for row in database.rows("SELECT id, status, new_transactions FROM jobs")}
         for id_, count in ledger.completed.items():
             assert (jobs[id_]["status"], jobs[id_]["new_transactions"]) == ("completed", count)
-        journal = database.rows(
-            "SELECT user_id, count(*) AS n, max(sequence) AS last, journal_sequence AS said FROM journal"
-            " JOIN users ON users.id = user_id GROUP BY user_id, journal_sequence"
-        )
-        for row in journal:
-            assert row["n"] == row["last"] == row["said"], "the journal has a gap"
-        added = database.rows("SELECT count(*) AS n FROM journal WHERE change = 'added'")[0]["n"]
-        removed = database.rows("SELECT count(*) AS n FROM journal WHERE change = 'removed'")[0]["n"]
-        assert added - removed == database.rows("SELECT count(*) AS n FROM transactions")[0]["n"]
-        counted = database.rows("SELECT coalesce(sum(new_transactions), 0) AS n FROM jobs")[0]["n"]
-        assert counted == added, "newTransactions and the journal disagree"
+        check_counts(database)
     finally:
         database.close()
 
 
-def _statement(number: int) -> str:
+def check_counts(database: Database) -> None:
+    """Journal, jobs and bookings tell the same numbers."""
+    journal = database.rows(
+        "SELECT user_id, count(*) AS n, max(sequence) AS last, journal_sequence AS said FROM journal"
+        " JOIN users ON users.id = user_id GROUP BY user_id, journal_sequence"
+    )
+    for row in journal:
+        assert row["n"] == row["last"] == row["said"], "the journal has a gap"
+    added = database.rows("SELECT count(*) AS n FROM journal WHERE change = 'added'")[0]["n"]
+    removed = database.rows("SELECT count(*) AS n FROM journal WHERE change = 'removed'")[0]["n"]
+    assert added - removed == database.rows("SELECT count(*) AS n FROM transactions")[0]["n"]
+    counted = database.rows("SELECT coalesce(sum(new_transactions), 0) AS n FROM jobs")[0]["n"]
+    assert counted == added, "newTransactions and the journal disagree"
+
+
+def statement(number: int) -> str:
+    """An OFX file of sixty bookings that no file of another number has."""
     head = (
         "OFXHEADER:100\nDATA:OFXSGML\nVERSION:102\nENCODING:USASCII\nCHARSET:1252\n\n<OFX><BANKMSGSRSV1><STMTTRNRS>"
         "<STMTRS><CURDEF>EUR<BANKACCTFROM><BANKID>99910000<ACCTID>1234567<ACCTTYPE>CHECKING</BANKACCTFROM><BANKTRANLIST>"
