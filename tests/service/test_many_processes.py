@@ -132,6 +132,8 @@ def test_every_process_tells_what_became_of_a_file_that_one_of_them_took(several
     with several.bare(bearer) as client:
         file = CSV.replace("shop", "kiosk")
         taken = client.post("/imports", params=named, content=file, headers=of_bytes).json()
+        while taken["status"] == "running":
+            taken = client.get(f"/imports/{taken['importId']}").json()
     told = []
     for _ in range(12):  # each on a connection of its own
         with several.bare(bearer) as client:
