@@ -4,15 +4,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
+import polars as pl
+
 from analytics.frames import BOOKINGS
 from handlers.cache.cache import Cache
-from handlers.cache.entries import Entries, Render
+from handlers.cache.entries import Entries, Render, frame_bytes
 from handlers.cache.from_store import FromStore
 from handlers.cache.user_data import TransactionDetails, UserData
 from storage import accounts, connections, rules, transactions, users
 from storage.database import Database, Session
 
 ROWS_MAX = 200_000  # of one user; beyond, the store answers
+SHARE_MAX = 0.5  # of the cache for one user; with more, whoever has a long history would drive out everybody else
 
 Needs = Literal["accounts", "statuses", "figures", "list", "details", "explained"]
 """What an operation reads of a user besides the accounts: states of connections, rows of figures, pages, single
@@ -28,6 +31,7 @@ class Reader:
         self.render = render
         self.cache = Cache(bytes_max=bytes_max, state=database.state, known_state=database.known_state)
         self._is_on = bytes_max > 0
+        self._bytes_each_max = SHARE_MAX * bytes_max
 
     def at_hand(self, user_id: str) -> UserData | None:
         """The user's data, if they are in memory and of the present state; costs no query and never waits."""
@@ -76,11 +80,11 @@ class Reader:
             data.known_statuses = connections.statuses(session, user_id)
         if needs == "figures":
             rows = transactions.everything(session, user_id, BOOKINGS, hidden=data.hidden, rows_max=ROWS_MAX + 1)
-            data.is_too_large = rows.height > ROWS_MAX
+            data.is_too_large = not self._fits(data, rows)
             data.figures = None if data.is_too_large else rows
         if needs in ("list", "details", "explained") and data.entries is None:
             rows = transactions.entries(session, user_id, hidden=data.hidden, rows_max=ROWS_MAX + 1)
-            data.is_too_large = rows.height > ROWS_MAX
+            data.is_too_large = not self._fits(data, rows)
             if not data.is_too_large:
                 data.entries = Entries(rows, data.by_id, self.render)
                 data.figures = data.entries.bookings
@@ -88,15 +92,21 @@ class Reader:
             rows = transactions.everything(
                 session, user_id, transactions.DETAILS, hidden=data.hidden, rows_max=ROWS_MAX + 1
             )
-            ids = data.entries.rows.select("id")
-            data.details = TransactionDetails(
-                rows=ids.join(rows, on="id", how="left", maintain_order="left"),
-                own_rules=rules.of_user(session, user_id),
-            )
+            data.is_too_large = not self._fits(data, rows)
+            if not data.is_too_large:
+                ids = data.entries.rows.select("id")
+                data.details = TransactionDetails(
+                    rows=ids.join(rows, on="id", how="left", maintain_order="left"),
+                    own_rules=rules.of_user(session, user_id),
+                )
         if data.entries is not None and needs in ("details", "explained"):
             data.entries.places  # noqa: B018 - made here, in a thread, and not by the first request that looks one up
         if needs == "explained":
             data.waiting = transactions.waiting(session, user_id, hidden=data.hidden)
+
+    def _fits(self, data: UserData, rows: pl.DataFrame) -> bool:
+        """Whether these rows may be kept beside what is there of the user."""
+        return rows.height <= ROWS_MAX and data.size + frame_bytes(rows) <= self._bytes_each_max
 
 
 def has(data: UserData, needs: Needs) -> bool:

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from itertools import accumulate
 
+ROWS_AT_ONCE = 2_000  # C lets nobody else in while it looks: 17 ms through 200,000 rows, 0.2 ms through these
 BETWEEN = "\x1e"  # white space to `str.split`, so that no word of a search holds it and none is found across two rows
 
 
@@ -27,9 +28,10 @@ class SearchTexts:
 
     def _found(self, word: str, positions: range) -> Iterator[int]:
         text, starts = self._all, self._starts
-        end = starts[positions.stop]
-        at = text.find(word, starts[positions.start], end)
-        while at >= 0:
-            row = bisect_right(starts, at) - 1
-            yield row
-            at = text.find(word, starts[row + 1], end)
+        for first in range(positions.start, positions.stop, ROWS_AT_ONCE):
+            end = starts[min(first + ROWS_AT_ONCE, positions.stop)]
+            at = text.find(word, starts[first], end)
+            while at >= 0:
+                row = bisect_right(starts, at) - 1
+                yield row
+                at = text.find(word, starts[row + 1], end)

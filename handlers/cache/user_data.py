@@ -41,7 +41,7 @@ class UserData:
         self.accounts = [account for account in accounts if not account.is_hidden]
         self.hidden = [account.id for account in accounts if account.is_hidden]
         self.by_id = {account.id: account for account in self.accounts}
-        self.is_too_large = False  # its rows are read from the store
+        self.is_too_large = False  # what is missing here is read from the store each time
         self.known_statuses: Mapping[str, Status] | None = None
         self.entries: Entries | None = None
         self.figures: pl.DataFrame | None = None  # analytics.frames.BOOKINGS

@@ -200,36 +200,87 @@ def services(tmp_path: Path) -> Iterator[Services]:
     opened.close()
 
 
+PAGE: dict[str, Any] = {
+    **dict.fromkeys(("account_ids", "category", "date_from", "date_to", "search")),
+    "page": 1,
+    "per_page": 100,
+}
+
+
+def with_bookings(services: Services, name: str, rows: int) -> str:
+    """A user of so many bookings; his id."""
+    bank = make_bank(services.database, services.clock.now(), name)
+    account = AccountRecord(stable_key="DE02120300000000202051", iban="DE02120300000000202051", currency="EUR")
+    day = date(2026, 11, 1)
+    bank.bring(
+        [
+            TransactionRecord(amount=Decimal(-1 - n), currency="EUR", booking_date=day - timedelta(days=n))
+            for n in range(rows)
+        ],
+        account=account,
+    )
+    return bank.user.id
+
+
 @pytest.mark.requirement("cache.bounded")
 @pytest.mark.parametrize("rows", [4, 5])
 def test_a_user_of_too_many_rows_is_answered_by_the_store(
     services: Services, monkeypatch: pytest.MonkeyPatch, rows: int
 ) -> None:
     monkeypatch.setattr(reader, "ROWS_MAX", 4)
-    bank = make_bank(services.database, services.clock.now())
-    account = AccountRecord(stable_key="DE02120300000000202051", iban="DE02120300000000202051", currency="EUR")
-    day = date(2026, 11, 1)
-    bank.bring(
-        [
-            TransactionRecord(amount=Decimal(-1 - n), currency="EUR", booking_date=day + timedelta(days=n))
-            for n in range(rows)
-        ],
-        account=account,
-    )
-    page: dict[str, Any] = {
-        **dict.fromkeys(("account_ids", "category", "date_from", "date_to", "search")),
-        "page": 1,
-        "per_page": 100,
-    }
+    user_id = with_bookings(services, "eva", rows)
     table = Operations(services)
     slow = Operations(replace(services, reader=Reader(services.database, bytes_max=0, render=services.reader.render)))
-    for name, asked in (("listTransactions", page), ("getSnapshot", {"account_ids": None})):
+    for name, asked in (("listTransactions", PAGE), ("getSnapshot", {"account_ids": None})):
         for _ in range(2):
-            assert table.ask(name, bank.user.id, **asked) == slow.ask(name, bank.user.id, **asked)
-    held = services.reader.at_hand(bank.user.id)
+            assert table.ask(name, user_id, **asked) == slow.ask(name, user_id, **asked)
+    held = services.reader.at_hand(user_id)
     assert held is not None
     assert held.is_too_large == (rows > 4)
     assert (held.entries is not None, held.figures is not None) == (rows <= 4, rows <= 4)
+
+
+@pytest.mark.requirement("cache.bounded")
+def test_a_long_history_drives_nobody_out_of_memory(services: Services) -> None:
+    """Half of it at most is one user's; whoever has more is answered by the store."""
+    short, long = with_bookings(services, "eva", 1), with_bookings(services, "max", 300)
+    render = services.reader.render
+    roomy = Reader(services.database, bytes_max=2**30, render=render)
+    with roomy.open(long, "list"):
+        pass
+    narrow = Reader(services.database, bytes_max=roomy.cache.bytes, render=render)
+    table, slow = (
+        Operations(replace(services, reader=each))
+        for each in (narrow, Reader(services.database, bytes_max=0, render=render))
+    )
+    (id_,) = services.database.rows("SELECT max(id) AS id FROM transactions WHERE user_id = $1", long)
+    assert table.ask("listTransactions", short, **PAGE) == slow.ask("listTransactions", short, **PAGE)
+    figures = {"account_ids": None, "months": 6}
+    for name, arguments in (("listTransactions", PAGE), ("getCashflow", figures), ("getTransaction", id_)):
+        assert table.ask(name, long, **arguments) == slow.ask(name, long, **arguments)
+    assert narrow.cache.users() == [short, long]
+    assert narrow.cache.evictions == 0
+    held = narrow.at_hand(long)
+    assert held is not None
+    assert (held.is_too_large, held.entries, held.figures) == (True, None, None)
+
+
+@pytest.mark.requirement("cache.bounded")
+def test_details_that_find_no_room_leave_the_list_in_memory(services: Services) -> None:
+    user_id = with_bookings(services, "eva", 300)
+    render = services.reader.render
+    roomy = Reader(services.database, bytes_max=2**30, render=render)
+    with roomy.open(user_id, "list"):
+        pass
+    tight = Reader(services.database, bytes_max=int(roomy.cache.bytes * 2.4), render=render)
+    table = Operations(replace(services, reader=tight))
+    slow = Operations(replace(services, reader=Reader(services.database, bytes_max=0, render=render)))
+    (id_,) = services.database.rows("SELECT max(id) AS id FROM transactions WHERE user_id = $1", user_id)
+    for name, arguments in (("listTransactions", PAGE), ("getTransaction", id_), ("getTransaction", id_)):
+        assert table.ask(name, user_id, **arguments) == slow.ask(name, user_id, **arguments)
+    held = tight.at_hand(user_id)
+    assert held is not None
+    assert (held.entries is not None, held.details) == (True, None)
 
 
 @pytest.mark.requirement("cache.state")
