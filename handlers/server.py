@@ -55,6 +55,9 @@ COMMANDS_END_WITHIN = 2  # seconds for commands that still run
 WAIT_FOR_BANKS = ("getSyncJob", "sendMessage", "createImport", "getImport")  # or for a file to be read
 # How long an import may keep the interpreter from a request; Python's own 0.005 is for programs that nobody waits for
 SWITCH_SECONDS = 0.0005
+# Python's own, but for the last: to look through all that an import holds finds nothing, and keeps everybody waiting
+# for 30 to 90 ms
+GC_THRESHOLD = 700, 10, 200
 
 log = logging.getLogger("bankdata")
 
@@ -266,6 +269,7 @@ class _Server(uvicorn.Server):
         # unreachable stops everybody for a tenth of a second each time.
         gc.collect()
         gc.freeze()
+        gc.set_threshold(*GC_THRESHOLD)
         self._ready()
 
     async def on_tick(self, counter: int) -> bool:
