@@ -44,7 +44,7 @@ def _answering(answers: Answers) -> Iterator[tuple[MeasuredServer, Asked]]:
         def log_message(self, *_: object) -> None: ...
 
     with _Server(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
             port = server.server_address[1]

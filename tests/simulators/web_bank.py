@@ -160,7 +160,7 @@ Served = TypeVar("Served", bound=WebBank)
 @contextmanager
 def serving(bank: Served) -> Iterator[Served]:
     """The simulator answers until the block ends."""
-    thread = threading.Thread(target=bank.serve_forever, daemon=True)
+    thread = threading.Thread(target=bank.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
         yield bank

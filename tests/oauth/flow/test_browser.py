@@ -40,7 +40,7 @@ class Callback(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def callback() -> Iterator[str]:
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Callback)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_address[1]}/callback"
     server.shutdown()

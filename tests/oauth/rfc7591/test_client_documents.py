@@ -196,7 +196,7 @@ class Host:
         context.load_cert_chain(*certificate(folder))
         self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         self.address = f"https://localhost:{self.server.server_address[1]}/client.json"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
     def shows(self, **told: Any) -> None:
         self.answer = (200, {}, json.dumps({**GOOD, "client_id": self.address, **told}).encode())
