@@ -2,14 +2,16 @@
 
 import http.client
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from signal import SIGINT, SIGTERM
 
 import psutil
 
@@ -70,26 +72,43 @@ def running(
     """Start the program with these arguments to Python, wait until it listens, and end it at last; raises
     CommandError."""
     log = folder / f"{name}.log"
-    with log.open("wb") as output:
-        process = subprocess.Popen(  # noqa: S603 - our own programs
-            [sys.executable, *arguments],
-            cwd=ROOT,
-            env=_environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,  # Ctrl-C is for us, who end it in order
-        )
-    try:
+    with ExitStack() as stack:
+        with log.open("wb") as output, _signals_afterwards():
+            process = subprocess.Popen(  # noqa: S603 - our own programs
+                [sys.executable, *arguments],
+                cwd=ROOT,
+                env=_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,  # Ctrl-C is for us, who end it in order
+            )
+            stack.callback(_end, process)
         _wait(process, port, name, log)
         yield MeasuredServer(name=name, port=port, process=psutil.Process(process.pid), audience=audience)
+
+
+@contextmanager
+def _signals_afterwards() -> Iterator[None]:
+    """What would end us waits for the end of the block: a process that has begun is known to whoever ends it."""
+    came: list[int] = []
+    before = {each: signal.signal(each, lambda number, _: came.append(number)) for each in (SIGINT, SIGTERM)}
+    try:
+        yield
     finally:
-        process.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(STOP_SECONDS_MAX)
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+        for each, handler in before.items():
+            signal.signal(each, handler)
+    for number in came:
+        signal.raise_signal(number)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(STOP_SECONDS_MAX)
+    if process.poll() is None:
+        process.kill()
+        process.wait()
 
 
 def called(function: str, *arguments: object) -> list[str]:

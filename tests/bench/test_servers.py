@@ -1,6 +1,8 @@
 """Servers are started, watched and ended, whatever they do."""
 
 import json
+import signal
+import subprocess
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -19,6 +21,7 @@ from tests.bench.conftest import AUDIENCE
 from tests.cli.conftest import bankdata
 from tests.service.conftest import Said
 
+POPEN = subprocess.Popen
 LISTENS = """
 import signal, socket, subprocess, sys, time
 {before}
@@ -60,6 +63,28 @@ def test_a_server_that_does_not_end_is_killed(tmp_path: Path, monkeypatch: pytes
     with running("stubborn", ["-c", program, str(port)], port, AUDIENCE, tmp_path) as server:
         pass
     assert not server.process.is_running()
+
+
+@pytest.mark.requirement("bench.clean")
+def test_a_signal_at_the_moment_in_which_a_server_begins_leaves_none_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def interrupted(*arguments: Any, **how: Any) -> subprocess.Popen[bytes]:
+        started.append(POPEN(*arguments, **how))
+        signal.raise_signal(signal.SIGINT)
+        return started[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", interrupted)
+    port = free_port()
+    with (
+        pytest.raises(KeyboardInterrupt),
+        running("ours", ["-c", LISTENS.format(before=""), str(port)], port, AUDIENCE, tmp_path),
+    ):
+        raise AssertionError
+    (server,) = started
+    assert server.returncode is not None
 
 
 @pytest.mark.requirement("bench.truthful")
