@@ -1,5 +1,6 @@
 """The outermost application: every failure becomes an error body, every answer gets its headers (oauth.md 2.11)."""
 
+import asyncio
 import logging
 import re
 from collections.abc import Callable, Sequence
@@ -83,6 +84,10 @@ class Outermost:
             await self._app(scope, receive, send_with_headers)
         except ClientDisconnect:
             return
+        except asyncio.CancelledError:
+            # Only a server that ends cancels requests, those that have taken too long since: no failure of theirs
+            if not has_started:
+                await call.send_answer(send_with_headers, error_answer(Unavailable()))
         except Exception as error:
             if has_started:
                 raise

@@ -1,8 +1,11 @@
 """A server that is asked to stop while sources keep it waiting: it ends in time, and its jobs go on afterwards."""
 
+import json
 import signal
+import socket
 import threading
 import time
+from http.client import HTTPResponse
 from pathlib import Path
 
 import httpx
@@ -15,6 +18,10 @@ from tests.engines import ENGINE, STORE
 from tests.service.conftest import running
 
 HANGS = 600.0  # seconds; much longer than a server may take to end
+HALF_A_FORM = (
+    b"POST /oauth/token HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+    b"Content-Length: 100\r\n\r\ngrant"
+)
 
 
 @pytest.mark.engine("duckdb")  # it looks into the file of the store
@@ -43,6 +50,21 @@ def test_a_server_ends_within_ten_seconds_though_its_sources_hang_and_its_jobs_s
         (left,) = jobs.unfinished(with_jobs)
         with_jobs.close()
         assert (left.id, left.status) == (job["syncId"], "syncing")
+
+
+@pytest.mark.requirement("sync.stops")
+def test_a_request_that_does_not_come_to_an_end_is_told_so_by_a_server_that_does(tmp_path: Path) -> None:
+    with running(tmp_path / "data", command="serve") as served:
+        with socket.create_connection(("127.0.0.1", served.port), timeout=END_SECONDS_MAX) as client:
+            client.sendall(HALF_A_FORM)
+            assert httpx.get(f"{served.address}/readyz").is_success, "it has read what came before this question"
+            served.process.send_signal(signal.SIGTERM)
+            answer = HTTPResponse(client)
+            answer.begin()
+            assert (answer.status, answer.headers["Content-Type"]) == (503, "application/json")
+            assert set(json.load(answer)) == {"error"}
+        assert served.stop() == 0
+        assert "Traceback" not in served.log.read_text()
 
 
 @pytest.mark.requirement("sync.stops")
