@@ -48,8 +48,8 @@ from handlers.sync.uploaded_files import REPORTED_FOR, UploadedFiles
 from storage import connections, documents, jobs, store_facts, users
 from storage.bank_access import connection_attempts, connection_secrets
 from storage.bank_access.connection_keys import ConnectionKeys
-from storage.database import Database, StoreUnavailable, open_database
-from storage.engines import moving
+from storage.database import Database, StoreUnavailable, acting_for, open_database
+from storage.engines import moving, second_wall
 from storage.importing import file_imports
 from storage.migrations import runner
 
@@ -193,6 +193,7 @@ def open_services(
     database = open_database(
         settings.database_url,
         export_folder=settings.data_dir / BACKUPS_FOLDER,
+        app_url=settings.database_app_url,
         pool=settings.database_pool,
         prepare=settings.database_prepare,
     )
@@ -200,11 +201,10 @@ def open_services(
     try:
         runner.migrate(database, now=clock.now())
         moving.check_whole(database)
+        if settings.database_app_url:
+            second_wall.build(database)
         clock.offset = timedelta(seconds=float(store_facts.recall(database, CLOCK_OFFSET) or 0))
-        keys = ConnectionKeys(
-            settings.connection_keys,
-            may_begin=lambda: not database.dialect.is_shared or not connection_secrets.is_any_kept(database),
-        )
+        keys = ConnectionKeys(settings.connection_keys, may_begin=lambda: _may_begin_keys(database))
         closed = 0
         with suppress(StoreUnavailable):  # of many machines one is away: that is no reason not to serve
             lost = connection_secrets.unreadable(database, keys)
@@ -258,6 +258,12 @@ def open_services(
     if for_server and services.missing_key is not None:
         log.warning("%s", services.missing_key)
     return services
+
+
+def _may_begin_keys(database: Database) -> bool:
+    """Whether no other machine can have the keys of this store; the secrets of all users tell."""
+    with acting_for(None):
+        return not database.dialect.is_shared or not connection_secrets.is_any_kept(database)
 
 
 def _authorization(settings: Settings, database: Database, clock: Clock) -> AuthorizationServer:

@@ -144,6 +144,12 @@ def _database_url(text: str) -> str:
     return text
 
 
+def _app_url(text: str) -> str:
+    if not text.startswith("postgresql://"):
+        raise ValueError("postgresql://USER@HOST/NAME, the database of BANKDATA_DATABASE_URL for another role")
+    return text
+
+
 def _secret(text: str) -> str:
     if len(text) < SECRET_CHARACTERS_MIN:
         raise ValueError(f"{SECRET_CHARACTERS_MIN} characters or more, such as `openssl rand -base64 32` prints")
@@ -198,6 +204,9 @@ class Settings:
 
     data_dir: Path = _setting(None, Path, "folder of store, keys and control socket; default ~/.local/share/bankdata")
     database_url: str = _setting("", _database_url, "where the store is; default duckdb:/// in the data folder")
+    database_app_url: str = _setting(
+        "", _app_url, "the same database for a role that sees rows of one user at a time; default none"
+    )
     database_pool: int = _setting(10, _whole(1, 1_000), "connections to PostgreSQL that each process keeps at most")
     database_prepare: bool = _setting(
         True, _on_or_off, "off: behind a pooler that gives each transaction another connection; default on"

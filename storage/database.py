@@ -7,8 +7,9 @@ differ, `storage.engines.dialect` says how.
 
 import json
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from random import random
 from typing import Any, Protocol, TypeVar
@@ -21,6 +22,21 @@ Row = dict[str, Any]
 T = TypeVar("T")
 
 CONFLICT_PAUSES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)  # seconds: the winner may be committing
+
+
+ACTING_FOR: ContextVar[str | None] = ContextVar("ACTING_FOR", default=None)
+"""The user whose rows alone a statement sees where the store has a second wall (`storage.engines.second_wall`); None:
+those of everybody, for the worker, commands and signing in."""
+
+
+@contextmanager
+def acting_for(user_id: str | None) -> Iterator[None]:
+    """What is asked of the store meanwhile is asked for this user, or for everybody."""
+    before = ACTING_FOR.set(user_id)
+    try:
+        yield
+    finally:
+        ACTING_FOR.reset(before)
 
 
 class StoreError(Exception):
@@ -137,15 +153,21 @@ class Database(Session, Protocol):
         ...
 
 
-def open_database(url: str, *, export_folder: Path | None = None, pool: int = 10, prepare: bool = True) -> Database:
+def open_database(
+    url: str, *, app_url: str = "", export_folder: Path | None = None, pool: int = 10, prepare: bool = True
+) -> Database:
     """The store of a `duckdb:///PATH` (made where it is missing) or `postgresql://` URL; raises StoreError.
 
-    `pool` and `prepare` are about the connections to PostgreSQL, `export_folder` is where a DuckDB store may write
-    copies of itself.
+    `app_url`, `pool` and `prepare` are about the connections to PostgreSQL, `export_folder` is where a DuckDB store may
+    write copies of itself.
     """
     if url.startswith("duckdb:///"):
         from storage.engines.duckdb_file import DuckDBFile  # who uses the one engine does not load the other
 
+        if app_url:
+            raise StoreError(
+                "BANKDATA_DATABASE_APP_URL is about PostgreSQL, which BANKDATA_DATABASE_URL does not name."
+            )
         return DuckDBFile(Path(url.removeprefix("duckdb:///")), export_folder=export_folder)
     try:
         from storage.engines.postgresql import PostgreSQL
@@ -153,7 +175,7 @@ def open_database(url: str, *, export_folder: Path | None = None, pool: int = 10
         raise StoreError(
             "PostgreSQL needs the extra `postgres`: pip install 'banking-data-service[postgres]'."
         ) from error
-    return PostgreSQL(url, connections_max=pool, prepare=prepare)
+    return PostgreSQL(url, app_url=app_url, connections_max=pool, prepare=prepare)
 
 
 def tried_again(begin: Callable[[], AbstractContextManager[Transaction]], work: Callable[[Transaction], T]) -> T:

@@ -26,6 +26,7 @@ from tests.citus import Citus
 
 STORE = "bankdata.duckdb"
 TEMPLATE = "migrated"
+APP_ROLE = "bankdata_app"  # of requests, which sees rows of one user at a time
 KEYS_SECRET = "a secret of these tests, of 32 characters or more"
 NONE = "PostgreSQL is not installed here: apt-get install postgresql"
 EMPTY = "TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C.UTF-8'"
@@ -53,6 +54,7 @@ class Cluster:
                 "shared_buffers = 64MB\nautovacuum = off\nlog_min_messages = fatal\n"
             )
         self.start()
+        self.sql(f"CREATE ROLE {APP_ROLE} LOGIN")
 
     def start(self) -> None:
         """Have it answer."""
@@ -85,6 +87,10 @@ class Cluster:
     def url(self, name: str) -> str:
         """Of the database of this name."""
         return f"postgresql://bankdata@127.0.0.1:{self.port}/{name}"
+
+    def app_url(self, name: str) -> str:
+        """The same for the role of requests."""
+        return f"postgresql://{APP_ROLE}@127.0.0.1:{self.port}/{name}"
 
     def sql(self, statement: str, database: str = "postgres") -> list[Any]:
         """What a statement brings, outside any transaction."""
@@ -134,10 +140,13 @@ class Engine:
         return self.cluster.url(name)
 
     def environment(self, folder: Path) -> Mapping[str, str]:
-        """The settings of a service in this data folder."""
+        """The settings of a service in this data folder, with the second wall on PostgreSQL."""
         if self.name == "duckdb":
             return {}
-        return {"BANKDATA_DATABASE_URL": self.url(folder / STORE), "BANKDATA_KEYS_SECRET": KEYS_SECRET}
+        read = {"BANKDATA_DATABASE_URL": self.url(folder / STORE), "BANKDATA_KEYS_SECRET": KEYS_SECRET}
+        if self.citus is not None:
+            return read
+        return {**read, "BANKDATA_DATABASE_APP_URL": self.cluster.app_url(self._database(folder / STORE))}
 
     def settings(self, folder: Path, **more: str) -> Settings:
         """The same, read."""

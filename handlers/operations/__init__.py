@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from inspect import iscoroutinefunction
 from typing import Any
 
 from handlers.cache.reader import Needs, has
 from handlers.cache.user_data import UserData
-from handlers.http.request import Answer, Operation
+from handlers.http.request import Answer, Json, Operation, Request
 from handlers.operations import (
     account_changes,
     accounts,
@@ -23,6 +24,7 @@ from handlers.operations import (
 )
 from handlers.operations.cached_answers import CachedOperation, Light
 from handlers.services import Services
+from storage.database import acting_for
 
 LIGHT_ROWS_MAX = 50_000  # filters by day, category and account bisect; the page itself is bounded
 LIGHT_SEARCH_ROWS_MAX = 5_000  # a search that finds every row takes about 0.5 ms per 1,000
@@ -115,4 +117,21 @@ def operations(services: Services) -> Mapping[str, Operation]:
         name: CachedOperation(name=name, services=services, function=function, needs=needs, is_light=light)
         for name, (function, needs, light) in KEPT.items()
     }
-    return {**kept, **{name: partial(function, services) for name, function in OTHERS.items()}}
+    return {**kept, **{name: _for_its_caller(partial(function, services)) for name, function in OTHERS.items()}}
+
+
+def _for_its_caller(operation: Operation) -> Operation:
+    """The operation, which asks the store for the user whose token the request carries, whatever it asks."""
+    asked: Any = operation
+
+    def called(request: Request, **arguments: Any) -> Answer | Json:
+        with acting_for(request.principal.user_id):
+            answer: Answer | Json = asked(request, **arguments)
+            return answer
+
+    async def awaited(request: Request, **arguments: Any) -> Answer | Json:
+        with acting_for(request.principal.user_id):
+            answer: Answer | Json = await asked(request, **arguments)
+            return answer
+
+    return awaited if iscoroutinefunction(operation) else called

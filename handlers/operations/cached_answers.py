@@ -10,6 +10,7 @@ from handlers.cache.user_data import UserData
 from handlers.http import call
 from handlers.http.request import Answer, Request
 from handlers.services import Services
+from storage.database import acting_for
 
 Light = Callable[[UserData, dict[str, Any]], bool]
 """Whether an answer can be made of what is in memory so quickly that the event loop may do it."""
@@ -28,7 +29,8 @@ class CachedOperation:
     def __call__(self, request: Request, **arguments: Any) -> Answer:
         """The answer, read from memory or from the store; takes its time."""
         key = self._key(request)  # before the work: an answer of yesterday is never kept as one of today
-        with self.services.reader.open(request.principal.user_id, self.needs) as reading:
+        user_id = request.principal.user_id
+        with acting_for(user_id), self.services.reader.open(user_id, self.needs) as reading:
             answer = _finished(self.function(self.services, request, reading, **arguments))
             if isinstance(reading, UserData):
                 reading.keep_answer(key, answer)

@@ -14,9 +14,11 @@ import polars as pl
 import psycopg
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.sql import Literal
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from storage.database import (
+    ACTING_FOR,
     Conflict,
     ConstraintViolated,
     Row,
@@ -24,6 +26,7 @@ from storage.database import (
     StoreFull,
     StoreUnavailable,
     Transaction,
+    acting_for,
     state_in,
     tried_again,
 )
@@ -40,6 +43,11 @@ STAGED_ROWS_MAX = 5_000  # that travel as arrays; more go into a temporary table
 COPIED_ROWS = 10_000  # in one piece: bounds memory
 MIGRATION_LOCK = 6_911_320_450_233_417  # of all programs that use the database only this one asks for this number
 SNAPSHOT = psycopg.IsolationLevel.REPEATABLE_READ
+EACH_ALONE = psycopg.IsolationLevel.READ_COMMITTED
+# Not set_config(): that does not reach the machines of a cluster. PostgreSQL alone takes the first for a word of ours
+ACT_FOR = "SET LOCAL citus.propagate_set_commands = 'local'; SET LOCAL app.user_id = "
+# A cluster copies such rows to its machines unless they are asked for back, and COPY is what policies refuse
+COPIED_TO_MACHINES = re.compile(r"INSERT INTO (?!.*\b(?:RETURNING|ON CONFLICT)\b).*\bSELECT\b", re.DOTALL)
 IN_BYTE_ORDER = "SELECT string_agg(letter, '' ORDER BY letter) FROM (VALUES ('a'), ('Z'), ('ä'), ('_')) AS said(letter)"
 GONE = re.compile("08|57|53300|25006")  # beginnings of SQLSTATEs: no connection, shut down, no slot, a standby
 DEAD = "57P"  # the server ends this connection; it may also end without a word
@@ -55,13 +63,26 @@ class PostgreSQL:
     dialect = POSTGRESQL
     path = None
 
-    def __init__(self, url: str, *, connections_max: int = 10, prepare: bool = True) -> None:
+    def __init__(self, url: str, *, app_url: str = "", connections_max: int = 10, prepare: bool = True) -> None:
         """Connect; raises StoreUnavailable, and StoreError for a database whose texts are not in the order of their
-        bytes. `prepare` has to be off behind a pooler that gives each transaction another connection."""
+        bytes. `prepare` has to be off behind a pooler that gives each transaction another connection. `app_url` is
+        the same database for a role that sees rows of one user at a time (`storage.engines.second_wall`)."""
+        self._is_down = threading.Event()
+        self._pool = self._connected(url, connections_max, prepare)
+        self._app_pool = self._connected(app_url, connections_max, prepare) if app_url else None
+        try:
+            for each, whose in ((url, None), (app_url, "")):
+                if each:
+                    with acting_for(whose):
+                        self._check(each)
+        except BaseException:
+            self.close()
+            raise
+
+    def _connected(self, url: str, connections_max: int, prepare: bool) -> ConnectionPool[Connection]:
         given = conninfo_to_dict(url).get("options") or ""
         options = f"-c timezone=UTC -c statement_timeout={STATEMENT_SECONDS}s {given}".rstrip()
-        self._is_down = threading.Event()
-        self._pool: ConnectionPool[Connection] = ConnectionPool(
+        return ConnectionPool(
             url,
             min_size=1,
             max_size=connections_max,
@@ -77,11 +98,6 @@ class PostgreSQL:
             },
             open=True,
         )
-        try:
-            self._check(url)
-        except BaseException:
-            self.close()
-            raise
 
     def _check(self, url: str) -> None:
         try:
@@ -98,7 +114,12 @@ class PostgreSQL:
 
     def close(self) -> None:
         """Let go of all connections."""
-        self._pool.close()
+        for pool in self._pools:
+            pool.close()
+
+    @property
+    def _pools(self) -> list[ConnectionPool[Connection]]:
+        return [pool for pool in (self._pool, self._app_pool) if pool is not None]
 
     @property
     def bytes(self) -> int:
@@ -136,7 +157,7 @@ class PostgreSQL:
     def migrating(self) -> Iterator[Transaction]:
         """A transaction that changes the schema, one at a time however many processes start. What it reads is what the
         one before has left, so each of its statements sees a snapshot of its own."""
-        with self._transaction(psycopg.IsolationLevel.READ_COMMITTED) as session:
+        with self._transaction(EACH_ALONE) as session:
             session.rows("SELECT pg_advisory_xact_lock($1) AS locked", MIGRATION_LOCK)
             yield session
 
@@ -160,44 +181,68 @@ class PostgreSQL:
     def _alone(self, sql: str, work: Callable[["_Statements"], T]) -> T:
         """A statement on its own. A reading one is tried once more when its connection turns out to be dead."""
         try:
-            with self._connection() as connection:
-                return work(_Statements(connection))
+            with self._session() as session:
+                return work(session)
         except _ConnectionDead:
             if not sql.startswith("SELECT"):
                 raise
-        with self._connection() as connection:
-            return work(_Statements(connection))
+        with self._session() as session:
+            return work(session)
 
     @contextmanager
-    def _transaction(self, isolation: psycopg.IsolationLevel) -> Iterator[Transaction]:
-        with self._connection() as connection:
+    def _session(self) -> Iterator["_Statements"]:
+        """For a statement on its own: a transaction too, where it has to be said for whom."""
+        pool, user_id = self._for_whom()
+        if user_id is not None:
+            with self._transaction(EACH_ALONE) as session:
+                yield session
+            return
+        with self._connection(pool) as connection:
+            yield _Statements(connection)
+
+    @contextmanager
+    def _transaction(self, isolation: psycopg.IsolationLevel) -> Iterator["_Statements"]:
+        pool, user_id = self._for_whom()
+        with self._connection(pool) as connection:
             connection.isolation_level = isolation
             with connection.transaction():
-                yield _Statements(connection)
+                if user_id is not None:  # until the end of the transaction: the connection keeps nothing of it
+                    connection.execute(f"{ACT_FOR}{Literal(user_id).as_string(connection)}".encode(), prepare=False)
+                yield _Statements(connection, sees_all=user_id is None)
+
+    def _for_whom(self) -> tuple[ConnectionPool[Connection], str | None]:
+        """Where the next statements are asked, and the one user whose rows they see; None: those of everybody."""
+        user_id = ACTING_FOR.get()
+        if self._app_pool is None or user_id is None:
+            return self._pool, None
+        return self._app_pool, user_id
 
     @contextmanager
-    def _connection(self) -> Iterator[Connection]:
+    def _connection(self, pool: ConnectionPool[Connection]) -> Iterator[Connection]:
         with _translated(self._dead):
-            connection = self._pool.getconn(WAIT_SECONDS_DOWN if self._is_down.is_set() else None)
+            connection = pool.getconn(WAIT_SECONDS_DOWN if self._is_down.is_set() else None)
             self._is_down.clear()
             try:
                 yield connection
             finally:
-                self._pool.putconn(connection)
+                pool.putconn(connection)
 
     def _dead(self) -> None:
         """A connection is dead: the others have most likely died with it."""
         self._is_down.set()
-        self._pool.drain()
+        for pool in self._pools:
+            pool.drain()
 
 
 class _Statements:
-    """A session on one connection; alone, each statement is committed by itself."""
+    """A session on one connection; alone, each statement is committed by itself. It `sees_all` rows, or those of one
+    user."""
 
     dialect = POSTGRESQL
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, *, sees_all: bool = True) -> None:
         self._connection = connection
+        self._sees_all = sees_all
         self._staged: dict[str, tuple[str, Sequence[list[Any]]]] = {}
         self._changed: set[str] = set()
 
@@ -219,6 +264,14 @@ class _Statements:
     def append(self, table: str, frame: pl.DataFrame) -> None:
         if frame.is_empty():
             return
+        if self._sees_all:
+            self._copy(table, frame)
+            return
+        columns = ", ".join(frame.columns)
+        with self.staged("appended", frame):  # PostgreSQL refuses COPY into a table of which not all rows may be seen
+            self.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM appended")
+
+    def _copy(self, table: str, frame: pl.DataFrame) -> None:
         # An empty text is quoted and a null is not, by which COPY tells them apart
         with self._connection.cursor().copy(
             f"COPY {table} ({', '.join(frame.columns)}) FROM STDIN (FORMAT csv)".encode()
@@ -246,7 +299,7 @@ class _Statements:
             return
         defined = ", ".join(f"{column} {type_}" for column, type_ in types.items())
         self.execute(f"CREATE TEMP TABLE {name} ({defined}) ON COMMIT DROP")
-        self.append(name, frame)
+        self._copy(name, frame)
         self.execute(f"ANALYZE {name}")
         try:
             yield
@@ -255,6 +308,8 @@ class _Statements:
                 self.execute(f"DROP TABLE {name}")
 
     def _run(self, sql: str, parameters: Sequence[Any]) -> psycopg.Cursor[tuple[Any, ...]]:
+        if not self._sees_all and COPIED_TO_MACHINES.match(sql):
+            sql = f"{sql} RETURNING 1"
         values = [_kept(value) for value in parameters]
         for name, (fragment, columns) in self._staged.items():
             place = re.compile(rf"\b(FROM|JOIN) {name}\b")

@@ -18,6 +18,7 @@ INTERFACE = DOCS / "decisions" / "interface.md"
 SETTINGS = {ticked(row[0])[0]: row for row in table(DOCS / "settings.md", "setting")}
 SAID_IN_WORDS = {
     "DATABASE_URL",
+    "DATABASE_APP_URL",
     "KEYS_SECRET",
     "PUBLIC_URL",
     "AUTH_URL",
@@ -75,6 +76,7 @@ def test_the_defaults_that_are_described_are_the_defaults(tmp_path: Path, monkey
     assert settings.public_url == settings.auth_url == "http://127.0.0.1:8000"
     assert settings.billing_url == "http://127.0.0.1:8000/billing"
     assert settings.trusted_proxies == settings.fints_banks == ()
+    assert settings.database_app_url == ""
 
 
 @pytest.mark.requirement("docs.settings")
