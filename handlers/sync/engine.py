@@ -30,7 +30,7 @@ from storage import connections, jobs
 from storage.bank_access import source_calls
 from storage.bank_access.source_calls import SyncQuota
 from storage.connections import StoredConnection
-from storage.database import Database, Session
+from storage.database import Database, Session, StoreUnavailable
 from storage.jobs import Job
 
 ANSWER_WITHIN = 8.0  # seconds a reader waits for a step that goes on without it
@@ -266,9 +266,10 @@ class SyncEngine:
         for job in working:
             try:
                 jobs.renew(self._database, job, holder=self._holder, now=self._clock.now())
-            except Exception:
+            except Exception as error:
                 if not self.is_stopping:
-                    log.exception("the lease of job %s could not be renewed", job.id)
+                    is_new = not isinstance(error, StoreUnavailable)
+                    log.warning("the lease of job %s could not be renewed", job.id, exc_info=is_new)
 
     def _run(self, job: Job) -> None:
         with self._lock:

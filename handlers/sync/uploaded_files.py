@@ -5,6 +5,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from io import BufferedReader
@@ -164,7 +165,8 @@ class UploadedFiles:
         with self._lock:
             running = [each for each in self._reports.values() if not each.is_done]
         for each in running:
-            file_imports.renew(self._database, user_id=each.user_id, id_=each.id, now=self._clock.now())
+            with suppress(StoreUnavailable):  # of many machines one is away: what lies on the others is renewed
+                file_imports.renew(self._database, user_id=each.user_id, id_=each.id, now=self._clock.now())
 
     def _forget_old(self) -> None:
         oldest = self._clock.now() - REPORTED_FOR

@@ -19,6 +19,7 @@ from handlers.sync.concurrency import ImportLane
 from handlers.sync.uploaded_files import ENDED, FileImport, UploadedFiles
 from storage import users
 from storage.database import Database, StoreUnavailable
+from storage.importing import file_imports
 from storage.importing.file_imports import SharedImport
 from tests.conftest import NOW
 
@@ -94,6 +95,29 @@ def test_a_process_that_says_nothing_for_a_minute_has_ended(processes: Processes
     assert processes.told(report) == ("done", ENDED)
     processes.let_go.set()
     report.ended.result(30)
+
+
+@pytest.mark.engine("postgresql")
+@pytest.mark.requirement("http.uploads")
+def test_an_import_whose_machine_is_away_keeps_no_other_from_being_said_to_go_on(
+    processes: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away, other = processes.begin(), processes.begin()
+    renew = file_imports.renew
+
+    def renewed(session: Database, *, id_: str, **named: Any) -> None:
+        if id_ == away.id:
+            raise StoreUnavailable
+        renew(session, id_=id_, **named)
+
+    monkeypatch.setattr(file_imports, "renew", renewed)
+    processes.forward(59)
+    processes.here.renew()
+    processes.forward(2)
+    assert (processes.told(away), processes.told(other)) == (("done", ENDED), ("running", None))
+    processes.let_go.set()
+    for report in (away, other):
+        report.ended.result(30)
 
 
 @pytest.mark.engine("postgresql")
