@@ -247,8 +247,8 @@ def soak(cluster: Cluster, crowd: Crowd, seconds: float) -> None:
     with cluster.serving(cluster.folder / "plain", 1) as served, served.bare() as client:
         for person in crowd.people:
             crowd.send(client, person)
-    print(cluster.distribute())
-    print("Again:", cluster.distribute())
+    print(cluster.distribute(), end="")
+    print("Again:", cluster.distribute(), end="", flush=True)
     with cluster.serving(cluster.folder / "spread", 2) as served, crowd.at_work(served):
         crowd.phase = "all there"
         time.sleep(seconds)
@@ -257,7 +257,7 @@ def soak(cluster: Cluster, crowd: Crowd, seconds: float) -> None:
         cluster.do("stop")
         away = cluster.away()
         waiting = {person.id for person in crowd.people if cluster.place(person) in away}
-        print(f"{', '.join(away)} is away: {len(waiting)} of {len(crowd.people)} users wait")
+        print(f"{', '.join(away)} is away: {len(waiting)} of {len(crowd.people)} users wait", flush=True)
         with cluster.serving(cluster.folder / "late", 1) as late, late.bare() as client:
             for person in crowd.people:
                 if (crowd.ask(client, person, "/accounts") is None) is not (person.id in waiting):
