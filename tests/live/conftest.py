@@ -4,7 +4,6 @@ import json
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,9 @@ import pytest
 
 from handlers.commands import control_socket
 from handlers.commands.control_socket import CommandError
+from tests.cli.conftest import bankdata
 from tests.conftest import empty_folder
+from tests.days import today, whole_day
 from tests.service.conftest import BANKDATA, Served, environment, get, running
 from tests.simulators import finapi, fints
 from tests.simulators.enable_banking import APPLICATION, EnableBankingSimulator
@@ -73,7 +74,10 @@ class Live:
         return name
 
     def bankdata(self, *arguments: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
-        """A command in a process of its own."""
+        """A command; in a process of its own where it is told something on standard input."""
+        if not stdin:
+            done = bankdata(*arguments, "--data", self.served.folder)
+            return subprocess.CompletedProcess(arguments, done.code, done.out, done.err)
         return subprocess.run(
             [BANKDATA, *arguments, "--data", str(self.served.folder)],
             env=environment(),
@@ -139,6 +143,12 @@ def connection(live: Live, user: str) -> dict[str, Any]:
     return dict(json.loads(json.dumps(found)))
 
 
+@pytest.fixture(autouse=True)
+def one_day() -> None:
+    """Servers, and the banks that they ask, live on one day while a test runs."""
+    whole_day()
+
+
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     """A server whose rate rule lets every sync through."""
@@ -148,7 +158,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     with (
         serving(SimpleFinBridge()) as simplefin,
         serving(EnableBankingSimulator()) as enable_banking,
-        serving(FinApiHost(finapi.example(datetime.now(UTC).date()))) as host,
+        serving(FinApiHost(finapi.example(today()))) as host,
     ):
         settings = {
             "SIMPLEFIN_URL": simplefin.address,

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
+from tests.days import today
 from tests.live.conftest import Live
 from tests.live.test_enable_banking import at_the_bank, bank, fields, signed_in, wait_for_sync
 from tests.live.test_fints import connect
@@ -16,8 +17,6 @@ from tests.simulators.simplefin import booking
 from tests.simulators.web_bank import serving
 
 __all__ = ["bank"]  # a fixture of other tests, for these too
-
-TODAY = datetime.now(UTC).date()
 
 
 @pytest.fixture
@@ -41,7 +40,7 @@ def page(live: Live) -> Iterator[Callable[[str, str], httpx.Client]]:
 @pytest.mark.requirement("live.attempts")
 def test_the_last_form_sent_twice_begins_one_first_sync(live: Live, page: Callable[[str, str], httpx.Client]) -> None:
     customer, user = live.simplefin.customer(), live.user()
-    customer.account("1", "5.00", booking("a", TODAY, "-1.00", "Cafe"), day=TODAY)
+    customer.account("1", "5.00", booking("a", today(), "-1.00", "Cafe"), day=today())
     browser = page(user, "en")
     form = fields(browser.get("/account/connect").text)["form_token"]
     step = browser.post("/account/connect", data={"form_token": form, "source": "simplefin"})
@@ -56,7 +55,7 @@ def test_the_last_form_sent_twice_begins_one_first_sync(live: Live, page: Callab
 @pytest.mark.requirement("live.fints")
 def test_a_second_login_at_a_bank_is_a_connection_beside_the_first_and_the_same_one_renews(live: Live) -> None:
     user = live.user()
-    with serving(FinTsBank(example(TODAY))) as fints_bank:
+    with serving(FinTsBank(example(today()))) as fints_bank:
         connect(live, fints_bank, user, "eva-login", fints_bank.bank.pin, "yes")
         fints_bank.bank.login = "tom-login"
         talk = connect(live, fints_bank, user, "tom-login", fints_bank.bank.pin, "yes")
@@ -105,7 +104,7 @@ def test_with_a_user_the_access_at_the_providers_ends_and_what_cannot_be_ended_t
     live: Live, page: Callable[[str, str], httpx.Client]
 ) -> None:
     customer, user = live.simplefin.customer(), live.user()
-    customer.account("1", "5.00", booking("a", TODAY, "-1.00", "Cafe"), day=TODAY)
+    customer.account("1", "5.00", booking("a", today(), "-1.00", "Cafe"), day=today())
     assert live.bankdata("connect", "simplefin", "--user", user, stdin=f"{customer.token}\n").returncode == 0
     browser = page(user, "de")
     browser.get(f"{at_the_bank(browser)}/approve")

@@ -2,23 +2,23 @@
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from html import unescape
 
 import httpx
 import pytest
 
+from tests.days import days_ago, today
 from tests.live.conftest import Live, connection
 from tests.simulators.enable_banking import BANK, BankAccount, EnableBankingSimulator, row
 
 pytestmark = pytest.mark.requirement("live.enable_banking")
 
-TODAY = datetime.now(UTC).date()
 PASSWORD = "correct horse 7 battery"
 
 
 def day(back: int) -> str:
-    return (TODAY - timedelta(days=back)).isoformat()
+    return days_ago(back).isoformat()
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_a_bank_is_connected_by_command_and_every_booking_is_there_once(
     kiosk = [(day(2), -2.0, "Kiosk"), (day(2), -1.0, "Kiosk")]
     assert live.bookings(user) == [cafe, cafe, *kiosk]
     assert live.balances(user) == {"Account giro": 100.0}
-    assert connection(live, user)["consentExpiresAt"][:10] == (TODAY + timedelta(days=90)).isoformat()
+    assert connection(live, user)["consentExpiresAt"][:10] == (today() + timedelta(days=90)).isoformat()
     before = live.ids(user)
     bank.accounts[0].rows[4] = row("r5x", day(0), "-30.00", "Tankstelle")
     bank.accounts[0].balance = "70.00"

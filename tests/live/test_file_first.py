@@ -1,10 +1,10 @@
 """A statement file first, then the bank itself: each booking once, under the id that it had, in one account."""
 
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from tests.days import days_ago, today
 from tests.imports.statements_in_xml import GIRO, camt
 from tests.live.conftest import Live
 from tests.live.test_enable_banking import connected
@@ -14,7 +14,6 @@ from tests.simulators.simplefin import booking
 
 pytestmark = pytest.mark.requirement("import.file-then-live")
 
-TODAY = datetime.now(UTC).date()
 CHECKING = """OFXHEADER:100
 DATA:OFXSGML
 
@@ -25,7 +24,7 @@ DATA:OFXSGML
 
 
 def day(back: int) -> str:
-    return (TODAY - timedelta(days=back)).isoformat()
+    return days_ago(back).isoformat()
 
 
 def imported(live: Live, user: str, file: Path, content: str) -> str:
@@ -109,11 +108,11 @@ def test_simplefin_names_no_account_number_so_its_user_says_once_that_two_accoun
         "1",
         "120.00",
         *(
-            booking(f"s{number}", TODAY - timedelta(days=back), amount, f"POS {name.upper()} 1234")
+            booking(f"s{number}", days_ago(back), amount, f"POS {name.upper()} 1234")
             for number, (back, amount, name) in enumerate(told)
         ),
-        booking("s9", TODAY - timedelta(days=1), "-6.00", "Bakery"),
-        day=TODAY,
+        booking("s9", days_ago(1), "-6.00", "Bakery"),
+        day=today(),
     )
     done = live.bankdata("connect", "simplefin", "--user", user, stdin=f"{customer.token}\n")
     other = next(each["id"] for each in accounts(live, user) if each["id"] != account["id"])

@@ -5,29 +5,27 @@ from decimal import Decimal
 
 import pytest
 
+from tests.days import days_ago, today
 from tests.live.conftest import Live, Talk, connection
 from tests.simulators.finapi import Account, FinApi, booking, pending
 from tests.simulators.web_bank import Said
 
 pytestmark = pytest.mark.requirement("live.finapi")
 
-TODAY = datetime.now(UTC).date()
-YESTERDAY, LAST_WEEK = TODAY - timedelta(days=1), TODAY - timedelta(days=7)
-
 
 @pytest.fixture
 def service(live: Live) -> FinApi:
     giro = Account(id=81, name="Girokonto", iban="DE89370400440532013000", balance=Decimal("91.60"))
     giro.bookings = [
-        booking(1, LAST_WEEK, "-4.20", "Kiosk", "Kaffee"),
-        booking(2, LAST_WEEK, "-4.20", "Kiosk", "Kaffee"),
-        booking(3, LAST_WEEK, "-1.00", "finAPI", "Ausgleich", isAdjustingEntry=True),
+        booking(1, days_ago(7), "-4.20", "Kiosk", "Kaffee"),
+        booking(2, days_ago(7), "-4.20", "Kiosk", "Kaffee"),
+        booking(3, days_ago(7), "-1.00", "finAPI", "Ausgleich", isAdjustingEntry=True),
     ]
-    giro.pending = [pending(YESTERDAY, "-30.00", "Buchladen", "Atlas")]
+    giro.pending = [pending(days_ago(1), "-30.00", "Buchladen", "Atlas")]
     card = Account(id=82, name="Karte", iban=None, kind="CreditCard", balance=Decimal("-120.50"))
     consent = datetime.now(UTC) + timedelta(days=90)
     live.finapi.service = FinApi(
-        accounts=[giro, card], today=TODAY, polls=0, consent_until=f"{consent:%Y-%m-%d %H:%M:%S}.000"
+        accounts=[giro, card], today=today(), polls=0, consent_until=f"{consent:%Y-%m-%d %H:%M:%S}.000"
     )
     live.finapi.faults.clear()
     return live.finapi.service
@@ -53,24 +51,24 @@ def sync(live: Live, user: str) -> list[str]:
 
 def test_everything_is_there_once_and_keeps_its_id_whatever_is_told_later(live: Live, service: FinApi) -> None:
     user = connected(live, service)
-    coffee = (LAST_WEEK.isoformat(), -4.2, "Kaffee")
+    coffee = (days_ago(7).isoformat(), -4.2, "Kaffee")
     assert live.bookings(user) == [coffee, coffee]
     assert live.balances(user) == {"Girokonto": 91.6, "Karte": -120.5}
-    first, giro, late = live.ids(user), service.accounts[0], TODAY - timedelta(days=30)
+    first, giro, late = live.ids(user), service.accounts[0], days_ago(30)
     giro.pending = []
     giro.bookings += [
-        booking(4, TODAY, "-30.00", "Buchladen", "Atlas"),
-        booking(5, late, "5.00", "Bank", "Zinsen", importDate=str(TODAY)),
-        booking(6, LAST_WEEK, "-4.30", "Kiosk", "Kaffee", importDate=str(TODAY), isPotentialDuplicate=True),
+        booking(4, today(), "-30.00", "Buchladen", "Atlas"),
+        booking(5, late, "5.00", "Bank", "Zinsen", importDate=str(today())),
+        booking(6, days_ago(7), "-4.30", "Kiosk", "Kaffee", importDate=str(today()), isPotentialDuplicate=True),
     ]
     giro.balance, service.page_size = Decimal("66.60"), 2
     assert sync(live, user) == ["Beispielbank\t3 new transactions"]
     assert live.bookings(user) == [
         (late.isoformat(), 5.0, "Zinsen"),
-        (LAST_WEEK.isoformat(), -4.3, "Kaffee"),
+        (days_ago(7).isoformat(), -4.3, "Kaffee"),
         coffee,
         coffee,
-        (TODAY.isoformat(), -30.0, "Atlas"),
+        (today().isoformat(), -30.0, "Atlas"),
     ]
     assert first < live.ids(user)
     assert live.balances(user)["Girokonto"] == 66.6
@@ -118,7 +116,7 @@ def test_what_a_failed_update_means(live: Live, service: FinApi, code: str, is_w
 @pytest.mark.parametrize("fault", ["503", "truncated", "html", "redirect"])
 def test_after_a_broken_answer_the_next_sync_is_exact(live: Live, service: FinApi, fault: str) -> None:
     user = connected(live, service)
-    service.accounts[0].bookings.append(booking(9, TODAY, "-1.00", "Neu", "Neu"))
+    service.accounts[0].bookings.append(booking(9, today(), "-1.00", "Neu", "Neu"))
     live.finapi.faults.append(fault)
     (line,) = sync(live, user)
     assert line.startswith("Beispielbank\tfailed: ")

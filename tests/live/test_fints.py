@@ -1,7 +1,6 @@
 """FinTS from the prompt to the answer of the interface, against a simulated bank."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -10,6 +9,7 @@ from connectors.connector import Connection, Json
 from connectors.sources.fints.connector import FinTs
 from connectors.statements import read_records
 from storage.importing.records import Batch, TransactionRecord
+from tests.days import days_ago, today
 from tests.live.conftest import Live, Talk, connection
 from tests.simulators.fints import PRODUCT, FinTsBank, example
 from tests.simulators.fints_bank.accounts import BANK_CODE, Booking
@@ -17,19 +17,16 @@ from tests.simulators.web_bank import serving
 
 pytestmark = pytest.mark.requirement("live.fints")
 
-TODAY = datetime.now(UTC).date()
-YESTERDAY, LAST_WEEK = TODAY - timedelta(days=1), TODAY - timedelta(days=7)
-
 
 @pytest.fixture
 def bank() -> Iterator[FinTsBank]:
-    with serving(FinTsBank(example(TODAY))) as served:
+    with serving(FinTsBank(example(today()))) as served:
         bank = served.bank
         bank.accounts[0].opening = Decimal("100.00")
         bank.accounts[0].bookings = [
-            Booking(day=LAST_WEEK, amount=Decimal("-4.20"), name="Kiosk", purpose="Kaffee"),
-            Booking(day=LAST_WEEK, amount=Decimal("-4.20"), name="Kiosk", purpose="Kaffee"),
-            Booking(day=YESTERDAY, amount=Decimal("-30.00"), name="Buchladen", purpose="Atlas", is_pending=True),
+            Booking(day=days_ago(7), amount=Decimal("-4.20"), name="Kiosk", purpose="Kaffee"),
+            Booking(day=days_ago(7), amount=Decimal("-4.20"), name="Kiosk", purpose="Kaffee"),
+            Booking(day=days_ago(1), amount=Decimal("-30.00"), name="Buchladen", purpose="Atlas", is_pending=True),
         ]
         yield served
 
@@ -53,19 +50,19 @@ def sync(live: Live, user: str) -> list[str]:
 
 def test_everything_is_there_once_and_keeps_its_id_whatever_is_told_later(live: Live, bank: FinTsBank) -> None:
     user = connected(live, bank)
-    coffee = (LAST_WEEK.isoformat(), -4.2, "Kaffee")
+    coffee = (days_ago(7).isoformat(), -4.2, "Kaffee")
     assert live.bookings(user) == [coffee, coffee]
     assert live.balances(user) == {"Girokonto": 91.6, "Tagesgeld": 5000.0}
     first = live.ids(user)
     assert sync(live, user) == ["Testbank AG\t0 new transactions"]
-    late = TODAY - timedelta(days=30)
+    late = days_ago(30)
     bank.bank.accounts[0].bookings[2:] = [
-        Booking(day=TODAY, amount=Decimal("-30.00"), name="Buchladen", purpose="Atlas Rechnung 7"),
+        Booking(day=today(), amount=Decimal("-30.00"), name="Buchladen", purpose="Atlas Rechnung 7"),
         Booking(day=late, amount=Decimal("5.00"), name="Bank", purpose="Zinsen"),
     ]
     bank.bank.entries_per_page = 2
     assert sync(live, user) == ["Testbank AG\t2 new transactions"]
-    booked = (TODAY.isoformat(), -30.0, "Atlas Rechnung 7")
+    booked = (today().isoformat(), -30.0, "Atlas Rechnung 7")
     assert live.bookings(user) == [(late.isoformat(), 5.0, "Zinsen"), coffee, coffee, booked]
     assert first < live.ids(user)
     assert live.balances(user)["Girokonto"] == 66.6
@@ -91,7 +88,7 @@ def test_everything_is_there_once_and_keeps_its_id_whatever_is_told_later(live: 
 def test_a_bank_without_camt_gives_its_bookings_as_mt940(live: Live, bank: FinTsBank) -> None:
     bank.bank.format = "mt940"
     user = connected(live, bank)
-    assert live.bookings(user) == [(LAST_WEEK.isoformat(), -4.2, "Kaffee")] * 2
+    assert live.bookings(user) == [(days_ago(7).isoformat(), -4.2, "Kaffee")] * 2
     assert live.balances(user) == {"Girokonto": 91.6, "Tagesgeld": 5000.0}
     assert sync(live, user) == ["Testbank AG\t0 new transactions"]
 
@@ -148,7 +145,7 @@ def test_an_approval_wanted_while_nobody_is_there_ends_the_sync_for_good(live: L
 @pytest.mark.parametrize("fault", ["503", "html", "truncated", "redirect"])
 def test_after_a_broken_answer_the_next_sync_is_exact(live: Live, bank: FinTsBank, fault: str) -> None:
     user = connected(live, bank)
-    bank.bank.accounts[0].bookings.append(Booking(day=TODAY, amount=Decimal("-1.00"), name="Neu", purpose="Neu"))
+    bank.bank.accounts[0].bookings.append(Booking(day=today(), amount=Decimal("-1.00"), name="Neu", purpose="Neu"))
     bank.faults.append(fault)
     (line,) = sync(live, user)
     assert line.startswith("Testbank AG\tfailed: ")
@@ -161,7 +158,7 @@ def test_after_a_broken_answer_the_next_sync_is_exact(live: Live, bank: FinTsBan
 
 def test_an_account_that_was_not_stored_before_a_crash_is_read_from_its_beginning(bank: FinTsBank) -> None:
     bank.bank.tan = "none"
-    two_months_ago = TODAY - timedelta(days=60)
+    two_months_ago = days_ago(60)
     for account in bank.bank.accounts:
         account.bookings.insert(0, Booking(day=two_months_ago, amount=Decimal("1.00"), name="Bank", purpose="alt"))
     source, secrets = FinTs(PRODUCT, read_records), {"login": bank.bank.login, "pin": bank.bank.pin}
@@ -169,7 +166,7 @@ def test_an_account_that_was_not_stored_before_a_crash_is_read_from_its_beginnin
     asked = Connection(id="con_1", user_id="u1", bank_name="Bank", settings=settings, secrets=secrets)
 
     def told(cursor: Json | None) -> Iterator[tuple[Batch, int]]:
-        for batch in source.fetch(asked, {}, cursor=cursor, today=TODAY):
+        for batch in source.fetch(asked, {}, cursor=cursor, today=today()):
             assert isinstance(batch, Batch)
             yield batch, sum(isinstance(each, TransactionRecord) for each in batch.records)
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from subprocess import PIPE, Popen, TimeoutExpired
 
@@ -14,6 +13,7 @@ from connectors.exchange_protocol import as_text
 from connectors.outgoing_http import Exchange
 from storage.bank_access.connection_keys import FILE_NAME
 from storage.database import open_database
+from tests.days import today
 from tests.live.conftest import Live
 from tests.live.test_enable_banking import bank, fields, signed_in, wait_for_sync
 from tests.live.test_finapi import service
@@ -28,8 +28,6 @@ from tests.simulators.web_bank import WebBank, serving
 __all__ = ["bank", "service"]  # fixtures of other tests, for these too
 
 pytestmark = pytest.mark.requirement("live.secrets")
-
-TODAY = datetime.now(UTC).date()
 
 
 @dataclass
@@ -112,7 +110,7 @@ def test_no_secret_of_any_source_is_found_where_anybody_else_reads(live: Live, s
     user, bridge, trace = live.user(), live.simplefin, tmp_path / "trace.txt"
     customer, second = bridge.customer(), bridge.customer()
     for each in (customer, second):
-        each.account("1", "5.00", booking("a", TODAY, "-1.00", "Cafe Secretive"), day=TODAY)
+        each.account("1", "5.00", booking("a", today(), "-1.00", "Cafe Secretive"), day=today())
     asking = ("connect", "simplefin", "--user", user, "--trace", str(trace))
     bridge.faults.append("503")
     assert seen.command(*asking, stdin=f"{customer.token}\n") == ""
@@ -128,7 +126,7 @@ def test_no_secret_of_any_source_is_found_where_anybody_else_reads(live: Live, s
     finapi = ("connect", "finapi", "--user", user)
     assert "Beispielbank: " in seen.command(*finapi, then=lambda _: live.finapi.service.sign_in())
 
-    with serving(FinTsBank(example(TODAY))) as fints:
+    with serving(FinTsBank(example(today()))) as fints:
         fints.bank.tan, fints.bank.right_tan = "typed", "8391575318"
         reached = ("--url", fints.url, "--bank-code", BANK_CODE)
         typed = f"{fints.bank.login}\n{fints.bank.pin}\nyes\n{fints.bank.right_tan}\n"

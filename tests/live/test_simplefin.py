@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime
 from typing import Any
 
 import pytest
@@ -20,14 +20,12 @@ from connectors.connector import (
 )
 from connectors.sources.simplefin import SimpleFin, Unpaid
 from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
+from tests.days import days_ago, today
 from tests.live.conftest import Live, connection
 from tests.simulators.simplefin import Customer, account, at_noon, booking
 from tests.simulators.web_bank import Parrot, Said, serving
 
 pytestmark = pytest.mark.requirement("live.simplefin")
-
-TODAY = datetime.now(UTC).date()
-YESTERDAY, BEFORE = TODAY - timedelta(days=1), TODAY - timedelta(days=2)
 
 
 @pytest.fixture
@@ -37,10 +35,10 @@ def customer(live: Live) -> Customer:
     made.account(
         "1",
         "100.00",
-        booking("a", BEFORE, "-10.00", "Cafe"),
-        booking("b", BEFORE, "-10.00", "Cafe"),
-        booking("p", None, "-30.00", "Gas", transacted_at=at_noon(YESTERDAY)),
-        day=BEFORE,
+        booking("a", days_ago(2), "-10.00", "Cafe"),
+        booking("b", days_ago(2), "-10.00", "Cafe"),
+        booking("p", None, "-30.00", "Gas", transacted_at=at_noon(days_ago(1))),
+        day=days_ago(2),
     )
     return made
 
@@ -55,7 +53,7 @@ def connected(live: Live, customer: Customer) -> str:
 
 def test_everything_is_there_once_and_keeps_its_id_whatever_is_told_later(live: Live, customer: Customer) -> None:
     user = connected(live, customer)
-    cafe = (BEFORE.isoformat(), -10.0, "Cafe")
+    cafe = (days_ago(2).isoformat(), -10.0, "Cafe")
     assert live.bookings(user) == [cafe, cafe]
     assert live.balances(user) == {"Account 1": 100.0}
     first = live.ids(user)
@@ -63,18 +61,18 @@ def test_everything_is_there_once_and_keeps_its_id_whatever_is_told_later(live: 
     customer.account(
         "1",
         "50.00",
-        booking("a", BEFORE, "-10.00", "Cafe"),
-        booking("b", YESTERDAY, "-11.00", "Cafe, corrected"),
-        booking("p2", TODAY, "-30.00", "Gas", transacted_at=at_noon(YESTERDAY)),
-        booking("late", TODAY - timedelta(days=80), "5.00", "Late"),
-        day=TODAY,
+        booking("a", days_ago(2), "-10.00", "Cafe"),
+        booking("b", days_ago(1), "-11.00", "Cafe, corrected"),
+        booking("p2", today(), "-30.00", "Gas", transacted_at=at_noon(days_ago(1))),
+        booking("late", days_ago(80), "5.00", "Late"),
+        day=today(),
     )
     assert live.sync(user) == ["SimpleFIN\t2 new transactions"]
     assert live.bookings(user) == [
-        ((TODAY - timedelta(days=80)).isoformat(), 5.0, "Late"),
+        (days_ago(80).isoformat(), 5.0, "Late"),
         cafe,
-        (YESTERDAY.isoformat(), -11.0, "Cafe, corrected"),
-        (TODAY.isoformat(), -30.0, "Gas"),
+        (days_ago(1).isoformat(), -11.0, "Cafe, corrected"),
+        (today().isoformat(), -30.0, "Gas"),
     ]
     assert first < live.ids(user)
     assert live.balances(user) == {"Account 1": 50.0}
@@ -86,7 +84,7 @@ def test_everything_is_there_once_and_keeps_its_id_whatever_is_told_later(live: 
 @pytest.mark.parametrize("fault", ["503", "malformed", "truncated", "html", "hang-up", "redirect"])
 def test_after_a_broken_answer_the_next_sync_is_exact(live: Live, customer: Customer, fault: str) -> None:
     user = connected(live, customer)
-    customer.accounts[0]["transactions"].append(booking("c", TODAY, "-1.00", "New"))
+    customer.accounts[0]["transactions"].append(booking("c", today(), "-1.00", "New"))
     live.simplefin.faults.extend([fault] * (3 if fault == "503" else 1))
     (line,) = live.sync(user)
     assert line.startswith("SimpleFIN\tfailed: SimpleFIN: 127.0.0.1:")
@@ -141,7 +139,7 @@ def test_access_that_was_disabled_is_not_asked_again_until_it_is_renewed(live: L
 def test_one_bank_of_two_that_wants_a_sign_in_is_a_warning_and_alone_a_failure(live: Live, customer: Customer) -> None:
     user = connected(live, customer)
     customer.errlist = [{"code": "con.auth", "msg": "Sign in\x07 again", "conn_id": "CON-1"}]
-    customer.account("miles", "1.00", day=TODAY, currency="https://miles.example/")
+    customer.account("miles", "1.00", day=today(), currency="https://miles.example/")
     done = live.bankdata("sync", "--user", user)
     assert "First Bank" in done.stdout
     assert "Sign in again" in done.stdout

@@ -17,7 +17,7 @@ import httpx
 import pytest
 from currency_converter import CurrencyConverter
 
-from handlers.clock import Clock
+from tests.days import whole_day
 from tests.service.conftest import Json, Served, everything, get
 
 READERS = ["demo", "solo", "globe"]
@@ -135,7 +135,7 @@ def converted(amount: Decimal, currency: str, to: str, day: date) -> Decimal:
 
 @pytest.fixture(scope="module")
 def today() -> date:
-    return Clock(ZoneInfo("Europe/Berlin")).today()
+    return whole_day(ZoneInfo("Europe/Berlin"))
 
 
 @pytest.fixture(scope="module", params=READERS)
