@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -97,7 +98,8 @@ class ControlServer:
         finally:
             os.umask(before)
         self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, name="control", daemon=True).start()
+        listen = partial(self._server.serve_forever, poll_interval=0.1)  # seconds that a stop may wait for it
+        threading.Thread(target=listen, name="control", daemon=True).start()
 
     def close(self, *, within: float) -> bool:
         """Stop listening, and wait so many seconds for commands that still run; whether all have ended. What breaks
