@@ -87,17 +87,16 @@ def test_a_sync_waits_for_a_slow_bank(copied: Callable[[], Path]) -> None:
 
 
 @pytest.mark.requirement("serve.ready")
-def test_the_demo_prints_a_line_that_works_when_pasted(copied: Callable[[], Path]) -> None:
-    with running(copied()) as served:
-        assert served.process.stdout is not None
-        lines = [served.process.stdout.readline() for _ in range(12)]
-        (curl,) = [line.strip() for line in lines if line.strip().startswith("curl ")]
-        header = curl.split('"')[1]
-        name, _, value = header.partition(": ")
-        answer = httpx.get(curl.split()[-1], headers={name: value}, trust_env=False)
-        assert len(answer.json()["accounts"]) == 4
-        for user in ("demo", "solo", "empty", "lapsed", "globe"):
-            assert any(line.startswith(f"  user {user} ") for line in lines)
+def test_the_demo_prints_a_line_that_works_when_pasted(served: Served) -> None:
+    assert served.process.stdout is not None
+    lines = [served.process.stdout.readline() for _ in range(12)]
+    (curl,) = [line.strip() for line in lines if line.strip().startswith("curl ")]
+    header = curl.split('"')[1]
+    name, _, value = header.partition(": ")
+    answer = httpx.get(curl.split()[-1], headers={name: value}, trust_env=False)
+    assert len(answer.json()["accounts"]) == 4
+    for user in ("demo", "solo", "empty", "lapsed", "globe"):
+        assert any(line.startswith(f"  user {user} ") for line in lines)
 
 
 @pytest.mark.requirement("serve.port")
@@ -273,33 +272,32 @@ def test_a_new_store_is_announced_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("decision 69")
-def test_ctrl_c_at_an_import_by_the_server_takes_it_back(copied: Callable[[], Path], tmp_path: Path) -> None:
+def test_ctrl_c_at_an_import_by_the_server_takes_it_back(served: Served, tmp_path: Path) -> None:
     file = tmp_path / "large.ofx"
     file.write_text(ofx(60_000))
-    with running(copied()) as served:
-        process = bankdata_process("import", file, "--user", "empty", "--data", served.folder)
-        while not _is_asked(served):
-            time.sleep(0.02)
-        time.sleep(1)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=120)
-        assert (process.returncode, out) == (1, "")
-        assert err.splitlines() == [
-            "Asking the server to stop ... (Ctrl-C again to leave without waiting for it)",
-            "Stopped. Only what was reported before has been stored.",
-            "Aborted!",
-        ]
-        assert bankdata("export", "--user", "empty", "--format", "jsonl", "--data", served.folder).lines == []
-        assert "Traceback" not in served.log.read_text()
+    process = bankdata_process("import", file, "--user", "empty", "--data", served.folder)
+    while not _is_asked(served):
+        time.sleep(0.02)
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out) == (1, "")
+    assert err.splitlines() == [
+        "Asking the server to stop ... (Ctrl-C again to leave without waiting for it)",
+        "Stopped. Only what was reported before has been stored.",
+        "Aborted!",
+    ]
+    assert bankdata("export", "--user", "empty", "--format", "jsonl", "--data", served.folder).lines == []
+    assert "Traceback" not in served.log.read_text()
 
 
 @pytest.mark.requirement("cli.logged")
-def test_the_log_names_commands_that_change_something_and_nobody(copied: Callable[[], Path]) -> None:
-    with running(copied()) as served:
-        assert bankdata("users", "add", "waldemar", "--random", "--data", served.folder).code == 0
-        assert bankdata("users", "list", "--data", served.folder).code == 0
-        assert bankdata("users", "add", "waldemar", "--random", "--data", served.folder).code == 1
-        log = served.log.read_text()
+def test_the_log_names_commands_that_change_something_and_nobody(served: Served) -> None:
+    before = served.log.stat().st_size
+    assert bankdata("users", "add", "waldemar", "--random", "--data", served.folder).code == 0
+    assert bankdata("users", "list", "--data", served.folder).code == 0
+    assert bankdata("users", "add", "waldemar", "--random", "--data", served.folder).code == 1
+    log = served.log.read_text()[before:]
     lines = [line.split(" ", 3)[3] for line in log.splitlines() if " bankdata.commands " in line]
     done, refused = lines
     assert done.startswith("bankdata.commands command=users add user=u")
