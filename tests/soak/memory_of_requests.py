@@ -1,8 +1,8 @@
 """The memory of one server over a million requests: it stays where it was after the first tenth of them.
 
-    python -m tests.soak.memory_of_requests [--requests 1000000] [--users 520]
+    python -m tests.soak.memory_of_requests [--requests 1000000] [--users 260]
 
-Users of 1,000 bookings each, about twice as many as find room in the cache, ask for everything. Prints the memory of
+Users of 1,000 bookings each, some more than find room in the cache, ask for everything. Prints the memory of
 the process ten times; fails when the last figure is more than a tenth above the first.
 """
 
@@ -64,7 +64,7 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=1_000_000)
-    parser.add_argument("--users", type=int, default=520)
+    parser.add_argument("--users", type=int, default=260)
     given = parser.parse_args()
     growth = measure(given.requests, given.users)
     if growth > GROWTH_MAX:
