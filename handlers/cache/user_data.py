@@ -3,13 +3,13 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from analytics.classification.rules import Rule
 from analytics.frames import BOOKINGS
-from handlers.cache.entries import Entries, frame_bytes
+from handlers.cache.entries import Entries, fitted, frame_bytes
 from handlers.http.request import Answer
 from storage.accounts import StoredAccount
 from storage.connections import Status
@@ -96,6 +96,7 @@ class UserData:
     def keep_answer(self, key: Hashable, answer: Answer) -> None:
         """Keep an answer whose body is bytes."""
         assert isinstance(answer.body, bytes), "only finished bytes are kept"
+        answer = replace(answer, body=fitted(answer.body))
         size = len(answer.body) + ANSWER_OVERHEAD_BYTES
         with self._lock:
             if key in self._answers:

@@ -1,6 +1,7 @@
 """The data in memory: bounded, least recently used out first, loaded by one caller for all that wait."""
 
 import threading
+import tracemalloc
 from array import array
 from collections.abc import Iterator
 from dataclasses import replace
@@ -238,6 +239,24 @@ def test_a_user_of_too_many_rows_is_answered_by_the_store(
     assert held is not None
     assert held.is_too_large == (rows > 4)
     assert (held.entries is not None, held.figures is not None) == (rows <= 4, rows <= 4)
+
+
+@pytest.mark.requirement("cache.bounded")
+def test_the_json_of_rows_takes_the_memory_that_is_counted(services: Services) -> None:
+    user_id = with_bookings(services, "eva", 300)
+    table = Operations(services)
+    table.ask("listTransactions", user_id, **PAGE)
+    held = services.reader.at_hand(user_id)
+    assert held is not None
+    assert held.entries is not None
+    counted = held.entries.size
+    tracemalloc.start()
+    try:
+        held.entries.json(range(100, 300))
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken < 1.5 * (held.entries.size - counted)
 
 
 @pytest.mark.requirement("cache.bounded")
