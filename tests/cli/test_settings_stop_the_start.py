@@ -12,6 +12,7 @@ from tests.service.conftest import free_port
 
 WRONG = [
     ("DATABASE_URL", "mysql://db/bank", "postgresql://USER@HOST/NAME"),
+    ("DATABASE_APP_URL", "bank_app", "postgresql://USER@HOST/NAME, the database of BANKDATA_DATABASE_URL for another"),
     ("DATABASE_POOL", "0", "a whole number from 1 to 1000"),
     ("DATABASE_PREPARE", "no", "on or off"),
     ("DATABASE_URL", "duckdb:///", "duckdb:///PATH"),

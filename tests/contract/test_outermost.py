@@ -161,3 +161,26 @@ def test_an_accident_after_the_first_byte_breaks_the_connection(make_app: MakeAp
     app = make_app(routes=[Route("/stream", stream, methods=["POST"])])
     with pytest.raises(RuntimeError, match="late"):
         asyncio.run(drive(app, path="/stream"))
+
+
+@pytest.mark.requirement("sync.stops")
+def test_an_answer_that_has_begun_when_the_server_ends_is_not_begun_again(make_app: MakeApp) -> None:
+    has_begun = asyncio.Event()
+
+    async def endless() -> AsyncIterator[bytes]:
+        yield b"first"
+        has_begun.set()
+        await asyncio.Event().wait()
+
+    async def stream(_request: PageRequest) -> Response:
+        return StreamingResponse(endless())
+
+    async def ended() -> list[Message]:
+        app = make_app(routes=[Route("/stream", stream, methods=["POST"])])
+        request = asyncio.create_task(drive(app, path="/stream"))
+        await has_begun.wait()
+        request.cancel()
+        return await request
+
+    begun, first = asyncio.run(ended())
+    assert (begun["status"], first["body"]) == (200, b"first")
