@@ -18,15 +18,16 @@ def changed(ids: Sequence[str] | pl.Series, change: Change) -> pl.DataFrame:
 
 
 def record(session: Transaction, *, user_id: str, job_id: str, changes: pl.DataFrame, now: datetime) -> int:
-    """Append one row per change (CHANGES), raise the user's data version, and return the new version.
+    """Append one row per change (CHANGES), raise the user's data version where there is one, and return the version.
 
     Runs inside the transaction that makes the changes; two imports of one user conflict here and one tries again.
     """
     rows = session.rows(
-        "UPDATE users SET data_version = data_version + 1, journal_sequence = journal_sequence + $2"
+        "UPDATE users SET data_version = data_version + $3, journal_sequence = journal_sequence + $2"
         " WHERE id = $1 RETURNING data_version, journal_sequence",
         user_id,
         changes.height,
+        int(not changes.is_empty()),
     )
     first = int(rows[0]["journal_sequence"]) - changes.height + 1
     session.append(

@@ -36,6 +36,7 @@ OF_USERS: Mapping[str, str] = {
             "recovery_codes",
             "passkeys",
             "file_imports",
+            "known_files",
         ),
         "user_id",
     ),

@@ -22,7 +22,7 @@ class UserUnknown(StoreError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """A person; `data_version` is raised by every import and names one state of the person's data."""
+    """A person; `data_version` is raised when bookings change, and names one state of the person's data."""
 
     id: str
     name: str

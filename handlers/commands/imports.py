@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,7 +22,9 @@ from handlers.sync.detection import detect_after_import
 from handlers.sync.file_import import (
     CONNECTION_DEFAULT,
     ConnectionBusy,
+    again_or_read,
     kept_or_tried,
+    known_file,
     read_file,
     same_account,
     store_file,
@@ -31,6 +33,7 @@ from storage.database import Transaction
 from storage.importing.account_batch import AccountReport
 from storage.importing.account_identity import NEW_ACCOUNT, AccountUnclear
 from storage.importing.batches import AccountStatement, ReadBatch
+from storage.importing.known_files import KnownFile
 from storage.importing.records import InvalidRecord, Record
 from storage.users import User
 
@@ -91,17 +94,17 @@ def import_files(
     for name in files:
         outcome = FileReport(name)
         try:
-            keep = partial(
-                _keep, services, report, user, connection or CONNECTION_DEFAULT, outcome, is_dry_run=is_dry_run
-            )
+            target = connection or CONNECTION_DEFAULT
+            keep = partial(_keep, services, report, user, target, outcome, is_dry_run=is_dry_run)
+            read = cache(partial(_read, services, Path(name), outcome, report, profiles))
             try:
                 with lane.turn():
-                    read = _read(services, Path(name), outcome, report, profiles)
-                    keep(read, choice)
+                    known = _known(services, Path(name), user, target, choice, profiles)
+                    again_or_read(known, partial(keep, choice), read)
             except AccountUnclear as unclear:
                 chosen = _chosen(unclear, name, report)  # outside: no other import waits while a person thinks
                 with lane.turn():
-                    keep(read, chosen)
+                    keep(chosen, read())
         except (SourceError, InvalidRecord) as error:
             outcome.error = as_sentence(error)
         except Closed:
@@ -125,16 +128,30 @@ def _read(
     outcome.format = format_name(path)
     with path.open("rb") as stream:
         size = os.fstat(stream.fileno()).st_size
-        read = read_file(
+        return read_file(
             stream,
             name=path.name,
+            format_name=outcome.format,
             profiles=profiles,
             today=services.clock.today(),
             watched=lambda records: _watched(records, stream, size, path.name, report),
         )
-    outcome.statements = read.statements
-    outcome.warnings = read.warnings
-    return read
+
+
+def _known(
+    services: Services, path: Path, user: User, connection: str, choice: str | None, profiles: Sequence[Profile]
+) -> KnownFile | None:
+    with path.open("rb") as stream:
+        return known_file(
+            services.database,
+            stream,
+            name=path.name,
+            user=user,
+            connection=connection,
+            choice=choice,
+            profiles=profiles,
+            today=services.clock.today(),
+        )
 
 
 def _watched(records: Iterator[Record], stream: BinaryIO, size: int, label: str, report: Report) -> Iterator[Record]:
@@ -156,7 +173,9 @@ def _chosen(unclear: AccountUnclear, file: str, report: Report) -> str:
     return unclear.candidates[answer].id if answer < len(names) else NEW_ACCOUNT
 
 
-def _same_account(session: Transaction, user: User, read: ReadBatch, result: Sequence[AccountReport]) -> str | None:
+def _same_account(
+    session: Transaction, user: User, read: ReadBatch | KnownFile, result: Sequence[AccountReport]
+) -> str | None:
     """What to say where more than half of the file stands in another account, and would be counted twice."""
     found = same_account(session, user, read, result)
     if found is None:
@@ -176,13 +195,17 @@ def _keep(
     user: User,
     connection: str,
     outcome: FileReport,
-    read: ReadBatch,
     choice: str | None,
+    read: ReadBatch | KnownFile,
     *,
     is_dry_run: bool,
 ) -> None:
     """Import one file as one job, all in one transaction; a dry run undoes it, and so does an interrupt."""
-    label = f"{Path(outcome.file).name}: storing, {len(read.spool):,} rows"
+    label = f"{Path(outcome.file).name}: storing, {sum(len(each.places) for each in read.statements):,} rows"
+
+    outcome.statements, outcome.warnings = read.statements, read.warnings
+    if isinstance(read, KnownFile):
+        outcome.format = read.format
 
     def work(session: Transaction) -> None:
         report.progress(label, READING_SHARE, WHOLE)

@@ -37,12 +37,18 @@ def subscriptions_of(
 
 
 def detect_after_import(database: Database, user_ids: Sequence[str], *, today: date) -> None:
-    """Compute and store the streams of all accounts of these users, in one call for all of them."""
-    versions = {id_: detections.stored(database, id_, (), day=today)[0] for id_ in user_ids}
-    found = _detected(transactions.charges(database, user_ids, since=today - EVIDENCE), user_ids, today)
+    """Compute and store the streams of all accounts of these users, in one call for all of whom they are not stored."""
+    outdated = {}
     for user_id in user_ids:
         ids = [account.id for account in accounts.of_user(database, user_id)]
-        _keep(database, user_id, ids, versions[user_id], today, found.filter(pl.col("user_id") == user_id))
+        version, known = detections.stored(database, user_id, ids, day=today)
+        if known is None:
+            outdated[user_id] = ids, version
+    if not outdated:
+        return
+    found = _detected(transactions.charges(database, list(outdated), since=today - EVIDENCE), list(outdated), today)
+    for user_id, (ids, version) in outdated.items():
+        _keep(database, user_id, ids, version, today, found.filter(pl.col("user_id") == user_id))
 
 
 def detect_for_new_day(

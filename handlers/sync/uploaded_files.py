@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from io import BufferedReader
 from secrets import token_hex
 
@@ -19,7 +20,9 @@ from handlers.sync.concurrency import Closed, ImportLane
 from handlers.sync.file_import import (
     CONNECTION_DEFAULT,
     ConnectionBusy,
+    again_or_read,
     kept_or_tried,
+    known_file,
     read_file,
     same_account,
     store_file,
@@ -30,6 +33,7 @@ from storage.importing import file_imports
 from storage.importing.account_identity import AccountUnclear
 from storage.importing.batches import AccountStatement, ReadBatch
 from storage.importing.file_imports import SharedImport
+from storage.importing.known_files import KnownFile
 from storage.importing.records import InvalidRecord, TransactionRecord
 from storage.users import User
 
@@ -218,20 +222,43 @@ class UploadedFiles:
                 log.warning("the end of import %s could not be told to other processes", report.id, exc_info=is_new)
 
     def _import(self, report: FileImport, user: User, file: BufferedReader, choice: str | None) -> None:
-        report.format = format_name(file)
-        file.seek(0)
-        read = read_file(file, name=report.name, profiles=self._profiles(), today=self._clock.today())
-        report.statements = [(each, read.spool.records(each.places[:FIRST_ROWS])) for each in read.statements]
-        report.warnings = read.warnings
-        kept_or_tried(
+        profiles, today = self._profiles(), self._clock.today()
+        known = known_file(
             self._database,
-            lambda session: self._store(session, report, user, read, choice),
-            is_dry_run=report.is_dry_run,
+            file,
+            name=report.name,
+            user=user,
+            connection=CONNECTION_DEFAULT,
+            choice=choice,
+            profiles=profiles,
+            today=today,
         )
+
+        def read() -> ReadBatch:
+            report.format = format_name(file)
+            file.seek(0)
+            return read_file(file, name=report.name, format_name=report.format, profiles=profiles, today=today)
+
+        def store(read: ReadBatch | KnownFile) -> None:
+            work = partial(self._store, report=report, user=user, read=read, choice=choice)
+            kept_or_tried(self._database, work, is_dry_run=report.is_dry_run)
+
+        again_or_read(known, store, read)
         if not report.is_dry_run:
             self._after_import(user.id)
 
-    def _store(self, session: Transaction, report: FileImport, user: User, read: ReadBatch, choice: str | None) -> None:
+    def _store(
+        self,
+        session: Transaction,
+        *,
+        report: FileImport,
+        user: User,
+        read: ReadBatch | KnownFile,
+        choice: str | None,
+    ) -> None:
+        if isinstance(read, ReadBatch):
+            report.statements = [(each, read.spool.records(each.places[:FIRST_ROWS])) for each in read.statements]
+            report.warnings = read.warnings
         result = store_file(
             session,
             read,
@@ -241,6 +268,10 @@ class UploadedFiles:
             now=self._clock.now(),
             job_id=report.id,
         )
+        if isinstance(read, KnownFile):  # and still is, or nothing would be stored
+            report.format = read.format
+            first_rows = read.first_records(session, user.id, FIRST_ROWS)
+            report.statements = list(zip(read.statements, first_rows, strict=True))
         found = same_account(session, user, read, result)
         report.overlap = (found[0].account, found[0].bookings) if found is not None else None
         report.account_ids = list(dict.fromkeys(each.account_id for each in result))

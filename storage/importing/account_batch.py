@@ -26,12 +26,16 @@ from storage.importing.matching.certain_matches import (
 from storage.importing.matching.compared_rows import Item
 from storage.importing.matching.counted_merge import match_booked
 from storage.importing.matching.pending_bookings import match_pending
-from storage.importing.matching.stored_bookings import StoredBookings
+from storage.importing.matching.stored_bookings import Reach, StoredBookings, days_around
 from storage.importing.matching.stored_index import FILES
 from storage.importing.rows import incoming
 from storage.importing.spool import Spool
 
 WRITTEN = ("place", "stored_id", "identity", "fingerprint", "created_at", "claims", *MONEY)
+MODIFIED = pl.col("told_print") != pl.col("fingerprint")
+NEWLY_CLAIMED = (
+    pl.col("claim").is_not_null() & pl.col("told_print").is_null() & pl.col("own_id").ne_missing(pl.col("stored_id"))
+)
 FOUND = {"place": pl.UInt32(), "stored_id": pl.String(), "takes_over": pl.Boolean()}
 
 
@@ -45,7 +49,7 @@ class AccountReport:
 
 
 class AccountBatch:
-    """One account while one batch is merged into it; `changes` are the journal's."""
+    """One account (`account_id`) while one batch is merged into it; `changes` are the journal's."""
 
     def __init__(
         self,
@@ -63,7 +67,7 @@ class AccountBatch:
         self.changes: list[pl.DataFrame] = []
         self._session = session
         self._user_id = user_id
-        self._account_id = account_id
+        self.account_id = account_id
         self._connection = connection
         self._batch_id = batch_id
         self._spool = spool
@@ -87,7 +91,7 @@ class AccountBatch:
         changes = statements.keep(
             self._session,
             user_id=self._user_id,
-            account_id=self._account_id,
+            account_id=self.account_id,
             connection_id=self._connection.id,
             batch_id=self._batch_id,
             stated=[(each.statement, each.adds_up) for each in told],
@@ -96,6 +100,25 @@ class AccountBatch:
         )
         self.changes.append(pl.DataFrame(changes, schema=journal.CHANGES, orient="row"))
         return report
+
+    def settled(self, told: Sequence[AccountStatement]) -> tuple[int, Reach | None] | None:
+        """How many bookings would be known, and within which reach they are found, if all of this came once more; None
+        unless keys alone would tell all of them and nothing would be written."""
+        keys = self._spool.keys(each.places for each in told)
+        is_complete = any(each.statement.is_pending_complete for each in told)
+        if is_complete or not keys["is_booked"].all() or keys["own_id"].null_count() < keys.height:
+            return None  # our own ids are looked for in all accounts
+        if keys.is_empty():
+            return 0, None
+        booked = prepared(keys, self._source)
+        stored = self._stored.around("transactions", booked)
+        found = certain(booked, stored, self._source)
+        takes_over = pl.lit(value=False).alias("takes_over")
+        known = self._with_rows(booked, found.with_columns(takes_over), stored.with_columns(takes_over))
+        if not known["is_known"].all() or not known.filter(MODIFIED | NEWLY_CLAIMED).is_empty():
+            return None
+        first, last = days_around(booked)
+        return known.height, Reach(first, last, is_far=booked["claim"].null_count() < booked.height)
 
     def _keys(self, told: Sequence[AccountStatement], kept: pl.Expr | str) -> pl.DataFrame:
         return self._spool.keys(each.places for each in told).filter(kept)
@@ -106,10 +129,9 @@ class AccountBatch:
         are_days_complete = any(each.statement.are_days_complete for each in told)
         booked = prepared(self._keys(told, "is_booked"), self._source)
         new, known = self._compared(source, booked, are_days_complete=are_days_complete)
-        report = AccountReport(account_id=self._account_id, new=new.height, known=known.height)
-        modified = known.filter(pl.col("told_print") != pl.col("fingerprint"))
-        unclaimed = pl.col("claim").is_not_null() & pl.col("told_print").is_null()
-        self._claim(known.filter(unclaimed & pl.col("own_id").ne_missing(pl.col("stored_id"))))
+        report = AccountReport(account_id=self.account_id, new=new.height, known=known.height)
+        modified = known.filter(MODIFIED)
+        self._claim(known.filter(NEWLY_CLAIMED))
         self._delete("pending_transactions", new["stored_id"].drop_nulls())
         self._delete("transactions", modified["stored_id"])
         new, modified = _to_write(new), _to_write(modified)
@@ -213,14 +235,14 @@ class AccountBatch:
             piece = matched.slice(done, len(places))
             done += len(places)
             ids = [
-                id_ or transaction_id(self._account_id, identity)
+                id_ or transaction_id(self.account_id, identity)
                 for id_, identity in piece.select("stored_id", "identity").iter_rows()
             ]
             keys = piece.with_columns(pl.Series("id", ids, dtype=pl.String), pl.col("created_at").fill_null(self._now))
             rows = self._derivation.derive(
                 incoming(keys, wordings).with_columns(
                     user_id=pl.lit(self._user_id),
-                    account_id=pl.lit(self._account_id),
+                    account_id=pl.lit(self.account_id),
                     connection_id=pl.lit(self._connection.id),
                     batch_id=pl.lit(self._batch_id),
                     is_adjusting_entry=False,

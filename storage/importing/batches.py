@@ -12,6 +12,7 @@ from storage.importing.records import (
     AccountRecord,
     Batch,
     InvalidRecord,
+    ReaderUsed,
     Record,
     StatementRecord,
     TransactionRecord,
@@ -67,13 +68,15 @@ class ReadBatch:
     statements: list[AccountStatement]
     spool: Spool
     warnings: list[str]
+    day: date  # on which it was read
     name: str | None = None
+    reading: ReaderUsed | None = None
 
 
 def read_batch(batch: Batch, *, today: date) -> ReadBatch:
     """Everything the batch says, statement by statement; raises what its source raises, and InvalidRecord."""
     statements, spool = spooled(_checked(batch, today))
-    return ReadBatch(batch.id, statements, spool, batch.warnings, batch.name)
+    return ReadBatch(batch.id, statements, spool, batch.warnings, today, batch.name, batch.reading)
 
 
 def spooled(records: Iterable[Record]) -> tuple[list[AccountStatement], Spool]:

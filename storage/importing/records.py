@@ -104,12 +104,20 @@ class StatementRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
 Record = AccountRecord | TransactionRecord | StatementRecord
 
 
+class ReaderUsed(Struct, frozen=True):
+    """How the bytes of a file are read: the same bytes say the same under the same `version`; `format` is what they are
+    called in reports."""
+
+    version: str
+    format: str | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
     """What is read in one go (one file, one answer of a bank): references are unique within it or not keys at all.
 
     `name` is what its user calls it (the name of a file). `cursor` is where the next fetch goes on once this batch is
-    stored; None leaves the place as it is.
+    stored; None leaves the place as it is. `reading` is set where `id` stands for the bytes of a file.
     """
 
     id: str
@@ -117,3 +125,4 @@ class Batch:
     warnings: list[str] = field(default_factory=list)
     name: str | None = None
     cursor: Mapping[str, Any] | None = None
+    reading: ReaderUsed | None = None

@@ -146,6 +146,23 @@ def test_a_file_is_stored_once_listed_read_and_taken_back(holder: Holder) -> Non
 
 
 @pytest.mark.requirement("page.imports")
+def test_a_file_that_comes_again_is_told_as_before_without_being_read(
+    holder: Holder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = writer(holder)
+    first = sent(client, MT940)
+    read = uploaded_files.read_file
+    monkeypatch.delattr(uploaded_files, "read_file")
+    again, tried = sent(client, MT940), sent(client, MT940, dryRun="true")
+    counts = {"new": 0, "known": 2}
+    assert again == {**first, "importId": again["importId"], **counts}
+    assert tried == {**first, "importId": tried["importId"], "isDryRun": True, **counts}
+    monkeypatch.setattr(uploaded_files, "read_file", read, raising=False)
+    assert [client.delete(f"/imports/{each['importId']}").status_code for each in (again, first)] == [200, 200]
+    assert (sent(client, MT940)["new"], holder.get("/transactions")["pagination"]["total"]) == (2, 2)
+
+
+@pytest.mark.requirement("page.imports")
 def test_a_preview_and_a_refused_file_brought_nothing_and_are_forgotten_when_taken_back(holder: Holder) -> None:
     client = writer(holder)
     for told in (sent(client, MT940, dryRun="true"), sent(client, b"no statement")):

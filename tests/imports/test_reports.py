@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from handlers.commands import imports
 from tests.imports.command_line import Shell
 
 IBAN = "DE89370400440532013000"
@@ -73,6 +74,23 @@ def test_a_person_reads_rows_bookings_period_balance_and_sum(shell: Shell, state
     told = shell("import", "--user", "eva", statement).stdout
     assert f"{IBAN} EUR, 4 rows with 6 bookings from 2026-03-02 to 2026-03-02, closing balance 76.00" in told
     assert told.endswith(" on 2026-03-02, adds up\n")
+
+
+@pytest.mark.requirement("import.report")
+def test_a_file_that_is_not_read_again_is_told_as_if_it_were(
+    shell: Shell, write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(
+        "april.xml",
+        '<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.02"><BkToCstmrStmt><Stmt>'
+        f"<Acct><Id><IBAN>{IBAN}</IBAN></Id><Ccy>EUR</Ccy></Acct>{_balance('OPBD', '100.00')}"
+        f"{_balance('CLBD', '83.00')}{_booking('5.00')}{_booking('12.00', '3.00', '4.00', '5.00')}"
+        "</Stmt></BkToCstmrStmt></Document>",
+    )
+    (first,), lines = shell.import_(file), shell("import", "--user", "eva", "--dry-run", file).stdout.splitlines()
+    monkeypatch.delattr(imports, "read_file")
+    assert shell.import_(file) == [{**first, "new": 0, "known": 4}]
+    assert shell("import", "--user", "eva", file).stdout.splitlines() == lines
 
 
 @pytest.mark.requirement("import.report")

@@ -1,13 +1,16 @@
 """The stored bookings of an account that a batch may speak of, as the merge compares them."""
 
 import json
+from array import array
 from collections.abc import Collection, Mapping
-from datetime import timedelta
+from datetime import date, timedelta
+from hashlib import blake2b
 
 import polars as pl
+from msgspec import Struct
 
 from analytics.frames import MONEY
-from storage.database import Transaction
+from storage.database import Session, Transaction
 from storage.importing import contributions
 from storage.importing.matching.booking_keys import PROVIDER
 from storage.importing.matching.compared_rows import StoredRow
@@ -34,6 +37,7 @@ _SELECTED = (
     f" CASE WHEN claims IS NULL AND starts_with(identity, '{PROVIDER}') THEN connection_id END AS connection_id,"
     f" CASE WHEN claims IS NULL AND starts_with(identity, '{PROVIDER}') THEN fingerprint END AS told_print"
 )
+_AS_SELECTED = {**{name: dtype for name, dtype in STORED.items() if name != "claim"}, "connection_id": pl.String()}
 _IN_FULL = (
     "id, identity, fingerprint, reference_keys, booking_date, amount, currency, counterpart_iban, counterpart_name,"
     " purpose, created_at, claims, connection_id"
@@ -43,6 +47,14 @@ _IN_FULL = (
 def base_of(identity: str) -> pl.Expr:
     """The key in a column of identities, without its ordinal."""
     return pl.col(identity).str.strip_chars_end("0123456789").str.head(-1)
+
+
+class Reach(Struct, frozen=True):
+    """Which rows of an account are compared with some bookings: those of these days, and with `is_far` all others."""
+
+    first: date
+    last: date
+    is_far: bool
 
 
 class StoredBookings:
@@ -76,8 +88,7 @@ class StoredBookings:
             return self._frame(table, "TRUE")
         if told.is_empty():
             return pl.DataFrame(schema=STORED)
-        margin = timedelta(days=NEIGHBOUR_DAYS)
-        first, last = told.select(pl.min("booking_date") - margin, last=pl.max("booking_date") + margin).row(0)
+        first, last = days_around(told)
         near = self._frame(table, "booking_date BETWEEN $3 AND $4", first, last)
         wanted = told.filter(pl.col("claim").is_not_null()).select("base").unique()
         if wanted.is_empty():
@@ -118,7 +129,7 @@ class StoredBookings:
             self._user_id,
             self._account_id,
             *parameters,
-            schema={**{name: dtype for name, dtype in STORED.items() if name != "claim"}, "connection_id": pl.String()},
+            schema=_AS_SELECTED,
         )
         source = pl.when(pl.col("connection_id").is_in(self._file_connections)).then(pl.lit(FILES))
         claim = pl.format("{}:{}", source.otherwise("connection_id"), base_of("identity").str.strip_prefix(PROVIDER))
@@ -126,6 +137,28 @@ class StoredBookings:
 
     def _source_of(self, connection_id: str) -> str:
         return FILES if connection_id in self._file_connections else connection_id
+
+
+def days_around(told: pl.DataFrame) -> tuple[date, date]:
+    """The first and the last day on which rows can be the same bookings as these."""
+    margin = timedelta(days=NEIGHBOUR_DAYS)
+    first, last = told.select(pl.min("booking_date") - margin, last=pl.max("booking_date") + margin).row(0)
+    return first, last
+
+
+def print_of(session: Session, user_id: str, account_id: str, reach: Reach) -> bytes:
+    """Another one as soon as anything changes by which a row within this reach is compared."""
+    rows = session.frame(
+        f"SELECT {_SELECTED} FROM transactions WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry"
+        " AND ($5 OR booking_date BETWEEN $3 AND $4) ORDER BY id",
+        user_id,
+        account_id,
+        reach.first,
+        reach.last,
+        reach.is_far,
+        schema=_AS_SELECTED,
+    )
+    return blake2b(array("Q", rows.hash_rows())).digest()
 
 
 def _claims(stored: str | None, source: str, identity: str, fingerprint: str) -> Mapping[str, str]:
