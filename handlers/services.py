@@ -34,7 +34,6 @@ from connectors.statements import read_records
 from handlers import json_shapes
 from handlers.cache.reader import Reader
 from handlers.clock import Clock
-from handlers.export_files import ExportFiles
 from handlers.http.steps.turns import Turns
 from handlers.loopback import is_loopback
 from handlers.own_profiles import OwnProfiles
@@ -45,6 +44,7 @@ from handlers.sync.engine import SyncEngine
 from handlers.sync.scheduler import Scheduler
 from handlers.sync.stored_secrets import StoredSecrets
 from handlers.sync.uploaded_files import REPORTED_FOR, UploadedFiles
+from handlers.unread_exports import UnreadExports
 from storage import connections, documents, jobs, store_facts, users
 from storage.bank_access import connection_attempts, connection_secrets
 from storage.bank_access.connection_keys import ConnectionKeys
@@ -77,7 +77,7 @@ class Services:
     uploads: UploadedFiles
     own_profiles: OwnProfiles
     exports: Turns = field(default_factory=Turns)
-    export_files: ExportFiles = field(default_factory=ExportFiles)
+    unread_exports: UnreadExports = field(default_factory=UnreadExports)
     _rates: pl.DataFrame | None = None
 
     @property

@@ -12,7 +12,7 @@ from handlers.commands.connections import bank_name
 from handlers.commands.control_socket import Report
 from handlers.commands.counts import counted
 from handlers.commands.imports import import_files
-from handlers.exports import Export, write
+from handlers.export_formats import Export, write
 from handlers.services import Services
 from storage import accounts, users
 from storage.database import Database

@@ -1,4 +1,4 @@
-"""The tools as clients list them: handlers/mcp-tools.json, with arguments described by the contract."""
+"""The tools as clients list them: handlers/mcp/tools.json, with arguments described by the contract."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from auth.principal import Principal
 from handlers.mcp.schemas import Contract, Json
 from handlers.operations import SHOWS_BOOKINGS
 
-FILE_NAME = "mcp-tools.json"
+FILE_NAME = "tools.json"
 
 
 class WrongArgument(Exception):
@@ -60,7 +60,7 @@ class Catalogue:
 
 def catalogue(contract: Contract) -> Catalogue:
     """The catalogue of this contract; raises ValueError or KeyError where the two do not fit."""
-    document = orjson.loads((resources.files("handlers") / FILE_NAME).read_bytes())
+    document = orjson.loads((resources.files("handlers.mcp") / FILE_NAME).read_bytes())
     tools = [_tool(described, contract) for described in document["tools"]]
     return Catalogue(instructions=document["instructions"], tools={tool.name: tool for tool in tools})
 

@@ -52,7 +52,7 @@ def mcp_api(
     rate: Rate | None,
 ) -> Api:
     """The third description with its one operation. `operations` are those of the contract; `rate` is the budget of one
-    grant; raises ValueError where handlers/mcp-tools.json and the code name different tools."""
+    grant; raises ValueError where handlers/mcp/tools.json and the code name different tools."""
     described = Contract(orjson.loads(contract))
     endpoint = Endpoint(
         services,
@@ -82,7 +82,7 @@ class Endpoint:
         rate: Rate | None,
     ) -> None:
         if different := tools.tools.keys() ^ TOOLS.keys():
-            raise ValueError(f"tools of handlers/mcp-tools.json and code differ: {', '.join(sorted(different))}")
+            raise ValueError(f"tools of handlers/mcp/tools.json and code differ: {', '.join(sorted(different))}")
         self._services = services
         self._tools = tools
         self._operations = operations

@@ -1,4 +1,4 @@
-"""What the seven tools answer, each from the operations that handlers/mcp-tools.json names."""
+"""What the seven tools answer, each from the operations that handlers/mcp/tools.json names."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -193,7 +193,7 @@ TOOLS: Mapping[str, Callable[..., Awaitable[Json]]] = {
         refresh_bank_data,
     )
 }
-"""By name: takes the call and the arguments of handlers/mcp-tools.json."""
+"""By name: takes the call and the arguments of handlers/mcp/tools.json."""
 
 
 def _account(asking: Asking, account: Json) -> Json:

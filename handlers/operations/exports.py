@@ -7,12 +7,12 @@ from typing import BinaryIO
 
 from anyio import to_thread
 
-from handlers.export_files import TooManyExports
-from handlers.exports import Export, write
+from handlers.export_formats import Export, write
 from handlers.http.errors import Unavailable
 from handlers.http.request import Answer, Request
 from handlers.operations.selection import check_window, selected_accounts
 from handlers.services import Services
+from handlers.unread_exports import TooManyExports
 from storage import accounts
 from storage.transactions import Selection
 
@@ -70,6 +70,6 @@ def _written(
             write(session, export, format_, file)
 
     try:
-        return services.export_files.written(user_id, written)
+        return services.unread_exports.written(user_id, written)
     except TooManyExports as error:
         raise Unavailable(str(error), retry_after=ASK_AGAIN_SECONDS) from error

@@ -10,8 +10,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope
 
 from handlers.http.errors import BadRequest, ContentTooLarge, UnsupportedMediaType
-from handlers.http.steps.headers import header
 from handlers.http.steps.parameters import form_fields
+from handlers.http.steps.request_headers import header
 
 BODY_BYTES_MAX = 65_536
 

@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope
 
 from handlers.http.errors import BadRequest, ContentTooLarge, UnsupportedMediaType
 from handlers.http.sockets.connection_limits import ContentBound
-from handlers.http.steps.headers import header
+from handlers.http.steps.request_headers import header
 
 FILE = "application/octet-stream"
 PIECE_BYTES = 1_048_576  # written at once, in a thread: a disk may be slow, the event loop must not be

@@ -42,7 +42,7 @@ class _File(BufferedReader):
         self._told()
 
 
-class ExportFiles:
+class UnreadExports:
     """Those of one process, whether they are being written or read."""
 
     def __init__(self) -> None:

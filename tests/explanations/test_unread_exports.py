@@ -6,8 +6,8 @@ from typing import BinaryIO
 
 import pytest
 
-from handlers import export_files
-from handlers.export_files import FILES_MAX, PER_USER_MAX, ExportFiles, TooManyExports
+from handlers import unread_exports
+from handlers.unread_exports import FILES_MAX, PER_USER_MAX, TooManyExports, UnreadExports
 
 pytestmark = pytest.mark.requirement("export.waiting")
 
@@ -22,11 +22,11 @@ def close(unread: list[BufferedReader]) -> None:
 
 
 @pytest.fixture
-def files() -> ExportFiles:
-    return ExportFiles()
+def files() -> UnreadExports:
+    return UnreadExports()
 
 
-def test_one_user_has_four_unread_and_gets_another_when_one_is_read(files: ExportFiles) -> None:
+def test_one_user_has_four_unread_and_gets_another_when_one_is_read(files: UnreadExports) -> None:
     unread = [files.written("eva", of(1)) for _ in range(PER_USER_MAX)]
     with pytest.raises(TooManyExports):
         files.written("eva", of(1))
@@ -38,7 +38,7 @@ def test_one_user_has_four_unread_and_gets_another_when_one_is_read(files: Expor
     close(unread)
 
 
-def test_all_users_together_have_sixteen(files: ExportFiles) -> None:
+def test_all_users_together_have_sixteen(files: UnreadExports) -> None:
     unread = [files.written(f"user {number}", of(1)) for number in range(FILES_MAX)]
     with pytest.raises(TooManyExports):
         files.written("another", of(1))
@@ -47,16 +47,16 @@ def test_all_users_together_have_sixteen(files: ExportFiles) -> None:
     close(unread)
 
 
-def test_a_file_that_nobody_holds_any_more_counts_no_longer(files: ExportFiles) -> None:
+def test_a_file_that_nobody_holds_any_more_counts_no_longer(files: UnreadExports) -> None:
     for _ in range(PER_USER_MAX + 1):
         with pytest.warns(ResourceWarning):
             files.written("eva", of(1))  # whoever asked is gone
 
 
 def test_together_they_are_no_larger_than_allowed_and_one_alone_may_be(
-    files: ExportFiles, monkeypatch: pytest.MonkeyPatch
+    files: UnreadExports, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(export_files, "BYTES_MAX", 10)
+    monkeypatch.setattr(unread_exports, "BYTES_MAX", 10)
     unread = [files.written("eva", of(5)), files.written("jan", of(4))]
     with pytest.raises(TooManyExports):
         files.written("eva", of(2))
@@ -75,7 +75,7 @@ def never(_file: BinaryIO) -> None:
     pytest.fail("nothing is written that nobody may have")
 
 
-def test_an_export_that_fails_takes_nobodys_place(files: ExportFiles) -> None:
+def test_an_export_that_fails_takes_nobodys_place(files: UnreadExports) -> None:
     def broken(_file: BinaryIO) -> None:
         raise OSError("no space left on the device")
 
