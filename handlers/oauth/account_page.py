@@ -110,9 +110,7 @@ def change_terms(site: Site, visit: Visit) -> Response:
     if is_within(terms, grant.terms, {account.id for account in owned}):
         site.server.grants.narrow(grant, terms=terms)
         return done
-    outcome = site.server.sign_in.prove(
-        user, browser, password=visit.form.get("current_password", ""), address=visit.address
-    )
+    outcome = site.prove(visit, browser, user)
     if outcome.browser is None:
         wait = int(outcome.wait.total_seconds()) + 1 if outcome.wait else 0
         error = "wait" if wait else "wrong"

@@ -49,7 +49,7 @@ def passkeys_page(site: Site, visit: Visit) -> Response:
 def begin(site: Site, visit: Visit) -> Response:
     """The password once more, then the page whose script asks the browser for a passkey."""
     browser, user = site.signed_in(visit, PURPOSE)
-    proof = _proof(site, visit, browser, user)
+    proof = site.prove(visit, browser, user)
     if proof.browser is None:
         return _page(site, visit, browser, user, outcome=proof)
     if not site.server.passkeys.can_be:
@@ -68,16 +68,11 @@ def add(site: Site, visit: Visit) -> Response:
 def remove(site: Site, visit: Visit) -> Response:
     """The password once more, and it opens nothing from then on."""
     browser, user = site.signed_in(visit, PURPOSE)
-    proof = _proof(site, visit, browser, user)
+    proof = site.prove(visit, browser, user)
     if proof.browser is None:
         return _page(site, visit, browser, user, outcome=proof)
     site.server.passkeys.remove(user.id, visit.form.get("id", ""))
     return site.redirect(site.address("/account/passkeys"))
-
-
-def _proof(site: Site, visit: Visit, browser: Browser, user: User) -> Outcome:
-    password = visit.form.get("current_password", "")
-    return site.server.sign_in.prove(user, browser, password=password, address=visit.address)
 
 
 def _name(visit: Visit) -> str:

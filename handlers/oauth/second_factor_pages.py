@@ -76,7 +76,7 @@ def factor_page(site: Site, visit: Visit) -> Response:
 def begin(site: Site, visit: Visit) -> Response:
     """The password once more, then a new seed to be read by the app."""
     browser, user = site.signed_in(visit, PURPOSE)
-    proof = _proof(site, visit, browser, user)
+    proof = site.prove(visit, browser, user)
     if proof.browser is None:
         return _factor(site, visit, browser, user, outcome=proof)
     set_up = site.server.second_factors.begin(user)
@@ -101,16 +101,11 @@ def confirm(site: Site, visit: Visit) -> Response:
 def turn_off(site: Site, visit: Visit) -> Response:
     """The password once more, and from then on alone."""
     browser, user = site.signed_in(visit, PURPOSE)
-    proof = _proof(site, visit, browser, user)
+    proof = site.prove(visit, browser, user)
     if proof.browser is None:
         return _factor(site, visit, browser, user, outcome=proof)
     site.server.second_factors.turn_off(user.id)
     return site.redirect(site.address("/account?notice=second_factor_removed"))
-
-
-def _proof(site: Site, visit: Visit, browser: Browser, user: User) -> Outcome:
-    password = visit.form.get("current_password", "")
-    return site.server.sign_in.prove(user, browser, password=password, address=visit.address)
 
 
 def _step_form(

@@ -185,6 +185,11 @@ class Site:
             raise Mistake("no_session")
         return browser, user
 
+    def prove(self, visit: Visit, browser: Browser, user: User) -> Outcome:
+        """What becomes of the password that a form asks for once more."""
+        password = visit.form.get("current_password", "")
+        return self.server.sign_in.prove(user, browser, password=password, address=visit.address)
+
     def request_secret(self, parameters: Mapping[str, tuple[str, ...]]) -> str:
         """The id of the waiting request; only what can be one is carried on into an address."""
         secret = parameters.get("request", ("",))[0]
