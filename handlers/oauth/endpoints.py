@@ -156,7 +156,7 @@ class Endpoints:
         )
 
     async def revoke(self, request: Request, body: Fields) -> Answer:
-        """RFC 7009 section 2; "The content of the response body is ignored by the client"."""
+        """Answers nothing: "The content of the response body is ignored by the client" RFC 7009 2.2."""
         await self._count(request)
         await run_in_threadpool(self._revoke, request, body)
         return Answer(body=b"", headers={**_NOT_STORED, "content-type": "text/plain; charset=utf-8"})

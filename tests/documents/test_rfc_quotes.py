@@ -36,6 +36,13 @@ def quotes() -> list[tuple[str, str, str, str]]:
     return found
 
 
+@pytest.mark.requirement("docs.comments")
+def test_an_rfc_is_named_behind_its_quote_where_the_others_look_for_it() -> None:
+    turned = re.compile(r'RFC \d{4}[^".]{0,25}"[^"]{12,}"(?!,?\s*RFC)')
+    texts = {path: path.read_text("utf-8") for room in ROOMS for path in (ROOT / room).rglob("*.py")}
+    assert [str(path.relative_to(ROOT)) for path, text in texts.items() if turned.search(text)] == []
+
+
 def is_in(quote: str, text: str) -> bool:
     """Whether the parts of a quote stand in the text, in their order."""
     position = 0
