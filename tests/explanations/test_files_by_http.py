@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from auth.scopes import ALL_SCOPES
 from handlers.clock import Clock
-from handlers.sync import uploaded_files
+from handlers.sync import file_import, uploaded_files
 from handlers.sync.concurrency import Closed, ImportLane
 from handlers.sync.uploaded_files import (
     AT_ONCE_PER_USER,
@@ -151,7 +151,7 @@ def test_a_file_that_comes_again_is_told_as_before_without_being_read(
 ) -> None:
     client = writer(holder)
     first = sent(client, MT940)
-    read = uploaded_files.read_file
+    read = file_import.read_file
     monkeypatch.delattr(uploaded_files, "read_file")
     again, tried = sent(client, MT940), sent(client, MT940, dryRun="true")
     counts = {"new": 0, "known": 2}
