@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -98,15 +98,20 @@ async def answered(_scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": content})
 
 
-def meet(story: Story, app: ASGIApp = answered, peers: Peers | None = None) -> None:
+def meet(
+    story: Story,
+    app: ASGIApp = answered,
+    peers: Peers | None = None,
+    protocol: Callable[..., HttpProtocol] = HttpProtocol,
+) -> None:
     """Runs a story between a client and this server."""
 
     async def meeting() -> None:
         others = Peers() if peers is None else peers
         config: Any = uvicorn.Config(app, ws="none", log_level="critical", timeout_keep_alive=IDLE_SECONDS)
         config.load()
-        protocol = partial(HttpProtocol, config, ServerState(), {}, peers=others)
-        server = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0)
+        made = partial(protocol, config, ServerState(), {}, peers=others)
+        server = await asyncio.get_running_loop().create_server(made, "127.0.0.1", 0)
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
         try:
             await story(Meeting(reader, writer, others))
@@ -342,3 +347,72 @@ def test_a_new_connection_pushes_out_an_older_one_of_its_address(first: bytes, i
         writer.close()
 
     meet(story, peers=Peers(most_per_address=1))
+
+
+class Watched(HttpProtocol):
+    """Keeps what the system is given to send, each time it is given something."""
+
+    def __init__(self, *arguments: Any, sent: list[bytes], **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.sent = sent
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(_Watching(transport, self.sent))
+
+
+class _Watching:
+    def __init__(self, transport: asyncio.Transport, sent: list[bytes]) -> None:
+        self._transport, self._sent = transport, sent
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        self._sent.append(data)
+        self._transport.write(data)
+
+    def writelines(self, pieces: Iterable[bytes]) -> None:
+        self.write(b"".join(pieces))
+
+
+def test_head_and_content_of_an_answer_go_out_together() -> None:
+    sent: list[bytes] = []
+
+    async def story(meeting: Meeting) -> None:
+        for _ in range(2):
+            await meeting.send(HEAD + b"\r\n")
+            assert await meeting.status() == 200
+
+    meet(story, protocol=partial(Watched, sent=sent))
+    assert [each.endswith(b"\r\n\r\n0") for each in sent] == [True, True]
+
+
+def test_a_head_does_not_wait_for_content_that_takes_its_time() -> None:
+    has_come = asyncio.Event()
+
+    async def slowly(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await has_come.wait()
+        await send({"type": "http.response.body", "body": b"o", "more_body": True})
+        await send({"type": "http.response.body", "body": b"k"})
+
+    async def story(meeting: Meeting) -> None:
+        await meeting.send(HEAD + b"\r\n")
+        head = await asyncio.wait_for(meeting.reader.readuntil(b"\r\n\r\n"), PATIENCE_SECONDS)
+        assert head.startswith(b"HTTP/1.1 200")
+        has_come.set()
+        assert await meeting.reader.readexactly(2) == b"ok"
+
+    meet(story, slowly)
+
+
+@pytest.mark.parametrize("ending", [b"", b"Connection: close\r\n"])
+def test_an_answer_without_content_is_not_kept_back(ending: bytes) -> None:
+    async def story(meeting: Meeting) -> None:
+        await meeting.send(b"HEAD / HTTP/1.1\r\nHost: x\r\n" + ending + b"\r\n")
+        head = await asyncio.wait_for(meeting.reader.readuntil(b"\r\n\r\n"), PATIENCE_SECONDS)
+        assert head.startswith(b"HTTP/1.1 200")
+        if ending:
+            assert await meeting.rest() == b""
+
+    meet(story)

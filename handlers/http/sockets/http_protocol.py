@@ -4,9 +4,10 @@ uvicorn reads HTTP and has no such bounds: it keeps headers, trailers and pipeli
 waits for ever for the rest of a header. Whatever is refused gets the error body of every other failure (decision 4).
 """
 
+import asyncio
 from enum import Enum
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 
 import orjson
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -25,6 +26,7 @@ from handlers.http.sockets.connection_limits import (
     SEND_SECONDS,
     ContentBound,
 )
+from handlers.http.sockets.gathered_writes import GatheredWrites
 from handlers.http.sockets.peers import Peers
 
 _ANSWER = (
@@ -72,7 +74,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: Any) -> None:
         """Let in, or turned away with 503 where nobody gives way."""
-        super().connection_made(transport)
+        super().connection_made(cast("asyncio.Transport", GatheredWrites(transport, self.loop)))
         if self.client is not None and self._peers.is_proxy(self.client[0]):
             self.timeout_keep_alive = PROXY_IDLE_SECONDS
         if not self._peers.admit(self, self.client[0] if self.client else None):
