@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from datetime import date
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
 from handlers.http.errors import BadRequest
-from handlers.http.steps.parameters import DIGITS_MAX, FIELDS_MAX, Parameters, python_name
+from handlers.http.steps.parameters import DIGITS_MAX, FIELDS_MAX, Parameters, form_fields, python_name
 
 Ask = Callable[[str], Any]
 
@@ -253,3 +254,12 @@ def test_a_number_is_refused_with_the_bounds_that_the_contract_states(bounds: di
     declared = {"name": "n", "in": "query", "required": False, "schema": {"type": "integer", **bounds}}
     with pytest.raises(BadRequest, match=f"^{said}$"):
         Parameters([declared], not_found="").read({}, b"n=many")
+
+
+@given(st.one_of(st.text("ab=&;é ", max_size=20), st.text("a=&%2B+", max_size=20)))
+def test_fields_are_read_as_the_standard_library_reads_them_with_and_without_escapes(text: str) -> None:
+    try:
+        read = form_fields(text.encode())
+    except BadRequest:
+        return  # a field given twice, a broken escape, or no UTF-8
+    assert list(read.items()) == parse_qsl(text, keep_blank_values=True)

@@ -97,7 +97,9 @@ def _pairs(encoded: bytes) -> list[tuple[str, str]]:
         text = encoded.decode()
         if "%" in text and _BROKEN_PERCENT.search(text):
             raise BadRequest("A percent sign must be followed by two hexadecimal digits")
-        return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=FIELDS_MAX)
+        if "%" in text or "+" in text or text.count("&") >= FIELDS_MAX:
+            return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=FIELDS_MAX)
+        return [(name, value) for name, _, value in (pair.partition("=") for pair in text.split("&") if pair)]
     except UnicodeDecodeError:
         raise BadRequest("Parameters must be percent-encoded UTF-8") from None
     except ValueError:
