@@ -115,7 +115,7 @@ class AccessTokens:
 
     def still_holds(self, claims: Claims, now: datetime) -> bool:
         """Whether a token that was good once is still in its time and its key still in use."""
-        return now < claims.expires_at and self._ring.public_key(claims.key_id, now=now) is not None
+        return now < claims.expires_at and self._ring.is_in_use(claims.key_id, now=now)
 
     def _claims(self, payload: dict[str, object], now: int, *, key_id: str) -> Claims:
         issued_at, expires_at = _seconds(payload, "iat"), _seconds(payload, "exp")

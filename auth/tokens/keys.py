@@ -130,11 +130,11 @@ class KeyRing:
 
     def public_key(self, kid: str, *, now: datetime) -> RSAPublicKey | None:
         """The key that checks signatures under `kid`, or None when it is unknown or retired for too long."""
-        key = self._find(kid, now)
-        if key is None:
-            self._refresh()
-            key = self._find(kid, now)
-        return key.private.public_key() if key else None
+        return key.private.public_key() if (key := self._find(kid, now)) else None
+
+    def is_in_use(self, kid: str, *, now: datetime) -> bool:
+        """Whether there is such a key; asked for every request."""
+        return self._find(kid, now) is not None
 
     def rotate(self, *, now: datetime) -> str:
         """Put a new key in charge and return its kid; the old one stays valid for one access lifetime."""
@@ -166,6 +166,13 @@ class KeyRing:
         return hmac.new(self._secret, purpose.encode(), hashlib.sha256).digest()
 
     def _find(self, kid: str, now: datetime) -> SigningKey | None:
+        key = self._in_memory(kid, now)
+        if key is None:
+            self._refresh()
+            key = self._in_memory(kid, now)
+        return key
+
+    def _in_memory(self, kid: str, now: datetime) -> SigningKey | None:
         return next((key for key in self._keys if key.kid == kid and self._is_valid(key, now)), None)
 
     def _is_valid(self, key: SigningKey, now: datetime) -> bool:
