@@ -107,7 +107,7 @@ def find(session: Session, grant_id: str) -> Grant | None:
 
 def has_its_session(session: Session, grant: Grant) -> bool:
     """Whether the browser session that a grant belongs to is still there; most belong to none."""
-    return grant.session_hash is None or browsers.find(session, grant.session_hash) is not None
+    return _is_there(session, grant.session_hash)
 
 
 def redeem(session: Session, grant_id: str, *, now: datetime) -> None:
@@ -183,10 +183,13 @@ def connected(session: Session, *, now: datetime, user_id: str | None = None) ->
 
 
 def standing(session: Session, grant_id: str) -> Standing | None:
-    """Whether a grant and its user still stand; None when either is gone."""
+    """Whether a grant and its user still stand; None when either is gone.
+
+    One look-up by key for each table: in one statement DuckDB takes twice as long to plan them.
+    """
     rows = session.rows(
-        "SELECT g.user_id, g.revoked_at, g.expires_at, g.accounts, g.all_but, g.figures_only, g.full_numbers,"
-        f" {_HAS_ITS_SESSION} AS has_its_session FROM oauth_grants g WHERE g.id = $1",
+        "SELECT user_id, session_hash, revoked_at, expires_at, accounts, all_but, figures_only, full_numbers"
+        " FROM oauth_grants WHERE id = $1",
         grant_id,
     )
     users = rows and session.rows("SELECT has_subscription FROM users WHERE id = $1", rows[0]["user_id"])
@@ -195,11 +198,15 @@ def standing(session: Session, grant_id: str) -> Standing | None:
     row = rows[0]
     return Standing(
         user_id=row["user_id"],
-        is_live=row["revoked_at"] is None and row["has_its_session"],
+        is_live=row["revoked_at"] is None and _is_there(session, row["session_hash"]),
         expires_at=aware(row["expires_at"]),
         has_subscription=users[0]["has_subscription"],
         terms=_terms(row),
     )
+
+
+def _is_there(session: Session, session_hash: str | None) -> bool:
+    return session_hash is None or browsers.find(session, session_hash) is not None
 
 
 _TERMS = ("accounts", "all_but", "figures_only", "full_numbers")
