@@ -33,20 +33,23 @@ Render = Callable[[Mapping[str, Any], Mapping[str, StoredAccount]], dict[str, An
 
 
 class Entries:
-    """Rows of `storage.transactions.KEPT`, newest first, then by id descending."""
+    """Rows of `storage.transactions.KEPT`, newest first, then by id descending; the frame is theirs from then on.
+
+    Columns are chosen in brackets: `select` and `drop` make a plan for each frame, which takes longer than the rest.
+    """
 
     def __init__(self, rows: pl.DataFrame, accounts: Mapping[str, StoredAccount], render: Render) -> None:
-        self.rows = rows.drop("search_text")
-        self.bookings = self.rows.select(*BOOKINGS)
-        self._texts = SearchTexts(rows["search_text"].to_list())
+        self._texts = SearchTexts(rows.drop_in_place("search_text"))
+        self.rows = rows
+        self.bookings = rows[[*BOOKINGS]]
         # Newest first: negated, the days ascend, as bisect wants them
-        self._days = array("i", (-rows["booking_date"].to_physical()).to_list())
+        self._days = array("i", (rows["booking_date"].to_physical() * -1).to_list())
         self._accounts = accounts
         self._render = render
         self._json = [b""] * rows.height  # made when it is first shown
         self._positions: dict[Filter, array[int]] = {}
         self._positions_count = 0
-        self.size = frame_bytes(self.rows) + self._texts.size + rows.height * ROW_BYTES
+        self.size = frame_bytes(rows) + self._texts.size + rows.height * ROW_BYTES
 
     def __len__(self) -> int:
         return len(self._days)
