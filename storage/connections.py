@@ -268,7 +268,7 @@ def set_settings(session: Session, user_id: str, connection_id: str, settings: d
 
 
 def keep_cursor(session: Session, user_id: str, connection_id: str, cursor: Mapping[str, Any]) -> None:
-    """Where the next fetch goes on; belongs into the transaction of the batch that it follows."""
+    """Where the next fetch goes on; belongs in the transaction of the batch that it follows."""
     session.execute(
         "UPDATE connections SET cursor = $3 WHERE user_id = $1 AND id = $2",
         user_id,

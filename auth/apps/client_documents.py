@@ -110,9 +110,9 @@ def described(client_id: str, document: Document, *, now: datetime) -> Client:
     try:
         told: Any = orjson.loads(document.body)
     except ValueError:
-        raise DocumentRefused("It is no JSON.") from None
+        raise DocumentRefused("It is not JSON.") from None
     if not isinstance(told, dict):
-        raise DocumentRefused("It is no JSON object.")
+        raise DocumentRefused("It is not a JSON object.")
     if told.get("client_id") != client_id:
         raise DocumentRefused("It is about another client_id.")
     if any(name.startswith("client_secret") for name in told):

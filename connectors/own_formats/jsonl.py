@@ -158,4 +158,4 @@ def _flag(value: object) -> str | None:
 
 
 def _refused(_constant: str) -> NoReturn:
-    raise ValueError("NaN and infinity are no numbers")
+    raise ValueError("NaN and infinity are not numbers")

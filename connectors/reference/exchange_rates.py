@@ -109,7 +109,7 @@ def _wide(content: bytes) -> pl.DataFrame:
     try:
         texts = pl.read_csv(io.BytesIO(content), infer_schema=False, null_values=["N/A", ""]).select(header)
     except pl.exceptions.PolarsError as error:
-        raise MalformedFile("A line has more columns than the header, or is no text.") from error
+        raise MalformedFile("A line has more columns than the header, or is not text.") from error
     days = texts["Date"].str.to_date("%Y-%m-%d", strict=False)
     if days.is_empty() or days.has_nulls() or days.is_duplicated().any():
         raise MalformedFile("A line has no day (YYYY-MM-DD), or the day of another line.")

@@ -83,7 +83,7 @@ def _compare(server: MeasuredServer, ours: MeasuredServer) -> None:
     for work in WORKS.values():
         path = first_path(work, ours.audience)
         if json.loads(server.answer(path, token)) != json.loads(ours.answer(path, token)):
-            raise CommandError(f"{server.name} answers {path} otherwise than {ours.name}.")
+            raise CommandError(f"{server.name} answers {path} differently from {ours.name}.")
 
 
 def _fill(store: str, size: Size, audience: Audience, folder: Path, report: Report) -> None:

@@ -1,6 +1,6 @@
 """Whether a text speaks to a machine: words by which orders are known, in the languages that bookings come in.
 
-It finds plain orders and no more; who rewords long enough gets past any list. What protects is the fence around it.
+It finds plain orders and no more; anyone who rewords long enough gets past any list. What protects is the fence around it.
 """
 
 # ruff: noqa: E501 - alternatives read better in rows than in columns

@@ -97,7 +97,7 @@ def test_the_zip_that_the_bank_offers_is_read_too(tmp_path: Path) -> None:
         ("Day,USD\n{day},1", NOT_ONE),
         ("Date,USD\n", NO_DAY),
         ("Date,USD,USD\n{day},1,1", "A currency has two columns."),
-        ("Date,USD\n{day},1,2,3", "A line has more columns than the header, or is no text."),
+        ("Date,USD\n{day},1,2,3", "A line has more columns than the header, or is not text."),
         ("Date,USD\n{day},1\n{day},1", NO_DAY),
         ("Date,USD\n2026-02-30,1", NO_DAY),
         ("Date,USD\n,1", NO_DAY),

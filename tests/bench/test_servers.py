@@ -163,7 +163,7 @@ def test_peers_are_filled_and_must_answer_as_we_do(
         monkeypatch.setattr(peers, "PEERS", (other,))
         with (
             ExitStack() as stack,
-            pytest.raises(CommandError, match=r"other answers /transactions.* otherwise than a server"),
+            pytest.raises(CommandError, match=r"other answers /transactions.* differently from a server"),
         ):
             peers.started(stack, size, ours, tmp_path, said)
         (tmp_path / "fill.py").write_text("raise SystemExit(1)")

@@ -54,7 +54,7 @@ def test_every_operation_arrives_without_loss(generated: Generated, demo: Any, c
 
 
 def expected_statuses(user: str, operations: Any) -> dict[str, int]:
-    """Who has data gets them."""
+    """Somebody with data gets them."""
     if user == "lapsed":
         return dict.fromkeys(operations, 403)
     missing = {"startSync", "getSyncJob", "getTransaction", "explainTransaction", "getSubscription"}

@@ -124,7 +124,7 @@ def test_who_declines_at_the_demo_bank_gives_no_access() -> None:
     assert isinstance(back_with(code="1", state="s"), Done)
     with pytest.raises(UserActionRequired) as refusal:
         back_with(error="access_denied", state="s")
-    assert str(refusal.value) == "The demo bank gave no access, for you declined it."
+    assert str(refusal.value) == "The demo bank gave no access, because you declined."
 
 
 def test_who_connects_by_command_is_told_what_came_and_may_do_it_again_at_once(tmp_path: Path) -> None:

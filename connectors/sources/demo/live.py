@@ -57,7 +57,7 @@ class LiveDemoBank:
         """The way, then the bank's page or a TAN."""
         if reply.returned:
             if "code" not in reply.returned:
-                raise UserActionRequired("The demo bank gave no access, for you declined it.")
+                raise UserActionRequired("The demo bank gave no access, because you declined.")
             return _done(now)
         match reply.given.get("way"):
             case "redirect":

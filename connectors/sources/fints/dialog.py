@@ -1,7 +1,7 @@
 """A dialog with a FinTS bank: opened, approved by its customer where the bank wants that, read, and closed.
 
 While the customer approves, nothing of a dialog stays in this process: it is put aside as text, the PIN in it, and
-goes on from there. Who keeps that text has to encrypt it, and nobody else may write it: it is a pickle.
+goes on from there. Whoever keeps that text has to encrypt it, and nobody else may write it: it is a pickle.
 """
 
 import base64
