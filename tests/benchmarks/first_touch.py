@@ -1,0 +1,126 @@
+"""What the first request of each user costs, asked without sockets: the processor time of this process in all threads.
+
+    python tests/benchmarks/first_touch.py [--rows 1000000] [--rows-each 1000] [--rounds 15]
+
+Every user asks one thing once, after two others have asked everything; then the same again, from memory. Below each
+operation stand the statements that its first request put to the store, with the processor time of each.
+"""
+
+import argparse
+import asyncio
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+# a script's own folder comes first on the path
+sys.path[0] = str(Path(__file__).resolve().parents[2])
+
+from handlers import server  # noqa: E402 - after the line above
+from handlers.bench.data import Size  # noqa: E402
+from handlers.bench.store import Audience, Someone, filled  # noqa: E402
+from handlers.services import open_services  # noqa: E402
+from handlers.settings import load  # noqa: E402
+from storage.engines.duckdb_file import _Cursor  # noqa: E402
+from tests.benchmarks.unrestricted import Silent  # noqa: E402
+
+PATHS = {
+    "page": "/transactions",
+    "category filter": "/transactions?category=GROCERIES",
+    "search": "/transactions?search=rewe",
+    "one transaction": "/transactions/{}",
+    "accounts": "/accounts",
+    "cashflow": "/cashflow?months=12",
+    "snapshot": "/snapshot",
+    "subscriptions": "/subscriptions",
+}
+WARM_UP = 2  # users who ask everything before anything is measured
+
+asked: list[tuple[str, float]] = []  # statements of one request and the milliseconds of each
+
+
+def main() -> None:
+    """Print a line for each operation, and one for each of its statements."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--rows-each", type=int, default=1_000)
+    parser.add_argument("--rounds", type=int, default=15)
+    arguments = parser.parse_args()
+    for name in ("rows", "execute", "frame"):
+        setattr(_Cursor, name, _timed(getattr(_Cursor, name)))
+    with TemporaryDirectory(prefix="bankdata-first-touch-") as name:
+        audience = filled(Path(name), Size(rows=arguments.rows, rows_each=arguments.rows_each), Silent())
+        asyncio.run(measured(Path(name), audience, arguments.rounds))
+
+
+async def measured(folder: Path, audience: Audience, rounds: int) -> None:
+    """Ask, each round with users who have not asked yet, as many rounds as there are such users."""
+    everybody = [*audience.warm, *audience.cold]
+    others = iter(everybody[WARM_UP:])
+    first, again = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
+    statements: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    with closing(open_services(load({"BANKDATA_RATE_LIMIT": "off"}, data_dir=folder))) as services:
+        app = server.application(services)
+        for person in everybody[:WARM_UP]:
+            for path in PATHS.values():
+                await spent(app, person, path)
+        for _ in range(min(rounds, (len(everybody) - WARM_UP) // len(PATHS))):
+            for (name, path), person in zip(PATHS.items(), others, strict=False):
+                asked.clear()
+                first[name].append(await spent(app, person, path))
+                for sql, took in asked:
+                    statements[name][sql].append(took)
+                again[name].append(await spent(app, person, path))
+    for name, times in first.items():
+        print(f"{name:<20}{median(times):8.2f} ms, at least {min(times):.2f}; again {median(again[name]):.2f} ms")
+        for sql, took in statements[name].items():
+            print(f"{median(took):28.2f} ms  {sql[:100]}")
+
+
+async def spent(app: Any, person: Someone, path: str) -> float:
+    """Ask, and say how many milliseconds of processor time it took."""
+    path, _, query = path.format(person.transaction_ids[0]).partition("?")
+    answer: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: dict[str, Any]) -> None:
+        answer.append(message)
+
+    scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": f"/api/v1{path}",
+        "query_string": query.encode(),
+        "root_path": "",
+        "headers": [(b"host", b"127.0.0.1:8000"), (b"authorization", b"Bearer " + person.token.encode())],
+        "client": ("127.0.0.1", 5000),
+    }
+    began = time.process_time()
+    await app(scope, receive, send)
+    took = time.process_time() - began
+    assert answer[0]["status"] == 200, answer
+    return took * 1000
+
+
+def _timed(statement: Callable[..., Any]) -> Callable[..., Any]:
+    def timed(self: _Cursor, sql: str, *parameters: Any, **more: Any) -> Any:
+        began = time.thread_time()
+        try:
+            return statement(self, sql, *parameters, **more)
+        finally:
+            asked.append((sql, (time.thread_time() - began) * 1000))
+
+    return timed
+
+
+if __name__ == "__main__":
+    main()
