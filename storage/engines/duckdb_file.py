@@ -33,6 +33,9 @@ T = TypeVar("T")
 CURSORS_KEPT_MAX = 8  # as many threads as read or write at once; more are closed after their work
 STATEMENTS_KEPT_MAX = 200  # parsed, of each cursor
 MEMORY_LIMIT = "128MB"  # the server's promise is 400 MB in all; larger sorts spill to disk
+ROW_GROUP_ROWS = 10 * 2048  # compressed together, within the limit above: a sixth of what DuckDB takes by itself
+FILE_OPTIONS = f"STORAGE_VERSION 'v1.2.0', ROW_GROUP_SIZE {ROW_GROUP_ROWS}"
+STORE = "store"  # what SQL calls the attached file
 DISK_FULL = re.compile("no space left|file too large|disk quota exceeded", re.IGNORECASE)  # ENOSPC, EFBIG, EDQUOT
 
 
@@ -231,12 +234,10 @@ class DuckDBFile:
 
     def copy_to(self, path: Path) -> None:
         """A consistent copy in a new file below the export folder, while reading and writing go on."""
-        name = str(path).replace("'", "''")
         with self._session() as session:
-            session.execute(f"ATTACH '{name}' AS copy (STORAGE_VERSION 'v1.2.0')")
+            session.execute(f"ATTACH {_quoted(path)} AS copy ({FILE_OPTIONS})")
             try:
-                source = session.rows("SELECT current_database() AS name")[0]["name"]
-                session.execute(f'COPY FROM DATABASE "{source}" TO copy')
+                session.execute(f"COPY FROM DATABASE {STORE} TO copy")
             finally:
                 session.execute("DETACH copy")
 
@@ -246,7 +247,7 @@ class DuckDBFile:
         try:
             session = self._idle.pop()
         except IndexError:
-            session = _Cursor(self._root.cursor())
+            session = _Cursor(_using_store(self._root.cursor()))
         try:
             yield session
         except BaseException:
@@ -268,11 +269,10 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
         if empty:
             path.unlink()  # DuckDB refuses an empty file; the folder's mode (0700) keeps the new one private
         connection = duckdb.connect(
-            str(path),
             config={
                 "threads": 1,
                 "memory_limit": MEMORY_LIMIT,
-                "storage_compatibility_version": "v1.2.0",
+                "temp_directory": f"{path}.tmp",
                 "late_materialization_max_rows": LATE_MATERIALIZATION_ROWS_MAX,
                 "checkpoint_threshold": "64MB",
                 "autoinstall_known_extensions": "false",
@@ -281,6 +281,12 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
                 "python_enable_replacements": "false",
             },
         )
+        try:
+            connection.execute(f"ATTACH {_quoted(path)} AS {STORE} ({FILE_OPTIONS})")
+            _using_store(connection)
+        except BaseException:
+            connection.close()
+            raise
         path.chmod(0o600)
     except OSError as error:
         raise StoreUnreadable(
@@ -304,10 +310,19 @@ def check_free(path: Path) -> None:
         raise StoreUnreadable(f"{path} cannot be read as a store: {_first_line(error)}") from error
 
 
+def _using_store(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    """The connection, which takes names of tables for those of the file."""
+    connection.execute(f"USE {STORE}")
+    return connection
+
+
+def _quoted(path: Path | str) -> str:
+    return "'" + str(path).replace("'", "''") + "'"
+
+
 def _harden(connection: duckdb.DuckDBPyConnection, export_folder: Path) -> None:
     """Close the doors SQL has to the outside; the order is the only one DuckDB takes."""
-    folder = str(export_folder).replace("'", "''")
-    connection.execute(f"SET allowed_directories = ['{folder}/']")
+    connection.execute(f"SET allowed_directories = [{_quoted(f'{export_folder}/')}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
 

@@ -9,10 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import duckdb
+import polars as pl
 import pytest
 
 from storage.database import Database, StoreFull, StoreInUse, StoreUnreadable
-from storage.engines.duckdb_file import DuckDBFile, check_free
+from storage.engines.duckdb_file import ROW_GROUP_ROWS, DuckDBFile, check_free
 from storage.migrations import runner
 from tests.storage.conftest import bookings, make_bank
 
@@ -195,3 +196,50 @@ def test_a_store_is_free_when_no_process_has_it_and_it_is_one(tmp_path: Path, da
     (tmp_path / "other.duckdb").write_bytes(b"not a store" * 1000)
     with pytest.raises(StoreUnreadable, match=r"other\.duckdb cannot be read as a store"):
         check_free(tmp_path / "other.duckdb")
+
+
+@pytest.mark.requirement("store.large-texts")
+def test_long_texts_by_the_hundred_thousand_go_into_one_transaction(tmp_path: Path, now: datetime) -> None:
+    """DuckDB keeps a copy of each different text of a row group until it has compressed them; 122,880 rows together, as
+    it has them by itself, would need more than the store may use."""
+    database = DuckDBFile(tmp_path / "bankdata.duckdb")
+    runner.migrate(database, now=now)
+    rest = "long " * 300
+    with database.transaction() as session:
+        for first in range(0, 125_000, 5_000):
+            numbers = pl.DataFrame({"number": range(first, first + 5_000)})
+            session.append(
+                "booking_wordings",
+                numbers.with_columns(
+                    user_id=pl.lit("usr_eva"),
+                    digest=pl.col("number").cast(pl.String),
+                    wording=pl.col("number").cast(pl.String) + pl.lit(rest),
+                ),
+            )
+    database.close()
+    again = DuckDBFile(tmp_path / "bankdata.duckdb")
+    said = again.rows(
+        "SELECT count(*) AS all, count(CASE WHEN wording = number || $1 THEN 1 END) AS kept FROM booking_wordings", rest
+    )
+    again.close()
+    assert said == [{"all": 125_000, "kept": 125_000}]
+
+
+@pytest.mark.requirement("store.large-texts")
+def test_a_file_with_larger_row_groups_grows_by_smaller_ones(tmp_path: Path) -> None:
+    path = tmp_path / "bankdata.duckdb"
+    with duckdb.connect(str(path), config={"storage_compatibility_version": "v1.2.0"}) as older:
+        older.execute("CREATE TABLE numbers AS SELECT range AS number FROM range(130000)")
+    database = DuckDBFile(path)
+    database.execute("INSERT INTO numbers SELECT range FROM range(130000, 180000)")
+    database.execute("DELETE FROM numbers WHERE number % 3 = 0")
+    database.close()
+    with duckdb.connect(str(path)) as read:  # what DuckDB makes of it by itself
+        rows = read.execute("SELECT count(*), sum(number) FROM numbers").fetchall()
+        groups = read.execute(
+            "SELECT max(start + count) FROM pragma_storage_info('numbers') WHERE segment_type = 'BIGINT'"
+            " GROUP BY row_group_id ORDER BY row_group_id"
+        ).fetchall()
+    kept = [number for number in range(180_000) if number % 3]
+    assert rows == [(len(kept), sum(kept))]
+    assert groups[0][0] > ROW_GROUP_ROWS >= max(size for (size,) in groups[2:])
