@@ -24,9 +24,11 @@ def detect(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
     of `analytics.frames.SUBSCRIPTIONS`: per user by yearly cost descending, then name (decision 21).
     """
     payments = eligible(charges, users)
+    del charges  # the frames below need the room
     if payments.height < CHARGES_MIN:
         return NONE
     rows = with_group_keys(with_axes(with_payee(payments)))
+    del payments
     left = rows
     found: list[pl.DataFrame] = []
     while len(found) < ROUNDS and (streams := streams_in(left)) is not None:

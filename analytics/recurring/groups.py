@@ -64,7 +64,9 @@ def candidate_groups(charges: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]
     only the coarsest is kept."""
     members = pl.concat(
         [
-            charges.filter(pl.all_horizontal(pl.col(key).is_not_null() for key in level.keys)).select(
+            charges.select("row", "days", *WHOSE, *level.keys)
+            .filter(pl.all_horizontal(pl.col(key).is_not_null() for key in level.keys))
+            .select(
                 "row", "days", group=pl.struct(*WHOSE, *level.keys).hash(seed=number), level=pl.lit(number, pl.UInt8)
             )
             for number, level in enumerate(LEVELS)

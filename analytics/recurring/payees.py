@@ -10,6 +10,9 @@ KEY_LETTERS = 24  # of a text that has no such words
 KEY_WORDS = 2  # the first two words that mean something; later ones are branches, products, numbers
 PREFIX_LETTERS = 9  # "spiegelplus" and "spiegel plus 0481" are one payee
 STEM_LETTERS = 4  # with an equal amount beside it, four letters are enough
+READ = ("user_id", "currency", "price", "note", "brand", "mandate_reference", "counterpart_iban")
+TEXT = pl.coalesce("name", "brand", "note")
+ADDED = ("payee", "via", "brand_key", "contract_key", "iban_key")
 
 
 def key_of(text: pl.Expr) -> pl.Expr:
@@ -47,11 +50,16 @@ def behind_intermediary_as_written(text: pl.Expr, note: pl.Expr) -> pl.Expr:
 
 def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
     """Adds `payee` (the key), `via` (collected by an intermediary), `brand_key` (of the enriched name, null for an
-    intermediary), `contract_key` and `iban_key` (null when via)."""
+    intermediary), `contract_key` and `iban_key` (null when via), and leaves out what they were read from: `name`,
+    `note`, `brand` and `mandate_reference`."""
+    found = _payees(charges.select(*READ, pl.col("name").is_null().alias("is_nameless"), text=TEXT))
+    return charges.drop("name", "note", "brand", "mandate_reference").with_columns(found.select(ADDED))
+
+
+def _payees(charges: pl.DataFrame) -> pl.DataFrame:
+    """The same rows in the same order, with nothing but what names a payee."""
     text, asked = pl.col("text"), pl.col("asked")
-    texted = charges.with_columns(text=pl.coalesce("name", "brand", "note")).with_columns(
-        asked=pl.when(are_intermediaries(text)).then("note")
-    )
+    texted = charges.with_columns(asked=pl.when(are_intermediaries(text)).then("note")).drop("note")
     keys = ["text", "asked", "brand"]
     texts = (
         texted.select(keys)
@@ -64,9 +72,8 @@ def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
     )
     mandate = pl.when(~pl.col("via")).then(pl.col("mandate_reference"))
     iban = pl.when(~pl.col("via")).then(pl.col("counterpart_iban"))
-    nameless = pl.col("name").is_null() & pl.col("brand").is_null()
-    keyed = texted.join(texts, on=keys, how="left", nulls_equal=True, maintain_order="left")
-    keyed = keyed.with_columns(
+    nameless = pl.col("is_nameless") & pl.col("brand").is_null()
+    keyed = texted.join(texts, on=keys, how="left", nulls_equal=True, maintain_order="left").with_columns(
         contract_key=mandate,
         iban_key=iban,
         payee=pl.coalesce(
@@ -76,6 +83,7 @@ def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
             pl.lit("?"),
         ),
     )
+    keyed = keyed.drop("text", "asked", "brand", "raw_key", "is_nameless")
     keyed = voted(keyed, "payee", "brand_key")
     keyed = voted(keyed, "iban_key", "payee")
     keyed = voted(keyed, "contract_key", "payee")

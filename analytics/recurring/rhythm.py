@@ -31,6 +31,7 @@ LATTICES = pl.DataFrame(
 DENSITY_MIN, DENSITY_MAX = 0.5, 2.2  # charges per slot; outside, no rule of evidence could be met
 NEAR_DAYS = 2.6  # the core of a monthly rhythm: a posting after a long weekend still belongs to it
 WRAP = 0.25  # the phase is refined by the charges within a quarter of the period
+POINTS_AT_ONCE = 50_000  # charges laid on lattices in one go: bounds memory, changes no result
 TYPICAL_SHARE = 0.9  # the spread is that of the nine tenths that lie best: one late collection is not a habit
 
 
@@ -60,6 +61,16 @@ def likely(groups: pl.DataFrame) -> pl.DataFrame:
 def fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
     """The likely pairs of group and lattice with their phase and how well they agree: share of charges within
     tolerance, slots, filled slots, coverage, repeats, spread and worst lateness in days, and the near core."""
+    shares = pairs.with_columns(share=pl.col("n").cum_sum() // POINTS_AT_ONCE).partition_by("share", include_key=False)
+    measured = pl.concat([_measured(charges, members, share) for share in shares or [pairs]])
+    return (
+        pairs.join(measured, on="fit")
+        .with_columns(coverage=pl.col("filled") / pl.col("slots"), repeats=pl.col("n") / pl.col("filled"))
+        .drop("n")
+    )
+
+
+def _measured(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
     turn = axis_position() / pl.col("period") * math.tau
     wrapped = pl.col("offset") - pl.col("offset").round()
     late = pl.col("late_days")
@@ -74,7 +85,7 @@ def fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFrame) -> p
     refined = turned.group_by("fit").agg(
         phase=pl.col("rough").first() + wrapped.filter(wrapped.abs() <= WRAP).median().fill_null(0.0)
     )
-    measured = (
+    return (
         on_lattice(points.join(refined, on="fit"))
         .group_by("fit")
         .agg(
@@ -90,11 +101,6 @@ def fits(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFrame) -> p
             near_n=near.sum(),
             near_filled=pl.col("slot").filter(near).n_unique(),
         )
-    )
-    return (
-        pairs.join(measured, on="fit")
-        .with_columns(coverage=pl.col("filled") / pl.col("slots"), repeats=pl.col("n") / pl.col("filled"))
-        .drop("n")
     )
 
 

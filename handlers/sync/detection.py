@@ -27,8 +27,10 @@ def subscriptions_of(
     version, found = detections.stored(reading, user_id, ids, day=today)
     if found is not None:
         return found
-    charges = transactions.charges(reading, [user_id], since=today - EVIDENCE, account_ids=selected.filter)
-    found = _detected(charges, [user_id], today)
+    found = detect(
+        transactions.charges(reading, [user_id], since=today - EVIDENCE, account_ids=selected.filter),
+        _on([user_id], today),
+    )
     if not selected.is_everything:
         everything = Selected(accounts.of_user(reading, user_id), is_everything=True)
         found = named_as_in(found, subscriptions_of(database, user_id, everything, today=today, session=session))
@@ -46,7 +48,7 @@ def detect_after_import(database: Database, user_ids: Sequence[str], *, today: d
             outdated[user_id] = ids, version
     if not outdated:
         return
-    found = _detected(transactions.charges(database, list(outdated), since=today - EVIDENCE), list(outdated), today)
+    found = detect(transactions.charges(database, list(outdated), since=today - EVIDENCE), _on(list(outdated), today))
     for user_id, (ids, version) in outdated.items():
         _keep(database, user_id, ids, version, today, found.filter(pl.col("user_id") == user_id))
 
@@ -62,9 +64,8 @@ def detect_for_new_day(
         detect_after_import(database, user_ids[first : first + USERS_AT_ONCE], today=today)
 
 
-def _detected(charges: pl.DataFrame, user_ids: Sequence[str], today: date) -> pl.DataFrame:
-    users = pl.DataFrame({"user_id": list(user_ids)}, schema={"user_id": pl.String}).with_columns(today=pl.lit(today))
-    return detect(charges, users)
+def _on(user_ids: Sequence[str], today: date) -> pl.DataFrame:
+    return pl.DataFrame({"user_id": list(user_ids)}, schema={"user_id": pl.String}).with_columns(today=pl.lit(today))
 
 
 def _keep(database: Database, user_id: str, ids: Sequence[str], version: int, today: date, found: pl.DataFrame) -> None:
