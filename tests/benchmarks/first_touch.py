@@ -78,8 +78,8 @@ async def measured(folder: Path, audience: Audience, rounds: int) -> None:
                 again[name].append(await spent(app, person, path))
     for name, times in first.items():
         print(f"{name:<20}{median(times):8.2f} ms, at least {min(times):.2f}; again {median(again[name]):.2f} ms")
-        for sql, took in statements[name].items():
-            print(f"{median(took):28.2f} ms  {sql[:100]}")
+        for sql, each in statements[name].items():
+            print(f"{median(each):28.2f} ms  {sql[:100]}")
 
 
 async def spent(app: Any, person: Someone, path: str) -> float:
