@@ -67,6 +67,7 @@ WRONG = [
 RIGHT = [
     ("DATABASE_URL", "duckdb:////tmp/x.duckdb"),
     ("DATABASE_URL", "postgresql://bank@db.example:5432/bank"),
+    ("DATABASE_APP_URL", "postgresql://bank_app@db.example:5432/bank"),
     ("DATABASE_POOL", "20"),
     ("DATABASE_PREPARE", "off"),
     ("KEYS_SECRET", "q2Zr5uJ0sVb8xWm1tYc4dLf7hNk3pGa6"),
