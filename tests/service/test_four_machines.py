@@ -236,6 +236,8 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
             "RATE_LIMIT": "1000000/9999s",  # of requests that are counted none is forgotten meanwhile
             "RATE_LIMIT_URL": redis.url,
         }
+        if cluster:
+            settings["DATABASE_APP_URL"] = cluster.app_url("bankdata")  # its own second wall
         read = load({f"BANKDATA_{name}": value for name, value in settings.items()}, data_dir=folder / "here")
         here = stack.enter_context(closing(open_services(read)))
         made = Machines(cluster, redis, settings, here, stack)
