@@ -85,6 +85,20 @@ def test_an_import_is_told_by_every_process_until_it_is_forgotten_by_one(process
 
 @pytest.mark.engine("postgresql")
 @pytest.mark.requirement("http.uploads")
+def test_an_import_is_answered_by_a_process_that_did_not_take_it(processes: Processes) -> None:
+    report = processes.begin()
+    processes.let_go.set()
+    report.ended.result(30)
+    services: Any = SimpleNamespace(uploads=processes.there)
+    request: Any = SimpleNamespace(principal=SimpleNamespace(user_id=processes.user.id, coverage=None))
+    answer = asyncio.run(imports.get_import(services, request, id=report.id))
+    told = json.loads(answer.body)
+    assert (told["importId"], told["status"], told["error"]) == (report.id, "done", None)
+    assert answer.headers == {"content-type": "application/json"}
+
+
+@pytest.mark.engine("postgresql")
+@pytest.mark.requirement("http.uploads")
 def test_a_process_that_says_nothing_for_a_minute_has_ended(processes: Processes) -> None:
     report = processes.begin()
     processes.forward(59)
