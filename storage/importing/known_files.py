@@ -162,6 +162,16 @@ def remember(
     )
 
 
+def forget(session: Session, user_id: str, sequences: Sequence[int]) -> None:
+    """These contributions are taken back, and what the files said that made them is kept no longer."""
+    gone = {
+        row["id"]
+        for row in session.rows("SELECT id, outcome FROM known_files WHERE user_id = $1", user_id)
+        if any(part.contribution in sequences for part in _outcome_of(row["outcome"]).parts)
+    }
+    session.execute("DELETE FROM known_files WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, sorted(gone))
+
+
 def check(session: Session, user_id: str, known: KnownFile) -> None:
     """Raises NoLongerKnown."""
     if _state(session, user_id, known.parts) != known.state:

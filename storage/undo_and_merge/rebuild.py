@@ -15,7 +15,7 @@ import polars as pl
 
 from storage import accounts, connections, journal, users
 from storage.database import Session, Transaction
-from storage.importing import account_identity, contributions, ingest, transfer_pairs
+from storage.importing import account_identity, contributions, ingest, known_files, transfer_pairs
 from storage.importing.contributions import Contribution
 from storage.importing.derivation import derive_again
 from storage.transactions import EVERYTHING
@@ -76,7 +76,7 @@ def undo(session: Transaction, *, user: User, job_id: str, now: datetime) -> Reb
     session.execute(
         "UPDATE connections SET cursor = NULL WHERE user_id = $1 AND id = $2", user.id, jobs[0]["connection_id"]
     )
-    contributions.forget(session, user.id, [contribution.sequence for contribution in told])
+    _forget(session, user.id, told)
     return rebuild(
         session, user=user, account_ids={contribution.account_id for contribution in told}, job_id=job_id, now=now
     )
@@ -110,11 +110,17 @@ def delete(session: Transaction, *, user: User, account_id: str, now: datetime) 
     """The account with all that was reported of it; a later import of the same brings it back."""
     users.hold(session, user.id)
     told = contributions.of_accounts(session, user.id, [account_id])
-    contributions.forget(session, user.id, [contribution.sequence for contribution in told])
+    _forget(session, user.id, told)
     baseline.forget(session, user.id, account_id)
     for table in ("account_aliases", "account_keys"):
         session.execute(f"DELETE FROM {table} WHERE user_id = $1 AND account_id = $2", user.id, account_id)
     return rebuild(session, user=user, account_ids={account_id}, job_id="delete", now=now)
+
+
+def _forget(session: Session, user_id: str, told: Sequence[Contribution]) -> None:
+    sequences = [contribution.sequence for contribution in told]
+    contributions.forget(session, user_id, sequences)
+    known_files.forget(session, user_id, sequences)
 
 
 def rebuild(session: Transaction, *, user: User, account_ids: set[str], job_id: str, now: datetime) -> Rebuilt:

@@ -229,6 +229,10 @@ class Store:
     def accounts(self) -> list[str]:
         return [each.id for each in accounts.every(self.database, self.user.id)]
 
+    def is_giro(self, account_id: str) -> bool:
+        found = accounts.every(self.database, self.user.id)
+        return any(each.id == account_id and each.iban == GIRO.iban for each in found)
+
     def wait(self, days: int) -> None:
         self.now += timedelta(days=days)
 
@@ -340,6 +344,20 @@ def test_after_what_a_file_is_read_again(pair: Callable[[], tuple[Store, Store]]
         store.bring("january")
     assert quick.content() == slow.content()
     assert quick.unread == is_unread
+
+
+@pytest.mark.requirement("import.idempotent")
+@pytest.mark.parametrize("how", [Store.delete, Store.undo])
+def test_what_a_file_said_is_kept_no_longer_than_what_it_brought(
+    pair: Callable[[], tuple[Store, Store]], how: Callable[[Store, int], None]
+) -> None:
+    store, _ = pair()
+    store.bring("january")
+    store.bring("card")
+    (january,) = (number for number, each in enumerate(store.accounts()) if store.is_giro(each))
+    how(store, january if how is Store.delete else 0)
+    (left,) = store.database.rows("SELECT outcome FROM known_files WHERE user_id = $1", store.user.id)
+    assert CARD.stable_key in left["outcome"]
 
 
 def test_a_file_in_a_new_account_each_time_is_read_each_time(pair: Callable[[], tuple[Store, Store]]) -> None:
