@@ -266,10 +266,11 @@ class SyncEngine:
         for job in working:
             try:
                 jobs.renew(self._database, job, holder=self._holder, now=self._clock.now())
-            except Exception as error:
+            except StoreUnavailable:  # has been told already
+                log.warning("the lease of job %s could not be renewed", job.id)
+            except Exception:
                 if not self.is_stopping:
-                    is_new = not isinstance(error, StoreUnavailable)
-                    log.warning("the lease of job %s could not be renewed", job.id, exc_info=is_new)
+                    log.exception("the lease of job %s could not be renewed", job.id)
 
     def _run(self, job: Job) -> None:
         with self._lock:

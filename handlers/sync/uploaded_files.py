@@ -217,9 +217,11 @@ class UploadedFiles:
             try:
                 answer = render(report).decode()
                 file_imports.end(self._database, user_id=report.user_id, id_=report.id, answer=answer)
-            except Exception as error:  # they say after a while that this process has ended; here it is answered
-                is_new = not isinstance(error, StoreUnavailable)
-                log.warning("the end of import %s could not be told to other processes", report.id, exc_info=is_new)
+            # Otherwise they say after a while that this process has ended; here it is answered
+            except StoreUnavailable:
+                log.warning("the end of import %s could not be told to other processes", report.id)
+            except Exception:
+                log.exception("the end of import %s could not be told to other processes", report.id)
 
     def _import(self, report: FileImport, user: User, file: BufferedReader, choice: str | None) -> None:
         profiles, today = self._profiles(), self._clock.today()
