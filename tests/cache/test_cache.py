@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import orjson
 import polars as pl
 import pytest
 
@@ -90,6 +91,17 @@ def test_only_so_many_answers_of_one_user_are_kept() -> None:
     assert kept.answer(0) is None
     assert kept.answer(1) == Answer(body=b"{}")
     assert kept.answer(ANSWERS_MAX) is not None
+
+
+@pytest.mark.requirement("cache.bounded")
+def test_an_answer_is_kept_in_memory_of_its_own_size() -> None:
+    kept = user_data()
+    written = orjson.dumps({"accounts": []})  # with some KB behind it that no count of bytes shows
+    kept.keep_answer(1, Answer(body=written))
+    found = kept.answer(1)
+    assert found is not None
+    assert found.body == written
+    assert found.body is not written
 
 
 @pytest.mark.requirement("cache.bounded")

@@ -12,8 +12,10 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
 from analytics.frames import CHARGES, SUBSCRIPTIONS
+from analytics.recurring import rhythm
 from analytics.recurring.detection import detect
 from analytics.recurring.groups import candidate_groups
 from analytics.recurring.report import reported
@@ -69,6 +71,31 @@ def rhythms(draw: st.DrawFn) -> list[date]:
 @settings(max_examples=40)
 @given(days=rhythms())
 def test_the_calendar_test_agrees_with_plain_loops(days: list[date]) -> None:
+    charges, members, pairs = likely_pairs(days)
+    for fit in fits(charges, members, pairs).to_dicts():
+        lattice = LATTICES.filter(lattice=fit["lattice"]).to_dicts()[0]
+        slow = slow_fit(days, lattice)
+        # a charge on the very edge of a slot or a tolerance may fall to either side by rounding
+        edge = any(abs(abs(value) - 0.5) < 1e-6 for value in edges(days, lattice))
+        if not edge:
+            assert {name: fit[name] for name in slow} == pytest.approx(slow, abs=1e-6)
+
+
+@pytest.mark.requirement("subscriptions.reference")
+@pytest.mark.parametrize("at_once", [1, 7, 12])
+def test_how_many_charges_are_measured_at_once_changes_no_measure(
+    monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    days = [date(2026, 1, 5) + timedelta(days=30 * number + number % 3) for number in range(6)]
+    charges, members, pairs = likely_pairs(days)
+    assert len(pairs) > 2
+    whole = fits(charges, members, pairs)
+    monkeypatch.setattr(rhythm, "POINTS_AT_ONCE", at_once)
+    assert_frame_equal(fits(charges, members, pairs), whole, check_row_order=False, abs_tol=1e-9)
+
+
+def likely_pairs(days: list[date]) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Charges of one payee on these days, as the calendar test takes them: charges, members of groups, likely pairs."""
     rows = pl.DataFrame(
         {
             "row": range(len(days)),
@@ -84,15 +111,7 @@ def test_the_calendar_test_agrees_with_plain_loops(days: list[date]) -> None:
     )
     charges = with_axes(rows)
     members, groups = candidate_groups(charges)
-    group = groups.filter(level="payee")
-    found = fits(charges, members, likely(group).with_row_index("fit"))
-    for fit in found.to_dicts():
-        lattice = LATTICES.filter(lattice=fit["lattice"]).to_dicts()[0]
-        slow = slow_fit(days, lattice)
-        # a charge on the very edge of a slot or a tolerance may fall to either side by rounding
-        edge = any(abs(abs(value) - 0.5) < 1e-6 for value in edges(days, lattice))
-        if not edge:
-            assert {name: fit[name] for name in slow} == pytest.approx(slow, abs=1e-6)
+    return charges, members, likely(groups.filter(level="payee")).with_row_index("fit")
 
 
 def edges(days: list[date], lattice: dict[str, float | str]) -> list[float]:

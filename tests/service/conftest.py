@@ -131,6 +131,7 @@ def start(
     deadline = time.monotonic() + START_SECONDS_MAX
     while time.monotonic() < deadline:
         if process.poll() is not None:
+            process.communicate()
             raise AssertionError(f"the server ended at its start: {log.read_text()}")
         try:
             if httpx.get(f"{served.address}/api/openapi.json", trust_env=False).status_code == 200:
@@ -138,6 +139,7 @@ def start(
         except httpx.TransportError:
             time.sleep(0.05)
     process.kill()
+    process.communicate()
     raise AssertionError(f"the server did not start: {log.read_text()}")
 
 
