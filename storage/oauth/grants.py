@@ -187,20 +187,39 @@ def standing(session: Session, grant_id: str) -> Standing | None:
 
     One look-up by key for each table: in one statement DuckDB takes twice as long to plan them.
     """
-    rows = session.rows(
-        "SELECT user_id, session_hash, revoked_at, expires_at, accounts, all_but, figures_only, full_numbers"
-        " FROM oauth_grants WHERE id = $1",
-        grant_id,
-    )
+    rows = session.rows(f"SELECT {_OF_STANDING} FROM oauth_grants WHERE id = $1", grant_id)
     users = rows and session.rows("SELECT has_subscription FROM users WHERE id = $1", rows[0]["user_id"])
     if not users:
         return None
-    row = rows[0]
+    is_live = rows[0]["revoked_at"] is None and _is_there(session, rows[0]["session_hash"])
+    return _standing(rows[0], is_live=is_live, has_subscription=users[0]["has_subscription"])
+
+
+def standings_from(session: Session, first: str, *, at_most: int) -> dict[str, Standing]:
+    """The same, by id, of the grants that come next by their ids, `first` itself included: of those that are live and
+    do not end with a browser session."""
+    rows = session.rows(
+        f"SELECT id, {_OF_STANDING} FROM oauth_grants"
+        f" WHERE id >= $1 AND session_hash IS NULL AND revoked_at IS NULL ORDER BY id LIMIT {int(at_most)}",
+        first,
+    )
+    users = session.rows(
+        "SELECT id, has_subscription FROM users WHERE id = ANY($1::TEXT[])", list({row["user_id"] for row in rows})
+    )
+    subscribed = {user["id"]: user["has_subscription"] for user in users}
+    return {
+        row["id"]: _standing(row, is_live=True, has_subscription=subscribed[row["user_id"]])
+        for row in rows
+        if row["user_id"] in subscribed
+    }
+
+
+def _standing(row: Row, *, is_live: bool, has_subscription: bool) -> Standing:
     return Standing(
         user_id=row["user_id"],
-        is_live=row["revoked_at"] is None and _is_there(session, row["session_hash"]),
+        is_live=is_live,
         expires_at=aware(row["expires_at"]),
-        has_subscription=users[0]["has_subscription"],
+        has_subscription=has_subscription,
         terms=_terms(row),
     )
 
@@ -209,6 +228,7 @@ def _is_there(session: Session, session_hash: str | None) -> bool:
     return session_hash is None or browsers.find(session, session_hash) is not None
 
 
+_OF_STANDING = "user_id, session_hash, revoked_at, expires_at, accounts, all_but, figures_only, full_numbers"
 _TERMS = ("accounts", "all_but", "figures_only", "full_numbers")
 _HAS_ITS_SESSION = (
     "(g.session_hash IS NULL OR EXISTS (SELECT 1 FROM oauth_sessions s WHERE s.id_hash = g.session_hash))"
