@@ -86,10 +86,16 @@ class Entries:
         if all(shown):
             return shown
         missing = [at for at in positions if not self._json[at]]
-        for at, row in zip(missing, self.rows[missing].iter_rows(named=True), strict=True):
+        for at, row in zip(missing, self._rows_at(missing).iter_rows(named=True), strict=True):
             self._json[at] = made = fitted(orjson.dumps(self._render(row, self._accounts)))
             self.size += len(made) + OBJECT_BYTES
         return self._kept_json(positions)
+
+    def _rows_at(self, positions: Sequence[int]) -> pl.DataFrame:
+        """The rows at these ascending positions. Those that stand side by side are there already; to gather others
+        Polars wakes its threads."""
+        first, end = positions[0], positions[-1] + 1
+        return self.rows[first:end] if end - first == len(positions) else self.rows[positions]
 
     def _kept_json(self, positions: Sequence[int]) -> list[bytes]:
         if isinstance(positions, range):
