@@ -29,7 +29,6 @@ from handlers.http.health_and_metrics import health_and_metrics
 from handlers.http.hosts import Hosts
 from handlers.http.request import Operation
 from handlers.http.request_durations import RequestDurations
-from handlers.http.sockets.connection_limits import IDLE_SECONDS
 from handlers.http.sockets.http_protocol import HttpProtocol
 from handlers.http.sockets.listening_socket import CannotListen
 from handlers.http.sockets.peers import Peers
@@ -220,7 +219,6 @@ def run(
         proxy_headers=False,  # uvicorn believes X-Forwarded-For from 127.0.0.1; handlers.http.addresses decides that
         server_header=False,
         timeout_graceful_shutdown=REQUESTS_END_WITHIN,
-        timeout_keep_alive=IDLE_SECONDS,
         log_config=logs.configuration(services.settings.log_level, services.settings.log_format),
     )
     server = _Server(config, ready, peers, stopping=services.sync_engine.stop)

@@ -108,7 +108,7 @@ def meet(
 
     async def meeting() -> None:
         others = Peers() if peers is None else peers
-        config: Any = uvicorn.Config(app, ws="none", log_level="critical", timeout_keep_alive=IDLE_SECONDS)
+        config: Any = uvicorn.Config(app, ws="none", log_level="critical")
         config.load()
         made = partial(protocol, config, ServerState(), {}, peers=others)
         server = await asyncio.get_running_loop().create_server(made, "127.0.0.1", 0)
@@ -387,23 +387,30 @@ def test_head_and_content_of_an_answer_go_out_together() -> None:
     assert [each.endswith(b"\r\n\r\n0") for each in sent] == [True, True]
 
 
-def test_a_head_does_not_wait_for_content_that_takes_its_time() -> None:
+def test_a_head_goes_out_with_the_first_part_of_content_that_takes_its_time() -> None:
+    """ "The protocol server must not start sending the response to the client until it has received at least one
+    Response Body event." ASGI, HTTP 2.3"""
+    sent: list[bytes] = []
     has_come = asyncio.Event()
 
     async def slowly(_scope: Scope, _receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
-        await has_come.wait()
+        await asyncio.sleep(0)
+        assert sent == []
         await send({"type": "http.response.body", "body": b"o", "more_body": True})
+        await has_come.wait()
         await send({"type": "http.response.body", "body": b"k"})
 
     async def story(meeting: Meeting) -> None:
         await meeting.send(HEAD + b"\r\n")
         head = await asyncio.wait_for(meeting.reader.readuntil(b"\r\n\r\n"), PATIENCE_SECONDS)
         assert head.startswith(b"HTTP/1.1 200")
+        assert await meeting.reader.readexactly(1) == b"o"
         has_come.set()
-        assert await meeting.reader.readexactly(2) == b"ok"
+        assert await meeting.reader.readexactly(1) == b"k"
 
-    meet(story, slowly)
+    meet(story, slowly, protocol=partial(Watched, sent=sent))
+    assert sent[0].endswith(b"\r\n\r\no")
 
 
 @pytest.mark.parametrize("ending", [b"", b"Connection: close\r\n"])
@@ -416,3 +423,80 @@ def test_an_answer_without_content_is_not_kept_back(ending: bytes) -> None:
             assert await meeting.rest() == b""
 
     meet(story)
+
+
+def answering(*messages: dict[str, Any]) -> ASGIApp:
+    async def app(_scope: Scope, _receive: Receive, send: Send) -> None:
+        for message in messages:
+            await send(message)
+
+    return app
+
+
+def start(*headers: tuple[bytes, bytes], status: int = 200) -> dict[str, Any]:
+    return {"type": "http.response.start", "status": status, "headers": list(headers)}
+
+
+def content(body: bytes, *, more: bool = False) -> dict[str, Any]:
+    return {"type": "http.response.body", "body": body, "more_body": more}
+
+
+LENGTH = (b"content-length", b"2")
+CHUNKS = b"transfer-encoding: chunked\r\n\r\n2\r\nok\r\n4\r\nmore\r\n0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("request_", "messages", "answer"),
+    [
+        (b"GET / HTTP/1.1", [start(LENGTH), content(b"ok")], b"content-length: 2\r\nconnection: close\r\n\r\nok"),
+        (b"GET / HTTP/1.0", [start(LENGTH), content(b"ok")], b"content-length: 2\r\nconnection: close\r\n\r\nok"),
+        (b"HEAD / HTTP/1.1", [start(LENGTH), content(b"")], b"content-length: 2\r\nconnection: close\r\n\r\n"),
+        (b"HEAD / HTTP/1.1", [start(), content(b"ok")], b"\r\nconnection: close\r\n\r\n"),
+        (b"GET / HTTP/1.1", [start(status=204), content(b"")], b" 204 No Content\r\nconnection: close\r\n\r\n"),
+        (b"GET / HTTP/1.1", [start((b"connection", b"close")), content(b"")], b"chunked\r\n\r\n0\r\n\r\n"),
+        (
+            b"GET / HTTP/1.1",
+            [start((b"connection", b"close")), content(b"ok", more=True), content(b"more")],
+            b"connection: close\r\n" + CHUNKS,
+        ),
+    ],
+)
+def test_an_answer_is_framed_as_its_head_says(request_: bytes, messages: list[dict[str, Any]], answer: bytes) -> None:
+    async def story(meeting: Meeting) -> None:
+        await meeting.send(request_ + b"\r\nHost: x\r\nConnection: close\r\n\r\n")
+        said = await meeting.rest()
+        assert said.startswith(b"HTTP/1.1 ")
+        assert said.endswith(answer)
+
+    meet(story, answering(*messages))
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [start(LENGTH), content(b"o")],
+        [start(LENGTH), content(b"oks")],
+        [start(LENGTH), content(b"ok", more=True), content(b"s")],
+        [start(LENGTH), start(LENGTH)],
+        [start(LENGTH)],
+    ],
+)
+def test_an_answer_that_is_not_what_it_says_ends_the_connection(messages: list[dict[str, Any]]) -> None:
+    async def story(meeting: Meeting) -> None:
+        await meeting.send(HEAD + b"\r\n")
+        said = await meeting.rest()
+        assert said in (b"", b"reset") or said.endswith(b"\r\n\r\nok")
+
+    meet(story, answering(*messages))
+
+
+@pytest.mark.parametrize("control", [b"\r\n", b"\n", b"\r", b"\0", b"\x7f"])
+@pytest.mark.parametrize("where", ["name", "value"])
+def test_a_header_with_a_control_character_is_never_sent(control: bytes, where: str) -> None:
+    name, value = (b"x-a" + control, b"b") if where == "name" else (b"x-a", b"b" + control + b"set-cookie: c")
+
+    async def story(meeting: Meeting) -> None:
+        await meeting.send(HEAD + b"\r\n")
+        assert b"x-a" not in await meeting.rest()
+
+    meet(story, answering(start((name, value), LENGTH), content(b"ok")))

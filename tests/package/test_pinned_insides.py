@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from connexion import ConnexionMiddleware
 from packaging.requirements import Requirement
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from handlers.http.sockets.http_protocol import HttpProtocol
+from handlers.http.sockets.request_and_answer import RequestAndAnswer
 
 ROOT = Path(__file__).parents[2]
 DEPENDENCIES = [
@@ -34,8 +35,11 @@ def test_connexion_is_held_since_the_application_is_built_by_a_private_function_
 
 @pytest.mark.requirement("package.pinned")
 def test_uvicorn_is_held_since_the_protocol_is_a_subclass_of_its_insides() -> None:
-    """Its bounds live in methods that uvicorn calls itself and promises to nobody."""
+    """Its bounds, and how it writes an answer, live in methods that uvicorn calls itself and promises to nobody."""
     assert issubclass(HttpProtocol, HttpToolsProtocol)
     overridden = set(vars(HttpProtocol)) & set(vars(HttpToolsProtocol)) - {"__init__", "__module__", "__doc__"}
-    assert {"data_received", "connection_made", "connection_lost"} <= overridden
+    bounds = {"data_received", "connection_made", "connection_lost"}
+    assert bounds | {"on_headers_complete", "on_response_complete"} <= overridden
+    assert issubclass(RequestAndAnswer, RequestResponseCycle)
+    assert "send" in set(vars(RequestAndAnswer)) & set(vars(RequestResponseCycle))
     assert is_held("uvicorn")

@@ -7,8 +7,10 @@ waits for ever for the rest of a header. Whatever is refused gets the error body
 import asyncio
 from enum import Enum
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
+from urllib.parse import unquote
 
+import httptools
 import orjson
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -26,8 +28,8 @@ from handlers.http.sockets.connection_limits import (
     SEND_SECONDS,
     ContentBound,
 )
-from handlers.http.sockets.gathered_writes import GatheredWrites
 from handlers.http.sockets.peers import Peers
+from handlers.http.sockets.request_and_answer import RequestAndAnswer
 
 _ANSWER = (
     b"HTTP/1.1 %d %s\r\n"
@@ -69,14 +71,15 @@ class HttpProtocol(HttpToolsProtocol):
         self._bound = ContentBound()  # of the request that is arriving
         self._refusal: tuple[HTTPStatus, str] | None = None
         self._dropped_bytes = 0
+        self._idle_seconds = IDLE_SECONDS
         self._seen: object = None
         self.unchanged_since = self.loop.time()
 
     def connection_made(self, transport: Any) -> None:
         """Let in, or turned away with 503 where nobody gives way."""
-        super().connection_made(cast("asyncio.Transport", GatheredWrites(transport, self.loop)))
+        super().connection_made(transport)
         if self.client is not None and self._peers.is_proxy(self.client[0]):
-            self.timeout_keep_alive = PROXY_IDLE_SECONDS
+            self._idle_seconds = PROXY_IDLE_SECONDS
         if not self._peers.admit(self, self.client[0] if self.client else None):
             self._answer(HTTPStatus.SERVICE_UNAVAILABLE, "Too many connections")
             self.transport.close()
@@ -107,7 +110,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """The first byte of a request."""
-        super().on_message_begin()
+        self.url, self.headers, self.expect_100_continue = b"", [], False
         self._begun += 1
         self._phase = Phase.HEAD
         self._head_bytes = self._content_bytes = 0
@@ -121,10 +124,48 @@ class HttpProtocol(HttpToolsProtocol):
             self._leave(*self._too_long())
         if len(self.pipeline) >= PIPELINE_MAX:
             self._leave(HTTPStatus.TOO_MANY_REQUESTS, "Too many requests wait on this connection")
-        self.scope["extensions"] = {"bankdata.content": {"bound": self._bound}}
-        super().on_headers_complete()
+        before, self.cycle = self.cycle, self._next_request()
+        if before is None or before.response_complete:
+            self._start_asgi_task(self.cycle, self.app)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
         self._phase = Phase.BODY
         self.headers = []  # for trailers, which nobody reads; uvicorn would add them to the headers of the request
+
+    def _next_request(self) -> RequestAndAnswer:
+        """What the head of a request begins; uvicorn's own begins an answer that goes out in two pieces."""
+        address, version = httptools.parse_url(self.url), self.parser.get_http_version()
+        path = address.path.decode("ascii")
+        self.scope = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "http_version": version,
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme or "http",
+            "method": self.parser.get_method().decode("ascii"),
+            "root_path": "",
+            "path": unquote(path) if "%" in path else path,
+            "raw_path": address.path,
+            "query_string": address.query or b"",
+            "headers": self.headers,
+            "state": self.app_state.copy(),
+            "extensions": {"bankdata.content": {"bound": self._bound}},
+        }
+        return RequestAndAnswer(
+            scope=self.scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=False,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=self.expect_100_continue,
+            keep_alive=version != "1.0" and self.parser.should_keep_alive(),
+            on_response=self.on_response_complete,
+        )
 
     def on_body(self, body: bytes) -> None:
         """A part of the content."""
@@ -138,6 +179,16 @@ class HttpProtocol(HttpToolsProtocol):
         """The last byte of a request."""
         super().on_message_complete()
         self._phase = Phase.NOTHING
+
+    def on_response_complete(self) -> None:
+        """The last byte of an answer. uvicorn sets a timer here, and unsets it with the next request; idle connections
+        are found by `close_if_overdue`."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
 
     def send_400_response(self, msg: str) -> None:
         """What uvicorn calls when the parser stops: at what is no HTTP, or because of `_leave`."""
@@ -189,8 +240,7 @@ class HttpProtocol(HttpToolsProtocol):
             return ("body", self._begun, arrived), BODY_SECONDS
         if self.cycle is not None and not self.cycle.response_complete:
             return "we work", None
-        is_proxy = self.timeout_keep_alive == PROXY_IDLE_SECONDS
-        return ("idle", self._begun), PROXY_IDLE_SECONDS if is_proxy else IDLE_SECONDS
+        return ("idle", self._begun), self._idle_seconds
 
     def _size(self) -> int:
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
