@@ -4,6 +4,7 @@ import os
 import resource
 import subprocess
 import sys
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -243,3 +244,13 @@ def test_a_file_with_larger_row_groups_grows_by_smaller_ones(tmp_path: Path) -> 
     kept = [number for number in range(180_000) if number % 3]
     assert rows == [(len(kept), sum(kept))]
     assert groups[0][0] > ROW_GROUP_ROWS >= max(size for (size,) in groups[2:])
+
+
+def test_one_long_text_is_read_without_unpacking_its_neighbours(tmp_path: Path) -> None:
+    with closing(DuckDBFile(tmp_path / "store.duckdb")) as database:
+        database.execute("CREATE TABLE texts (id BIGINT PRIMARY KEY, text TEXT)")
+        database.execute("INSERT INTO texts SELECT n, repeat(md5(n::TEXT), 300) FROM range(500) AS numbers(n)")
+        database.execute("CHECKPOINT")
+        written = database.rows("SELECT compression FROM pragma_storage_info('texts') WHERE segment_type = 'VARCHAR'")
+        assert written
+        assert "ZSTD" not in {row["compression"] for row in written}
