@@ -13,7 +13,7 @@ class Clock:
     def __init__(self, zone: ZoneInfo, *, offset: timedelta = timedelta(0)) -> None:
         self.zone = zone
         self.offset = offset
-        now = self.now()
+        now = self.now_in_utc()
         self._minute = now, now, now.date()  # from, until, and the day that it is between them: nothing yet
 
     def now(self) -> datetime:
@@ -23,15 +23,15 @@ class Clock:
     def now_in_utc(self) -> datetime:
         """The same instant with its zone said."""
         moment = datetime.now(UTC) + self.offset
-        return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+        return moment - timedelta(microseconds=moment.microsecond % 1000)
 
     def today(self) -> date:
         """The calendar day in the configured zone (decision 10). Days begin on whole minutes, and every request asks:
         so the day is found once a minute."""
-        moment = self.now()
+        moment = datetime.now(UTC) + self.offset
         since, until, day = self._minute
         if not since <= moment < until:
-            since, day = moment.replace(second=0, microsecond=0), self.day_of(moment)
+            since, day = moment.replace(second=0, microsecond=0), moment.astimezone(self.zone).date()
             self._minute = since, since + timedelta(minutes=1), day
         return day
 

@@ -33,6 +33,7 @@ class AccessCheck:
         self._generation = 0
         self._claims: dict[str, Claims] = {}
         self._standing: dict[str, tuple[Standing, datetime]] = {}
+        self._principals: dict[str, tuple[Standing, Principal]] = {}  # by token
         self._revoked: tuple[frozenset[str], datetime] | None = None
 
     def remembered(self, token: str, audience: str | None = None) -> Principal | None:
@@ -49,7 +50,7 @@ class AccessCheck:
         revoked, standing = self._revoked, self._standing.get(claims.grant_id)
         if revoked is None or standing is None or self._is_stale(revoked[1], now) or self._is_stale(standing[1], now):
             return None
-        return _principal(claims, revoked[0], standing[0], now)
+        return self._principal(claims, revoked[0], standing[0], now)
 
     def principal(self, token: str, audience: str | None = None) -> Principal:
         """The same; a failing store raises its own error: it is no 401."""
@@ -62,13 +63,14 @@ class AccessCheck:
                 self._claims.clear()
             self._claims[token] = claims
         self._check_audience(claims, audience)
-        return _principal(claims, self._revoked_tokens(now), self._grant(claims.grant_id, now), now)
+        return self._principal(claims, self._revoked_tokens(now), self._grant(claims.grant_id, now), now)
 
     def forget(self) -> None:
         """Something was revoked, removed or changed: what is remembered of grants and users counts no more."""
         with self._lock:
             self._generation += 1
             self._standing.clear()
+            self._principals.clear()
             self._revoked = None
 
     def _grant(self, grant_id: str, now: datetime) -> Standing | None:
@@ -109,17 +111,27 @@ class AccessCheck:
         if claims.audience != (audience or self._tokens.audience):
             raise InvalidToken("of another resource")
 
+    def _principal(
+        self, claims: Claims, revoked: frozenset[str], standing: Standing | None, now: datetime
+    ) -> Principal:
+        if claims.token_id in revoked:
+            raise InvalidToken("revoked")
+        if standing is None or not standing.is_live or standing.user_id != claims.user_id:
+            raise InvalidToken("grant revoked or user removed")
+        if now >= standing.expires_at:
+            raise InvalidToken("grant expired")
+        made = self._principals.get(claims.token_id)
+        if made is None or made[0] is not standing:
+            if len(self._principals) >= CACHED_TOKENS_MAX:
+                self._principals.clear()
+            made = self._principals[claims.token_id] = standing, _principal(claims, standing)
+        return made[1]
+
     def _is_stale(self, read_at: datetime, now: datetime) -> bool:
         return self._recheck is not None and not timedelta() <= now - read_at < self._recheck
 
 
-def _principal(claims: Claims, revoked: frozenset[str], standing: Standing | None, now: datetime) -> Principal:
-    if claims.token_id in revoked:
-        raise InvalidToken("revoked")
-    if standing is None or not standing.is_live or standing.user_id != claims.user_id:
-        raise InvalidToken("grant revoked or user removed")
-    if now >= standing.expires_at:
-        raise InvalidToken("grant expired")
+def _principal(claims: Claims, standing: Standing) -> Principal:
     return Principal(
         user_id=claims.user_id,
         client_id=claims.client_id,

@@ -9,16 +9,17 @@ from contextvars import ContextVar
 _TRACEPARENT = re.compile(
     rb"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-[!-~]{0,256})?"
 )
-_id: ContextVar[str] = ContextVar("request_id", default="")
+_id: ContextVar[int | None] = ContextVar("request_id", default=None)
 
 
 def begin(headers: Iterable[tuple[bytes, bytes]]) -> None:
     """A request has arrived: from now on its id is that of the task and of the threads that work for it."""
     sent = [value for name, value in headers if name == b"traceparent"]
     named = _TRACEPARENT.fullmatch(sent[0]) if len(sent) == 1 else None
-    _id.set(named[1].decode() if named else f"{random.getrandbits(128):032x}")
+    _id.set(int(named[1], 16) if named else random.getrandbits(128))
 
 
 def current() -> str:
     """The id of the request that is being answered, 32 hexadecimal digits; empty outside of requests."""
-    return _id.get()
+    named = _id.get()
+    return "" if named is None else f"{named:032x}"

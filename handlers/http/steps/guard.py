@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from connexion.operations import AbstractOperation
@@ -22,6 +23,8 @@ FIGURES_ONLY = "This connection shows figures only. Its owner can allow bookings
 
 Authenticate = Callable[[str], Awaitable[Principal]]
 """The principal of an access token, asked for every request; raises InvalidToken."""
+
+HEADERS_REMEMBERED = 512  # none is longer than a head may be
 
 # "credentials = 'Bearer' 1*SP b64token" RFC 6750 section 2.1
 _BEARER = re.compile(rb"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9\-._~+/]+=*) *", re.ASCII)
@@ -49,14 +52,21 @@ def challenges(scopes: str, metadata: str) -> Challenges:
 async def caller_of(scope: Scope, authenticate: Authenticate, told: Challenges) -> Principal:
     """Whom the token of a request speaks for; raises Unauthorized."""
     sent = [value for name, value in scope["headers"] if name == b"authorization"]
-    credentials = _BEARER.fullmatch(sent[0]) if len(sent) == 1 else None
-    if credentials is None:
+    token = _bearer_token(sent[0]) if len(sent) == 1 else None
+    if token is None:
         raise Unauthorized(headers=told.unasked if _lacks_credentials(sent) else told.refused)
     try:
-        return await authenticate(credentials[1].decode("ascii"))
+        return await authenticate(token)
     except InvalidToken as error:
         logger.info("token refused: %s", error)
         raise Unauthorized(headers=told.refused) from None
+
+
+@lru_cache(maxsize=HEADERS_REMEMBERED)  # to look through a token costs more than to look it up
+def _bearer_token(header: bytes) -> str | None:
+    """The token in an Authorization header; None where there is no such thing."""
+    credentials = _BEARER.fullmatch(header)
+    return credentials[1].decode("ascii") if credentials else None
 
 
 def check_subscription(caller: Principal, billing_url: str) -> None:

@@ -106,6 +106,7 @@ def test_what_is_remembered_of_tokens_and_grants_is_bounded(fresh: Any, monkeypa
     for _ in range(5):
         assert fresh.api(fresh.tokens(client_id)["access_token"]).status_code == 200
     assert len(fresh.server.access._claims) <= 2
+    assert len(fresh.server.access._principals) <= 2
     assert len(fresh.server.access._standing) <= 2
 
 
