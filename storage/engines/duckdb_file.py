@@ -275,7 +275,7 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
                 "temp_directory": f"{path}.tmp",
                 "late_materialization_max_rows": LATE_MATERIALIZATION_ROWS_MAX,
                 "checkpoint_threshold": "64MB",
-                "disabled_compression_methods": "zstd",  # to read one long text it unpacks those around it
+                "zstd_min_string_length": 2**31,  # never: to read one long text it unpacks those around it
                 "autoinstall_known_extensions": "false",
                 "autoload_known_extensions": "false",
                 "allow_community_extensions": "false",
