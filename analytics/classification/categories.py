@@ -91,8 +91,8 @@ def _best_word(evidence: Evidence) -> Found[Keyword] | None:
         if evidence.kind == "card_payment":
             named.add("card")
     return (
-        _longest(_keywords(merchant.label_words), named)
-        or _longest(keywords_of(evidence.purpose_words), told)
+        _longest(keywords_of(merchant.label_words), named)
+        or _longest(keywords_of(tuple(evidence.purpose_words)), told)
         or _settlement(evidence.bank_text)
     )
 
@@ -127,11 +127,6 @@ def _says_more(hit: Found[Keyword], best: Found[Keyword]) -> bool:
     if {hit.meaning.category, best.meaning.category} == {"SAVINGS", "TRANSFER"}:
         return hit.meaning.category == "SAVINGS"
     return hit.length > best.length
-
-
-@lru_cache(maxsize=CACHED_TEXTS_MAX)
-def _keywords(words: tuple[str, ...]) -> tuple[Found[Keyword], ...]:
-    return tuple(keywords_of(words))
 
 
 def _may_be_private(merchant: Merchant, purpose_words: Sequence[str]) -> bool:

@@ -1,9 +1,10 @@
 """Words that tell a category, by where they may be believed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
-from analytics.classification.facts import CATEGORIES, table
+from analytics.classification.facts import CACHED_TEXTS_MAX, CATEGORIES, table
 from analytics.classification.phrases import Found, Phrases
 
 STREETS = ("strasse", "str", "platz", "weg", "gasse", "allee", "ring", "straat", "laan", "plein", "gracht")
@@ -17,13 +18,15 @@ class Keyword(NamedTuple):
     scope: str
 
 
-def keywords_of(words: Sequence[str]) -> list[Found[Keyword]]:
+@lru_cache(maxsize=CACHED_TEXTS_MAX)
+def keywords_of(words: tuple[str, ...]) -> tuple[Found[Keyword], ...]:
     """The keywords of a text; a street is named after the museum, it is none, and MIETE04 is a Miete."""
     bare = [word.rstrip(DIGITS) or word for word in words]
-    return [hit for hit in KEYWORDS.all(bare) if not ("*" in hit.phrase and bare[hit.position].endswith(STREETS))]
+    found = KEYWORDS.all(bare)
+    return tuple(hit for hit in found if not ("*" in hit.phrase and bare[hit.position].endswith(STREETS)))
 
 
-def trades_of(label_words: Sequence[str]) -> Iterator[Found[Keyword]]:
+def trades_of(label_words: tuple[str, ...]) -> Iterator[Found[Keyword]]:
     """The words of a shop's name that say what it sells."""
     return (hit for hit in keywords_of(label_words) if hit.meaning.scope in ("name", "card"))
 

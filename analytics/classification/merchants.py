@@ -77,9 +77,9 @@ def merchant(name: str | None, purpose: str | None, purpose_words: Sequence[str]
     known = _from_label(name, kind)
     if known.intermediary is not None and known.brand is None and known.name == known.intermediary.name:
         return _behind(known, purpose or "", purpose_words)
-    if known.brand is None and kind in SHOPPING_TYPES:
+    if known.brand is None and kind == "card_payment" and known.is_person is not True:
         brand = _brand(tuple(purpose_words), is_shop=False)
-        if brand is not None and known.is_person is not True and kind == "card_payment":
+        if brand is not None:
             return known._replace(name=brand.name, rule=brand.rule, brand=brand)
     return known
 
