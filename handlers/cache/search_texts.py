@@ -4,6 +4,7 @@ import sys
 from array import array
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 
 import polars as pl
 
@@ -15,9 +16,14 @@ class SearchTexts:
     """The search texts of rows by their positions."""
 
     def __init__(self, texts: pl.Series) -> None:
-        self._all = texts.str.join(BETWEEN).item() + BETWEEN
-        self._starts = array("I", [0, *(texts.str.len_chars() + 1).cum_sum().to_list()])
-        self.size = sys.getsizeof(self._all) + sys.getsizeof(self._starts)
+        self._all: str = texts.str.join(BETWEEN).item()
+        self._lengths = texts.str.len_chars()
+        self.size = sys.getsizeof(self._all) + 2 * array("I").itemsize * len(texts)
+
+    @cached_property
+    def _starts(self) -> "array[int]":
+        """Where the text of each row begins, and where another one would: made by the first search."""
+        return array("I", [0, *(self._lengths + 1).cum_sum().to_list()])
 
     def containing(self, spellings: Collection[str], positions: Sequence[int]) -> list[int]:
         """Those of the ascending positions whose text holds one of the spellings."""
