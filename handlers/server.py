@@ -11,7 +11,6 @@ import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from http import HTTPStatus
 from types import FrameType
 from typing import Any
 from urllib.parse import urlsplit
@@ -51,6 +50,7 @@ from storage.database import StoreUnavailable
 REQUESTS_END_WITHIN = 3  # seconds for requests that still run
 COMMANDS_END_WITHIN = 2  # seconds for commands that still run
 
+FAILURES_FROM = 400  # statuses of requests that were refused or failed
 WAIT_FOR_BANKS = ("getSyncJob", "sendMessage", "createImport", "getImport")  # or for a file to be read
 # How long an import may keep the interpreter from a request; Python's own 0.005 is for programs that nobody waits for
 SWITCH_SECONDS = 0.0005
@@ -174,7 +174,7 @@ def _recorded(record: Record, caller: Principal, operation: str, status: int) ->
             operation,
             grant_id=caller.grant_id or "",
             client_id=caller.client_id,
-            is_refused=status >= HTTPStatus.BAD_REQUEST,
+            is_refused=status >= FAILURES_FROM,
         )
 
 

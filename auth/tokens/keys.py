@@ -173,7 +173,10 @@ class KeyRing:
         return key
 
     def _in_memory(self, kid: str, now: datetime) -> SigningKey | None:
-        return next((key for key in self._keys if key.kid == kid and self._is_valid(key, now)), None)
+        for key in self._keys:
+            if key.kid == kid and self._is_valid(key, now):
+                return key
+        return None
 
     def _is_valid(self, key: SigningKey, now: datetime) -> bool:
         return key.retired_at is None or _utc(now) < key.retired_at + self._retired_for

@@ -51,12 +51,14 @@ def current(scope: Scope) -> Call:
 
 async def send_answer(send: Send, answer: Answer) -> None:
     """The answer as JSON, or as the bytes or the file that it is."""
-    if isinstance(answer.body, BufferedIOBase):
-        await _send_file(send, answer, answer.body)
-        return
-    content = answer.body if isinstance(answer.body, bytes) else encoded(answer.body)
-    await send(_start(answer, len(content)))
-    await send({"type": "http.response.body", "body": content})
+    body = answer.body
+    if not isinstance(body, bytes):
+        if isinstance(body, BufferedIOBase):
+            await _send_file(send, answer, body)
+            return
+        body = encoded(body)
+    await send(_start(answer, len(body)))
+    await send({"type": "http.response.body", "body": body})
 
 
 async def _send_file(send: Send, answer: Answer, file: BufferedIOBase) -> None:

@@ -97,11 +97,16 @@ class Operations(RoutedMiddleware["OperationsOfApi"]):
     def __init__(self, app: ASGIApp, *, steps: Sequence[Make]) -> None:
         super().__init__(app)
         self._steps = steps
+        self._chains: dict[str | None, ASGIApp] = {None: app}
 
     def add_api(self, specification: Specification, **arguments: Any) -> "OperationsOfApi":
         api = OperationsOfApi(specification, next_app=self.app, steps=self._steps, **arguments)
-        self.apis[api.base_path].append(api)
+        self._chains.update(api.operations)
         return api
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        found = scope["extensions"][ROUTING_CONTEXT]["operation_id"] if scope["type"] == "http" else None
+        await self._chains[found](scope, receive, send)
 
 
 class OperationsOfApi(RoutedAPI[ASGIApp]):

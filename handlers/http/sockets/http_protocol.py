@@ -5,9 +5,8 @@ waits for ever for the rest of a header. Whatever is refused gets the error body
 """
 
 import asyncio
-from enum import Enum
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import unquote
 
 import httptools
@@ -41,12 +40,8 @@ _ANSWER = (
 )
 
 
-class Phase(Enum):
-    """How much of a request has arrived."""
-
-    NOTHING = "nothing"
-    HEAD = "a part of its head"
-    BODY = "its head"
+Phase = Literal["nothing", "head", "content"]
+"""What is arriving of a request: nothing, a part of its head, or what comes after it."""
 
 
 class _Refused(Exception):
@@ -63,7 +58,7 @@ class HttpProtocol(HttpToolsProtocol):
     def __init__(self, *arguments: Any, peers: Peers, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._peers = peers
-        self._phase = Phase.NOTHING
+        self._phase: Phase = "nothing"
         self._begun = 0  # requests
         self._head_bytes = 0  # received and not content, of the request that is arriving
         self._head_bytes_at_most = 0  # the same with the bytes that are just being read
@@ -96,10 +91,10 @@ class HttpProtocol(HttpToolsProtocol):
             if self._dropped_bytes > CONTENT_BYTES_MAX:
                 self.transport.abort()
             return
-        begun, is_first = self._begun, self._phase is Phase.NOTHING
+        begun, is_first = self._begun, self._phase == "nothing"
         self._head_bytes_at_most = self._head_bytes + len(data)
         super().data_received(data)
-        if self._phase is Phase.NOTHING:
+        if self._phase == "nothing":
             self._head_bytes = 0
         elif self._begun > begun + is_first:
             self._head_bytes = 0  # where in these bytes the last request begins is not known: count from the next ones
@@ -112,7 +107,7 @@ class HttpProtocol(HttpToolsProtocol):
         """The first byte of a request."""
         self.url, self.headers, self.expect_100_continue = b"", [], False
         self._begun += 1
-        self._phase = Phase.HEAD
+        self._phase = "head"
         self._head_bytes = self._content_bytes = 0
         self._bound = ContentBound()
 
@@ -130,7 +125,7 @@ class HttpProtocol(HttpToolsProtocol):
         else:
             self.flow.pause_reading()
             self.pipeline.appendleft((self.cycle, self.app))
-        self._phase = Phase.BODY
+        self._phase = "content"
         self.headers = []  # for trailers, which nobody reads; uvicorn would add them to the headers of the request
 
     def _next_request(self) -> RequestAndAnswer:
@@ -178,7 +173,7 @@ class HttpProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """The last byte of a request."""
         super().on_message_complete()
-        self._phase = Phase.NOTHING
+        self._phase = "nothing"
 
     def on_response_complete(self) -> None:
         """The last byte of an answer. uvicorn sets a timer here, and unsets it with the next request; idle connections
@@ -197,7 +192,7 @@ class HttpProtocol(HttpToolsProtocol):
     @property
     def is_sending(self) -> bool:
         """Whether its client owes us something: a first request, the rest of one, or the reading of an answer."""
-        return self.cycle is None or self._phase is not Phase.NOTHING or self._is_blocked
+        return self.cycle is None or self._phase != "nothing" or self._is_blocked
 
     @property
     def is_idle(self) -> bool:
@@ -215,7 +210,7 @@ class HttpProtocol(HttpToolsProtocol):
             self._seen, self.unchanged_since = seen, now
         elif now - self.unchanged_since < seconds:
             pass
-        elif self._phase is not Phase.NOTHING and self._refusal is None:
+        elif self._phase != "nothing" and self._refusal is None:
             self._refuse(HTTPStatus.REQUEST_TIMEOUT, "The request did not arrive in time")
         else:
             self.transport.abort()
@@ -233,9 +228,9 @@ class HttpProtocol(HttpToolsProtocol):
             return "closing", LINGER_SECONDS
         if self.flow.read_paused:
             return "we do not read", None
-        if self._phase is Phase.HEAD:
+        if self._phase == "head":
             return ("head", self._begun), HEAD_SECONDS
-        if self._phase is Phase.BODY:
+        if self._phase == "content":
             arrived = self._content_bytes // FILE_BYTES_PER_PERIOD if self._bound.is_raised else 0
             return ("body", self._begun, arrived), BODY_SECONDS
         if self.cycle is not None and not self.cycle.response_complete:
@@ -262,7 +257,7 @@ class HttpProtocol(HttpToolsProtocol):
             self.transport.abort()
             return
         self._answer(status, sentence)
-        if self._phase is Phase.BODY:
+        if self._phase == "content":
             self.cycle.disconnected = True  # whoever waits for the rest of the body learns that there is none
             self.cycle.message_event.set()
         self.transport.write_eof()
@@ -270,7 +265,7 @@ class HttpProtocol(HttpToolsProtocol):
     @property
     def _is_answer_due(self) -> bool:
         """Whether what is written now is the answer to the request that is arriving, and not to one before it."""
-        if self._phase is Phase.BODY:
+        if self._phase == "content":
             return not self.pipeline and not self.cycle.response_started
         return self.cycle is None or self.cycle.response_complete
 

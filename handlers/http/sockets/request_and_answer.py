@@ -5,7 +5,7 @@ event." ASGI, HTTP 2.3
 """
 
 from collections.abc import Sequence
-from http import HTTPMethod, HTTPStatus
+from http import HTTPStatus
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
@@ -40,7 +40,7 @@ class RequestAndAnswer(RequestResponseCycle):
         self.response_started = True
         said = dict(headers)
         length = said.get(b"content-length")
-        if self.scope["method"] != HTTPMethod.HEAD and status not in _WITHOUT_CONTENT:
+        if self.scope["method"] != "HEAD" and status not in _WITHOUT_CONTENT:
             self.chunked_encoding = length is None
             self.expected_content_length = int(length or 0)
         if self.chunked_encoding:
@@ -52,7 +52,7 @@ class RequestAndAnswer(RequestResponseCycle):
         self._head = STATUS_LINE[status] + _lines(headers)
 
     def _write(self, content: bytes, *, is_last: bool) -> None:
-        if self.scope["method"] == HTTPMethod.HEAD:
+        if self.scope["method"] == "HEAD":
             content = b""
         elif self.chunked_encoding:
             content = b"%x\r\n%b\r\n" % (len(content), content) if content else b""

@@ -58,7 +58,7 @@ def dispatch(operation: AbstractOperation, _next_app: ASGIApp, *, public_path: s
             method=scope["method"],
             path=public_path + scope["path"],
             query=scope["query_string"].decode("latin-1"),
-            headers=Headers(scope=scope),
+            headers=Headers(raw=scope["headers"]),
             client_address=asked.client_address,
         )
         await call.send_answer(send, await called(request, asked.arguments))
