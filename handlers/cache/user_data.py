@@ -18,10 +18,10 @@ from storage.transactions import Selection
 
 ANSWERS_MAX = 1_000  # of one user; the oldest go first
 ANSWERS_BYTES_MAX = 2**21
-ASKED_MAX = 1_000  # requests of one user that are remembered without their answers
+ASKED_MAX = 100  # requests of one user that are remembered without their answers
 ASKED_BYTES = 100  # of each
 ANSWER_OVERHEAD_BYTES = 1_000
-BASE_BYTES = 4_000
+BASE_BYTES = 4_000 + ASKED_MAX * ASKED_BYTES  # all at once: what a user asks once makes nobody weigh again
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,7 @@ class UserData:
     def size(self) -> int:
         """About how much memory all of it takes; asked for every answer that is made."""
         of_entries = self.entries.size if self.entries is not None else 0
-        of_answers = self._answer_bytes + ASKED_BYTES * len(self._asked)
-        return BASE_BYTES + 500 * len(self.accounts) + of_entries + self._frame_bytes + of_answers
+        return BASE_BYTES + 500 * len(self.accounts) + of_entries + self._frame_bytes + self._answer_bytes
 
     def weigh_frames(self) -> None:
         """Say that frames have been loaded."""

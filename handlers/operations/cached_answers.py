@@ -38,7 +38,8 @@ class CachedOperation:
 
     def at_once(self, request: Request, **arguments: Any) -> Answer | None:
         """The answer, if it is in memory or quickly made of what is there; for the event loop: no query, no waiting."""
-        data = self.services.reader.at_hand(request.principal.user_id)
+        user_id = request.principal.user_id
+        data = self.services.reader.at_hand(user_id)
         if data is None:
             return None
         key = self._key(request)
@@ -47,7 +48,7 @@ class CachedOperation:
             answer = _finished(self.function(self.services, request, data, **arguments))
             if data.is_asked_again(key):
                 data.keep_answer(key, answer)
-            self.services.reader.weigh(request.principal.user_id, data)
+            self.services.reader.weigh(user_id, data)
         return answer
 
     def _key(self, request: Request) -> Hashable:

@@ -14,6 +14,8 @@ UNKNOWN = "accountIds: contains an id that is not one of your accounts. GET /acc
 
 def covered_accounts(owned: Sequence[StoredAccount], caller: Principal) -> list[StoredAccount]:
     """Those of a user's accounts that the caller may read: whatever asks whose they are, asks this."""
+    if caller.coverage is None:
+        return list(owned)
     return [account for account in owned if caller.covers(account.id)]
 
 
@@ -22,7 +24,7 @@ def selected_accounts(everything: Sequence[StoredAccount], account_ids: str | No
 
     Under a grant of some accounts no selection is everything: nothing may then be read without naming its accounts.
     """
-    wanted = listed_ids(account_ids)
+    wanted = listed_ids(account_ids) if account_ids else None
     owned = covered_accounts(everything, caller)
     may_be_everything = caller.coverage is None
     if not wanted:
