@@ -60,23 +60,23 @@ class Limiter:
 
     async def take(self, budget: str, rate: Rate, client: str) -> Quota:
         """One request out of a budget. A refused one is not counted, so it does not lengthen the wait."""
-        item = RateLimitItemPerSecond(rate.requests, rate.seconds, namespace=budget)
         if self._shared is not None and self._may_ask():
             try:
-                quota = await self._taken(self._shared, item, client)
+                quota = await self._shared_quota(self._shared, budget, rate, client)
             except StorageError as error:
                 self._not_answered(error)
             else:
                 self._answered()
                 return quota
-        return await self._taken(self._own, item, client)
+        return self._quota(rate, *self._own.take(budget, client, most=rate.requests, seconds=rate.seconds))
 
-    async def _taken(
-        self, windows: MovingWindowRateLimiter | WindowMemory, item: RateLimitItemPerSecond, client: str
-    ) -> Quota:
+    async def _shared_quota(self, windows: MovingWindowRateLimiter, budget: str, rate: Rate, client: str) -> Quota:
+        item = RateLimitItemPerSecond(rate.requests, rate.seconds, namespace=budget)
         is_granted = await windows.hit(item, client)
-        resets_at, remaining = await windows.get_window_stats(item, client)
-        reset_seconds = min(max(1, math.ceil(resets_at - self._clock())), item.get_expiry())
+        return self._quota(rate, is_granted, *await windows.get_window_stats(item, client))
+
+    def _quota(self, rate: Rate, is_granted: bool, resets_at: float, remaining: int) -> Quota:
+        reset_seconds = min(max(1, math.ceil(resets_at - self._clock())), rate.seconds)
         return Quota(is_granted, remaining if is_granted else 0, reset_seconds)
 
     def _may_ask(self) -> bool:

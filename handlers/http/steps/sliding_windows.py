@@ -7,57 +7,45 @@ times a second (`MemoryStorage` of limits 5.8.0): with many client addresses tha
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 
-from limits import RateLimitItem
-
 Clock = Callable[[], float]
+_Shelf = OrderedDict[tuple[str, str, int], deque[float]]
 
 
 class WindowMemory:
     """What the library's MovingWindowRateLimiter does, and no more of it than is asked for here.
 
-    Per key the times of the requests inside its window; a key without any is dropped by later requests.
+    Per budget and client the times of the requests inside its window; who has none is dropped by later requests.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        # One cache per length of window, its keys in the order of their last use, the longest unused first
-        self._shelves: defaultdict[int, OrderedDict[str, deque[float]]] = defaultdict(OrderedDict)
+        # One shelf per length of window, its keys in the order of their last use, the longest unused first
+        self._shelves: defaultdict[int, _Shelf] = defaultdict(OrderedDict)
 
-    async def hit(self, item: RateLimitItem, client: str) -> bool:
-        """Count a request unless as many as allowed are inside the window."""
-        key, now = item.key_for(client), self._clock()
-        cache, start = self._shelves[item.get_expiry()], now - item.get_expiry()
-        times = self._inside(cache, key, start)
-        if len(times) >= item.amount:
-            return False
-        times.append(now)
-        cache[key] = times
-        cache.move_to_end(key)
-        _forget_idle(cache, start)
-        return True
-
-    async def get_window_stats(self, item: RateLimitItem, client: str) -> tuple[float, int]:
-        """When the oldest request leaves the window, and how many more are allowed until then."""
-        now, seconds = self._clock(), item.get_expiry()
-        times = self._inside(self._shelves[seconds], item.key_for(client), now - seconds)
-        return (times[0] if times else now) + seconds, item.amount - len(times)
-
-    @staticmethod
-    def _inside(cache: OrderedDict[str, deque[float]], key: str, start: float) -> deque[float]:
-        times = cache.get(key, deque())
+    def take(self, budget: str, client: str, *, most: int, seconds: int) -> tuple[bool, float, int]:
+        """Count a request unless `most` are inside the window. Whether it was counted, when the oldest one leaves the
+        window, and how many more are allowed until then."""
+        key, now, shelf = (budget, client, most), self._clock(), self._shelves[seconds]
+        times, start = shelf.get(key) or deque(), now - seconds
         while times and times[0] <= start:
             times.popleft()
-        return times
+        is_granted = len(times) < most
+        if is_granted:
+            times.append(now)
+            shelf[key] = times
+            shelf.move_to_end(key)
+            _forget_idle(shelf, start)
+        return is_granted, times[0] + seconds, most - len(times)
 
     def __len__(self) -> int:
         """How many clients are remembered."""
-        return sum(len(cache) for cache in self._shelves.values())
+        return sum(len(shelf) for shelf in self._shelves.values())
 
 
-def _forget_idle(cache: OrderedDict[str, deque[float]], start: float) -> None:
-    """Two looks per counted request at the keys unused for longest keep a cache as long as its active clients."""
+def _forget_idle(shelf: _Shelf, start: float) -> None:
+    """Two looks per counted request at the keys unused for longest keep a shelf as long as its active clients."""
     for _ in range(2):
-        key, times = next(iter(cache.items()))
+        key, times = next(iter(shelf.items()))
         if times[-1] > start:
             return
-        del cache[key]
+        del shelf[key]
