@@ -305,12 +305,7 @@ def job_summary(*, sync_id: str | None, status: str, error: str | None) -> Json:
 
 def pagination(*, page: int, per_page: int, total: int) -> Json:
     """Pagination (interface 2.6, decision 2)."""
-    return {"page": page, "perPage": per_page, "total": total, "pageCount": page_count(per_page=per_page, total=total)}
-
-
-def page_count(*, per_page: int, total: int) -> int:
-    """How many pages there are; none for no rows."""
-    return -(-total // per_page)
+    return {"page": page, "perPage": per_page, "total": total, "pageCount": -(-total // per_page)}
 
 
 def by_id(accounts: Iterable[StoredAccount]) -> dict[str, StoredAccount]:

@@ -35,12 +35,10 @@ def list_transactions(
     """One page of the selected accounts' booked transactions, newest first (decisions 1, 2, 5, 9)."""
     _, selection = _filtered(reading, request, account_ids, category, date_from, date_to, search)
     total, rows = reading.page(selection, limit=per_page, offset=(page - 1) * per_page)
-    pagination = call.encoded(json_shapes.pagination(page=page, per_page=per_page, total=total))
+    pagination = json_shapes.pagination(page=page, per_page=per_page, total=total)
     return Answer(
-        body=b'{"transactions":[%b],"pagination":%b}' % (b",".join(rows), pagination),
-        headers={
-            "link": _links(request, page=page, last=max(1, json_shapes.page_count(per_page=per_page, total=total)))
-        },
+        body=b'{"transactions":[%b],"pagination":%b}' % (b",".join(rows), call.encoded(pagination)),
+        headers={"link": _links(request, page=page, last=max(1, pagination["pageCount"]))},
     )
 
 
