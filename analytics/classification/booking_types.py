@@ -141,11 +141,11 @@ def _from_words(
     """Rule 6: the bank's text; else the head of the purpose or of the name, where many banks print it."""
     head = purpose_words[:HEAD_WORDS_MAX]
     bank = _bank_word(codes.bank_text or "")
-    slip = _slip(purpose_words)
+    slip = None if has_mandate else _slip(purpose_words)  # whatever else a mandate says of cards, it is a mandate
     if bank is not None:
         value, phrase = bank
-        if slip is not None and value in ("direct_debit", "transfer", "other") and not has_mandate:
-            return slip  # "Lastschrift" over a card slip; under a mandate it is one, whatever else it says of cards
+        if slip is not None and value in ("direct_debit", "transfer", "other"):
+            return slip  # "Lastschrift" over a card slip
         if value == "fee" and "abschlu" in phrase and _says_interest(purpose_words):
             return Verdict("interest", "word:zinsen")
         return Verdict(value, f"word:{phrase}")

@@ -152,24 +152,20 @@ def _rows(rows: pl.DataFrame) -> Iterable[_Row]:
         creditor_id=_filled("creditor_id"),
         mandate=_filled("mandate_reference"),
         purpose=_filled("purpose"),
-        words=folded(pl.col("purpose").fill_null(""))
+        purpose_words=folded(pl.col("purpose").fill_null(""))
         .str.replace_all(r"['’`´]", "")
         .str.replace_all(r"[^\p{L}\p{N}]+", " "),
-        **{
-            column: _filled(column)
-            for column in (
-                "bank_transaction_code",
-                "purpose_code",
-                "gvc",
-                "swift_code",
-                "mcc",
-                "bank_text",
-                "account_kind",
-            )
-        },
+        bank_transaction_code=_filled("bank_transaction_code"),
+        purpose_code=_filled("purpose_code"),
+        gvc=_filled("gvc"),
+        swift_code=_filled("swift_code"),
+        mcc=_filled("mcc"),
+        bank_text=_filled("bank_text"),
+        account_kind=_filled("account_kind"),
     )
-    for is_credit, name, iban, creditor_id, mandate, purpose, words, *rest in prepared.iter_rows():
-        yield _Row(is_credit, name, iban, creditor_id, mandate, purpose, tuple(words.split()), *rest)
+    columns = {name: prepared[name].to_list() for name in _Row._fields}
+    columns["purpose_words"] = [tuple(words.split()) for words in columns["purpose_words"]]
+    return map(_Row._make, zip(*columns.values(), strict=True))
 
 
 def _filled(column: str) -> pl.Expr:
