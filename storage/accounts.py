@@ -104,19 +104,19 @@ def named(session: Session, user_id: str, id_or_name: str) -> StoredAccount:
 
 def rename(session: Session, *, user_id: str, account_id: str, name: str | None) -> None:
     """Call the account by the user's own name from now on, or by its source's again."""
+    _change(session, user_id)
     session.execute(
         "UPDATE accounts SET given_name = $3 WHERE user_id = $1 AND id = $2",
         user_id,
         account_id,
         name,
     )
-    _changed(session, user_id)
 
 
 def hide(session: Session, *, user_id: str, account_id: str, since: datetime | None) -> None:
     """Serve and sum the account no more, or again (None); what comes for it is kept either way."""
+    _change(session, user_id)
     session.execute("UPDATE accounts SET hidden_at = $3 WHERE user_id = $1 AND id = $2", user_id, account_id, since)
-    _changed(session, user_id)
 
 
 def bring(
@@ -183,6 +183,7 @@ def set_balance(session: Session, *, user_id: str, account_id: str, balance: Dec
 
 def mark_synced(session: Session, *, user_id: str, connection_id: str, now: datetime) -> None:
     """A sync of the connection is complete: it covered every account that the connection brings."""
+    session.changes(user_id)
     session.execute(
         "UPDATE accounts SET last_synced_at = $3 WHERE user_id = $1 AND id IN"
         " (SELECT account_id FROM account_sources WHERE user_id = $1 AND connection_id = $2)",
@@ -190,10 +191,9 @@ def mark_synced(session: Session, *, user_id: str, connection_id: str, now: date
         connection_id,
         now,
     )
-    session.changes(user_id)
 
 
-def _changed(session: Session, user_id: str) -> None:
+def _change(session: Session, user_id: str) -> None:
     """Results that were computed before belong to another state of the data."""
-    session.execute("UPDATE users SET data_version = data_version + 1 WHERE id = $1", user_id)
     session.changes(user_id)
+    session.execute("UPDATE users SET data_version = data_version + 1 WHERE id = $1", user_id)

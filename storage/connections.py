@@ -187,6 +187,7 @@ def renew(
 ) -> StoredConnection:
     """The user has connected the bank again: what was expired, withdrawn or removed holds anew, until the end of the
     new consent where the bank names one, and may be synced at once; any other one, too, if `is_synced_next`."""
+    session.changes(connection.user_id)
     renewed = session.rows(
         "UPDATE connections SET settings = $3, consent_expires_at = $4, source_retry_at = NULL,"
         f" status = CASE WHEN status IN {NEEDS_USER} THEN 'ACTIVE' ELSE status END,"
@@ -198,13 +199,13 @@ def renew(
         consent_expires_at,
         is_synced_next,
     )
-    session.changes(connection.user_id)
     return _connection(renewed[0])
 
 
 def take_import(session: Session, connection: StoredConnection) -> StoredConnection:
     """The user brings a file by command: that is no sync, whenever the last one was, and whoever brings a file into a
     connection that was removed wants it back (decision 49)."""
+    session.changes(connection.user_id)
     taken = session.rows(
         "UPDATE connections SET next_sync_at = NULL,"
         " status = CASE WHEN status = 'DISCONNECTED' THEN 'ACTIVE' ELSE status END"
@@ -212,7 +213,6 @@ def take_import(session: Session, connection: StoredConnection) -> StoredConnect
         connection.user_id,
         connection.id,
     )
-    session.changes(connection.user_id)
     return _connection(taken[0])
 
 
@@ -248,6 +248,7 @@ def need_user(session: Session, user_id: str, connection_id: str) -> None:
 def remove(session: Session, user_id: str, connection_id: str, *, now: datetime) -> None:
     """The connection ends, and a sync of it that still runs; its accounts and transactions stay readable (decision
     23)."""
+    session.changes(user_id)
     running = jobs.running(session, user_id, connection_id)
     if running is not None:
         jobs.fail(session, running, error=REMOVED, now=now)
@@ -257,7 +258,6 @@ def remove(session: Session, user_id: str, connection_id: str, *, now: datetime)
         connection_id,
     )
     connection_secrets.forget(session, user_id, connection_id)
-    session.changes(user_id)
 
 
 def set_settings(session: Session, user_id: str, connection_id: str, settings: dict[str, Any]) -> None:

@@ -20,6 +20,7 @@ from storage.engines.dialect import Dialect
 
 Row = dict[str, Any]
 T = TypeVar("T")
+S = TypeVar("S")
 
 CONFLICT_PAUSES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)  # seconds: the winner may be committing
 
@@ -92,13 +93,18 @@ class Session(Protocol):
         ...
 
     def changes(self, user_id: str) -> None:
-        """Say, after the statements that do it, that this changes what the user can read: raises the state of the
-        user's data, once a transaction."""
+        """Say that this changes what the user can read: raises the state of the user's data, once a transaction.
+        Whoever has not said `hold` says this first: it waits as that does."""
         ...
 
 
 class Transaction(Session, Protocol):
     """A session whose statements succeed or fail together."""
+
+    def hold(self, user_id: str) -> None:
+        """The first statement of a transaction that reads or writes much of a user to change it: another one of the
+        same user waits here, and has done no work yet if it then has to begin again."""
+        ...
 
     def staged(self, name: str, frame: pl.DataFrame) -> AbstractContextManager[None]:
         """Make the frame's rows readable for a while as a table of this name, after FROM or JOIN."""
@@ -178,7 +184,7 @@ def open_database(
     return PostgreSQL(url, app_url=app_url, connections_max=pool, prepare=prepare)
 
 
-def tried_again(begin: Callable[[], AbstractContextManager[Transaction]], work: Callable[[Transaction], T]) -> T:
+def tried_again(begin: Callable[[], AbstractContextManager[S]], work: Callable[[S], T]) -> T:
     """The result of `work` inside a transaction, tried again when another one was first: a row that somebody
     changes is refused until that change is committed, so trying again at once would only lose again.
 

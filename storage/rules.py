@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from analytics.classification.rules import Rule, parse_rules, render_rules
-from storage.database import Session
+from storage.database import Session, Transaction
 
 
 def of_user(session: Session, user_id: str) -> list[Rule]:
@@ -12,15 +12,15 @@ def of_user(session: Session, user_id: str) -> list[Rule]:
     return parse_rules(str(rows[0]["rules"])) if rows else []
 
 
-def keep(session: Session, user_id: str, rules: Sequence[Rule]) -> None:
+def keep(session: Transaction, user_id: str, rules: Sequence[Rule]) -> None:
     """Replace the user's rules; they act on what is imported from now on, and on everything when applied."""
+    session.changes(user_id)  # the reason of a transaction quotes them
     session.execute(
         "INSERT INTO user_rules (user_id, rules) VALUES ($1, $2)"
         " ON CONFLICT (user_id) DO UPDATE SET rules = excluded.rules",
         user_id,
         render_rules(rules),
     )
-    session.changes(user_id)  # the reason of a transaction quotes them
 
 
 def corrections(session: Session, user_id: str) -> Mapping[str, str]:

@@ -21,6 +21,7 @@ class States:
         self._last: int | None = None  # that was given to a change
         self._known: dict[str, int] = {}
         self._changing: Counter[str] = Counter()
+        self._turns: dict[str, threading.RLock] = {}
         self._changes: Counter[str] = Counter()  # begun or ended; a state that was read meanwhile may be the old one
 
     def known(self, user_id: str) -> int | None:
@@ -52,6 +53,10 @@ class States:
         with self._lock:
             self._last = (highest() if self._last is None else self._last) + 1
             return self._last
+
+    def turn(self, user_id: str) -> threading.RLock:
+        """What a transaction that changes this user's data holds until it has ended."""
+        return self._turns.setdefault(user_id, threading.RLock())
 
     def begin(self, user_id: str) -> None:
         """A transaction is about to change what this user can read."""

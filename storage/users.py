@@ -137,14 +137,6 @@ def add(
     return database.atomically(work)
 
 
-def hold(session: Session, user_id: str) -> None:
-    """The first statement of a transaction that writes much of a user: another one of the same user waits here, and
-    has done no work yet if it then has to begin again. DuckDB has no such lock and tells the loser later."""
-    if session.dialect.lock_user is not None:
-        session.execute("SET LOCAL statement_timeout = 0")  # an import's statements take the time they take
-        session.rows(session.dialect.lock_user, user_id)
-
-
 def set_password_hash(session: Session, user_id: str, password_hash: str) -> None:
     """Replace the password."""
     session.execute("UPDATE users SET password_hash = $2 WHERE id = $1", user_id, password_hash)
@@ -157,10 +149,10 @@ def set_subscription(session: Session, user_id: str, *, active: bool) -> None:
 
 def set_home_currency(session: Session, user_id: str, currency: str) -> None:
     """The currency that sums over several currencies are converted to (decision 19)."""
+    session.changes(user_id)
     session.execute(
         "UPDATE users SET home_currency = $2, data_version = data_version + 1 WHERE id = $1", user_id, currency
     )
-    session.changes(user_id)
 
 
 def remove(session: Session, user_id: str) -> None:

@@ -1,13 +1,16 @@
 """A user's own rules and corrections: added, listed, removed, and applied to what is stored."""
 
-from analytics.classification.rules import InvalidRule, parse_rules, render_rules
+from collections.abc import Callable
+
+from analytics.classification.rules import InvalidRule, render_rules
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.operations.corrections import remembered_under
-from handlers.operations.rules import with_free_ids
+from handlers.operations.rules import with_added
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from storage import rules, transactions, users
+from storage.database import Transaction
 from storage.importing import derivation
 from storage.users import User
 
@@ -15,16 +18,19 @@ from storage.users import User
 def add_rules(services: Services, report: Report, *, user: str, text: str) -> None:
     """Append rules (JSON lines); each keeps or gets an id."""
     owner = users.named(services.database, user)
-    known = rules.of_user(services.database, owner.id)
+
+    def work(session: Transaction) -> int:
+        session.hold(owner.id)
+        added, wanted = with_added(rules.of_user(session, owner.id), text)
+        rules.keep(session, owner.id, wanted)
+        return len(added)
+
     try:
-        added = parse_rules(text)
-        numbered = with_free_ids(known, added)
-        parse_rules(render_rules([*known, *numbered]))  # the whole must be a valid file, too
+        count = services.database.atomically(work)
     except InvalidRule as error:
         raise CommandError(str(error)) from error
-    rules.keep(services.database, owner.id, [*known, *numbered])
     report.note(
-        f"Added {len(added)}. They apply from now on; `bankdata rules apply` applies them to what is already stored."
+        f"Added {count}. They apply from now on; `bankdata rules apply` applies them to what is already stored."
     )
 
 
@@ -38,17 +44,22 @@ def list_rules(services: Services, report: Report, *, user: str) -> None:
 def remove_rule(services: Services, report: Report, *, user: str, rule_id: str) -> None:
     """Forget a rule."""
     owner = users.named(services.database, user)
-    known = rules.of_user(services.database, owner.id)
-    kept = [rule for rule in known if rule.id != rule_id]
-    if len(kept) == len(known):
-        raise CommandError("There is no rule with this id. `bankdata rules list` shows them.")
-    rules.keep(services.database, owner.id, kept)
+
+    def work(session: Transaction) -> None:
+        session.hold(owner.id)
+        known = rules.of_user(session, owner.id)
+        kept = [rule for rule in known if rule.id != rule_id]
+        if len(kept) == len(known):
+            raise CommandError("There is no rule with this id. `bankdata rules list` shows them.")
+        rules.keep(session, owner.id, kept)
+
+    services.database.atomically(work)
     report.note("Removed.")
 
 
 def apply_rules(services: Services, report: Report, *, user: str) -> None:
     """Read all stored bookings anew under the rules of today."""
-    _apply(services, report, users.named(services.database, user))
+    _apply(services, report, users.named(services.database, user), lambda _: None)
 
 
 def correct_category(services: Services, report: Report, *, user: str, transaction_id: str, category: str) -> None:
@@ -60,12 +71,17 @@ def correct_category(services: Services, report: Report, *, user: str, transacti
     key = remembered_under(row)
     if key is None:
         raise CommandError("This booking names no counterpart to remember. Write a rule: bankdata rules add.")
-    rules.correct(services.database, owner.id, key, category)
-    _apply(services, report, owner)
+    _apply(services, report, owner, lambda session: rules.correct(session, owner.id, key, category))
 
 
-def _apply(services: Services, report: Report, owner: User) -> None:
+def _apply(services: Services, report: Report, owner: User, change: Callable[[Transaction], None]) -> None:
     now = services.clock.now()
-    changed = services.database.atomically(lambda session: derivation.apply_rules(session, owner.id, now=now))
+
+    def work(session: Transaction) -> int:
+        session.hold(owner.id)
+        change(session)
+        return derivation.apply_rules(session, owner.id, now=now)
+
+    changed = services.database.atomically(work)
     detect_after_import(services.database, [owner.id], today=services.clock.today())
     report.line(f"{counted(changed, 'booking')} changed.")

@@ -38,6 +38,7 @@ def create_correction(services: Services, request: Request, *, dry_run: bool, bo
     told: Json = {}
 
     def work(session: Transaction) -> None:
+        session.hold(user_id)
         rules.correct(session, user_id, key, body["category"])
         changed = derivation.apply_rules(session, user_id, now=now)
         told.update(_told(session, user_id, key, body["category"]), changed=changed)
@@ -66,6 +67,7 @@ def delete_correction(services: Services, request: Request, *, id: str) -> Json:
         raise NotFound("Correction not found")
 
     def work(session: Transaction) -> int:
+        session.hold(user_id)
         rules.forget_correction(session, user_id, key)
         return derivation.apply_rules(session, user_id, now=now)
 

@@ -1,7 +1,7 @@
 """GET, POST and DELETE /rules: a user's own rules, which decide before every table."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -24,26 +24,42 @@ def list_rules(services: Services, request: Request) -> Json:
 
 def create_rule(services: Services, request: Request, *, dry_run: bool, body: Mapping[str, Any]) -> Json:
     """Add a rule behind the others, and apply it to what is stored. A dry run says the same and keeps nothing."""
-    known = rules.of_user(services.database, owner_of(request))
+    added: list[Rule] = []
+
+    def behind(known: Sequence[Rule]) -> Sequence[Rule]:
+        nonlocal added
+        added, wanted = with_added(known, json.dumps(dict(body)))
+        return wanted
+
     try:
-        added = with_free_ids(known, parse_rules(json.dumps(dict(body))))
-        parse_rules(render_rules([*known, *added]))  # the whole must be a valid file, too
+        changed = _kept(services, request, behind, is_dry_run=dry_run)
     except InvalidRule as error:
         raise BadRequest(f"body: {error.reason}") from error
-    return {**asdict(added[0]), "changed": _kept(services, request, [*known, *added], is_dry_run=dry_run)}
+    return {**asdict(added[0]), "changed": changed}
 
 
 def delete_rule(services: Services, request: Request, *, id: str) -> Json:
     """Forget a rule, and derive what it decided anew."""
-    known = rules.of_user(services.database, owner_of(request))
-    kept = [rule for rule in known if rule.id != id]
-    if len(kept) == len(known):
-        raise NotFound("Rule not found")
-    return {"changed": _kept(services, request, kept)}
+
+    def others(known: Sequence[Rule]) -> Sequence[Rule]:
+        kept = [rule for rule in known if rule.id != id]
+        if len(kept) == len(known):
+            raise NotFound("Rule not found")
+        return kept
+
+    return {"changed": _kept(services, request, others)}
 
 
-def with_free_ids(known: Sequence[Rule], added: Sequence[Rule]) -> list[Rule]:
-    """The added rules under ids that no known one has."""
+def with_added(known: Sequence[Rule], text: str) -> tuple[list[Rule], list[Rule]]:
+    """The rules of a text (JSON lines) under ids that no known one has, and all of them in their order; raises
+    InvalidRule."""
+    added = _with_free_ids(known, parse_rules(text))
+    wanted = [*known, *added]
+    parse_rules(render_rules(wanted))  # the whole must be a valid file, too
+    return added, wanted
+
+
+def _with_free_ids(known: Sequence[Rule], added: Sequence[Rule]) -> list[Rule]:
     taken = {rule.id for rule in known}
     numbered = []
     for rule in added:
@@ -57,14 +73,21 @@ def with_free_ids(known: Sequence[Rule], added: Sequence[Rule]) -> list[Rule]:
     return numbered
 
 
-def _kept(services: Services, request: Request, wanted: Sequence[Rule], *, is_dry_run: bool = False) -> int:
-    """Keep these rules instead of the known ones, and apply them; how many bookings are others now."""
+def _kept(
+    services: Services,
+    request: Request,
+    replaced: Callable[[Sequence[Rule]], Sequence[Rule]],
+    *,
+    is_dry_run: bool = False,
+) -> int:
+    """Keep what `replaced` makes of the known rules, and apply it; how many bookings are others now."""
     user_id, now = owner_of(request), services.clock.now()
     changed = 0
 
     def work(session: Transaction) -> None:
         nonlocal changed
-        rules.keep(session, user_id, wanted)
+        session.hold(user_id)
+        rules.keep(session, user_id, replaced(rules.of_user(session, user_id)))
         changed = derivation.apply_rules(session, user_id, now=now)
 
     kept_or_tried(services.database, work, is_dry_run=is_dry_run)

@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -107,10 +108,20 @@ class _OpenTransaction(_Cursor):
     def __init__(self, kept: _Cursor, states: States) -> None:
         super().__init__(kept._cursor, kept._parsed)
         self._states = states
+        self._held: dict[str, threading.RLock] = {}
         self.changed: set[str] = set()
+
+    def hold(self, user_id: str) -> None:
+        # DuckDB has no locks of rows, and tells the loser at the end. Its snapshot is taken by the first statement that
+        # reads or writes the store, so that it shows what the winner brought
+        if user_id not in self._held:
+            turn = self._states.turn(user_id)
+            turn.acquire()
+            self._held[user_id] = turn
 
     def changes(self, user_id: str) -> None:
         if user_id not in self.changed:
+            self.hold(user_id)
             self.changed.add(user_id)
             self._states.begin(user_id)
             # Not `state + 1`: DuckDB does not see that somebody else has raised it meanwhile where this transaction has
@@ -118,6 +129,12 @@ class _OpenTransaction(_Cursor):
             self.execute(
                 "UPDATE users SET state = $2 WHERE id = $1", user_id, self._states.following(self._highest_state)
             )
+
+    def end(self) -> None:
+        """It is committed or rolled back."""
+        self._states.end(self.changed)
+        for turn in self._held.values():
+            turn.release()
 
     def _highest_state(self) -> int:
         return int(self.rows("SELECT coalesce(max(state), 0) AS highest FROM users")[0]["highest"])
@@ -181,24 +198,20 @@ class DuckDBFile:
         return self._states.known(user_id)
 
     def rows(self, sql: str, *parameters: Any) -> list[Row]:
-        with self._session() as session:
-            return session.rows(sql, *parameters)
+        return self._alone(lambda session: session.rows(sql, *parameters))
 
     def execute(self, sql: str, *parameters: Any) -> int:
-        with self._session() as session:
-            return session.execute(sql, *parameters)
+        return self._alone(lambda session: session.execute(sql, *parameters))
 
     def frame(self, sql: str, *parameters: Any, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
         with self._session() as session:
             return session.frame(sql, *parameters, schema=schema)
 
     def append(self, table: str, frame: pl.DataFrame) -> None:
-        with self._session() as session:
-            session.append(table, frame)
+        self._alone(lambda session: session.append(table, frame))
 
     def changes(self, user_id: str) -> None:
-        with self.transaction() as session:
-            session.changes(user_id)
+        self.atomically(lambda session: session.changes(user_id))
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
@@ -215,7 +228,7 @@ class DuckDBFile:
                         session.execute("ROLLBACK")
                     raise
             finally:
-                self._states.end(session.changed)
+                session.end()
 
     @contextmanager
     def reading(self, user_id: str) -> Iterator[tuple[Transaction, Callable[[int], None]]]:
@@ -240,6 +253,10 @@ class DuckDBFile:
                 session.execute(f"COPY FROM DATABASE {STORE} TO copy")
             finally:
                 session.execute("DETACH copy")
+
+    def _alone(self, work: Callable[[_Cursor], T]) -> T:
+        """A statement on its own comes after the transaction that changes the same rows, as it does in PostgreSQL."""
+        return tried_again(self._session, work)
 
     @contextmanager
     def _session(self) -> Iterator[_Cursor]:

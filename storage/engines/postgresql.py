@@ -279,6 +279,10 @@ class _Statements:
             for piece in frame.iter_slices(COPIED_ROWS):
                 copy.write(piece.write_csv(include_header=False, quote_style="non_numeric"))
 
+    def hold(self, user_id: str) -> None:
+        self.execute("SET LOCAL statement_timeout = 0")  # an import's statements take the time they take
+        self.rows("SELECT id FROM users WHERE id = $1 FOR UPDATE", user_id)
+
     def changes(self, user_id: str) -> None:
         if user_id not in self._changed:
             self._changed.add(user_id)

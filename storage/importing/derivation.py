@@ -11,7 +11,7 @@ from analytics.classification.classify import classify
 from analytics.classification.rules import Rule
 from analytics.frames import CLASSIFIABLE
 from analytics.search_text import searchable
-from storage import journal, rules, users
+from storage import journal, rules
 from storage.database import Session, Transaction
 
 DERIVED = ("type", "type_rule", "category", "category_rule", "merchant_name", "merchant_rule")
@@ -92,7 +92,7 @@ def derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[s
 
 def apply_rules(session: Transaction, user_id: str, *, now: datetime) -> int:
     """Derive everything the user has anew and journal what changed; how many rows."""
-    users.hold(session, user_id)
+    session.hold(user_id)
     changed = derive_again(session, user_id)
     journal.record(session, user_id=user_id, job_id="rules", changes=journal.changed(changed, "modified"), now=now)
     return len(changed)

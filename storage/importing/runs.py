@@ -28,7 +28,7 @@ def store_batch(
     """One batch with its cursor and its part of the job's count: all of it in the caller's transaction, so that a crash
     leaves the batch whole or not at all; `choice` and `unnamed` as in `ingest.store`. Raises JobEnded, before any
     work where the job has been ended already, and NoLongerKnown."""
-    users.hold(session, job.user_id)
+    session.hold(job.user_id)
     jobs.check_running(session, job)
     user = users.find(session, job.user_id)
     assert user is not None, "a job outlived its user"
@@ -51,7 +51,7 @@ def store_batch(
 def complete(session: Transaction, job: Job, *, now: datetime) -> None:
     """The end of a job whose batches are stored: its connection is well, its accounts are as fresh as now. Raises
     JobEnded."""
-    users.hold(session, job.user_id)
+    session.hold(job.user_id)
     if not jobs.complete(session, job, now=now):
         raise JobEnded
     connections.record_success(session, job.user_id, job.connection_id)

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from storage import accounts, connections, journal, users
+from storage import accounts, connections, journal
 from storage.database import Session, Transaction
 from storage.importing import account_identity, contributions, ingest, known_files, transfer_pairs
 from storage.importing.contributions import Contribution
@@ -61,7 +61,7 @@ class Rebuilt:
 def undo(session: Transaction, *, user: User, job_id: str, now: datetime) -> Rebuilt:
     """Take back exactly what this import brought; raises ImportUnknown. A source that is asked with a cursor is asked
     for everything the next time: what it has reported once it would not report again."""
-    users.hold(session, user.id)
+    session.hold(user.id)
     jobs = session.rows(
         "SELECT connection_id, status FROM jobs WHERE user_id = $1 AND id = $2 AND undone_at IS NULL", user.id, job_id
     )
@@ -85,7 +85,7 @@ def undo(session: Transaction, *, user: User, job_id: str, now: datetime) -> Reb
 def merge(session: Transaction, *, user: User, source_id: str, target_id: str, now: datetime) -> Rebuilt:
     """Both accounts' bookings in the target, each once; the source is gone, and what comes for it goes to the target.
     Raises SameAccount and OtherCurrency."""
-    users.hold(session, user.id)
+    session.hold(user.id)
     currencies = {
         row["id"]: row["currency"]
         for row in session.rows(
@@ -108,7 +108,7 @@ def merge(session: Transaction, *, user: User, source_id: str, target_id: str, n
 
 def delete(session: Transaction, *, user: User, account_id: str, now: datetime) -> Rebuilt:
     """The account with all that was reported of it; a later import of the same brings it back."""
-    users.hold(session, user.id)
+    session.hold(user.id)
     told = contributions.of_accounts(session, user.id, [account_id])
     _forget(session, user.id, told)
     baseline.forget(session, user.id, account_id)

@@ -171,11 +171,12 @@ def test_memory_and_store_agree_after_every_change(tmp_path: Path) -> None:
 @pytest.mark.requirement("cache.never_stale")
 def test_a_rule_that_is_removed_is_quoted_no_more(services: Services) -> None:
     bank = make_bank(services.database, services.clock.now())
-    rules.keep(
-        services.database,
-        bank.user.id,
-        parse_rules('{"field": "counterpartName", "operator": "contains", "value": "Shop", "category": "DINING"}'),
-    )
+    with services.database.transaction() as session:
+        rules.keep(
+            session,
+            bank.user.id,
+            parse_rules('{"field": "counterpartName", "operator": "contains", "value": "Shop", "category": "DINING"}'),
+        )
     bank.bring([booking(1, "eva")], account=account_of("eva"))
     table = Operations(services)
     _, body, _ = table.ask("listTransactions", bank.user.id, **PAGE)
@@ -183,7 +184,8 @@ def test_a_rule_that_is_removed_is_quoted_no_more(services: Services) -> None:
     for _ in range(2):
         _, before, _ = table.ask("explainTransaction", bank.user.id, **asked)
         assert "Your rule 1 says so" in before.decode()
-    rules.keep(services.database, bank.user.id, [])
+    with services.database.transaction() as session:
+        rules.keep(session, bank.user.id, [])
     _, after, _ = table.ask("explainTransaction", bank.user.id, **asked)
     assert "you have changed your rules since" in after.decode()
 

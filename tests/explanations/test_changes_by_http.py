@@ -1,5 +1,6 @@
 """Corrections, rules and accounts changed over HTTP, as the commands change them."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -80,6 +81,22 @@ def test_a_rule_is_added_applied_listed_and_removed(holder: Holder) -> None:
     assert client.delete("/rules/1").json() == {"error": "Rule not found"}
     nothing = client.post("/rules", json={"field": "purpose", "operator": "equals", "value": "x"})
     assert nothing.json() == {"error": "body: nothing to do: give category, merchant or type"}
+
+
+@pytest.mark.requirement("page.rules")
+def test_of_rules_that_are_added_at_once_none_is_lost(holder: Holder) -> None:
+    holder.bring(GIRO, [booked("2026-11-10", "-9.00", "Zwetschge")])
+    wanted = [f"zwetsch{number}" for number in range(6)]
+
+    def add(value: str) -> int:
+        rule = {"field": "counterpartName", "operator": "contains", "value": value, "category": "HEALTH"}
+        return int(writer(holder).post("/rules", json=rule).status_code)
+
+    with ThreadPoolExecutor(len(wanted)) as threads:
+        assert set(threads.map(add, wanted)) == {200}
+    kept = writer(holder).get("/rules").json()["rules"]
+    assert sorted(rule["value"] for rule in kept) == wanted
+    assert sorted(rule["id"] for rule in kept) == [str(number + 1) for number in range(6)]
 
 
 @pytest.mark.requirement("page.accounts")

@@ -34,6 +34,7 @@ from handlers.server import application
 from handlers.services import Services, open_services
 from handlers.settings import load
 from storage import accounts, rules
+from storage.database import Transaction
 from storage.importing import derivation
 from storage.importing.records import AccountRecord, TransactionRecord
 from tests.cache.conftest import Operations
@@ -122,8 +123,13 @@ class Load:
     def _rule(self, bank: Bank, category: str) -> None:
         line = f'{{"field": "counterpartName", "operator": "contains", "value": "Rewe", "category": "{category}"}}'
         now, database = self.services.clock.now(), self.services.database
-        rules.keep(database, bank.user.id, parse_rules(line))
-        database.atomically(lambda session: derivation.apply_rules(session, bank.user.id, now=now))
+
+        def work(session: Transaction) -> None:
+            session.hold(bank.user.id)
+            rules.keep(session, bank.user.id, parse_rules(line))
+            derivation.apply_rules(session, bank.user.id, now=now)
+
+        database.atomically(work)
 
     def write(self, number: int) -> None:
         """Changes until it is over, a few in a second."""

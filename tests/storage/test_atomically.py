@@ -1,10 +1,14 @@
 """Changes as a whole: what is tried again, how often, and what is told at last."""
 
+import threading
+import time
+
 import pytest
 
-from storage import users
-from storage.database import Conflict, ConstraintViolated, Database, Session, state_in
+from storage import rules, users
+from storage.database import Conflict, ConstraintViolated, Database, Session, Transaction, state_in
 from tests.conftest import NOW
+from tests.storage.conftest import Bank
 
 
 @pytest.mark.requirement("store.constraints")
@@ -69,3 +73,64 @@ def test_a_transaction_raises_the_state_of_a_user_once_however_often_it_changes_
         raised = state_in(session, eva.id)
         session.changes(eva.id)
     assert database.state(eva.id) == raised != before
+
+
+@pytest.mark.requirement("postgresql.snapshot")
+@pytest.mark.parametrize("by", ["hold", "changes"])
+def test_the_second_of_two_transactions_of_a_user_waits_before_it_works(bank: Bank, by: str) -> None:
+    has_begun, order = threading.Event(), []
+
+    def second() -> None:
+        def work(session: Transaction) -> None:
+            has_begun.set()
+            getattr(session, by)(bank.user.id)
+            order.append("second")
+            session.changes(bank.user.id)
+
+        bank.database.atomically(work)
+
+    thread = threading.Thread(target=second)
+    with bank.database.transaction() as session:
+        session.hold(bank.user.id)
+        thread.start()
+        has_begun.wait(10)
+        time.sleep(0.1)
+        order.append("first")
+        session.changes(bank.user.id)
+    thread.join(10)
+    assert order == ["first", "second"]
+
+
+@pytest.mark.requirement("postgresql.snapshot")
+def test_whoever_waited_sees_what_the_first_one_brought(bank: Bank) -> None:
+    seen: list[str] = []
+
+    def also() -> None:
+        def work(session: Transaction) -> None:
+            session.hold(bank.user.id)
+            known = rules.corrections(session, bank.user.id)
+            seen[:] = known
+            rules.correct(session, bank.user.id, f"merchant:{len(known)}", "DINING")
+
+        bank.database.atomically(work)
+
+    threads = [threading.Thread(target=also) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert sorted(rules.corrections(bank.database, bank.user.id)) == [f"merchant:{number}" for number in range(8)]
+    assert len(seen) == 7
+
+
+@pytest.mark.requirement("store.constraints")
+def test_a_statement_on_its_own_comes_after_the_transaction_that_was_first(bank: Bank) -> None:
+    late = threading.Thread(target=lambda: users.set_password_hash(bank.database, bank.user.id, "late"))
+    with bank.database.transaction() as session:
+        users.set_password_hash(session, bank.user.id, "first")
+        late.start()
+        time.sleep(0.1)
+    late.join(10)
+    found = users.find(bank.database, bank.user.id)
+    assert found is not None
+    assert found.password_hash == "late"

@@ -1,6 +1,5 @@
 """PostgreSQL under the store: what it is asked for at the start, and what happens when it goes away."""
 
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -132,30 +131,6 @@ def test_a_transaction_sees_one_snapshot_and_the_second_of_two_changes_is_refuse
     assert store_facts.recall(database, "a") == "2"
 
 
-@pytest.mark.requirement("postgresql.snapshot")
-def test_the_second_of_two_transactions_of_a_user_waits_before_it_works(bank: Bank) -> None:
-    has_begun, order = threading.Event(), []
-
-    def second() -> None:
-        def work(session: Transaction) -> None:
-            has_begun.set()
-            users.hold(session, bank.user.id)
-            order.append("second")
-            session.changes(bank.user.id)
-
-        bank.database.atomically(work)
-
-    thread = threading.Thread(target=second)
-    with bank.database.transaction() as session:
-        users.hold(session, bank.user.id)
-        thread.start()
-        has_begun.wait(10)
-        order.append("first")
-        session.changes(bank.user.id)
-    thread.join(10)
-    assert order == ["first", "second"]
-
-
 @pytest.mark.requirement("postgresql.frames")
 @pytest.mark.parametrize("rows", [0, 1, STAGED_ROWS_MAX, STAGED_ROWS_MAX + 1])
 def test_staged_rows_are_there_for_as_long_as_they_are_staged(database: Database, rows: int) -> None:
@@ -210,7 +185,7 @@ def test_a_statement_that_takes_too_long_is_given_up_except_in_an_import(bank: B
 
     assert limit(bank.database) == "30s"
     with bank.database.transaction() as session:
-        users.hold(session, bank.user.id)
+        session.hold(bank.user.id)
         assert limit(session) == "0"
     assert limit(bank.database) == "30s"
 

@@ -63,7 +63,8 @@ def test_removing_a_user_leaves_no_row_of_the_user_anywhere(new_bank: NewBank, n
     gone, stays = new_bank("gone"), new_bank("stays")
     for each in (gone, stays):
         each.bring(bookings("2026-11-02 | -5.00 | A | a"))
-        rules.keep(each.database, each.user.id, [])
+        with each.database.transaction() as session:
+            rules.keep(session, each.user.id, [])
         rules.correct(each.database, each.user.id, "merchant:a", "DINING")
         found = pl.DataFrame(schema=SUBSCRIPTIONS)
         detections.keep(each.database, each.user.id, ["a"], data_version=1, day=now.date(), found=found)
