@@ -133,8 +133,8 @@ class Database(Session, Protocol):
         nobody."""
         ...
 
-    def known_state(self, user_id: str) -> int | None:
-        """The same, if memory can tell; costs no query."""
+    async def known_state(self, user_id: str) -> int | None:
+        """The same for an event loop, which needs no thread for it; None where it cannot be told so."""
         ...
 
     def transaction(self) -> AbstractContextManager[Transaction]:

@@ -12,16 +12,12 @@ LOCKS = 64  # callers who miss the same user wait for each other; others hardly 
 class Cache:
     """Users' data, least recently used out first.
 
-    `state` is the present state of a user's data, `known_state` the same where memory can tell. Data of another state
-    are never handed out.
+    `state` is the present state of a user's data. Whoever takes data `at_hand` has to compare it.
     """
 
-    def __init__(
-        self, *, bytes_max: int, state: Callable[[str], int], known_state: Callable[[str], int | None]
-    ) -> None:
+    def __init__(self, *, bytes_max: int, state: Callable[[str], int]) -> None:
         self._bytes_max = bytes_max
         self._state = state
-        self._known_state = known_state
         self._users: OrderedDict[str, UserData] = OrderedDict()
         self._sizes: dict[str, int] = {}
         self._lock = threading.Lock()
@@ -30,15 +26,15 @@ class Cache:
         self.hits = self.misses = self.evictions = 0
 
     def at_hand(self, user_id: str) -> UserData | None:
-        """The user's data of the present state, if that can be told from memory alone; never waits."""
-        data = self._users.get(user_id)
-        if data is None or self._known_state(user_id) != data.state:
-            return None
+        """The user's data in memory, of whatever state; never waits."""
+        return self._users.get(user_id)
+
+    def used(self, user_id: str) -> None:
+        """The user's data at hand were of the present state, and answer a request."""
         with self._lock:
             self.hits += 1
             if user_id in self._users:
                 self._users.move_to_end(user_id)
-        return data
 
     def fetch(
         self, user_id: str, *, is_enough: Callable[[UserData], bool], read: Callable[[UserData | None], UserData | None]

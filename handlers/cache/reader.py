@@ -29,13 +29,20 @@ class Reader:
     def __init__(self, database: Database, *, bytes_max: int, render: Render) -> None:
         self._database = database
         self.render = render
-        self.cache = Cache(bytes_max=bytes_max, state=database.state, known_state=database.known_state)
+        self.cache = Cache(bytes_max=bytes_max, state=database.state)
         self._is_on = bytes_max > 0
         self._bytes_each_max = SHARE_MAX * bytes_max
 
     def at_hand(self, user_id: str) -> UserData | None:
-        """The user's data, if they are in memory and of the present state; costs no query and never waits."""
-        return self.cache.at_hand(user_id) if self._is_on else None
+        """The user's data, if they are in memory, of whatever state; never waits."""
+        return self.cache.at_hand(user_id)
+
+    async def is_present(self, user_id: str, data: UserData) -> bool:
+        """Whether these data are of the present state, as far as the event loop can tell without a thread."""
+        if await self._database.known_state(user_id) != data.state:
+            return False
+        self.cache.used(user_id)
+        return True
 
     def weigh(self, user_id: str, data: UserData) -> None:
         """The user's data in memory have grown."""

@@ -36,19 +36,24 @@ class CachedOperation:
                 reading.keep_answer(key, answer)
             return answer
 
-    def at_once(self, request: Request, **arguments: Any) -> Answer | None:
-        """The answer, if it is in memory or quickly made of what is there; for the event loop: no query, no waiting."""
-        user_id = request.principal.user_id
-        data = self.services.reader.at_hand(user_id)
+    async def at_once(self, request: Request, **arguments: Any) -> Answer | None:
+        """The answer, if it is in memory or quickly made of what is there; for the event loop, which waits for nothing
+        but the present state of the data where another process may have changed it."""
+        reader, user_id = self.services.reader, request.principal.user_id
+        data = reader.at_hand(user_id)
         if data is None:
             return None
         key = self._key(request)
         answer = data.answer(key)
-        if answer is None and self.is_light(data, arguments):
+        if answer is None and not self.is_light(data, arguments):
+            return None
+        if not await reader.is_present(user_id, data):
+            return None
+        if answer is None:
             answer = _finished(self.function(self.services, request, data, **arguments))
             if data.is_asked_again(key):
                 data.keep_answer(key, answer)
-            self.services.reader.weigh(user_id, data)
+            reader.weigh(user_id, data)
         return answer
 
     def _key(self, request: Request) -> Hashable:

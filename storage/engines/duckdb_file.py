@@ -193,7 +193,7 @@ class DuckDBFile:
         """The state of the user's data, raised by every commit that changes what the user can read; 0 for nobody."""
         return self._states.present(user_id, lambda: state_in(self, user_id))
 
-    def known_state(self, user_id: str) -> int | None:
+    async def known_state(self, user_id: str) -> int | None:
         """The same, if memory can tell; costs no query."""
         return self._states.known(user_id)
 

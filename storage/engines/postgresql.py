@@ -30,6 +30,8 @@ from storage.database import (
     state_in,
     tried_again,
 )
+from storage.engines import distribution
+from storage.engines.asked_states import AskedStates
 from storage.engines.dialect import POSTGRESQL
 
 T = TypeVar("T")
@@ -70,18 +72,21 @@ class PostgreSQL:
         self._is_down = threading.Event()
         self._pool = self._connected(url, connections_max, prepare)
         self._app_pool = self._connected(app_url, connections_max, prepare) if app_url else None
+        self._asked_states: AskedStates | None = None
         try:
             for each, whose in ((url, None), (app_url, "")):
                 if each:
                     with acting_for(whose):
                         self._check(each)
+            # Not behind a pooler, which may give each question another connection; and of many machines one that is
+            # away would keep the answers of the others waiting
+            if prepare and not distribution.is_distributed(self):
+                self._asked_states = AskedStates(lambda: psycopg.connect(url, **_arguments(url, prepare=True)))
         except BaseException:
             self.close()
             raise
 
     def _connected(self, url: str, connections_max: int, prepare: bool) -> ConnectionPool[Connection]:
-        given = conninfo_to_dict(url).get("options") or ""
-        options = f"-c timezone=UTC -c statement_timeout={STATEMENT_SECONDS}s {given}".rstrip()
         return ConnectionPool(
             url,
             min_size=1,
@@ -89,13 +94,7 @@ class PostgreSQL:
             timeout=WAIT_SECONDS,
             reconnect_timeout=WAIT_SECONDS_DOWN,  # whoever asks next tries again
             reconnect_failed=lambda _pool: self._is_down.set(),
-            kwargs={
-                "autocommit": True,
-                "cursor_factory": psycopg.RawCursor,
-                "prepare_threshold": 5 if prepare else None,
-                "connect_timeout": CONNECT_SECONDS,
-                **({"options": options} if prepare else {}),  # poolers refuse options, too
-            },
+            kwargs=_arguments(url, prepare=prepare),
             open=True,
         )
 
@@ -114,6 +113,8 @@ class PostgreSQL:
 
     def close(self) -> None:
         """Let go of all connections."""
+        if self._asked_states is not None:
+            self._asked_states.close()
         for pool in self._pools:
             pool.close()
 
@@ -130,9 +131,9 @@ class PostgreSQL:
         """The state of the user's data; 0 for nobody. Another process may have changed it, so the store says."""
         return state_in(self, user_id)
 
-    def known_state(self, user_id: str) -> int | None:  # noqa: ARG002 - what a Database is asked
-        """Never known without asking."""
-        return None
+    async def known_state(self, user_id: str) -> int | None:
+        """The same, asked without a thread; None where that does not work, for whatever reason."""
+        return await self._asked_states.of(user_id) if self._asked_states is not None else None
 
     def rows(self, sql: str, *parameters: Any) -> list[Row]:
         return self._alone(sql, lambda session: session.rows(sql, *parameters))
@@ -322,6 +323,19 @@ class _Statements:
                 sql = place.sub(rf"\1 {fragment.format(*numbers)}", sql)
                 values += columns
         return self._connection.execute(sql.encode(), values or None, binary=True)
+
+
+def _arguments(url: str, *, prepare: bool) -> dict[str, Any]:
+    """Of every connection to this database."""
+    given = conninfo_to_dict(url).get("options") or ""
+    options = f"-c timezone=UTC -c statement_timeout={STATEMENT_SECONDS}s {given}".rstrip()
+    return {
+        "autocommit": True,
+        "cursor_factory": psycopg.RawCursor,
+        "prepare_threshold": 5 if prepare else None,
+        "connect_timeout": CONNECT_SECONDS,
+        **({"options": options} if prepare else {}),  # poolers refuse options, too
+    }
 
 
 def _kept(value: Any) -> Any:

@@ -24,7 +24,7 @@ from handlers.services import Services, open_services
 from handlers.settings import load
 from storage.importing.records import AccountRecord, TransactionRecord
 from storage.transactions import KEPT, Selection
-from tests.cache.conftest import Operations, asking
+from tests.cache.conftest import Operations, asking, at_once
 from tests.conftest import empty_folder
 from tests.storage.conftest import make_bank
 
@@ -36,7 +36,7 @@ def user_data(state: int = 1) -> UserData:
 
 
 def cache_of(states: dict[str, int], bytes_max: int = 10 * BASE_BYTES) -> Cache:
-    return Cache(bytes_max=bytes_max, state=states.__getitem__, known_state=states.get)
+    return Cache(bytes_max=bytes_max, state=states.__getitem__)
 
 
 def put(on: Cache, user_id: str, state: int = 1) -> UserData:
@@ -50,21 +50,18 @@ def test_the_least_recently_used_goes_first() -> None:
     kept = cache_of({"a": 1, "b": 1, "c": 1}, bytes_max=ROOM_FOR_TWO)
     put(kept, "a")
     put(kept, "b")
-    assert kept.at_hand("a") is not None
+    kept.used("a")
     put(kept, "c")
     assert [kept.at_hand(name) is not None for name in "abc"] == [True, False, True]
     assert (kept.bytes, kept.evictions) == (ROOM_FOR_TWO, 1)
 
 
 @pytest.mark.requirement("cache.bounded")
-def test_what_is_evicted_while_it_is_read_is_handed_out_and_stays_evicted() -> None:
-    def evicting(user_id: str) -> int:
-        kept.clear()
-        return 1
-
-    kept = Cache(bytes_max=ROOM_FOR_TWO, state=lambda _: 1, known_state=evicting)
-    data = put(kept, "a")
-    assert kept.at_hand("a") is data
+def test_what_is_evicted_while_it_is_read_stays_evicted() -> None:
+    kept = cache_of({"a": 1})
+    put(kept, "a")
+    kept.clear()
+    kept.used("a")
     assert (kept.users(), kept.hits) == ([], 1)
 
 
@@ -138,7 +135,7 @@ def test_an_answer_that_is_quickly_made_is_kept_when_it_is_asked_for_again(servi
     with services.reader.open(bank.user.id, "accounts"):
         pass
     for _ in range(4):
-        assert operation.at_once(asking(bank.user.id, "x", "")) == Answer(body=b"{}")
+        assert at_once(operation.at_once(asking(bank.user.id, "x", ""))) == Answer(body=b"{}")
     assert len(made) == 2
 
 
@@ -163,16 +160,28 @@ def test_positions_of_only_so_many_filters_are_kept(bound: str, monkeypatch: pyt
 
 
 @pytest.mark.requirement("cache.state")
-def test_data_of_another_state_are_never_handed_out() -> None:
+def test_data_of_another_state_are_read_anew() -> None:
     states = {"a": 1}
     kept = cache_of(states)
     first = put(kept, "a", state=1)
     states["a"] = 2
-    assert kept.at_hand("a") is None
     second = put(kept, "a", state=2)
     assert second is not first
     assert kept.at_hand("a") is second
+    assert put(kept, "a") is second
     assert (kept.hits, kept.misses) == (1, 2)
+
+
+@pytest.mark.requirement("cache.state")
+def test_data_at_hand_are_present_until_a_change_begins(services: Services) -> None:
+    bank = make_bank(services.database, services.clock.now())
+    with services.reader.open(bank.user.id, "accounts"):
+        pass
+    data = services.reader.at_hand(bank.user.id)
+    assert data is not None
+    assert at_once(services.reader.is_present(bank.user.id, data))
+    bank.database.changes(bank.user.id)
+    assert not at_once(services.reader.is_present(bank.user.id, data))
 
 
 @pytest.mark.requirement("cache.state")
@@ -336,4 +345,4 @@ def test_an_answer_that_was_begun_before_midnight_is_none_of_the_new_day(service
     )
     operation(asking(bank.user.id, "x", ""))
     assert services.reader.at_hand(bank.user.id) is not None
-    assert operation.at_once(asking(bank.user.id, "x", "")) is None
+    assert at_once(operation.at_once(asking(bank.user.id, "x", ""))) is None

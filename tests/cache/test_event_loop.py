@@ -133,7 +133,7 @@ class Slow:
     def function(self) -> "Slow":
         return self
 
-    def at_once(self, request: Request) -> Answer | None:
+    async def at_once(self, request: Request) -> Answer | None:
         return Answer(body={}) if request.principal.user_id in self.kept else None
 
     def __call__(self, request: Request) -> Answer:

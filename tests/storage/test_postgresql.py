@@ -193,7 +193,6 @@ def test_a_statement_that_takes_too_long_is_given_up_except_in_an_import(bank: B
 @pytest.mark.requirement("postgresql.snapshot")
 def test_the_size_and_the_states_are_asked_of_the_database(bank: Bank) -> None:
     assert bank.database.bytes > 1_000_000
-    assert bank.database.known_state(bank.user.id) is None
     with bank.database.reading(bank.user.id) as (session, learn):
         learn(1)
         assert users.find(session, bank.user.id) == bank.user

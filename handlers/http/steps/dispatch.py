@@ -28,7 +28,7 @@ def calling(function: Operation, turns: Turns) -> Calling:
     async def in_turn(request: Request, arguments: dict[str, Any]) -> Answer | Json:
         """What memory did not have: from the store, unless the reader before has brought it to memory."""
         async with turns.of(request.principal.user_id):
-            found: Answer | None = at_once(request, **arguments)
+            found: Answer | None = await at_once(request, **arguments)
             if found is not None:
                 return found
             make: Callable[[], Answer | Json] = partial(operation, request, **arguments)
@@ -41,7 +41,7 @@ def calling(function: Operation, turns: Turns) -> Calling:
         elif at_once is None:
             result = await run_in_threadpool(operation, request, **arguments)
         else:
-            result = at_once(request, **arguments) or await in_turn(request, arguments)
+            result = await at_once(request, **arguments) or await in_turn(request, arguments)
         return result if isinstance(result, Answer) else Answer(body=result)
 
     return called

@@ -1,0 +1,156 @@
+"""The states of users' data, asked of PostgreSQL by an event loop without a thread: point reads that follow each other
+down one connection. Each is sent when somebody asks, so no answer is older than its question."""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import psycopg
+from psycopg.pq import ConnStatus, ExecStatus
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+QUESTION = b"SELECT state FROM users WHERE id = $1"
+AWAITED = (ExecStatus.TUPLES_OK, ExecStatus.PIPELINE_SYNC)
+NAME = b"state"  # of the question on its connection, where it is prepared
+SILENT_SECONDS = 5.0  # without any answer though something was asked: the connection is given up
+OPEN_AGAIN_SECONDS = 1.0  # after the last attempt
+
+
+class AskedStates:
+    """Whatever goes wrong, it cannot be told: who then asks in a thread hears what is wrong. `connect` opens a
+    connection as the owner of the tables, in a thread."""
+
+    def __init__(self, connect: Callable[[], Connection]) -> None:
+        self._connect = connect
+        self._lock = threading.Lock()
+        self._is_opening = self._is_closed = False
+        self._open_not_before = 0.0
+        self._opened: Connection | None = None
+        self._line: _Line | None = None
+
+    async def of(self, user_id: str) -> int | None:
+        """The state of the user's data, 0 for nobody; None where it cannot be told, such as while a connection is
+        being opened."""
+        loop = asyncio.get_running_loop()
+        if self._line is None or self._line.is_over or self._line.loop is not loop:
+            self._line = self._next_line(loop)
+        return await self._line.ask(user_id) if self._line is not None else None
+
+    def close(self) -> None:
+        """Let go of the connection; in the thread of the event loop, or after its end."""
+        with self._lock:
+            self._is_closed = True
+            opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.close()
+        if self._line is not None:
+            self._line.end()
+
+    def _next_line(self, loop: asyncio.AbstractEventLoop) -> "_Line | None":
+        if self._line is not None:
+            self._line.end()
+        with self._lock:
+            opened, self._opened = self._opened, None
+            if opened is not None:
+                return _Line(opened, loop)
+            if not self._is_opening and not self._is_closed and loop.time() >= self._open_not_before:
+                self._is_opening = True
+                self._open_not_before = loop.time() + OPEN_AGAIN_SECONDS
+                threading.Thread(target=self._open, name="states", daemon=True).start()
+        return None
+
+    def _open(self) -> None:
+        opened = None
+        with suppress(psycopg.Error):
+            opened = self._connect()
+            opened.pgconn.prepare(NAME, QUESTION)
+            opened.pgconn.enter_pipeline_mode()
+            opened.pgconn.nonblocking = 1
+        with self._lock:
+            self._is_opening = False
+            if not self._is_closed:
+                self._opened, opened = opened, None
+        if opened is not None:
+            opened.close()
+
+
+class _Line:
+    """One connection in the hands of one event loop, until it `is_over`. Answers come in the order of the questions."""
+
+    def __init__(self, connection: Connection, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.is_over = False
+        self._connection = connection
+        self._server = connection.pgconn
+        self._socket = connection.pgconn.socket
+        self._waiting: deque[asyncio.Future[int | None]] = deque()
+        self._answered = 0
+        self._watch: asyncio.TimerHandle | None = None
+        loop.add_reader(self._socket, self._read)
+
+    def ask(self, user_id: str) -> "asyncio.Future[int | None]":
+        answer: asyncio.Future[int | None] = self.loop.create_future()
+        self._waiting.append(answer)
+        if self._watch is None:
+            self._watch = self.loop.call_later(SILENT_SECONDS, self._look, self._answered)
+        self._send(user_id)
+        return answer
+
+    def end(self) -> None:
+        """Hang up; to those who wait it cannot be told."""
+        if self.is_over:
+            return
+        self.is_over = True
+        if not self.loop.is_closed():
+            self.loop.remove_reader(self._socket)
+            self.loop.remove_writer(self._socket)
+            if self._watch is not None:
+                self._watch.cancel()
+            while self._waiting:
+                self._tell(None)
+        self._connection.close()
+
+    def _send(self, *user_ids: str) -> None:
+        """As much as the socket takes, and the rest when it takes more."""
+        try:
+            for user_id in user_ids:
+                self._server.send_query_prepared(NAME, [user_id.encode()])
+                self._server.pipeline_sync()  # each question is a transaction of its own
+            is_left = self._server.flush()
+        except psycopg.Error:
+            self.end()
+            return
+        if is_left:
+            self.loop.add_writer(self._socket, self._send)
+        else:
+            self.loop.remove_writer(self._socket)
+
+    def _read(self) -> None:
+        try:
+            self._server.consume_input()
+            while self._waiting and not self._server.is_busy():
+                result = self._server.get_result()
+                if self._server.status != ConnStatus.OK or (result is not None and result.status not in AWAITED):
+                    self.end()
+                elif result is not None and result.status == ExecStatus.TUPLES_OK:
+                    self._answered += 1
+                    self._tell(int(result.get_value(0, 0) or 0) if result.ntuples else 0)
+        except psycopg.Error:
+            self.end()
+
+    def _tell(self, said: int | None) -> None:
+        answer = self._waiting.popleft()
+        if not answer.done():  # who asked may have left
+            answer.set_result(said)
+
+    def _look(self, answered_before: int) -> None:
+        """Whether something was answered since the last look."""
+        self._watch = None
+        if self._waiting and self._answered == answered_before:
+            self.end()
+        elif self._waiting:
+            self._watch = self.loop.call_later(SILENT_SECONDS, self._look, self._answered)

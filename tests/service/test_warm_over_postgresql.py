@@ -1,0 +1,75 @@
+"""What is in memory is answered over PostgreSQL by the event loop, until another process changes the data."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from auth.scopes import SCOPES
+from handlers.server import application
+from handlers.services import Services, open_services
+from storage import accounts, users
+from storage.database import open_database
+from storage.engines.postgresql import _Statements
+from tests.engines import ENGINE
+
+pytestmark = pytest.mark.engine("one server")
+
+SECONDS_MAX = 30.0
+PATHS = ("/accounts", "/transactions?perPage=5&accountIds={}", "/cashflow?accountIds={}", "/snapshot?accountIds={}")
+
+
+@pytest.mark.requirement("postgresql.states")
+def test_what_was_asked_before_takes_no_statement_but_the_state_until_another_process_changes_it(
+    copied: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services = open_services(ENGINE.settings(copied(), RATE_LIMIT="off"))
+    asked: list[str] = []
+    run = _Statements._run
+
+    def watched(session: _Statements, sql: str, parameters: Sequence[Any]) -> Any:
+        if "oauth_" not in sql and "has_subscription" not in sql:  # grants are looked at once a second
+            asked.append(sql)
+        return run(session, sql, parameters)
+
+    async def read() -> None:
+        user = users.named(services.database, "demo")
+        async with client_of(services, user.id) as client:
+            account = (await client.get("/accounts")).json()["accounts"][0]["id"]
+
+            async def answers() -> list[bytes]:
+                return [(await client.get(path.format(account))).raise_for_status().content for path in PATHS]
+
+            async with asyncio.timeout(SECONDS_MAX):
+                before = await answers()
+                while await services.database.known_state(user.id) is None:
+                    await asyncio.sleep(0.01)
+            monkeypatch.setattr(_Statements, "_run", watched)
+            asked.clear()
+            assert list(await asyncio.gather(answers(), answers())) == [before, before]
+            assert asked == []
+            with closing(open_database(services.settings.database_url)) as other:
+                renamed = partial(accounts.rename, user_id=user.id, account_id=account, name="Household")
+                await asyncio.to_thread(other.atomically, renamed)
+            assert b'"accountName":"Household"' in (await answers())[0]
+
+    try:
+        asyncio.run(read())
+    finally:
+        services.close()
+
+
+def client_of(services: Services, user_id: str) -> httpx.AsyncClient:
+    """An app of this user, in the same event loop as the service."""
+    token = services.authorization.issue_token(user_id, frozenset(SCOPES), timedelta(hours=1))
+    return httpx.AsyncClient(
+        transport=httpx.ASGITransport(app=application(services)),
+        base_url="http://127.0.0.1:8000/api/v1",
+        headers={"Authorization": f"Bearer {token}"},
+    )
