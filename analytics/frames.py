@@ -22,7 +22,10 @@ BOOKINGS: dict[str, pl.DataType] = {
     "transfer_account_id": pl.String(),  # the own account on the other side
     "transfer_id": pl.String(),  # the other leg, null while it has not arrived
 }
-"""One row per booked transaction of one user's selected accounts (cashflow, snapshot)."""
+"""One row per booked transaction of one user's selected accounts (cashflow, snapshot, and the rows behind them)."""
+
+COUNTED = {name: dtype for name, dtype in BOOKINGS.items() if name != "id"}
+"""The same for figures alone, which name no row: ids are a fifth of what the store reads for a long history."""
 
 CHARGES: dict[str, pl.DataType] = {
     "user_id": pl.String(),

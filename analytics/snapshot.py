@@ -44,7 +44,7 @@ def snapshot(
     currency: str,
     rates: pl.DataFrame = NO_RATES,
 ) -> Snapshot:
-    """The snapshot of the accounts given (BALANCES; they are the selection) and all their bookings (BOOKINGS: a refund
+    """The snapshot of the accounts given (BALANCES; they are the selection) and all their bookings (COUNTED: a refund
     of today may belong to a payment of last year). Balances are converted at today's rate."""
     listed = _listed(accounts, today=today, currency=currency, rates=rates)
     balances = listed.drop_in_place("home_amount")
@@ -101,7 +101,7 @@ def category_transactions(
         rows.filter(_category() == category)
         .sort("booking_date", "id")
         .with_columns(_counted_amount().alias("counted_amount"))
-        .drop("home_amount")
+        .drop("home_amount", "place")
         .reverse()
         .collect(engine=_IN_MEMORY)
     )
@@ -158,13 +158,14 @@ def _judged(
     rates: pl.DataFrame,
     foreign: Collection[str],
 ) -> pl.LazyFrame:
-    """The selection's rows of the last 30 days with counted_as, left_out and home_amount (null without a rate)."""
-    recent = _last_30_days(bookings, selection=selection, today=today)
+    """The selection's rows of the last 30 days with counted_as, left_out, home_amount (null without a rate), and the
+    place that each has among them."""
+    recent = _last_30_days(bookings, selection=selection, today=today).with_row_index("place")
     refunds = _refunds(recent, bookings, selection=selection)
     counted_as = (
         pl.when(_is_payment(selection))
         .then(pl.lit("expenses"))
-        .when(pl.col("id").is_in(refunds.implode()))
+        .when(pl.col("place").is_in(refunds.implode()))
         .then(pl.lit("refund"))
     )
     is_counted = pl.col("counted_as").is_not_null()
@@ -190,12 +191,12 @@ def _is_payment(selection: Collection[str]) -> pl.Expr:
 
 
 def _refunds(recent: pl.LazyFrame, bookings: pl.DataFrame, *, selection: Collection[str]) -> pl.Series:
-    """Ids of the recent credits whose counterpart was paid before, or on the same day: bookings carry no time
+    """The places of the recent credits whose counterpart was paid before, or on the same day: bookings carry no time
     (decision 16)."""
     is_credit = (pl.col("amount") > 0) & left_out(selection).is_null() & ~_category().is_in(NEVER_REFUNDED)
-    credits = _by_counterpart(recent.filter(is_credit), "id", "booking_date").collect(engine=_IN_MEMORY)
+    credits = _by_counterpart(recent.filter(is_credit), "place", "booking_date").collect(engine=_IN_MEMORY)
     if credits.is_empty():
-        return credits["id"]
+        return credits["place"]
     payments = bookings.lazy().filter(_is_payment(selection), pl.col("account_id").is_in(list(selection)))
     first_paid = (
         _by_counterpart(payments, "booking_date")
@@ -206,7 +207,7 @@ def _refunds(recent: pl.LazyFrame, bookings: pl.DataFrame, *, selection: Collect
     paid_before = (
         credits.lazy().join(first_paid, on="counterpart").filter(pl.col("first_paid") <= pl.col("booking_date"))
     )
-    return paid_before.select("id").collect(engine=_IN_MEMORY)["id"]
+    return paid_before.select("place").collect(engine=_IN_MEMORY)["place"]
 
 
 def _by_counterpart(rows: pl.LazyFrame, *columns: str) -> pl.LazyFrame:

@@ -6,7 +6,7 @@ from typing import Literal
 
 import polars as pl
 
-from analytics.frames import BOOKINGS
+from analytics.frames import COUNTED
 from handlers.cache.cache import Cache
 from handlers.cache.entries import Entries, Render, frame_bytes
 from handlers.cache.from_store import FromStore
@@ -86,7 +86,7 @@ class Reader:
         if needs == "statuses":
             data.known_statuses = connections.statuses(session, user_id)
         if needs == "figures":
-            rows = transactions.everything(session, user_id, BOOKINGS, hidden=data.hidden, rows_max=ROWS_MAX + 1)
+            rows = transactions.everything(session, user_id, COUNTED, hidden=data.hidden, rows_max=ROWS_MAX + 1)
             data.is_too_large = not self._fits(data, rows)
             data.figures = None if data.is_too_large else rows
         if needs in ("list", "details", "explained") and data.entries is None:

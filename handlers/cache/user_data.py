@@ -44,7 +44,7 @@ class UserData:
         self.is_too_large = False  # what is missing here is read from the store each time
         self.known_statuses: Mapping[str, Status] | None = None
         self.entries: Entries | None = None
-        self.figures: pl.DataFrame | None = None  # analytics.frames.BOOKINGS
+        self.figures: pl.DataFrame | None = None  # analytics.frames.COUNTED
         self.details: TransactionDetails | None = None
         self.waiting: pl.DataFrame | None = None  # storage.transactions.KEPT, of what is not booked yet
         self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
@@ -116,7 +116,7 @@ class UserData:
         return self._listed.matching(selection)
 
     def bookings(self, *_selection: object, **_days: object) -> pl.DataFrame:
-        """At least the rows of these accounts and days as analytics.frames.BOOKINGS: all there are, for what reads them
+        """At least the rows of these accounts and days as analytics.frames.COUNTED: all there are, for what reads them
         chooses by itself, and a selection would be a copy."""
         assert self.figures is not None, "the figures' rows were not loaded"
         return self.figures
