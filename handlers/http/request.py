@@ -9,7 +9,7 @@ from auth.principal import Principal
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Request:
     """The part of an HTTP request that is not a parameter of the contract."""
 

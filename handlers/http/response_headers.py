@@ -8,6 +8,7 @@ PREFLIGHT_SECONDS = 7200  # the longest that Chromium remembers
 
 _ALWAYS = ((b"x-content-type-options", b"nosniff"),)
 _SHARED = (
+    *_ALWAYS,
     (b"access-control-allow-origin", b"*"),  # never with credentials: there are no cookies on these paths
     (
         b"access-control-expose-headers",
@@ -27,4 +28,4 @@ PREFLIGHT: Sequence[Header] = (
 
 def response_headers(*, is_shared: bool) -> Sequence[Header]:
     """What every answer carries; `is_shared` where scripts of other origins may read it."""
-    return (*_ALWAYS, *_SHARED) if is_shared else _ALWAYS
+    return _SHARED if is_shared else _ALWAYS

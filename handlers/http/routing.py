@@ -1,6 +1,7 @@
 """Which operation of the contract a request means, and the steps it passes, prepared once per operation."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from re import Pattern
 from types import MappingProxyType
 from typing import Any
 
@@ -10,10 +11,13 @@ from connexion.middleware.routing import RoutingMiddleware
 from connexion.operations import AbstractOperation
 from connexion.spec import Specification
 from starlette.exceptions import HTTPException
-from starlette.routing import BaseRoute, Match, Mount, Route, Router
+from starlette.routing import BaseRoute, Match, Mount, Route, Router, compile_path
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from handlers.http.errors import MethodNotAllowed
+
+Found = dict[str, str]
+"""What Connexion's router leaves in the scope for an operation."""
 
 Make = Callable[[AbstractOperation, ASGIApp], ASGIApp]
 """What a step puts in front of the next one for an operation; the next one itself where it has nothing to do."""
@@ -30,7 +34,8 @@ class Routing(RoutingMiddleware):
         super().__init__(app)
         self._same_paths = same_paths
         self._pages = pages
-        self._literal: dict[tuple[str, str], dict[str, str]] = {}
+        self._literal: dict[tuple[str, str], Found] = {}
+        self._templates: dict[tuple[str, int], list[tuple[Pattern[str], Found]]] = {}  # by method and number of slashes
         self._allowed: dict[str, set[str]] = {}  # by path without parameters
 
     def add_api(self, specification: Specification, *positional: Any, **named: Any) -> None:
@@ -40,27 +45,30 @@ class Routing(RoutingMiddleware):
             assert isinstance(route, Mount)
             assert isinstance(route.app, Router)
             route.app.redirect_slashes = False
+        base_path = specification.base_path
         for path, methods in specification["paths"].items():
-            if "{" not in path:
-                self._add_literal(specification.base_path, path, methods)
+            for method in METHODS & methods.keys():
+                found = {"api_base_path": base_path, "operation_id": methods[method]["operationId"]}
+                for name in ("GET", "HEAD") if method == "get" else (method.upper(),):
+                    self._add_path(name, base_path, path, found)
 
-    def _add_literal(self, base_path: str, path: str, methods: Mapping[str, Any]) -> None:
-        """Paths without parameters need no search: it costs a third of a request (tests/benchmarks/stack.py)."""
-        for method in METHODS & methods.keys():
-            found = {"api_base_path": base_path, "operation_id": methods[method]["operationId"]}
-            for name in ("GET", "HEAD") if method == "get" else (method.upper(),):
-                self._literal[name, base_path + path] = found
-                if base_path:  # beside other descriptions there may be pages of the same path
-                    self._allowed.setdefault(base_path + path, set()).add(name)
+    def _add_path(self, method: str, base_path: str, path: str, found: Found) -> None:
+        """What the contract names needs no search among all routes: it costs a third of a request."""
+        whole = base_path + path
+        if "{" in path:
+            self._templates.setdefault((method, whole.count("/")), []).append((compile_path(whole)[0], found))
+            return
+        self._literal[method, whole] = found
+        if base_path:  # beside other descriptions there may be pages of the same path
+            self._allowed.setdefault(whole, set()).add(method)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        found = self._literal.get((scope["method"], scope["path"]))
-        if found is not None and not scope.get("root_path"):
-            scope["path_params"] = {}
-            scope.setdefault("extensions", {})[ROUTING_CONTEXT] = found
+        found = self._found(scope)
+        if found is not None:
+            scope["path_params"], scope.setdefault("extensions", {})[ROUTING_CONTEXT] = found
             await self.app(scope, receive, send)
             return
         if scope["path"] in self._allowed and not scope.get("root_path"):
@@ -77,6 +85,22 @@ class Routing(RoutingMiddleware):
                 raise
             allowed = allowed_methods([*self.router.routes, *self._pages], asked)
             raise MethodNotAllowed(frozenset(allowed)) from None
+
+    def _found(self, scope: Scope) -> tuple[dict[str, str], Found] | None:
+        """The parameters in the path of a request, and the operation, if the contract has it."""
+        method, path = scope["method"], scope["path"]
+        if scope.get("root_path"):
+            return None
+        literal = self._literal.get((method, path))
+        if literal is not None:
+            return {}, literal
+        if path in self._allowed:
+            return None  # by other methods
+        for template, found in self._templates.get((method, path.count("/")), ()):
+            match = template.match(path)
+            if match is not None:
+                return match.groupdict(), found
+        return None
 
 
 def allowed_methods(routes: Iterable[BaseRoute], scope: Scope) -> set[str]:

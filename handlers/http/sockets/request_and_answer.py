@@ -73,8 +73,8 @@ class RequestAndAnswer(RequestResponseCycle):
 
 def _lines(headers: Sequence[Header]) -> bytes:
     """The lines of these headers and the empty one after them."""
-    lines = [b": ".join(header) for header in headers]
-    together = b"".join(lines)
-    if len(together.translate(None, _CONTROLS)) != len(together):
+    lines = b"\r\n".join([b": ".join(header) for header in headers])
+    ends = 2 * (len(headers) - 1)
+    if len(lines) - len(lines.translate(None, _CONTROLS)) != ends:
         raise RuntimeError("a header of an answer holds a control character")
-    return b"\r\n".join((*lines, b"", b""))
+    return lines + b"\r\n\r\n"
