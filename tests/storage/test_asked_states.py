@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from storage.database import Database, open_database
-from storage.engines import asked_states
+from storage.engines import asked_states, distribution
 from storage.engines.postgresql import PostgreSQL
 from tests.engines import ENGINE, Cluster
 from tests.storage.conftest import Bank
@@ -266,8 +266,12 @@ def test_a_connection_that_nobody_asks_any_more_is_closed(bank: Bank, *, is_late
 
 
 @pytest.mark.requirement("postgresql.states")
-def test_behind_a_pooler_nothing_is_asked_this_way(bank: Bank) -> None:
-    with closing(PostgreSQL(ENGINE.cluster.url(name_of(bank.database)), prepare=False)) as database:
+@pytest.mark.parametrize("is_pooled", [True, False])
+def test_behind_a_pooler_and_of_several_machines_nothing_is_asked_this_way(
+    bank: Bank, monkeypatch: pytest.MonkeyPatch, *, is_pooled: bool
+) -> None:
+    monkeypatch.setattr(distribution, "is_distributed", lambda _database: not is_pooled)
+    with closing(PostgreSQL(ENGINE.cluster.url(name_of(bank.database)), prepare=not is_pooled)) as database:
 
         async def asked() -> None:
             for _ in range(3):
