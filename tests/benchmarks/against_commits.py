@@ -33,7 +33,7 @@ from handlers.bench.servers import MeasuredServer, free_port, running  # noqa: E
 from handlers.bench.store import Audience, Someone  # noqa: E402
 from tests.benchmarks.unrestricted import interval  # noqa: E402
 
-WORKED = ("page", "one transaction", "cashflow", "repeated request")
+WORKED = ("page", "category filter", "search", "one transaction", "cashflow", "repeated request")
 NOW = "working tree"
 FILL = """
 import dataclasses, json
