@@ -28,7 +28,7 @@ class Clock:
     def today(self) -> date:
         """The calendar day in the configured zone (decision 10). Days begin on whole minutes, and every request asks:
         so the day is found once a minute."""
-        moment = datetime.now(UTC) + self.offset
+        moment = self.now_in_utc()
         since, until, day = self._minute
         if not since <= moment < until:
             since, day = moment.replace(second=0, microsecond=0), moment.astimezone(self.zone).date()

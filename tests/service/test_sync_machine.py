@@ -3,7 +3,7 @@
 
 import tempfile
 from collections.abc import Callable, Iterator
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -55,8 +55,8 @@ class Hand(Clock):
 
     moment = NOW
 
-    def now(self) -> datetime:
-        return self.moment
+    def now_in_utc(self) -> datetime:
+        return self.moment.replace(tzinfo=UTC)
 
 
 class ScriptedBank:
