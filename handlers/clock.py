@@ -38,7 +38,3 @@ class Clock:
     def in_zone(self, moment: datetime) -> datetime:
         """An instant of the store as the clocks of the configured zone show it."""
         return moment.replace(tzinfo=UTC).astimezone(self.zone)
-
-    def day_of(self, moment: datetime) -> date:
-        """The calendar day on which an instant of the store falls."""
-        return self.in_zone(moment).date()

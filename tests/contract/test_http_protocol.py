@@ -280,6 +280,30 @@ def test_a_proxy_closes_its_idle_connections_itself() -> None:
 
 
 @pytest.mark.requirement("http.deadlines")
+def test_an_answer_is_produced_no_faster_than_its_client_reads() -> None:
+    produced, part, parts = 0, b"a" * 20_000_000, 3
+
+    async def much(_scope: Scope, _receive: Receive, send: Send) -> None:
+        nonlocal produced
+        length = b"%d" % (len(part) * parts)
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
+        for produced in range(1, parts + 1):
+            await send({"type": "http.response.body", "body": part, "more_body": produced < parts})
+
+    async def story(meeting: Meeting) -> None:
+        meeting.writer.transport.pause_reading()  # type: ignore[attr-defined]  # StreamWriter says a write transport
+        await meeting.send(HEAD + b"\r\n")
+        await meeting.arrived()
+        assert produced == 2, "the second part waits"
+        meeting.writer.transport.resume_reading()  # type: ignore[attr-defined]
+        await asyncio.wait_for(meeting.reader.readuntil(b"\r\n\r\n"), PATIENCE_SECONDS)
+        content = await asyncio.wait_for(meeting.reader.readexactly(len(part) * parts), PATIENCE_SECONDS)
+        assert content == part * parts
+
+    meet(story, much)
+
+
+@pytest.mark.requirement("http.deadlines")
 def test_a_client_that_does_not_read_its_answer_is_cut_off() -> None:
     async def much(_scope: Scope, _receive: Receive, send: Send) -> None:
         content = b"a" * 20_000_000

@@ -136,12 +136,13 @@ def test_an_import_whose_machine_is_away_keeps_no_other_from_being_said_to_go_on
 
 @pytest.mark.engine("postgresql")
 @pytest.mark.requirement("http.uploads")
+@pytest.mark.parametrize("failure", [StoreUnavailable, ZeroDivisionError])
 def test_an_end_that_cannot_be_told_to_others_is_told_here(
-    processes: Processes, caplog: pytest.LogCaptureFixture
+    processes: Processes, caplog: pytest.LogCaptureFixture, failure: type[Exception]
 ) -> None:
     def told_once(report: FileImport) -> bytes:
         if report.is_done:
-            raise StoreUnavailable
+            raise failure
         return imports._encoded(report)
 
     report = processes.begin(told_once)
