@@ -70,6 +70,10 @@ class LeftOut:
     reason: str
 
 
+CUT_OFF = "The bank broke off its list of bookings. The next sync asks for all of it again."
+"""Why an account is left out whose pages go round, or whose next page the source refuses: its cursor stays."""
+
+
 class Connector(Protocol):
     """One source of bank data. `handle` and `cursor` are JSON and are stored between calls.
 

@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey, generate
 
 from connectors.connecting import Done, Question, Redirect, Reply, Sentence, Step
 from connectors.connector import (
+    CUT_OFF,
     Connection,
     ConsentExpired,
     ConsentRevoked,
@@ -501,17 +502,40 @@ def test_all_pages_are_read_and_a_row_that_begins_the_next_page_again_is_one(ask
     assert pages == [{"date_from": "2025-11-20"}, {"date_from": "2025-11-20", "continuation_key": "k1"}]
 
 
-def test_pages_that_go_round_are_left_and_do_not_claim_to_be_all(asking: Asking) -> None:
-    asking.hears_bookings(
-        {"transactions": [row("r1", "2026-11-19", "-1.00", "Row 1")], "continuation_key": "k1"},
-        {"transactions": [], "continuation_key": "k1"},
-    )
-    assert asking.purposes() == (["Row 1"], False)
+GOES_ROUND = ({"transactions": [], "continuation_key": "k1"}, 200)
+REFUSED = ({"error": "WRONG_REQUEST_PARAMETERS"}, 422)
+TOO_LONG = ({"error": "WRONG_TRANSACTIONS_PERIOD"}, 422)
+
+
+@pytest.mark.parametrize(("second", "status"), [GOES_ROUND, REFUSED, TOO_LONG])
+def test_pages_that_go_round_or_are_refused_end_the_round_of_their_account_and_leave_its_cursor(
+    asking: Asking, second: Any, status: int
+) -> None:
+    asking.hears("GET /accounts/u1/balances", {"balances": []})
+    first = {"transactions": [row("r1", "2026-11-19", "-1.00", "Row 1")], "continuation_key": "k1"}
+    asking.provider.said["GET /accounts/u1/transactions"] = [Said(document=first), Said(status=status, document=second)]
+    batch, left_out = asking.fetch(cursor={"until": {"giro-hash": "2026-11-01", "card": "2026-11-02"}})
+    assert isinstance(batch, Batch)
+    *_, booking, statement = batch.records
+    assert isinstance(booking, TransactionRecord)
+    assert isinstance(statement, StatementRecord)
+    assert (booking.purpose, statement.is_pending_complete) == ("Row 1", False)
+    assert batch.cursor == {"until": {"giro-hash": "2026-11-01", "card": "2026-11-02"}}
+    assert left_out == LeftOut(name="Giro", reason=CUT_OFF)
     assert len(asking.asked_from()) == 2
 
 
+def test_a_bank_that_is_away_at_the_second_page_ends_the_sync(asking: Asking) -> None:
+    asking.hears("GET /accounts/u1/balances", {"balances": []})
+    first = {"transactions": [], "continuation_key": "k1"}
+    away = Said(status=500, document={"error": "ASPSP_ERROR"})
+    asking.provider.said["GET /accounts/u1/transactions"] = [Said(document=first), away]
+    with pytest.raises(ProviderUnavailable):
+        asking.fetch()
+
+
 @pytest.mark.parametrize(("pages", "is_read"), [(3, True), (4, False)])
-def test_a_list_without_an_end_is_given_up(
+def test_a_list_without_an_end_is_given_up_for_its_account(
     asking: Asking, monkeypatch: pytest.MonkeyPatch, pages: int, is_read: bool
 ) -> None:
     monkeypatch.setattr("connectors.sources.enable_banking.connector.PAGES_MAX", 3)
@@ -521,9 +545,7 @@ def test_a_list_without_an_end_is_given_up(
     if is_read:
         assert asking.purposes() == ([], True)
         return
-    with pytest.raises(ProviderUnavailable) as refused:
-        asking.fetch()
-    assert str(refused.value) == "The bank's list of bookings has no end."
+    assert asking.fetch() == [LeftOut(name="Giro", reason="The bank's list of bookings has no end.")]
     assert len(asking.asked_from()) == 3
 
 

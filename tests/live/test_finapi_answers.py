@@ -10,6 +10,7 @@ import pytest
 
 from connectors.connecting import Done, Question, Redirect, Reply, Step
 from connectors.connector import (
+    CUT_OFF,
     Connection,
     ConsentExpired,
     ConsentRevoked,
@@ -410,7 +411,7 @@ def test_a_token_that_is_over_is_renewed_and_kept_at_once(
     assert secrets["token"] != connected.secrets["token"]
 
 
-def test_each_account_is_a_batch_and_the_last_one_says_until_when_all_were_read(
+def test_each_account_is_a_batch_and_says_which_were_read_until_when(
     host: FinApiHost, source: FinApi, connected: Connection
 ) -> None:
     giro, card = fetched(source, connected)
@@ -419,7 +420,8 @@ def test_each_account_is_a_batch_and_the_last_one_says_until_when_all_were_read(
     assert told(card)[:2] == ("Kreditkarte", [])
     assert isinstance(giro, Batch)
     assert isinstance(card, Batch)
-    assert (giro.cursor, card.cursor) == (None, {"imported_until": "2026-11-19", "accounts": ["81", "82"]})
+    assert giro.cursor == {"imported_until": "2026-11-19", "accounts": ["81"]}
+    assert card.cursor == {"imported_until": "2026-11-19", "accounts": ["81", "82"]}
     host.service.accounts[0].bookings.append(booking(5, TODAY, "-1.00", "Neu", "Neu"))
     host.service.accounts[1].bookings.append(booking(6, date(2026, 1, 2), "-2.00", "Alt", "Alt"))
     of_known_and_new = fetched(source, connected, cursor={"imported_until": "2026-11-19", "accounts": ["81"]})
@@ -474,17 +476,34 @@ def test_pages_end_at_the_last_one_that_is_allowed(
     monkeypatch.setattr(connector, "PAGES_MAX", 2)
     assert told(fetched(source, connected)[0])[1] == ["1", "2", "3", "4", None]
     monkeypatch.setattr(connector, "PAGES_MAX", 1)
-    with pytest.raises(ProviderUnavailable) as refusal:
-        fetched(source, connected)
-    assert str(refusal.value) == "finAPI sent pages without end."
+    current, left_out, card = fetched(source, connected)
+    assert told(current)[1] == ["1", "2", None]
+    assert left_out == LeftOut(name="Girokonto", reason=CUT_OFF)
+    assert isinstance(card, Batch)
+    assert card.cursor == {"imported_until": "2026-11-19", "accounts": ["82"]}
 
 
-def test_an_empty_page_is_the_last_one_whatever_is_announced(
-    host: FinApiHost, source: FinApi, connected: Connection
+@pytest.mark.parametrize(
+    ("status", "document"),
+    [
+        (200, {"transactions": [], "paging": {"pageCount": 9}}),
+        (200, {"transactions": [{"id": 1}, {"id": 2}], "paging": {"pageCount": 9}}),
+        (400, {}),
+        (404, {}),
+        (422, {}),
+    ],
+)
+def test_a_page_that_says_nothing_new_or_is_refused_ends_the_round_of_its_account_and_the_next_one_is_whole(
+    host: FinApiHost, source: FinApi, connected: Connection, status: int, document: Any
 ) -> None:
-    announced = {"transactions": [], "paging": {"pageCount": 9}}
-    host.service.broken["/api/v2/transactions"] = Said(document=announced)
-    assert told(fetched(source, connected)[0])[1] == [None]
+    host.service.page_size = 2
+    host.service.broken["/api/v2/transactions?page=2"] = Said(status=status, document=document)
+    current, left_out, card = fetched(source, connected, {"imported_until": "2026-01-01", "accounts": ["81"]})
+    assert told(current)[1] == ["1", "2", None]
+    assert left_out == LeftOut(name="Girokonto", reason=CUT_OFF)
+    assert isinstance(card, Batch)
+    again, _ = fetched(source, connected, card.cursor)
+    assert told(again)[1] == ["1", "2", "3", "4", None]
 
 
 def test_who_disconnects_is_deleted_there_even_where_the_bank_connection_is_gone(

@@ -495,3 +495,21 @@ def test_what_was_read_is_read_again_from_ten_days_before(source: FinTs, served:
 def replace_day(served: FinTsBank, day: date) -> str:
     served.bank.accounts[0].bookings[0].day = day
     return day.isoformat()
+
+
+@pytest.mark.parametrize("format_", ["camt", "mt940"])
+@pytest.mark.parametrize("pages_max", [200, 1])
+def test_pages_that_go_round_or_have_no_end_leave_their_account_and_its_cursor_alone(
+    source: FinTs, served: FinTsBank, monkeypatch: pytest.MonkeyPatch, format_: str, pages_max: int
+) -> None:
+    connection = connected(source, served)
+    monkeypatch.setattr("connectors.sources.fints.bank_line.PAGES_MAX", pages_max)
+    served.bank.format, served.bank.entries_per_page, served.bank.goes_round = format_, 1, pages_max > 1
+    before = {"until": {"DE23100000001234567890": "2026-11-10"}}
+    current, savings = fetched(source, connection, cursor=before)
+    assert current == LeftOut(
+        name="Girokonto", reason="The bank gives no bookings of this account (FinTS: pages without end)."
+    )
+    assert isinstance(savings, Batch)
+    assert savings.cursor is not None
+    assert savings.cursor["until"]["DE23100000001234567890"] == "2026-11-10"

@@ -40,7 +40,7 @@ class Account:
 class FinApi:
     """The service, one bank and what its customer has there. Tests change any of it between two syncs.
 
-    `broken` are answers by a part of the path, each used once.
+    `broken` are answers by a part of the path with its page (/api/v2/transactions?page=2), each used once.
     `task` is how tasks end: COMPLETED, WEB_FORM_REQUIRED or COMPLETED_WITH_ERROR with `error_code`.
     """
 
@@ -260,7 +260,8 @@ class FinApiHost(WebBank):
                 self.service.sign_in(asked.path.rpartition("/")[2])
                 return Said(text="<html>Signed in.</html>", content_type="text/html")
             self.service.url = self.address
-            broken = next((part for part in self.service.broken if part in asked.path), None)
+            page = f"{asked.path}?page={asked.query.get('page')}"
+            broken = next((part for part in self.service.broken if part in page), None)
             if broken is not None:
                 return self.service.broken.pop(broken)
             status, document = self.service.answer(asked)

@@ -56,6 +56,7 @@ class Bank:
     format: Literal["camt", "mt940"] = "camt"
     today: date = date(2026, 11, 20)
     entries_per_page: int = 0  # 0: everything in one answer
+    goes_round: bool = False  # every page names itself as the next one
     asks_for_every_order: bool = False
     dialog_code: str | None = None  # with which every dialog begins
     refused: set[str] = field(default_factory=set)
@@ -228,7 +229,9 @@ class Bank:
         first = int(order.segment.touchdown_point or 0)
         last = first + self.entries_per_page if self.entries_per_page else len(rows)
         if last < len(rows):
-            order.reply.segment(order.segment, "3040", "Weitere Umsätze.", str(last))
+            order.reply.segment(
+                order.segment, "3040", "Weitere Umsätze.", str(first or last) if self.goes_round else str(last)
+            )
         return rows[first:last]
 
     def _may(self, order: "_Order") -> bool:

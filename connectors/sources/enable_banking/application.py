@@ -30,6 +30,10 @@ class NotAccessible(SourceError):
     """The bank does not give access to this account."""
 
 
+class Refused(ProviderUnavailable):
+    """The bank could not be asked through Enable Banking."""
+
+
 class Application:
     """Asks Enable Banking. Each answer is a JSON object; a refusal is raised as the `SourceError` that it means."""
 
@@ -121,7 +125,7 @@ def _refusal(answer: ProviderAnswer) -> SourceError:
         return Misconfigured(
             "Enable Banking refuses this server's application: see to it in their control panel.", detail=detail
         )
-    return ProviderUnavailable("The bank could not be asked through Enable Banking.", detail=detail)
+    return (Refused if answer.status < 500 else ProviderUnavailable)(Refused.__doc__, detail=detail)
 
 
 def _error_of(answer: ProviderAnswer) -> str:

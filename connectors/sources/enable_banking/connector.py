@@ -16,6 +16,7 @@ from typing import Any
 
 from connectors.connecting import Done, FormField, Question, Redirect, Reply, Sentence, Step
 from connectors.connector import (
+    CUT_OFF,
     Connection,
     ConsentExpired,
     ConsentRevoked,
@@ -28,7 +29,7 @@ from connectors.connector import (
 )
 from connectors.reachable import is_reachable
 from connectors.sources.enable_banking.answers import damaged, members, moment, objects, texts
-from connectors.sources.enable_banking.application import Application, NotAccessible, WrongPeriod
+from connectors.sources.enable_banking.application import Application, NotAccessible, Refused, WrongPeriod
 from connectors.sources.enable_banking.records import currency_of, known_of, name_of, records
 from connectors.text import is_currency
 from storage.importing.records import Batch
@@ -52,6 +53,10 @@ WHICH_BANK = Sentence(en="Which bank is it? You sign in there.", de="Welche Bank
 NO_SUCH_BANK = Sentence(en="This bank is not in the list.", de="Diese Bank steht nicht in der Liste.")
 
 Ask = Callable[[dict[str, str]], Json]
+
+
+class EndlessPages(ProviderUnavailable):
+    """The bank's list of bookings has no end."""
 
 
 class EnableBanking:
@@ -143,7 +148,7 @@ class EnableBanking:
                 known = known or known_of(ask(f"{path}/details"))
                 balances = objects(ask(f"{path}/balances").get("balances"))
                 rows, is_complete = _rows(partial(ask, f"{path}/transactions"), _days(until.get(key), today), today)
-            except NotAccessible as error:
+            except (NotAccessible, EndlessPages) as error:
                 yield LeftOut(name=name_of(known) or key[:8], reason=str(error))
                 continue
             name = name_of(known) or known.get("iban") or key[:8]
@@ -151,7 +156,8 @@ class EnableBanking:
             if not is_currency(currency):
                 yield LeftOut(name=name, reason="It has no currency that is known here.")
                 continue
-            until[key] = today.isoformat()
+            if is_complete:
+                until[key] = today.isoformat()
             yield Batch(
                 id=f"enable-banking:{connection.id}:{key}:{at}",
                 name=name,
@@ -167,6 +173,8 @@ class EnableBanking:
                 ),
                 cursor={"until": dict(until)},
             )
+            if not is_complete:
+                yield LeftOut(name=name, reason=CUT_OFF)
 
     def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
         """Nothing to tidy up."""
@@ -239,7 +247,8 @@ def _days(until: str | None, today: date) -> Sequence[int]:
 
 
 def _rows(ask: Ask, days: Sequence[int], today: date) -> tuple[list[Json], bool]:
-    """What is told of an account's bookings, as far back as the bank goes, and whether that is all there is."""
+    """What is told of an account's bookings, as far back as the bank goes, and whether that is all there is: a page
+    that leads back to an earlier one, or that the bank refuses, ends the list before its end."""
     *longer, shortest = days
     for back in longer:
         with suppress(WrongPeriod):
@@ -253,7 +262,12 @@ def _pages(ask: Ask, since: date) -> tuple[list[Json], bool]:
     seen: set[str] = set()
     parameters = {"date_from": since.isoformat()}
     for _ in range(PAGES_MAX):
-        page = ask(parameters)
+        try:
+            page = ask(parameters)
+        except (Refused, WrongPeriod):
+            if not seen:
+                raise
+            return rows, False  # of what it calls the next page it wants to know nothing any more
         here = [_lasting(each) for each in objects(page.get("transactions"))]
         rows += [each for each in here if not (each.get("entry_reference") and each in before)]
         key = str(page.get("continuation_key") or "")
@@ -263,7 +277,7 @@ def _pages(ask: Ask, since: date) -> tuple[list[Json], bool]:
             return rows, False
         seen.add(key)
         before, parameters = here, {"date_from": since.isoformat(), "continuation_key": key}
-    raise ProviderUnavailable("The bank's list of bookings has no end.", detail=f"{PAGES_MAX} pages")
+    raise EndlessPages(detail=f"{PAGES_MAX} pages")
 
 
 def _lasting(row: Json) -> Json:

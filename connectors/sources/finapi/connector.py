@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from connectors.connecting import Done, Question, Redirect, Reply, Sentence, Step
 from connectors.connector import (
+    CUT_OFF,
     Connection,
     ConsentExpired,
     ConsentRevoked,
@@ -37,6 +38,7 @@ UPDATE_PAUSE = 10.0  # after 423: an update of this bank connection runs already
 FORM_PAUSE = 3.0
 PAGE_ROWS = 500
 PAGES_MAX = 1_000
+PAGE_REFUSED = (400, 404, 422)
 OVERLAP = timedelta(days=1)
 DEVICE = re.compile(r"\(([^()]+)\)")
 OPEN_FORMS = ("NOT_YET_OPENED", "IN_PROGRESS")
@@ -148,22 +150,24 @@ class FinApi:
         accounts = _objects(told, "accounts")
         since = str(cursor["imported_until"]) if cursor is not None else None
         known = {str(each) for each in cursor["accounts"]} if cursor is not None else set()
-        seen = [str(each.get("id")) for each in accounts]
-        for place, account in enumerate(accounts, 1):
+        whole: list[str] = []
+        for account in accounts:
             name = clean(str(account.get("accountName") or "")) or str(account.get("id"))
             if not is_currency(account.get("accountCurrency") or "EUR"):
                 yield LeftOut(name=name, reason="Its currency is no currency.")
                 continue
             own = str(account.get("id"))
-            rows = self._bookings(user, own, since if own in known else None)
+            rows, is_whole = self._bookings(user, own, since if own in known else None)
+            whole += [own] if is_whole else []  # another one is asked for everything the next time
             waiting = self._pending(user, own)
-            is_last = place == len(accounts)
             yield Batch(
                 id=f"finapi:{connection.id}:{own}:{handle['task']}",
                 name=name,
                 records=records(account, rows, waiting, bank_name=connection.bank_name),
-                cursor={"imported_until": str(today - OVERLAP), "accounts": seen} if is_last else None,
+                cursor={"imported_until": str(today - OVERLAP), "accounts": list(whole)},
             )
+            if not is_whole:
+                yield LeftOut(name=name, reason=CUT_OFF)
             if _was_not_refreshed(account):
                 yield LeftOut(name=name, reason="The bank gave nothing new of this account.")
 
@@ -271,24 +275,30 @@ class FinApi:
     def _bank_connection(self, user: "_UserAtFinApi", number: int) -> Json:
         return user.members(lambda headers: self._access.get(f"/api/v2/bankConnections/{number}", headers=headers))
 
-    def _bookings(self, user: "_UserAtFinApi", account: str, since: str | None) -> list[Json]:
-        """All bookings of the account that finAPI imported from this day on, each once; raises ProviderUnavailable
-        for pages without end."""
+    def _bookings(self, user: "_UserAtFinApi", account: str, since: str | None) -> tuple[list[Json], bool]:
+        """The bookings of the account that finAPI imported from this day on, each once, and whether they are all: not
+        where a page says nothing new or is refused, nor where pages have no end."""
         found: dict[str, Json] = {}
         asked = {"view": "bankView", "accountIds": account, "perPage": str(PAGE_ROWS), "order": "id,asc"}
         if since is not None:
             asked["minImportDate"] = since
         for page in range(1, PAGES_MAX + 1):
-            parameters = {**asked, "page": str(page)}
-            told = user.members(partial(self._transactions, parameters))
-            rows = _objects(told, "transactions")
-            found.update({str(each.get("id")): each for each in rows})
+            answer = user.ask(
+                partial(self._transactions, {**asked, "page": str(page)}),
+                fine=(200,) if page == 1 else (200, *PAGE_REFUSED),
+            )
+            if answer.status != 200:
+                break
+            told, before = answer.members(), len(found)
+            found.update({str(each.get("id")): each for each in _objects(told, "transactions")})
             pages = _object(told, "paging").get("pageCount")
             if not isinstance(pages, int):
                 raise ProviderUnavailable("finAPI sent a damaged answer.", detail="no pageCount")
-            if page >= pages or not rows:
-                return list(found.values())
-        raise ProviderUnavailable("finAPI sent pages without end.", detail=f"more than {PAGES_MAX} pages")
+            if page >= pages:
+                return list(found.values()), True
+            if len(found) == before:
+                break
+        return list(found.values()), False
 
     def _transactions(self, parameters: Mapping[str, str], headers: Mapping[str, str]) -> ProviderAnswer:
         return self._access.get("/api/v2/transactions", parameters=parameters, headers=headers)

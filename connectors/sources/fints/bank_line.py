@@ -22,8 +22,17 @@ logging.getLogger("fints").setLevel(logging.CRITICAL + 1)  # it prints what the 
 warnings.filterwarnings("ignore", category=FinTSParserWarning)  # as above, of segments that it does not know
 
 
+MORE_PAGES = "3040"  # "Es liegen weitere Informationen vor", with the point at which to go on
+PAGES_MAX = 200  # of one order: python-fints asks for the next one within the call for the last
+
+
+class PagesWithoutEnd(Exception):
+    """The pages of an answer lead back to an earlier one, or are too many."""
+
+
 class BankLine:
-    """Takes the place of the library's connection: `send`, and the codes of the last answer. `close` it."""
+    """Takes the place of the library's connection: `send`, and the codes of the last answer. `close` it. `pages` are
+    the points at which an order was asked to go on; whoever begins an order clears them."""
 
     def __init__(self, address: str) -> None:
         """`address` is the bank's, as its customer named it; raises Misconfigured."""
@@ -32,11 +41,12 @@ class BankLine:
         parts = urlsplit(address)
         self.url = address
         self.codes: Sequence[str] = ()
+        self.pages: set[str] = set()
         self._provider = Provider(f"{parts.scheme}://{parts.netloc}")
         self._path = urlunsplit(("", "", parts.path or "/", parts.query, ""))
 
     def send(self, message: Any) -> Any:
-        """The bank's answer to a message, read; raises ProviderUnavailable."""
+        """The bank's answer to a message, read; raises ProviderUnavailable and PagesWithoutEnd."""
         answer = self._provider.post(
             self._path, content=base64.b64encode(message.render_bytes()), headers={"Content-Type": "text/plain"}
         )
@@ -44,12 +54,17 @@ class BankLine:
             raise ProviderUnavailable(detail=f"status {answer.status}")
         try:
             read = FinTSInstituteMessage(segments=_decoded(answer.body))
-            self.codes = [str(said.code) for part in read.find_segments(("HIRMG", "HIRMS")) for said in part.responses]
+            told = [said for part in read.find_segments(("HIRMG", "HIRMS")) for said in part.responses]
+            self.codes = [str(said.code) for said in told]
+            following = [str(said.parameters[0]) for said in told if said.code == MORE_PAGES]
             whole = read.segments[0].header.type == "HNHBK"
         except Exception as error:  # the library raises whatever it stumbles over
             raise ProviderUnavailable("The bank sent a damaged answer.", detail=type(error).__name__) from None
         if not whole:
             raise ProviderUnavailable("The bank sent a damaged answer.", detail="no FinTS message")
+        if following and (following[0] in self.pages or len(self.pages) >= PAGES_MAX):
+            raise PagesWithoutEnd
+        self.pages.update(following)
         return read
 
     @property

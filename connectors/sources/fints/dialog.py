@@ -21,7 +21,7 @@ from fints.exceptions import (
 from fints.segments.statement import HKKAZ5, HKKAZ6, HKKAZ7
 
 from connectors.connector import Json, Misconfigured, ProviderUnavailable, SourceError, UserActionRequired
-from connectors.sources.fints.bank_line import BankLine
+from connectors.sources.fints.bank_line import BankLine, PagesWithoutEnd
 
 UNKNOWN_PRODUCT = "9078"
 APPROVAL_NEEDED = "9075"
@@ -148,6 +148,8 @@ class OpenDialog:
                 booked, pending = self._bookings(account, since(iban or number), until)
         except FinTSUnsupportedOperation:
             refusal = "not offered"
+        except PagesWithoutEnd:
+            refusal = "pages without end"
         except _OrderRefused as error:
             refusal = error.code
         return Told(
@@ -165,6 +167,7 @@ class OpenDialog:
 
     def _bookings(self, account: Any, since: date, until: date) -> tuple[Sequence[bytes], Sequence[bytes]]:
         """Documents of what is booked and of what is pending: camt, and MT940 where the bank has nothing else."""
+        self.line.pages.clear()
         if self.client.bpd.find_segment_first("HICAZS"):
             booked, pending = self._ordered(self.client.get_transactions_xml(account, since, until))
             return list(filter(None, booked)), list(filter(None, pending))
