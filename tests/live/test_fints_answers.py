@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -500,7 +500,11 @@ def replace_day(served: FinTsBank, day: date) -> str:
 @pytest.mark.parametrize("format_", ["camt", "mt940"])
 @pytest.mark.parametrize("pages_max", [200, 1])
 def test_pages_that_go_round_or_have_no_end_leave_their_account_and_its_cursor_alone(
-    source: FinTs, served: FinTsBank, monkeypatch: pytest.MonkeyPatch, format_: str, pages_max: int
+    source: FinTs,
+    served: FinTsBank,
+    monkeypatch: pytest.MonkeyPatch,
+    format_: Literal["camt", "mt940"],
+    pages_max: int,
 ) -> None:
     connection = connected(source, served)
     monkeypatch.setattr("connectors.sources.fints.bank_line.PAGES_MAX", pages_max)

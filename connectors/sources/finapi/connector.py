@@ -290,7 +290,8 @@ class FinApi:
             if answer.status != 200:
                 break
             told, before = answer.members(), len(found)
-            found.update({str(each.get("id")): each for each in _objects(told, "transactions")})
+            for each in _objects(told, "transactions"):
+                found.setdefault(str(each.get("id")), each)
             pages = _object(told, "paging").get("pageCount")
             if not isinstance(pages, int):
                 raise ProviderUnavailable("finAPI sent a damaged answer.", detail="no pageCount")
