@@ -11,10 +11,12 @@ from auth.events import Events
 from auth.instants import Now
 from auth.people.sessions import LIFETIME as SESSION_LIFETIME
 from auth.policy import Policy, Resource
+from auth.record import Deed
 from auth.scopes import READ_TRANSACTIONS, scope_text, scope_without_bookings
 from auth.secret_text import stored_hash
-from auth.tokens.access_check import AccessCheck, coverage_of
+from auth.tokens.access_check import AccessCheck
 from auth.tokens.access_tokens import AccessTokens
+from auth.tokens.terms import narrower, would_widen, without_account
 from storage import users
 from storage.database import Conflict, Database, Session
 from storage.oauth import browsers, grants, tokens
@@ -152,6 +154,39 @@ class Grants:
         self._events.happened("grant widened", user=grant.user_id, grant=grant.id)
         self._events.did(grant.user_id, "widenGrant", client_id=grant.client_id, grant_id=grant.id)
 
+    def widened_by_merge(self, user_id: str, *, source_id: str, target_id: str) -> list[Connected]:
+        """The apps that would see more once the first account is merged into the second: they see this one, not that
+        one. To be shown to the person, whose yes to some of them goes to `keep_exclusions`."""
+        return [
+            each
+            for each in self.connected(user_id)
+            if would_widen(each.grant.terms, source_id=source_id, target_id=target_id)
+        ]
+
+    def keep_exclusions(self, user_id: str, *, source_id: str, target_id: str, may_widen: Collection[str] = ()) -> None:
+        """Before the first account is merged into the second: what was kept from an app is kept from it in the merged
+        account, too, which the app then sees no more; but for the grants whose ids the person has confirmed."""
+        now = self._now()
+
+        def work(session: Session) -> list[Grant]:
+            concerned = [
+                grant
+                for grant in grants.live_of_user(session, user_id, now=now)
+                if would_widen(grant.terms, source_id=source_id, target_id=target_id)
+            ]
+            for grant in concerned:
+                if grant.id not in may_widen:
+                    terms = without_account(grant.terms, target_id)
+                    grants.change_terms(session, grant.id, terms=terms, scope=grant.scope)
+            return concerned
+
+        changed = self._certainly(work)
+        self._access.forget()
+        for grant in changed:
+            deed: Deed = "widenGrant" if grant.id in may_widen else "narrowGrant"
+            self._events.happened("grant of merged accounts", user=user_id, grant=grant.id, deed=deed)
+            self._events.did(user_id, deed, client_id=grant.client_id, grant_id=grant.id)
+
     def revoke(self, grant_id: str, *, because: str) -> bool:
         """End one grant; its access tokens are refused from the next request on. False when no live one has this id."""
         grant = grants.find(self._database, grant_id)
@@ -218,40 +253,6 @@ class Grants:
                     raise
                 time.sleep(0.002 * 2**attempt)
         raise AssertionError
-
-
-def narrower(held: Terms, wanted: Terms) -> Terms:
-    """What both cover."""
-    held_accounts, wanted_accounts = coverage_of(held), coverage_of(wanted)
-    accounts, all_but = held.accounts, held.all_but
-    if held_accounts is None or wanted_accounts is None:
-        accounts, all_but = (wanted.accounts, wanted.all_but) if held_accounts is None else (accounts, all_but)
-    elif held.all_but and wanted.all_but:
-        accounts = tuple(sorted(held_accounts.accounts | wanted_accounts.accounts))
-    else:
-        listed, other = (wanted_accounts, held_accounts) if held.all_but else (held_accounts, wanted_accounts)
-        accounts, all_but = tuple(sorted(filter(other.covers, listed.accounts))), False
-    return Terms(
-        accounts=accounts,
-        all_but=all_but,
-        figures_only=held.figures_only or wanted.figures_only,
-        full_numbers=held.full_numbers and wanted.full_numbers,
-    )
-
-
-def is_within(wanted: Terms, held: Terms, owned: Collection[str]) -> bool:
-    """Whether `wanted` shows nothing of these accounts, nor of later ones, that `held` does not."""
-    covered, wished = coverage_of(held), coverage_of(wanted)
-    accounts_within = all(
-        covered is None or covered.covers(each) for each in owned if wished is None or wished.covers(each)
-    )
-    later_within = covered is None or covered.is_all_but or (wished is not None and not wished.is_all_but)
-    return (
-        accounts_within
-        and later_within
-        and (wanted.figures_only or not held.figures_only)
-        and (held.full_numbers or not wanted.full_numbers)
-    )
 
 
 def check_resource(grant: Grant, resource: Resource | None) -> None:

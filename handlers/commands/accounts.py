@@ -72,6 +72,8 @@ def merge_accounts(services: Services, report: Report, *, user: str, account: st
     source, target = (chosen_account(services.database, owner, each) for each in (account, into))
     now = services.clock.now()
     try:
+        rebuild.check_mergeable(services.database, owner.id, source_id=source.id, target_id=target.id)
+        services.authorization.grants.keep_exclusions(owner.id, source_id=source.id, target_id=target.id)
         rebuilt = services.database.atomically(
             lambda session: rebuild.merge(session, user=owner, source_id=source.id, target_id=target.id, now=now)
         )

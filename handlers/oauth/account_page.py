@@ -10,7 +10,7 @@ from auth.apps.clients import PAGE
 from auth.errors import InvalidToken
 from auth.people.sessions import Browser
 from auth.server import AuthorizationServer
-from auth.tokens.grants import is_within
+from auth.tokens.terms import is_within
 from handlers.oauth import record_page, sessions_page
 from handlers.oauth.choices import NothingChosen, account_boxes, chosen_terms
 from handlers.oauth.languages import Words

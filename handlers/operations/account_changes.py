@@ -52,6 +52,8 @@ def merge_account(services: Services, request: Request, *, id: str, body: Mappin
     for each in (id, body["into"]):
         _owned(services, user.id, each)
     try:
+        rebuild.check_mergeable(services.database, user.id, source_id=id, target_id=body["into"])
+        services.authorization.grants.keep_exclusions(user.id, source_id=id, target_id=body["into"])
         rebuilt = services.database.atomically(
             lambda session: rebuild.merge(session, user=user, source_id=id, target_id=body["into"], now=now)
         )

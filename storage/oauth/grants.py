@@ -105,6 +105,16 @@ def find(session: Session, grant_id: str) -> Grant | None:
     return _grant(rows[0]) if rows else None
 
 
+def live_of_user(session: Session, user_id: str, *, now: datetime) -> list[Grant]:
+    """The grants of a user that have not ended, also those whose tokens were not fetched yet."""
+    rows = session.rows(
+        f"SELECT {COLUMNS} FROM oauth_grants WHERE user_id = $1 AND revoked_at IS NULL AND expires_at > $2 ORDER BY id",
+        user_id,
+        in_utc(now),
+    )
+    return [_grant(row) for row in rows]
+
+
 def has_its_session(session: Session, grant: Grant) -> bool:
     """Whether the browser session that a grant belongs to is still there; most belong to none."""
     return _is_there(session, grant.session_hash)

@@ -86,11 +86,22 @@ def merge(session: Transaction, *, user: User, source_id: str, target_id: str, n
     """Both accounts' bookings in the target, each once; the source is gone, and what comes for it goes to the target.
     Raises SameAccount and OtherCurrency."""
     session.hold(user.id)
+    check_mergeable(session, user.id, source_id=source_id, target_id=target_id)
+    baseline.hand_over(session, user.id, source_id, target_id)
+    session.execute(
+        "UPDATE contributions SET account_id = $3 WHERE user_id = $1 AND account_id = $2", user.id, source_id, target_id
+    )
+    account_identity.add_alias(session, user_id=user.id, source_id=source_id, account_id=target_id)
+    return rebuild(session, user=user, account_ids={source_id, target_id}, job_id="merge", now=now)
+
+
+def check_mergeable(session: Session, user_id: str, *, source_id: str, target_id: str) -> None:
+    """Whether two accounts can be one; raises SameAccount and OtherCurrency."""
     currencies = {
         row["id"]: row["currency"]
         for row in session.rows(
             "SELECT id, currency FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[])",
-            user.id,
+            user_id,
             [source_id, target_id],
         )
     }
@@ -98,12 +109,6 @@ def merge(session: Transaction, *, user: User, source_id: str, target_id: str, n
         raise SameAccount(SameAccount.__doc__)
     if currencies[source_id] != currencies[target_id]:
         raise OtherCurrency(OtherCurrency.__doc__)
-    baseline.hand_over(session, user.id, source_id, target_id)
-    session.execute(
-        "UPDATE contributions SET account_id = $3 WHERE user_id = $1 AND account_id = $2", user.id, source_id, target_id
-    )
-    account_identity.add_alias(session, user_id=user.id, source_id=source_id, account_id=target_id)
-    return rebuild(session, user=user, account_ids={source_id, target_id}, job_id="merge", now=now)
 
 
 def delete(session: Transaction, *, user: User, account_id: str, now: datetime) -> Rebuilt:

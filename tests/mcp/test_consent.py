@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from auth.tokens.grants import is_within, narrower
+from auth.tokens.terms import is_within, narrower
 from handlers.oauth.choices import chosen_lifetime
 from handlers.oauth.mistakes import Mistake
 from storage import accounts, users

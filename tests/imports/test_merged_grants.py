@@ -1,0 +1,106 @@
+"""What an app does not see of one account it does not see in the account that this one is merged into."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from auth.principal import Principal
+from auth.scopes import SCOPES
+from handlers.commands.control_socket import CommandError
+from handlers.commands.table import perform
+from handlers.http.errors import BadRequest
+from handlers.http.request import Request
+from handlers.operations import account_changes
+from storage import accounts
+from storage.oauth.grants import Grant, Terms
+from tests.imports.household import Household
+from tests.imports.test_accounts import mt940
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def two(eva: Household, write: Write) -> tuple[str, str]:
+    """The ids of two accounts that can be one."""
+    for number in "12":
+        eva.bring(write(f"{number}.sta", mt940(number, ("0102", "C", f"{number},00", "x"))))
+    first, second = accounts.of_user(eva.services.database, eva.user.id)
+    return first.id, second.id
+
+
+def allow(eva: Household, terms: Terms) -> None:
+    eva.services.authorization.issue_token(eva.user.id, frozenset(SCOPES), timedelta(hours=1), terms=terms)
+
+
+def grants(eva: Household) -> list[Grant]:
+    return [each.grant for each in eva.services.authorization.grants.connected(eva.user.id)]
+
+
+def deeds(eva: Household) -> list[str]:
+    return [
+        each.operation for each in eva.services.authorization.record.overview(eva.user.id, within=timedelta(days=1))
+    ]
+
+
+@pytest.mark.requirement("grants.merged")
+@pytest.mark.parametrize(
+    ("seen", "left"),
+    [
+        (lambda one, two: Terms(accounts=(one,), all_but=True), lambda one, two: {one, two}),
+        (lambda one, two: Terms(accounts=(two,)), lambda one, two: set()),
+    ],
+)
+def test_an_app_that_saw_one_of_two_accounts_does_not_see_the_merged_one(
+    eva: Household, two: tuple[str, str], seen: Any, left: Any
+) -> None:
+    allow(eva, seen(*two))
+    perform(eva.services, "accounts merge", {"user": "eva", "account": two[0], "into": two[1]}, eva)
+    (grant,) = grants(eva)
+    assert set(grant.terms.accounts or ()) == left(*two)
+    assert "narrowGrant" in deeds(eva)
+
+
+@pytest.mark.requirement("grants.merged")
+@pytest.mark.parametrize(
+    "terms",
+    [
+        lambda one, two: Terms(),
+        lambda one, two: Terms(accounts=(one, two)),
+        lambda one, two: Terms(accounts=(one,)),
+        lambda one, two: Terms(accounts=(two,), all_but=True),
+    ],
+)
+def test_what_shows_no_more_after_a_merge_stays_as_it_is(eva: Household, two: tuple[str, str], terms: Any) -> None:
+    allow(eva, terms(*two))
+    perform(eva.services, "accounts merge", {"user": "eva", "account": two[0], "into": two[1]}, eva)
+    (grant,) = grants(eva)
+    assert grant.terms == terms(*two)
+    assert "narrowGrant" not in deeds(eva)
+
+
+@pytest.mark.requirement("grants.merged")
+def test_the_person_may_let_an_app_see_the_merged_account(eva: Household, two: tuple[str, str]) -> None:
+    allow(eva, Terms(accounts=(two[0],), all_but=True))
+    held = eva.services.authorization.grants
+    (widened,) = held.widened_by_merge(eva.user.id, source_id=two[0], target_id=two[1])
+    assert held.widened_by_merge(eva.user.id, source_id=two[1], target_id=two[0]) == []
+    held.keep_exclusions(eva.user.id, source_id=two[0], target_id=two[1], may_widen={widened.grant.id})
+    assert [grant.terms for grant in grants(eva)] == [widened.grant.terms]
+    assert "widenGrant" in deeds(eva)
+
+
+@pytest.mark.requirement("grants.merged")
+def test_a_merge_that_is_refused_changes_no_grant(eva: Household, write: Write, two: tuple[str, str]) -> None:
+    eva.bring(write("usd.sta", mt940("3", ("0102", "C", "1,00", "x")).replace("EUR", "USD")))
+    dollars = next(each.id for each in accounts.of_user(eva.services.database, eva.user.id) if each.currency == "USD")
+    allow(eva, Terms(accounts=(two[0],)))
+    with pytest.raises(CommandError, match="different currencies"):
+        perform(eva.services, "accounts merge", {"user": "eva", "account": dollars, "into": two[0]}, eva)
+    caller = Principal(user_id=eva.user.id, client_id="", scopes=frozenset(), grant_id=None, has_subscription=True)
+    request = Request(caller=caller, method="POST", path="", query="", headers={}, client_address="")
+    with pytest.raises(BadRequest, match="different currencies"):
+        account_changes.merge_account(eva.services, request, id=dollars, body={"into": two[0]})
+    assert [grant.terms.accounts for grant in grants(eva)] == [(two[0],)]
