@@ -16,7 +16,7 @@ from auth.scopes import READ_TRANSACTIONS, scope_text, scope_without_bookings
 from auth.secret_text import stored_hash
 from auth.tokens.access_check import AccessCheck
 from auth.tokens.access_tokens import AccessTokens
-from auth.tokens.terms import narrower, would_widen, without_account
+from auth.tokens.terms import narrower, without_account, would_widen
 from storage import users
 from storage.database import Conflict, Database, Session
 from storage.oauth import browsers, grants, tokens
