@@ -121,6 +121,7 @@ LEGS: dict[str, pl.DataType] = {
     "amount": MONEY,
     "currency": pl.String(),
     "counterpart_iban": pl.String(),
+    "type": pl.String(),
     "is_adjusting_entry": pl.Boolean(),
 }
 """One row per booked transaction of one user (pairing of transfers)."""

@@ -9,6 +9,9 @@ DAYS_APART_MAX = 4  # decision 14
 DAYS_APART = sorted(range(-DAYS_APART_MAX, DAYS_APART_MAX + 1), key=lambda days: (abs(days), -days))
 """From leaving to arriving, the nearest first; of two equally near days the later: money arrives after it left."""
 
+NO_SILENT_LEG = ("cash_withdrawal", "cash_deposit", "card_payment", "fee", "interest", "salary")
+"""Types that say where the money went or came from: without an IBAN of an own account they are no transfer."""
+
 BY_IBAN = "counterpart_iban_is_own_account"
 BY_OTHER_LEG = "counterpart_iban_of_other_leg"
 BY_AMOUNT = "only_opposite_amount_within_4_days"
@@ -34,7 +37,8 @@ def pair(legs: pl.DataFrame, accounts: pl.DataFrame) -> pl.DataFrame:
     A row whose counterpart IBAN is another own account is one, whether its other leg is there or not. Two legs are one
     transfer when their amounts are opposite, their currency is the same and at most 4 days lie between them: first
     those whose IBANs say so, one to one, then those without any that are each other's only candidate. A row whose
-    counterpart IBAN is foreign is never a leg. Pure: after an import it runs again over all rows of the user."""
+    counterpart IBAN is foreign is never a leg, and neither is cash, a card payment or a fee that names none. Pure:
+    after an import it runs again over all rows of the user."""
     rows = _candidates(legs, accounts)
     said = _said_by_iban(rows)
     is_said = pl.col("id").is_in(pl.concat([said["out_id"], said["in_id"]]).implode())
@@ -70,10 +74,11 @@ def _candidates(legs: pl.DataFrame, accounts: pl.DataFrame) -> pl.DataFrame:
     is_elsewhere = pl.col("target") != pl.col("account_id")
     return (
         legs.filter(~pl.col("is_adjusting_entry"), pl.col("amount") != 0)
-        .select("id", "account_id", "booking_date", "amount", "currency", _compact("counterpart_iban"))
+        .select("id", "account_id", "booking_date", "amount", "currency", "type", _compact("counterpart_iban"))
         .join(own, left_on="counterpart_iban", right_on="iban", how="left")
         .filter(pl.col("counterpart_iban").is_null() | pl.col("target").is_not_null())
         .with_columns(pl.when(is_elsewhere).then(pl.col("target")), pl.col("amount").abs().alias("size"))
+        .filter(pl.col("target").is_not_null() | ~pl.col("type").is_in(NO_SILENT_LEG).fill_null(value=False))
         .sort("id")
     )
 

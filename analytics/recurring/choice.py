@@ -16,6 +16,7 @@ NEXT_DAYS_MAX = 4.0  # a charge of another price belongs to a stream only when i
 NEXT_PRICE_MIN, NEXT_PRICE_MAX = 0.5, 2.1  # a new price is not another product
 PAUSE_MIN, PAUSE_MAX = 0.5, 2.2  # periods between the end of a stream and the beginning of its heir
 CHANGES_MAX = 2
+STEADY_MIN = 0.5  # of the charges have a price that comes again: here one that does not is worth a question
 
 
 def chosen(members: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
@@ -40,8 +41,9 @@ def chosen(members: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
 
 
 def completed(charges: pl.DataFrame, streams: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
-    """(group, row) of the streams, without strangers of the same price, with what belongs to them at the payee:
-    second collections of the same price, and trial months and new prices in the slots before and after."""
+    """(group, row, odd) of the streams, without strangers of the same price, with what belongs to them at the payee:
+    second collections of the same price, and trial months and new prices in the slots before and after. The odd ones
+    (`is_odd`) are no charges of the stream, and no beginning of another one."""
     lattice = candidates.select(
         "group", "axis", "period", "unit_days", "phase", "tolerance_days", "contract", "part", "score"
     )
@@ -50,11 +52,13 @@ def completed(charges: pl.DataFrame, streams: pl.DataFrame, candidates: pl.DataF
     late = pl.col("late_days").abs()
     kept = (
         on_lattice(streams.join(lattice, on="group").join(dated, on="row"))
-        .filter(whole | (late <= pl.col("tolerance_days") + STRANGER_DAYS))
+        .filter(whole | ~is_off_its_day())
         .sort("row")
+        .with_columns(odd=is_odd())
     )
     spans = (
-        kept.group_by("group")
+        kept.filter(~pl.col("odd"))
+        .group_by("group")
         .agg(
             pl.col(*WHOSE, "payee").last(),
             first_slot=pl.col("slot").min(),
@@ -75,7 +79,25 @@ def completed(charges: pl.DataFrame, streams: pl.DataFrame, candidates: pl.DataF
         .sort("late", "score", "group", descending=[False, True, False])
         .unique("row", keep="first", maintain_order=True)
     )
-    return pl.concat([kept.select("group", "row"), best.select("group", "row")])
+    return pl.concat([kept.select("group", "row", "odd"), best.select("group", "row", odd=pl.lit(value=False))])
+
+
+def is_off_its_day() -> pl.Expr:
+    """Whether a charge was bought, not collected: it lies well beyond the tolerance."""
+    return pl.col("late_days").abs() > pl.col("tolerance_days") + STRANGER_DAYS
+
+
+def is_odd() -> pl.Expr:
+    """Whether a charge of a steady stream, oldest first, is another matter at the same payee: 55.00 once to somebody
+    who gets 1,000.00 each month. Its price comes only once, and it is off the day, fills a slot that the steady price
+    fills too, or is the latest one and no likely new price. A price that comes again is a new price."""
+    lone = pl.len().over("group", "price") == 1
+    steady = lone.not_().mean().over("group") >= STEADY_MIN
+    beside = lone.not_().any().over("group", "slot")
+    usual = pl.col("price").median().over("group")
+    latest = pl.col("row") == pl.col("row").max().over("group")
+    unlikely = latest & (pl.col("price") < NEXT_PRICE_MIN * usual)
+    return steady & lone & (is_off_its_day() | beside | unlikely)
 
 
 def collected_again(left: pl.DataFrame) -> pl.DataFrame:

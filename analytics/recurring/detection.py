@@ -35,11 +35,13 @@ def detect(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
         found.append(streams)
         touched = left.join(streams, on="row", how="semi").select(*WHOSE, "payee").unique()
         left = left.join(streams, on="row", how="anti").join(touched, on=[*WHOSE, "payee"], how="semi")
-    return reported(rows, continued(rows, pl.concat(found))) if found else NONE
+    if not found:
+        return NONE
+    return reported(rows, continued(rows, pl.concat(found).filter(~pl.col("odd")).drop("odd")))
 
 
 def streams_in(rows: pl.DataFrame) -> pl.DataFrame | None:
-    """(group, row, frequency, lattice, period_days, score) of the streams that these charges show; None where no
+    """(group, row, odd, frequency, lattice, score) of the streams that these charges show; None where no
     calendar is likely, which most new accounts and what the first round leaves are."""
     counted = rows.with_columns(
         payee_n=pl.len().over(*WHOSE, "payee"),

@@ -117,6 +117,7 @@ def top_categories(costs: dict[str, Fraction]) -> list[tuple[str, Fraction, int]
     return [(name, cost, int(cost * 100 / total + Fraction(1, 2))) for name, cost in ordered]
 
 
+SAYS_WHERE = {"cash_withdrawal", "cash_deposit", "card_payment", "fee", "interest", "salary"}
 Pairing = dict[str, tuple[str, str | None, str]]
 
 
@@ -130,7 +131,10 @@ def pair(legs: list[Row], accounts: list[Row]) -> Pairing:
         if row["is_adjusting_entry"] or amount_of(row) == 0 or (iban and iban not in own):
             continue
         named = own[iban] if iban else None
-        target[cast(str, row["id"])] = None if named == row["account_id"] else named
+        elsewhere = None if named == row["account_id"] else named
+        if elsewhere is None and row.get("type") in SAYS_WHERE:
+            continue
+        target[cast(str, row["id"])] = elsewhere
         rows.append(row)
     out = [row for row in rows if amount_of(row) < 0]
     into = [row for row in rows if amount_of(row) > 0]

@@ -141,6 +141,24 @@ def test_a_row_that_names_a_foreign_iban_is_no_leg_even_of_a_row_that_names_its_
     """) == [("1", "b", None, BY_IBAN)]
 
 
+@pytest.mark.requirement("decision 14")
+@pytest.mark.parametrize("kind", ["cash_withdrawal", "cash_deposit", "card_payment", "fee", "interest", "salary"])
+def test_cash_cards_and_fees_are_a_leg_only_where_they_name_an_own_account(kind: str) -> None:
+    silent = f"""
+        account_id | booking_date | amount | counterpart_iban | type
+        a          | 2026-03-02   | -50    |                  | {kind}
+        b          | 2026-03-03   | 50     |                  |
+    """
+    assert paired(silent) == []
+    assert paired(silent.replace("-50    |     ", "-50    | DE01")) == [], "its own IBAN says nothing"
+    assert paired(silent.replace("50     |     ", "50     | DE01")) == [("2", "a", None, BY_IBAN)]
+    assert paired(silent.replace("-50    |     ", "-50    | DE02")) == [
+        ("1", "b", "2", BY_IBAN),
+        ("2", "a", "1", BY_OTHER_LEG),
+    ]
+    assert len(paired(silent.replace(kind, "transfer"))) == 2
+
+
 def test_a_row_that_names_one_own_account_is_no_leg_of_another() -> None:
     assert paired("""
         account_id | booking_date | amount | counterpart_iban
@@ -193,6 +211,7 @@ def leg_rows(draw: st.DrawFn) -> list[Row]:
             "amount": Decimal(draw(st.sampled_from([-50, 50, -50, 50, 0, -9, 9]))),
             "currency": draw(st.sampled_from(["EUR", "EUR", "EUR", "USD"])),
             "counterpart_iban": draw(st.sampled_from([None, None, "DE01", "DE02", "XX99"])),
+            "type": draw(st.sampled_from([None, "transfer", "transfer", "direct_debit", "cash_withdrawal", "fee"])),
             "is_adjusting_entry": draw(st.sampled_from([False] * 5 + [True])),
         }
         for number in draw(st.permutations(range(count)))

@@ -98,7 +98,7 @@ def main() -> None:
                     currency="EUR",
                     rates=rates,
                 ),
-                "pair": partial(pair, rows.select(*LEGS), own),
+                "pair": partial(pair, rows.with_columns(type=pl.lit("transfer")).select(*LEGS), own),
             }
             for name, work in works.items():
                 print(f"{count:>7} bookings  {'/'.join(currencies):<12} {name:<22} {milliseconds(work):8.2f} ms")

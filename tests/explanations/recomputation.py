@@ -50,6 +50,7 @@ class Booking:
     amount: Decimal
     currency: str
     category: str
+    type: str | None
     iban: str | None
     names: frozenset[str]
 
@@ -118,11 +119,13 @@ def booking(row: Json) -> Booking:
         amount=exact(row["amount"]),
         currency=row["currency"],
         category=row["category"] or "OTHER",
+        type=row["type"],
         iban=(row["counterpartIban"] or "").replace(" ", "").upper() or None,
         names=frozenset(names),
     )
 
 
+SAYS_WHERE = {"cash_withdrawal", "cash_deposit", "card_payment", "fee", "interest", "salary"}
 Candidate = tuple[int, int, int, str, str, Booking, Booking]  # the surest first, then the nearest
 
 
@@ -132,7 +135,8 @@ def paired(bookings: list[Booking], accounts: list[Json]) -> dict[str, str]:
     by_size: dict[tuple[Decimal, str], list[Booking]] = {}
     for each in bookings:
         is_foreign = each.iban is not None and each.iban not in owners
-        if each.amount != 0 and not is_foreign:
+        says_where = each.type in SAYS_WHERE and named(each, owners) is None
+        if each.amount != 0 and not is_foreign and not says_where:
             by_size.setdefault((abs(each.amount), each.currency), []).append(each)
     partners: dict[str, str] = {}
     for group in by_size.values():

@@ -107,6 +107,41 @@ def test_a_yearly_settlement_is_no_charge_of_the_stream(charges_from: Charges, s
     assert (stream["occurrences"], stream["amount"]) == (6, Decimal("66.00"))
 
 
+RENTS = [date(2023 + number // 12, number % 12 + 1, 3) for number in range(47)]  # from January 2023 to November 2026
+
+
+@pytest.mark.requirement("subscriptions.evidence")
+@pytest.mark.parametrize("kind", [None, "standing_order"])
+@pytest.mark.parametrize(
+    ("day", "price"),
+    [
+        ("2026-11-10", "55.00"),
+        ("2026-11-05", "55.00"),
+        ("2026-11-10", "1500.00"),
+        ("2026-11-20", "1500.00"),
+        ("2026-11-30", "55.00"),
+    ],
+)
+def test_one_odd_payment_does_not_become_the_rent(
+    day: str, price: str, kind: str | None, charges_from: Charges, said: Said
+) -> None:
+    rents = paid(RENTS, "1000.00", type=kind)
+    (stream,) = said(charges_from([*rents, *paid(on(day), price, type="transfer")]), date(2026, 11, 30))
+    assert (stream["amount"], stream["last_charged"], stream["occurrences"]) == (
+        Decimal("1000.00"),
+        date(2026, 11, 3),
+        6,
+    )
+
+
+@pytest.mark.requirement("subscriptions.evidence")
+def test_a_price_that_comes_on_its_day_or_again_is_the_new_rent(charges_from: Charges, said: Said) -> None:
+    raised = [*paid(RENTS[:-1], "1000.00"), *paid(RENTS[-1:], "1050.00")]
+    assert [stream["amount"] for stream in said(charges_from(raised))] == [Decimal("1050.00")]
+    lowered = [*paid(RENTS[:-2], "1000.00"), *paid(RENTS[-2:], "400.00")]
+    assert [stream["amount"] for stream in said(charges_from(lowered))] == [Decimal("400.00")]
+
+
 @pytest.mark.requirement("subscriptions.payee")
 @pytest.mark.parametrize("name", ["Яндекс Плюс", "電力会社", "Ελληνική Ενέργεια"])
 def test_payees_in_any_script_are_kept_apart(name: str, charges_from: Charges, said: Said) -> None:
