@@ -4,6 +4,9 @@ The way to the bank is a page with a plain link, for `form-action` of our own po
 would follow a form. The way back is /connect/return, which only the browser that was sent may use.
 """
 
+from collections.abc import Mapping
+from math import ceil
+
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
@@ -39,7 +42,7 @@ def connect_routes(site: Site) -> list[BaseRoute]:
 def choice_page(site: Site, visit: Visit) -> Response:
     """Which sources there are, and the connections that can be renewed."""
     if visit.browser is None or (user := site.server.sign_in.user_of(visit.browser)) is None:
-        return site.redirect(site.address("/oauth/login"))
+        return site.sign_in_for_banks()
     assert site.banks is not None
     sources = site.banks.connecting.sources
     return site.page(
@@ -84,29 +87,36 @@ def fetch(site: Site, visit: Visit) -> Response:
 def step_page(site: Site, visit: Visit) -> Response:
     """What the person is asked, where the browser goes, or how it ended."""
     if visit.browser is None or (user := site.server.sign_in.user_of(visit.browser)) is None:
-        return site.redirect(site.address("/oauth/login"))
+        return site.sign_in_for_banks()
     attempt = _attempt(site, user, visit.browser, visit.parameters.get("attempt", ("",))[0])
-    return site.page(
+    is_early = "early" in visit.parameters
+    if "look" in visit.parameters and attempt.waits_seconds is not None:
+        return _shown(site, _answered(site, user, visit.browser, attempt.id, {}), is_early=is_early)
+    response = site.page(
         "connect_step.html",
         visit.words,
         attempt=attempt,
         question=attempt.step if isinstance(attempt.step, Question) else None,
         redirect=attempt.step if isinstance(attempt.step, Redirect) else None,
+        waits=attempt.waits_seconds is not None,
+        early=is_early,
         form_token=_form_token(site, visit.browser),
     )
+    if attempt.waits_seconds is not None:  # the page looks by itself; without a script, for there is none here
+        again = f"{_step_address(site, attempt, is_early=is_early)}&look=1"
+        response.headers["refresh"] = f"{ceil(attempt.waits_seconds)}; url={again}"
+    return response
 
 
 def answer(site: Site, visit: Visit) -> Response:
-    """The next step."""
+    """The next step; a person who says that it is done elsewhere while it is not is told so."""
     browser, user = site.signed_in(visit, PURPOSE)
-    assert site.banks is not None
     own = ("form_token", "attempt")
     given = {name: value for name, value in visit.form.items() if name not in own}
-    try:
-        attempt = site.banks.connecting.answer(user.id, visit.form.get("attempt", ""), given, browser=browser.id_hash)
-    except AttemptUnknown:
-        raise Mistake("connecting_over") from None
-    return _shown(site, attempt)
+    attempt_id = visit.form.get("attempt", "")
+    has_waited = _attempt(site, user, browser, attempt_id).waits_seconds is not None
+    attempt = _answered(site, user, browser, attempt_id, given)
+    return _shown(site, attempt, is_early=has_waited and attempt.waits_seconds is not None)
 
 
 def image(site: Site, visit: Visit) -> Response:
@@ -149,13 +159,25 @@ def _attempt(site: Site, user: User, browser: Browser, attempt_id: str) -> Attem
         raise Mistake("connecting_over") from None
 
 
-def _shown(site: Site, attempt: Attempt) -> Response:
+def _answered(site: Site, user: User, browser: Browser, attempt_id: str, given: Mapping[str, str]) -> Attempt:
+    assert site.banks is not None
+    try:
+        return site.banks.connecting.answer(user.id, attempt_id, given, browser=browser.id_hash)
+    except AttemptUnknown:
+        raise Mistake("connecting_over") from None
+
+
+def _shown(site: Site, attempt: Attempt, *, is_early: bool = False) -> Response:
     """To the page of the step; a connection is synced at once, which takes nobody's turn (decision 25), and once,
     however often the last form is sent."""
     assert site.banks is not None
     if attempt.connection is not None and attempt.is_new:
         site.banks.first_sync(attempt.connection)
-    return site.redirect(site.address(f"/account/connect/step?attempt={attempt.id}"))
+    return site.redirect(_step_address(site, attempt, is_early=is_early and attempt.waits_seconds is not None))
+
+
+def _step_address(site: Site, attempt: Attempt, *, is_early: bool) -> str:
+    return site.address(f"/account/connect/step?attempt={attempt.id}{'&early=1' if is_early else ''}")
 
 
 def _form_token(site: Site, browser: Browser) -> str:

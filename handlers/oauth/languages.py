@@ -6,6 +6,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from importlib import resources
 
+from handlers.sentences import in_german
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A sentence, and the language that it is in."""
+
+    text: str
+    language: str
+
 
 @dataclass(frozen=True, slots=True)
 class Words:
@@ -17,6 +27,11 @@ class Words:
     def __call__(self, name: str, **values: object) -> str:
         """A text with its places filled."""
         return self.text[name].format(**values)
+
+    def told(self, sentence: str) -> Told:
+        """A sentence of the service, which speaks English, in this language where it is known."""
+        own = in_german(sentence) if self.language == "de" else None
+        return Told(own, self.language) if own is not None else Told(sentence, "en")
 
     def day(self, moment: datetime) -> str:
         """The day of a moment, which comes in the zone of the people here."""

@@ -211,7 +211,7 @@ def _login_form(
         client=opened[1] if opened and opened[1].id != PAGE else None,
         is_page=opened is not None and opened[1].id == PAGE,
         request=secret,
-        goes_on=bool(visit.waiting_query and not secret),
+        goes_on=visit.waiting_query if not secret else "",
         form_token=site.server.sessions.form_token(browser, "login"),
         name=name,
         error=error,

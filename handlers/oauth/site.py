@@ -36,13 +36,15 @@ from storage.users import User
 
 logger = logging.getLogger("bankdata.oauth")
 
+BANKS_PAGE = "/account/connect"  # where a sign-in may lead back to; no query of an authorization request looks so
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
     """A browser's request: parameters decoded, its session found."""
 
     parameters: Mapping[str, tuple[str, ...]]
-    waiting_query: str  # of an authorization request that somebody has to sign in for
+    waiting_query: str  # of an authorization request that somebody has to sign in for, or BANKS_PAGE
     form: Mapping[str, str]
     ticked_accounts: frozenset[str]
     browser: Browser | None
@@ -207,13 +209,22 @@ class Site:
         self.cookies.remember_waiting(response, query)
         return response
 
+    def sign_in_for_banks(self) -> Response:
+        """To the sign-in, and from there back to the page where banks are connected."""
+        response = self.redirect(self.address("/oauth/login"))
+        self.cookies.remember_waiting(response, BANKS_PAGE)
+        return response
+
     def after_sign_in(self, visit: Visit, secret: str) -> Response:
-        """Where whoever has signed in goes on: to the request that waits, or to the account."""
+        """Where whoever has signed in goes on: to the request or the page that waits, or to the account."""
         if secret:
             return self.redirect(f"{self.address('/oauth/consent')}?request={secret}")
         if not visit.waiting_query:
             return self.redirect(self.address("/account"))
-        response = self.redirect(f"{self.address('/oauth/authorize')}?{urlencode(parse_qsl(visit.waiting_query))}")
+        if visit.waiting_query == BANKS_PAGE:
+            response = self.redirect(self.address(BANKS_PAGE))
+        else:
+            response = self.redirect(f"{self.address('/oauth/authorize')}?{urlencode(parse_qsl(visit.waiting_query))}")
         self.cookies.remember_waiting(response, "")
         return response
 

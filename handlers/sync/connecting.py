@@ -61,6 +61,12 @@ class Attempt:
     is_new: bool = False
     refusal: str | None = None
 
+    @property
+    def waits_seconds(self) -> float | None:
+        """After how many seconds to look whether the person has done what a step wants elsewhere; None where the
+        person answers here, or comes back with the browser."""
+        return self.step.again_after if self.step is not None else None
+
 
 class Connecting:
     """Carries attempts on."""
