@@ -1,4 +1,4 @@
-"""Sentences of the service, which speaks English, in German: the table of the page serves the account pages too."""
+"""Sentences of the service, which speaks English, in German: the tables of the page serve the account pages too."""
 
 import json
 import re
@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from importlib import resources
 
-TABLE = "export const sentences = ["
+TABLES = ("words-de.js", "bank-sentences-de.js")
+BEGIN = "export const sentences = ["
 PLACE = re.compile(r"\\\{(?:word)?\\\}")  # `{}` or `{word}`, as `re.escape` writes them
 
 
@@ -17,13 +18,16 @@ def in_german(sentence: str) -> str | None:
         if found := pattern.fullmatch(sentence):
             parts = [in_german(part) or part for part in found.groups()]
             return german.replace("{word}", "{}").format(*parts)
-    return None
+    name, colon, rest = sentence.partition(": ")  # what it is about, such as an account or a file
+    own = in_german(rest) if colon else None
+    return f"{name}: {own}" if own is not None else None
 
 
 @lru_cache(maxsize=1)
 def _table() -> Sequence[tuple[re.Pattern[str], str]]:
-    """Each line of the table is an array of two texts as JSON writes them."""
-    module = (resources.files("handlers.page") / "static" / "words-de.js").read_text("utf-8")
-    lines = (line.strip().rstrip(",") for line in module.partition(TABLE)[2].splitlines())
+    """Each line of a table is an array of two texts as JSON writes them."""
+    folder = resources.files("handlers.page") / "static"
+    modules = ((folder / name).read_text("utf-8") for name in TABLES)
+    lines = (line.strip().rstrip(",") for each in modules for line in each.partition(BEGIN)[2].splitlines())
     pairs = [json.loads(line) for line in lines if line.startswith("[")]
     return [(re.compile(PLACE.sub("(.+)", re.escape(en)), re.DOTALL | re.IGNORECASE), de) for en, de in pairs]

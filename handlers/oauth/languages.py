@@ -10,7 +10,7 @@ from handlers.sentences import in_german
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Translated:
     """A sentence, and the language that it is in."""
 
     text: str
@@ -28,10 +28,10 @@ class Words:
         """A text with its places filled."""
         return self.text[name].format(**values)
 
-    def told(self, sentence: str) -> Told:
+    def told(self, sentence: str) -> Translated:
         """A sentence of the service, which speaks English, in this language where it is known."""
         own = in_german(sentence) if self.language == "de" else None
-        return Told(own, self.language) if own is not None else Told(sentence, "en")
+        return Translated(own, self.language) if own is not None else Translated(sentence, "en")
 
     def day(self, moment: datetime) -> str:
         """The day of a moment, which comes in the zone of the people here."""

@@ -131,3 +131,17 @@ test("sentences of the interface are said in German where they are known, and as
   await words.speak("en");
   assert.deepEqual(words.told("The file is empty."), { text: "The file is empty.", lang: "en" });
 });
+
+test("what a bank refused is said in German where banks are looked after, with the account that it is about", async () => {
+  await words.speak("de");
+  assert.equal(words.told("FinTS needs a library that is not installed. Install banking-data-service[fints].").lang, "en");
+  await words.learn();
+  await words.learn();
+  assert.equal(words.told("Karte: The bank gives no bookings of this account (FinTS: 9210).").text, "Karte: Die Bank gibt keine Buchungen dieses Kontos (FinTS: 9210).");
+  assert.equal(words.told("The bank could not be reached.").text, "Die Bank war nicht erreichbar.");
+  assert.equal(words.told("Karte: nobody wrote this.").lang, "en");
+  assert.equal(words.told("FinTS needs a library that is not installed. Install banking-data-service[fints].").lang, undefined);
+  await words.speak("en");
+  await words.learn();
+  assert.equal(words.told("The bank could not be reached.").lang, "en");
+});

@@ -7,14 +7,18 @@ import { Overview } from "./overview.js";
 import { Bones, Failed, Place, State, Toasts } from "./parts.js";
 import { BASE, PUBLIC_URL, address, followLinks, go, usePlace } from "./place.js";
 import { html, render, useEffect, useEvents, useState } from "./ui.js";
-import { speak, t } from "./words.js";
+import { learn, speak, t } from "./words.js";
 
 // By name; those aside are behind More on a phone
 const PLACES = ["overview", "transactions", "months", "recurring"];
 const ASIDE = ["import", "connections", "settings"];
 const pathOf = (name) => (name === "overview" ? "/" : `/${name}`);
 // A place is loaded when it is opened for the first time, except the one that is seen first
-const load = async (name) => (name === "overview" ? Overview : (await import(`./${name}.js`)).default);
+const load = async (name) => {
+  if (name === "overview") return Overview;
+  const [place] = await Promise.all([import(`./${name}.js`), name === "connections" && learn()]);
+  return place.default;
+};
 
 const root = document.getElementById("page");
 

@@ -390,8 +390,6 @@ export const sentences = [
   ["The bank asks for a sign-in. Renew the connection at the bank.", "Die Bank verlangt eine Anmeldung. Erneuern Sie die Verbindung bei der Bank."],
   ["The bank allows no further requests for now.", "Die Bank lässt im Moment keine weiteren Abrufe zu."],
   ["The bank could not be reached.", "Die Bank war nicht erreichbar."],
-  // connecting
-  ["This token has been used before or does not exist. If it was not you, somebody else may have access: disable it at SimpleFIN, then make another one.", "Dieser Token wurde schon benutzt, oder es gibt ihn nicht. Waren Sie das nicht, hat vielleicht jemand anders Zugang: Schalten Sie ihn bei SimpleFIN ab, und erstellen Sie dann einen neuen."],
   // changes
   ["transactionId: this booking names no counterpart to remember. Write a rule instead", "Diese Buchung nennt keine Gegenseite, die sich merken ließe. Legen Sie stattdessen eine Regel an."],
   ["name: must have printable characters", "Der Name braucht sichtbare Zeichen."],

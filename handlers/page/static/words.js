@@ -3,15 +3,25 @@ import { count } from "./format.js";
 
 let words = {};
 let sentences = []; // of the interface, which speaks English: how they are known, and what they are in our language
+let learnt = null; // those about banks, which come with the first place that may say one
 
 /** Speak this language, `en` or `de`, from now on. */
 export async function speak(language) {
   const spoken = await import(`./words-${language}.js`);
   words = spoken.default;
-  sentences = spoken.sentences.map(([english, own = english]) => [shape(english), own]);
+  sentences = shaped(spoken);
+  learnt = language === "de" ? null : Promise.resolve();
 }
 
-const shape = (english) => new RegExp(`^${english.replaceAll(/[.?()|]/g, "\\$&").replace(/\{(word)?\}/g, "(.+)")}$`, "si");
+/** Know the sentences about banks from now on, too. */
+export const learn = () =>
+  (learnt ??= import("./bank-sentences-de.js").then((spoken) => {
+    sentences = [...sentences, ...shaped(spoken)];
+  }));
+
+const shaped = (spoken) => spoken.sentences.map(([english, own = english]) => [shape(english), own]);
+
+const shape = (english) => new RegExp(`^${english.replaceAll(/[.?()|[\]]/g, "\\$&").replace(/\{(word)?\}/g, "(.+)")}$`, "si");
 
 /** A sentence of the interface in the language that is spoken, null where it is not known here. */
 function translated(sentence) {
@@ -21,7 +31,9 @@ function translated(sentence) {
     const parts = found.slice(1).map((part) => translated(part) ?? part);
     return own.replace(/\{(word)?\}/g, (_, isWord) => (isWord ? named(parts.shift()) : parts.shift()));
   }
-  return null;
+  const [, name, rest] = /^(.+?): (.+)$/s.exec(sentence) ?? []; // what it is about, such as an account or a file
+  const own = rest && translated(rest);
+  return own ? `${name}: ${own}` : null;
 }
 
 /** A sentence of the interface: translated where that is possible, and in which language it is then. */
