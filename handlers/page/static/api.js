@@ -1,7 +1,8 @@
 /** Asks the interface: remembers answers until something changes, waits where it is told to, tries again where it helps. */
 import { accessToken, anotherToken } from "./auth.js";
 import { address } from "./place.js";
-import { shared, useEffect, useMemo, useState } from "./ui.js";
+import { shared, useEffect, useEvents, useMemo, useState } from "./ui.js";
+import { learn } from "./words.js";
 
 const RETRIED_FOR = 20_000;
 const UNREACHABLE = new Set([502, 503, 504]);
@@ -153,16 +154,17 @@ function tell(mark, value) {
 export const useCondition = condition.use;
 
 /**
- * What is read of an address, for a component: `{data, error, isStale, again}`.
+ * What is read of an address, for a component: `{data, error, isStale, again}`; nothing is asked without a path.
  * What was shown stays while what replaces it is on its way; who asks for something else overtakes.
  */
 export function useRead(path, parameters = {}) {
-  const asked = operation(path, parameters);
+  const asked = path && operation(path, parameters);
   const [state, setState] = useState(() => ({ asked, data: kept.get(asked) ?? null, error: null }));
   const turn = version.use();
   const [attempt, setAttempt] = useState(0);
   useEffect(() => {
     const overtaken = new AbortController();
+    if (!path) return undefined;
     read(path, parameters, { signal: overtaken.signal }).then(
       (data) => overtaken.signal.aborted || setState({ asked, data, error: null }),
       (error) => overtaken.signal.aborted || setState({ asked, data: null, error }),
@@ -181,10 +183,36 @@ export function useRead(path, parameters = {}) {
   };
 }
 
+/** A module of the page, loaded when it is wanted, as what is read is: `{data, error, again}`. */
+export function useModule(name) {
+  const [state, setState] = useState({ name: null, data: null, error: null });
+  const again = () => setState({ name: null, data: null, error: null });
+  const isLoaded = state.name === name;
+  useEffect(() => {
+    if (!name || isLoaded) return undefined;
+    let isWanted = true;
+    const failed = async () => {
+      // a newer server has other files, which the document names: that is loaded anew where it can be had
+      const isThere = await fetch(location.href, { cache: "no-store" }).then(({ ok }) => ok, () => false);
+      if (isWanted && isThere) location.reload();
+      else if (isWanted) setState({ name, data: null, error: new Away() });
+    };
+    Promise.all([import(`./${name}.js`), name === "connections" && learn()]).then(
+      ([data]) => isWanted && setState({ name, data, error: null }),
+      failed,
+    );
+    return () => {
+      isWanted = false;
+    };
+  }, [name, isLoaded]);
+  useEvents({ online: () => state.error && again() }, [state.error]);
+  return isLoaded ? { ...state, again } : { data: null, error: null, again };
+}
+
 /**
  * Whose money it is, which every place needs before it asks for anything else:
- * `{profile, accounts, ids, byId}` once both are there: `ids` are the accounts' as the interface takes them. Accounts
- * that the person has hidden are not among them.
+ * `{profile, accounts, currency, ids, byId}` once both are there: `ids` are the accounts' as the interface takes them, and
+ * `currency` is that of their sums. Accounts that the person has hidden are not among them.
  */
 export function usePerson() {
   const profile = useRead("/profile");
@@ -195,6 +223,7 @@ export function usePerson() {
     return {
       profile: profile.data,
       accounts: all,
+      currency: new Set(all.map(({ currency }) => currency)).size === 1 ? all[0].currency : profile.data.homeCurrency,
       ids: all.map(({ id }) => id).join(","),
       byId: new Map(all.map((account) => [account.id, account])),
     };

@@ -1,5 +1,6 @@
 /** The two charts, drawn as SVG: the course of a balance, and months as bars. */
 import { day, money, month, roundMoney, shortMonth } from "./format.js";
+import { Icon } from "./icons.js";
 import { html, useEffect, useId, useRef, useState } from "./ui.js";
 import { t } from "./words.js";
 
@@ -98,21 +99,33 @@ export function Course({ points, currency }) {
   </div>`;
 }
 
-/** The names of the months that begin among the points, as many as have room. */
+/** The names of the months that begin among the points, as many as have room; of many years only the years'. */
 function monthNames(points, x, right) {
   const starts = points.flatMap(({ date }, index) => {
     const isNew = index > 0 && points[index - 1].date.slice(0, 7) !== date.slice(0, 7);
     return isNew && x(index) > 14 && x(index) < right - 16 ? [[Math.round(x(index)), date.slice(0, 7)]] : [];
   });
-  const every = Math.max(1, Math.ceil((starts.length * 54) / right));
-  return starts.filter((_, index) => index % every === 0).map(([place, iso]) => [place, shortMonth(iso)]);
+  const named = starts.length > 36 ? starts.filter(([, iso]) => iso.endsWith("-01")) : starts;
+  const every = Math.max(1, Math.ceil((named.length * 54) / right));
+  return named.filter((_, index) => index % every === 0).map(([place, iso]) => [place, shortMonth(iso)]);
 }
 
-/** Months as bars, oldest first: income up, expenses down, net as a line. `link` leads from a month to its rows. */
+/**
+ * Months as bars, oldest first: income up, expenses down, net as a line. `link` leads from a month to its rows. Of more
+ * than have room those up to the latest are shown, or those around the chosen one, and two buttons lead to the others.
+ */
 export function MonthBars({ months, currency, link, chosen = null, running }) {
   const [element, width] = useWidth();
-  const { levels, y, right } = scale([0, ...months.flatMap(({ income, expenses, net }) => [income, -expenses, net])], width, currency);
-  const shown = months.slice(-Math.max(1, Math.floor(right / MONTH_MIN)));
+  const room = Math.max(1, Math.floor((width - 80) / MONTH_MIN));
+  const most = Math.max(0, months.length - room); // months that can stand left of those shown
+  const [moved, setMoved] = useState(null); // the first month shown, once the person has moved
+  const place = months.findIndex(({ month: iso }) => iso === chosen);
+  const from = Math.min(most, moved ?? (place < 0 || place >= most ? most : Math.max(0, place - (room >> 1))));
+  const shown = months.slice(from, from + room);
+  const { levels, y, right } = scale([0, ...shown.flatMap(({ income, expenses, net }) => [income, -expenses, net])], width, currency);
+  const mover = (name, to) => html`<button type="button" disabled=${to === from} onClick=${() => setMoved(to)}>
+    <${Icon} name="right" size="16" />${t(name)}
+  </button>`;
   const column = right / shown.length;
   const bar = Math.min(22, column * 0.56);
   const middle = (index) => column * (index + 0.5);
@@ -139,7 +152,8 @@ export function MonthBars({ months, currency, link, chosen = null, running }) {
         ${shown.map((each, index) => html`<circle key=${each.month} cx=${middle(index)} cy=${y(each.net)} r="3.5" />`)}
       </g>
     </svg>`}
-  </div>`;
+  </div>
+  ${width > 0 && most > 0 && html`<p class="buttons movers">${mover("earlier", Math.max(0, from - room))}${mover("later", Math.min(most, from + room))}</p>`}`;
 }
 
 function monthSaid({ month: iso, income, expenses, net }, currency, isRunning) {

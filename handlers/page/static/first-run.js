@@ -1,20 +1,17 @@
 /** The first run: no account yet, and the ways to bring money in. */
-import { useRead } from "./api.js";
+import { useModule, useRead } from "./api.js";
 import { Icon } from "./icons.js";
-import { Place, State } from "./parts.js";
+import { Loaded, Place, State, tallBones } from "./parts.js";
 import { AUTH_URL, address, go } from "./place.js";
 import { useIsSyncing } from "./sync.js";
-import { html, useEffect, useState } from "./ui.js";
+import { html } from "./ui.js";
 import { t } from "./words.js";
 
 export function FirstRun({ person }) {
-  const [imports, setImports] = useState(null);
+  const imports = useModule("import");
   const isOnItsWay = useIsSyncing(useRead("/connections"));
-  useEffect(() => {
-    import("./import.js").then(setImports);
-  }, []);
   const drop = (files) => {
-    imports.add(files);
+    imports.data.add(files);
     go(address("/import"));
   };
   if (isOnItsWay)
@@ -22,7 +19,7 @@ export function FirstRun({ person }) {
       <div class="card"><${State} icon="connections" title=${t("on_its_way")} text=${t("on_its_way_text")} /></div>
     <//>`;
   return html`<${Place} title=${t("welcome")} text=${t("welcome_text")} actions=${html`<${ConnectBank} />`}>
-    ${imports && html`<${imports.DropZone} onFiles=${drop} />`}
+    <${Loaded} of=${imports} bones=${tallBones}>${({ DropZone }) => html`<${DropZone} onFiles=${drop} />`}<//>
     <div class="hints">
       <${FolderHint} person=${person} />
       <${Hint} icon="file" title=${t("where_file")} text=${t("where_file_text")} />

@@ -1,6 +1,9 @@
 /** A list of any length of which only what is in view is in the page: rows of one height, fetched page by page. */
 import { read } from "./api.js";
+import { count } from "./format.js";
+import { Failed } from "./parts.js";
 import { html, useEffect, useEvents, useLayoutEffect, useRef, useState } from "./ui.js";
+import { t } from "./words.js";
 
 const PER_PAGE = 100; // as many as the interface gives at once
 const AROUND = 8; // rows above and below what is in view
@@ -14,19 +17,22 @@ const rowHeight = () => (matchMedia("(max-width: 719px)").matches ? 64 : 56);
  */
 export function LongList({ path, parameters, rowsOf, first, total, label, link, children }) {
   const list = useRef();
-  const pages = useRef(new Map());
   const [, redraw] = useState(0);
+  const [failed, setFailed] = useState(null); // why rows in view did not come
+  const [attempt, setAttempt] = useState(0);
+  const [isOnPaper, setIsOnPaper] = useState(false);
   const [view, setView] = useState({ from: 0, to: 20, height: rowHeight() });
   const [active, setActive] = useState(0);
   const wanted = useRef(null); // the row that the focus waits for
   const key = JSON.stringify([path, parameters]);
-  const kept = useRef(key);
-  if (kept.current !== key || pages.current.get(0) !== rowsOf(first)) {
-    if (kept.current !== key) setActive(0);
-    kept.current = key;
-    pages.current = new Map([[0, rowsOf(first)]]);
+  const kept = useRef(null);
+  if (kept.current?.key !== key || kept.current.first !== first) {
+    if (kept.current && kept.current.key !== key) setActive(0);
+    // after a change the rows in view stay until those that replace them have come
+    const before = kept.current?.key === key ? kept.current.pages : [];
+    kept.current = { key, first, pages: new Map([...before, [0, rowsOf(first)]]), fresh: new Set([0]) };
   }
-  const rowAt = (index) => pages.current.get(Math.floor(index / PER_PAGE))?.[index % PER_PAGE];
+  const rowAt = (index) => kept.current.pages.get(Math.floor(index / PER_PAGE))?.[index % PER_PAGE];
 
   const measure = () => {
     const height = rowHeight();
@@ -36,20 +42,22 @@ export function LongList({ path, parameters, rowsOf, first, total, label, link, 
     setView((before) => (before.from === from && before.to === to && before.height === height ? before : { from, to, height }));
   };
   useEffect(measure, [total, key]);
-  useEvents({ scroll: measure, resize: measure }, [total]);
+  useEvents({ scroll: measure, resize: measure, beforeprint: () => setIsOnPaper(true), afterprint: () => setIsOnPaper(false) }, [total]);
 
   useEffect(() => {
     const overtaken = new AbortController();
+    const mine = kept.current;
     const timer = setTimeout(() => {
       for (let page = Math.floor(view.from / PER_PAGE); page <= Math.floor(Math.max(view.from, view.to - 1) / PER_PAGE); page += 1) {
-        if (pages.current.has(page) || page * PER_PAGE >= total) continue;
+        if (mine.fresh.has(page) || page * PER_PAGE >= total) continue;
         read(path, { ...parameters, perPage: PER_PAGE, page: page + 1 }, { signal: overtaken.signal }).then(
           (answer) => {
-            if (kept.current !== key) return;
-            pages.current.set(page, rowsOf(answer));
+            mine.pages.set(page, rowsOf(answer));
+            mine.fresh.add(page);
+            setFailed(null);
             redraw((turn) => turn + 1);
           },
-          () => {}, // overtaken, or told by the banner; the next scroll asks again
+          (error) => overtaken.signal.aborted || setFailed(error),
         );
       }
     }, RESTS_AFTER);
@@ -57,7 +65,7 @@ export function LongList({ path, parameters, rowsOf, first, total, label, link, 
       clearTimeout(timer);
       overtaken.abort();
     };
-  }, [view.from, view.to, key, total]);
+  }, [view.from, view.to, key, total, first, attempt]);
 
   useLayoutEffect(() => {
     if (wanted.current === null || !rowAt(wanted.current)) return;
@@ -86,7 +94,10 @@ export function LongList({ path, parameters, rowsOf, first, total, label, link, 
 
   const indexes = new Set([Math.min(active, total - 1)]);
   for (let index = view.from; index < Math.min(view.to, total); index += 1) indexes.add(index);
-  return html`<ol class="long-list" ref=${list} aria-label=${label} style=${{ height: `${total * view.height}px` }} onKeyDown=${keys}>
+  if (isOnPaper) for (const [page, rows] of kept.current.pages) rows.forEach((_, place) => page * PER_PAGE + place < total && indexes.add(page * PER_PAGE + place));
+  const known = [...indexes].filter(rowAt).length;
+  return html`${isOnPaper && known < total && html`<p class="on-paper">${t("on_paper", { n: total, shown: count(known) })}</p>`}
+    <ol class="long-list" ref=${list} aria-label=${label} style=${{ height: `${total * view.height}px` }} onKeyDown=${keys}>
     ${[...indexes].sort((a, b) => a - b).map((index) => {
       const row = rowAt(index);
       const place = { transform: `translateY(${index * view.height}px)`, height: `${view.height}px` };
@@ -97,5 +108,6 @@ export function LongList({ path, parameters, rowsOf, first, total, label, link, 
           : html`<span class="row coming" data-coming></span>`}
       </li>`;
     })}
-  </ol>`;
+    </ol>
+    ${failed && html`<div class="missing"><${Failed} error=${failed} again=${() => setAttempt(attempt + 1)} /></div>`}`;
 }

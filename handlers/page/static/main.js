@@ -1,24 +1,18 @@
 /** The page: its frame, the places in it, and what is shown around them while something is amiss. */
-import { forget, useCondition, usePerson } from "./api.js";
-import { SignInFailed, SignedOut, accessToken, finish, onEnd, signIn, signOut } from "./auth.js";
+import { forget, useCondition, useModule, usePerson } from "./api.js";
+import { SignInFailed, SignedOut, accessToken, finish, onEnd, signIn } from "./auth.js";
 import { chosenLanguage, writeAs } from "./format.js";
 import { Icon } from "./icons.js";
-import { Overview } from "./overview.js";
-import { Bones, Failed, Place, State, Toasts } from "./parts.js";
-import { BASE, PUBLIC_URL, address, followLinks, go, usePlace } from "./place.js";
+import "./overview.js"; // what is seen first
+import { Bones, Dialog, Failed, Loaded, Place, SignOut, State, Toasts } from "./parts.js";
+import { BASE, PUBLIC_URL, address, beside, followLinks, go, leave, usePlace } from "./place.js";
 import { html, render, useEffect, useEvents, useState } from "./ui.js";
-import { learn, speak, t } from "./words.js";
+import { speak, t } from "./words.js";
 
 // By name; those aside are behind More on a phone
 const PLACES = ["overview", "transactions", "months", "recurring"];
 const ASIDE = ["import", "connections", "settings"];
 const pathOf = (name) => (name === "overview" ? "/" : `/${name}`);
-// A place is loaded when it is opened for the first time, except the one that is seen first
-const load = async (name) => {
-  if (name === "overview") return Overview;
-  const [place] = await Promise.all([import(`./${name}.js`), name === "connections" && learn()]);
-  return place.default;
-};
 
 const root = document.getElementById("page");
 
@@ -64,39 +58,39 @@ function Banner() {
   return html`<div role="status">${text && html`<div class="banner">${text}</div>`}</div>`;
 }
 
-/** What shows a place, once it is loaded. */
-function useShown(place) {
-  const [shown, setShown] = useState(null);
-  useEffect(() => {
-    let isWanted = true;
-    const show = (shows) => isWanted && setShown({ place, shows });
-    if (place) load(place).then(show, () => location.reload()); // the server has become a newer one, with other files
-    return () => {
-      isWanted = false;
-    };
-  }, [place]);
-  return shown?.place === place ? shown.shows : null;
-}
-
 function Frame() {
   const { path, parameters } = usePlace();
   const person = usePerson();
   useEffect(() => scrollTo(0, 0), [path]);
   const place = [...PLACES, ...ASIDE].find((name) => pathOf(name) === path);
-  const Shown = useShown(place);
+  const module = useModule(place); // loaded when it is opened for the first time
   let content;
   if (!place) content = html`<${Nowhere} />`;
   else if (person.error)
     content = html`<${Place} title=${t(place)} key=${path}>
       <div class="card"><${Failed} error=${person.error} again=${person.again} /></div>
-      <p class="buttons"><button type="button" onClick=${signOut}>${t("sign_out")}</button></p>
+      <p class="buttons"><${SignOut} /></p>
     <//>`;
-  else if (!person.data || !Shown) content = html`<${Place} title=${t(place)} key=${path}><div class="card"><${Bones} rows="6" /></div><//>`;
-  else content = html`<${Shown} key=${path} person=${person.data} parameters=${parameters} />`;
+  else if (!person.data || !module.data)
+    content = html`<${Place} title=${t(place)} key=${path}><div class="card">
+      ${module.error ? html`<${Failed} error=${module.error} again=${module.again} />` : html`<${Bones} rows="6" />`}
+    </div><//>`;
+  else content = html`<${module.data.default} key=${path} person=${person.data} parameters=${parameters} />`;
+  const name = place === "transactions" ? "id" : "booking";
+  const booking = parameters.get(name);
   return html`<a class="skip" href="#content" data-leaves>${t("skip")}</a>
     <${Navigation} current=${place} person=${person.data?.profile.name} />
     <main id="content" tabindex="-1"><${Banner} />${content}</main>
+    ${booking && person.data && html`<${OpenBooking} key=${booking} id=${booking} person=${person.data} onClose=${() => leave(beside({ [name]: "" }))} />`}
     <${Toasts} />`;
+}
+
+/** A booking, over the place it was opened from. */
+function OpenBooking({ id, person, onClose }) {
+  const module = useModule("booking");
+  return module.data
+    ? html`<${module.data.default} id=${id} person=${person} onClose=${onClose} />`
+    : html`<${Dialog} title=${t("row")} onClose=${onClose}><${Loaded} of=${module} /><//>`;
 }
 
 const Nowhere = () => html`<${Place} title=${t("nowhere")} text=${t("nowhere_text")}>

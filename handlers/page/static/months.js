@@ -2,31 +2,47 @@
 import { useRead } from "./api.js";
 import { Legend, MonthBars } from "./charts.js";
 import { daysBefore, month as monthName, money, monthInShort, monthsBefore, sum } from "./format.js";
-import { Bookings, Card, CategoryBars, Loaded, Money, Place, chartBones } from "./parts.js";
+import { Bookings, Card, CategoryBars, Loaded, Money, NothingYet, Place, chartBones } from "./parts.js";
 import { address } from "./place.js";
 import { html, useState } from "./ui.js";
 import { t } from "./words.js";
 
-const MONTHS = 24;
+const MONTHS_MIN = 24;
 const ROWS_AT_FIRST = 50;
 
 export default function Months({ person, parameters }) {
   const running = person.profile.today.slice(0, 7);
   const asked = parameters.get("month");
   const chosen = /^\d{4}-(0[1-9]|1[0-2])$/.test(asked ?? "") ? asked : running;
-  const currency = person.profile.homeCurrency;
-  const cashflow = useRead("/cashflow", { accountIds: person.ids, months: MONTHS });
+  const { currency } = person;
+  const first = useFirstDay(person);
+  const months = Math.max(MONTHS_MIN, monthsUntil(first.data || running, running), monthsUntil(chosen, running));
+  const cashflow = useRead(first.data && "/cashflow", { accountIds: person.ids, months });
   const link = (month) => address("/months", { month });
+  if (first.data === "") return html`<${Place} title=${t("months")}><div class="card"><${NothingYet} /></div><//>`;
   return html`<${Place} title=${t("months")} text=${t("choose_month")}>
     <${Card}>
       <${Legend} />
-      <${Loaded} of=${cashflow} bones=${chartBones}>
+      <${Loaded} of=${first.error ? first : cashflow} bones=${chartBones}>
         ${(data) => html`<${MonthBars} months=${data.cashflow} currency=${currency} running=${running} chosen=${chosen} link=${link} />
           <${AsTable} months=${data.cashflow} currency=${currency} running=${running} link=${link} />`}
       <//>
     <//>
-    <${Month} key=${chosen} month=${chosen} isRunning=${chosen === running} person=${person} />
+    <${Month} key=${chosen} month=${chosen} isRunning=${chosen === running} months=${months} person=${person} />
   <//>`;
+}
+
+/** From one month to another one, both counted. */
+const monthsUntil = (from, to) => 12 * (to.slice(0, 4) - from.slice(0, 4)) + (to.slice(5, 7) - from.slice(5, 7)) + 1;
+
+/** The day of the oldest booking, which is the last one of the list; empty where there is none. */
+function useFirstDay(person) {
+  const newest = useRead("/transactions", { accountIds: person.ids, perPage: 1 });
+  const total = newest.data?.pagination.total;
+  const oldest = useRead(total && "/transactions", { accountIds: person.ids, perPage: 1, page: total });
+  if (total === 0) return { ...newest, data: "" };
+  const { error, again } = newest.error ? newest : oldest;
+  return { error, again, data: oldest.data?.transactions[0]?.bookingDate ?? null };
 }
 
 function AsTable({ months, currency, running, link }) {
@@ -46,9 +62,9 @@ function AsTable({ months, currency, running, link }) {
   </details>`;
 }
 
-function Month({ month, isRunning, person }) {
+function Month({ month, isRunning, months, person }) {
   const rows = useRead(`/cashflow/${month}/transactions`, { accountIds: person.ids });
-  const categories = useRead("/cashflow/categories", { accountIds: person.ids, months: MONTHS });
+  const categories = useRead("/cashflow/categories", { accountIds: person.ids, months });
   const title = html`${monthName(month)}${isRunning && html` <span class="soft small">${t("so_far")}</span>`}`;
   return html`<${Card} title=${title}>
     <${Loaded} of=${rows}>${(data) => html`<${MonthRows} data=${data} person=${person}

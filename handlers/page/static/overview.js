@@ -3,16 +3,16 @@ import { useRead } from "./api.js";
 import { Course, Legend, MonthBars } from "./charts.js";
 import { ago, day, daysBetween, money, monthsBefore, sum } from "./format.js";
 import { FirstRun } from "./first-run.js";
-import { Bookings, Card, CategoryBars, Expected, Loaded, Money, MoreLink, Place, Segments, State, Titled, accountName, chartBones, shortIban } from "./parts.js";
+import { Bookings, Card, CategoryBars, Expected, Loaded, Money, MoreLink, NothingYet, Place, Segments, Titled, accountName, chartBones, shortIban } from "./parts.js";
 import { address } from "./place.js";
 import { SyncButton } from "./sync.js";
 import { html, useState } from "./ui.js";
 import { named, t } from "./words.js";
 
-const PERIODS = [["3", "m3"], ["6", "m6"], ["12", "m12"], ["24", "m24"]];
+const PERIODS = [["3", "m3"], ["6", "m6"], ["12", "m12"], ["24", "m24"], ["", "m_all"]]; // in months; the last one is all time
 const COMING_DAYS = 30;
 
-export function Overview({ person }) {
+export default function Overview({ person }) {
   if (person.accounts.length === 0) return html`<${FirstRun} person=${person} />`;
   const synced = person.accounts.map(({ lastSyncedAt }) => lastSyncedAt).filter(Boolean).sort().at(-1);
   return html`<${Place} title=${t("overview")} text=${synced && t("updated", { ago: ago(synced) })} actions=${html`<${SyncButton} />`}>
@@ -30,11 +30,11 @@ export function Overview({ person }) {
 function Total({ person }) {
   const [months, setMonths] = useState("12");
   const isKnown = person.accounts.some(({ balance }) => balance !== null);
-  const currency = person.profile.homeCurrency;
+  const { currency } = person;
   const snapshot = useRead("/snapshot", { accountIds: person.ids });
   const balances = useRead("/balances", {
-    accountIds: person.ids, dateFrom: monthsBefore(person.profile.today, Number(months)), dateTo: person.profile.today,
-    every: months === "24" ? "week" : "day",
+    accountIds: person.ids, dateFrom: months && monthsBefore(person.profile.today, Number(months)), dateTo: person.profile.today,
+    every: months && months !== "24" ? "day" : "week",
   });
   const choice = html`<${Segments} legend=${t("period")} value=${months} onChoose=${setMonths}
     options=${PERIODS.map(([key, name]) => [key, t(name), t(`${name}_long`)])} />`;
@@ -105,7 +105,9 @@ function LastMonths({ person }) {
   return html`<${Card} title=${t("income_expenses")} aside=${html`<${MoreLink} to=${address("/months")}>${t("all_months")}<//>`}>
     <${Legend} />
     <${Loaded} of=${cashflow} bones=${chartBones}>
-      ${(data) => html`<${MonthBars} months=${data.cashflow} currency=${person.profile.homeCurrency}
+      ${(data) => data.cashflow.every(({ income, expenses }) => !income && !expenses)
+        ? html`<p class="soft">${t("nothing_yet")}</p>`
+        : html`<${MonthBars} months=${data.cashflow} currency=${person.currency}
         running=${person.profile.today.slice(0, 7)} link=${(month) => address("/months", { month })} />`}
     <//>
   <//>`;
@@ -113,7 +115,7 @@ function LastMonths({ person }) {
 
 function Spending({ person }) {
   const snapshot = useRead("/snapshot", { accountIds: person.ids });
-  const currency = person.profile.homeCurrency;
+  const { currency } = person;
   return html`<${Card} title=${t("spending")}>
     <${Loaded} of=${snapshot}>
       ${({ last30Days: { totalExpenses, topCategories } }) =>
@@ -131,7 +133,7 @@ function Latest({ person }) {
     <${Loaded} of=${latest}>
       ${({ transactions }) =>
         transactions.length === 0
-          ? html`<${State} icon="transactions" title=${t("none_found")} />`
+          ? html`<${NothingYet} />`
           : html`<${Bookings} rows=${transactions} person=${person} />`}
     <//>
   <//>`;

@@ -1,9 +1,9 @@
 /** The parts that every place is made of: amounts, days, cards, states, dialogs, toasts. */
 import { Away, Refused, forget } from "./api.js";
-import { SignedOut, signIn } from "./auth.js";
+import { SignedOut, signIn, signOut } from "./auth.js";
 import { inDays, leaf, money, percent, shortDay } from "./format.js";
 import { CATEGORIES, CategoryTile, Icon, group } from "./icons.js";
-import { address } from "./place.js";
+import { address, beside } from "./place.js";
 import { html, useEffect, useId, useLayoutEffect, useRef, useState } from "./ui.js";
 import { named, said, t, told } from "./words.js";
 
@@ -65,6 +65,11 @@ export function State({ icon, title, text, note, children }) {
     ${note && html`<p class="soft small">${note}</p>`}
   </div>`;
 }
+
+/** What stands where bookings will be, once there are any. */
+export const NothingYet = () => html`<${State} icon="transactions" title=${t("nothing_yet")} text=${t("nothing_yet_text")}>
+  <a class="button" href=${address("/import")}>${t("import_title")}</a>
+<//>`;
 
 /** A sentence of the interface, in our language where we know it. */
 export function Told({ text }) {
@@ -187,6 +192,11 @@ export async function tried(work, told, next) {
   }
 }
 
+/** Ends the session; where nobody answers it says so. */
+export const SignOut = () => html`<button type="button" onClick=${() => signOut().catch(() => toast(t("away_text")))}>
+  <${Icon} name="out" />${t("sign_out")}
+</button>`;
+
 /** Where toasts appear; screen readers hear them. */
 export function Toasts() {
   const [shown, setShown] = useState(null);
@@ -226,7 +236,8 @@ export function BookingParts({ row, isFirstOfDay, person, tag = true }) {
   const account = person.byId.get(row.bankAccount.id);
   const name = account ? accountName(account) : row.bankAccount.accountName;
   const about = (row.leftOut ? [t(`left_${row.leftOut}`), name] : [name, row.purpose]).filter(Boolean).join(" · ");
-  return html`<span class="row-day">${isFirstOfDay && html`<${Day} date=${row.bookingDate} text=${shortDay(row.bookingDate, person.profile.today)} />`}</span>
+  const written = shortDay(row.bookingDate, person.profile.today).replace(/ (?!\d{4}$)/g, "\u00a0"); // a year may stand below the day
+  return html`<span class="row-day">${isFirstOfDay && html`<${Day} date=${row.bookingDate} text=${written} />`}</span>
     <${CategoryTile} category=${row.category} />
     <${Titled} title=${partyOf(row)} about=${about} />
     ${tag && html`<span class="row-tag">${row.category && html`<span class="tag">${named(row.category)}</span>`}</span>`}
@@ -239,7 +250,7 @@ export function Bookings({ rows, person, tag }) {
     ${rows.map((row, index) => {
       const isFirstOfDay = rows[index - 1]?.bookingDate !== row.bookingDate;
       return html`<li key=${row.id}>
-        <a class="row" href=${address("/transactions", { id: row.id })}>
+        <a class="row" href=${beside({ booking: row.id })}>
           <${BookingParts} row=${row} isFirstOfDay=${isFirstOfDay} person=${person} tag=${tag} />
         </a>
       </li>`;

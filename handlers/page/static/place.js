@@ -20,10 +20,25 @@ export function address(path, parameters = {}) {
   return `${BASE}${path}${query && `?${query}`}`;
 }
 
+/** The address of the open place with other parameters. */
+export const beside = (parameters) => address(here().path, { ...Object.fromEntries(here().parameters), ...parameters });
+
 /** Open a place; `replace` where going back should skip the one before. */
 export function go(to, { replace = false } = {}) {
-  history[replace ? "replaceState" : "pushState"](null, "", to);
+  if (replace) history.replaceState(history.state, "", to);
+  else history.pushState({ isOpenedHere: true }, "", to);
   dispatchEvent(new Event(CHANGED));
+}
+
+let isLeaving = false; // two presses are one way back
+
+/** Close what is open over a place: back to where it was opened from, and to `to` where it was opened by its address. */
+export function leave(to) {
+  if (!history.state?.isOpenedHere) go(to, { replace: true });
+  else if (!isLeaving) {
+    isLeaving = true;
+    history.back();
+  }
 }
 
 function here() {
@@ -34,7 +49,10 @@ function here() {
 /** The open place: its path below the base, and its parameters. */
 export function usePlace() {
   const [place, setPlace] = useState(here);
-  const follow = () => setPlace(here());
+  const follow = () => {
+    isLeaving = false;
+    setPlace(here());
+  };
   useEvents({ popstate: follow, [CHANGED]: follow });
   return place;
 }

@@ -5,7 +5,7 @@ import { count, day, daysBetween, inDays, money, shortDay, sum } from "./format.
 import { Icon } from "./icons.js";
 import { comingUp } from "./overview.js";
 import { Card, Day, Dialog, Facts, Loaded, Money, Place, State, Titled, tallBones } from "./parts.js";
-import { address, go } from "./place.js";
+import { address, beside, leave } from "./place.js";
 import { html } from "./ui.js";
 import { named, t } from "./words.js";
 
@@ -91,7 +91,7 @@ function PriceChange({ payment, today }) {
 }
 
 function Payment({ payment, person }) {
-  const close = () => go(address("/recurring"));
+  const close = () => leave(address("/recurring"));
   if (!payment) return html`<${Dialog} title=${t("recurring")} onClose=${close}><${State} icon="warn" title=${t("sub_unknown")} /><//>`;
   const { today } = person.profile;
   return html`<${Dialog} title=${payment.merchantName} onClose=${close}>
@@ -112,7 +112,7 @@ function Payment({ payment, person }) {
     <h3>${t("charges")}</h3>
     <ol class="plain">
       ${[...payment.charges].reverse().map((charge) => html`<li key=${charge.transactionId}>
-        <a class="line" href=${address("/transactions", { id: charge.transactionId })}>
+        <a class="line" href=${beside({ booking: charge.transactionId })}>
           <${Day} date=${charge.bookingDate} text=${day(charge.bookingDate)} /><${Money} amount=${charge.amount} currency=${payment.currency} />
         </a>
       </li>`)}

@@ -1,10 +1,8 @@
 /** Settings: how the page looks and speaks, who is signed in, and the way to apps, password and interface. */
 import { Accounts } from "./accounts.js";
 import { useRead } from "./api.js";
-import { signOut } from "./auth.js";
 import { undone } from "./correction.js";
-import { Icon } from "./icons.js";
-import { Card, Facts, Line, Loaded, Place, Segments } from "./parts.js";
+import { Card, Facts, Line, Loaded, Place, Segments, SignOut } from "./parts.js";
 import { AUTH_URL, address } from "./place.js";
 import { Rules } from "./rules.js";
 import { html, useState } from "./ui.js";
@@ -80,6 +78,6 @@ function Corrections() {
 function You({ profile }) {
   return html`<${Card} title=${t("you")}>
     <${Facts} facts=${[["signed_in_as", profile.name], ["home_currency", profile.homeCurrency], ["time_zone", profile.timeZone]]} />
-    <p class="buttons"><button type="button" onClick=${signOut}><${Icon} name="out" />${t("sign_out")}</button></p>
+    <p class="buttons"><${SignOut} /></p>
   <//>`;
 }

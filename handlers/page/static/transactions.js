@@ -1,15 +1,12 @@
 /** Transactions: search as you type, filters in the address, every booking in reach, and one of them in detail. */
 import { download, useRead } from "./api.js";
-import { Correction } from "./correction.js";
-import { day, daysBefore, longDay, monthsBefore } from "./format.js";
-import { CategoryTile, Icon } from "./icons.js";
+import { daysBefore, monthsBefore } from "./format.js";
+import { Icon } from "./icons.js";
 import { LongList } from "./list.js";
-import {
-  BookingParts, CategoryChoice, Choice, Dialog, Facts, Loaded, Money, MoreLink, Place, State, Told, accountAmong, partyOf, tallBones,
-} from "./parts.js";
-import { address, go } from "./place.js";
+import { BookingParts, CategoryChoice, Choice, Dialog, Loaded, NothingYet, Place, State, accountAmong, tallBones } from "./parts.js";
+import { address, beside, go } from "./place.js";
 import { html, useEffect, useEvents, useRef, useState } from "./ui.js";
-import { named, said, t } from "./words.js";
+import { said, t } from "./words.js";
 
 const TYPING_RESTS = 180; // milliseconds
 const FORMATS = [["csv", "CSV"], ["camt053", "camt.053"], ["ofx", "OFX"], ["beancount", "Beancount"], ["jsonl", "JSON Lines"], ["parquet", "Parquet"]];
@@ -34,9 +31,12 @@ export function periodDays({ period, from, to }, today) {
 
 export default function Transactions({ person, parameters }) {
   const filters = Object.fromEntries(["search", "account", "category", "period", "from", "to"].map((name) => [name, parameters.get(name) ?? ""]));
-  const id = parameters.get("id");
   const [isExporting, setIsExporting] = useState(false);
-  const change = (changed, options) => go(address("/transactions", { ...filters, ...changed }), options);
+  const [turn, setTurn] = useState(0); // of the filters, which lose what was typed and not yet asked for
+  const clear = () => {
+    setTurn(turn + 1);
+    go(address("/transactions"));
+  };
   const days = periodDays(filters, person.profile.today);
   const isBackwards = days.dateFrom && days.dateTo && days.dateFrom > days.dateTo;
   const asked = {
@@ -46,7 +46,7 @@ export default function Transactions({ person, parameters }) {
   const list = useRead("/transactions", { ...asked, perPage: 100 });
   const link = (row) => address("/transactions", { ...filters, id: row.id });
   return html`<${Place} title=${t("transactions")}>
-    <${Filters} filters=${filters} change=${change} person=${person} />
+    <${Filters} key=${turn} filters=${filters} person=${person} />
     <${Loaded} of=${list} bones=${tallBones}>
       ${(first) => {
         const { total } = first.pagination;
@@ -55,9 +55,11 @@ export default function Transactions({ person, parameters }) {
           ${isExporting && html`<${Export} asked=${asked} total=${total} onClose=${() => setIsExporting(false)} />`}
           <section class="card flush ${list.isStale ? "stale" : ""}" aria-label=${t("transactions")}>
             ${total === 0
-              ? html`<${State} icon="search" title=${t("none_found")} text=${t("none_found_text")}>
-                  <button type="button" onClick=${() => go(address("/transactions"))}>${t("clear_filters")}</button>
-                <//>`
+              ? Object.values(filters).some(Boolean)
+                ? html`<${State} icon="search" title=${t("none_found")} text=${t("none_found_text")}>
+                    <button type="button" onClick=${clear}>${t("clear_filters")}</button>
+                  <//>`
+                : html`<${NothingYet} />`
               : html`<${LongList} path="/transactions" parameters=${asked} rowsOf=${(answer) => answer.transactions} first=${first}
                   total=${total} label=${t("transactions")} link=${link}>
                   ${(row, _, before) => html`<${BookingParts} row=${row} person=${person}
@@ -66,11 +68,12 @@ export default function Transactions({ person, parameters }) {
           </section>`;
       }}
     <//>
-    ${id && html`<${Detail} key=${id} id=${id} person=${person} onClose=${() => change({})} />`}
   <//>`;
 }
 
-function Filters({ filters, change, person }) {
+function Filters({ filters, person }) {
+  // beside what the address says by then: another filter may have been chosen while the search waited
+  const change = (changed, options) => go(beside(changed), options);
   const [text, setText] = useState(filters.search);
   const field = useRef();
   const typed = useRef(filters.search);
@@ -107,48 +110,6 @@ function Filters({ filters, change, person }) {
     html`<label class="date">${t("from")} <input type="date" value=${filters.from} onChange=${(event) => change({ from: event.target.value })} /></label>
       <label class="date">${t("to")} <input type="date" value=${filters.to} onChange=${(event) => change({ to: event.target.value })} /></label>`}
   </div>`;
-}
-
-function Detail({ id, person, onClose }) {
-  const path = `/transactions/${encodeURIComponent(id)}`;
-  const row = useRead(path);
-  const reasons = useRead(`${path}/explanation`);
-  const isUnknown = row.error?.status === 404 || row.error?.status === 400;
-  return html`<${Dialog} title=${t("row")} onClose=${onClose}>
-    ${isUnknown
-      ? html`<${State} icon="warn" title=${t("row_unknown")} />`
-      : html`<${Loaded} of=${row}>${(data) => html`<${DetailText} row=${data} reasons=${reasons.data} person=${person} onClose=${onClose} />`}<//>`}
-  <//>`;
-}
-
-function DetailText({ row, reasons, person, onClose }) {
-  const account = person.byId.get(row.bankAccount.id);
-  const facts = [
-    ["account", account ? accountAmong(account) : row.bankAccount.bankConnection.bankName],
-    ["booked", longDay(row.bookingDate)],
-    ["valued", row.valueDate && row.valueDate !== row.bookingDate && day(row.valueDate)],
-    ["kind", row.type && named(row.type)],
-    ["counterpartName", row.counterpartName !== partyOf(row) && row.counterpartName],
-    ["counterpartIban", row.counterpartIban?.replace(/(.{4})(?=.)/g, "$1 ")],
-    ["bank", row.counterpartBankName],
-    ["purpose", row.purpose !== partyOf(row) && row.purpose],
-    ["counterpartMandateReference", row.counterpartMandateReference],
-    ["counterpartCreditorId", row.counterpartCreditorId],
-    ["why_category", reasons && html`<${Told} text=${reasons.category.reason} />`],
-    ["why_transfer", reasons?.transfer.rule && html`<${Told} text=${reasons.transfer.reason} />`],
-  ];
-  return html`
-    <div class="detail-head">
-      <${CategoryTile} category=${row.category} />
-      <div class="row-text"><p class="detail-title">${partyOf(row)}</p><p class="soft">${row.category && named(row.category)}</p></div>
-    </div>
-    <p class="figure medium"><${Money} amount=${row.amount} currency=${row.currency} signed /></p>
-    ${row.isPotentialDuplicate && html`<p class="caution">${t("duplicate")}</p>`}
-    ${row.isAdjustingEntry && html`<p class="caution">${t("adjusting")}</p>`}
-    <${Facts} facts=${facts} />
-    ${!row.isAdjustingEntry && html`<${Correction} row=${row} onDone=${onClose} />`}
-    ${row.merchantName && html`<p><${MoreLink} to=${address("/transactions", { search: row.merchantName })}>${t("more_like", { name: row.merchantName })}<//></p>`}
-  `;
 }
 
 /** What the filters let through as a file: `asked` are the filters of the list, `total` is how many transactions they let through. */

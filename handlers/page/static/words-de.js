@@ -68,6 +68,8 @@ export default {
   m6_long: "6 Monate",
   m12_long: "1 Jahr",
   m24_long: "2 Jahre",
+  m_all: "Max",
+  m_all_long: "Gesamte Zeit",
   balance_course: "Saldo im Lauf der Zeit; die Pfeiltasten gehen durch die Tage",
   accounts: "Konten",
   accounts_at: "{n} {Konto|Konten}",
@@ -114,6 +116,9 @@ export default {
   none_found: "Nichts gefunden.",
   none_found_text: "Kein Umsatz passt zu alldem.",
   clear_filters: "Filter aufheben",
+  nothing_yet: "Noch keine Umsätze.",
+  nothing_yet_text: "Nach dem ersten Import oder Abruf stehen sie hier.",
+  on_paper: "Auf Papier: {shown} von {n} {Umsatz|Umsätzen}. Exportieren sichert alle als Datei.",
   row: "Umsatz",
   row_unknown: "Diesen Umsatz gibt es nicht (mehr).",
   booked: "Gebucht",
@@ -142,6 +147,8 @@ export default {
   corrections_none: "Sie haben noch nichts korrigiert.",
 
   // months
+  earlier: "Früher",
+  later: "Später",
   choose_month: "Wählen Sie einen Monat, um seine Buchungen zu sehen.",
   income: "Einnahmen",
   expenses: "Ausgaben",

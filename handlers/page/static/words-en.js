@@ -68,6 +68,8 @@ export default {
   m6_long: "6 months",
   m12_long: "1 year",
   m24_long: "2 years",
+  m_all: "Max",
+  m_all_long: "All time",
   balance_course: "Balance over time; arrow keys move through the days",
   accounts: "Accounts",
   accounts_at: "{n} {account|accounts}",
@@ -114,6 +116,9 @@ export default {
   none_found: "Nothing found.",
   none_found_text: "No transaction fits all of this.",
   clear_filters: "Clear filters",
+  nothing_yet: "No transactions yet.",
+  nothing_yet_text: "They appear here after the first import or sync.",
+  on_paper: "{shown} of {n} {transaction|transactions} are on paper. Export saves all of them as a file.",
   row: "Transaction",
   row_unknown: "This transaction does not exist (any more).",
   booked: "Booked",
@@ -142,6 +147,8 @@ export default {
   corrections_none: "You have not corrected anything yet.",
 
   // months
+  earlier: "Earlier",
+  later: "Later",
   choose_month: "Choose a month to see its bookings.",
   income: "Income",
   expenses: "Expenses",

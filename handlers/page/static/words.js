@@ -15,9 +15,15 @@ export async function speak(language) {
 
 /** Know the sentences about banks from now on, too. */
 export const learn = () =>
-  (learnt ??= import("./bank-sentences-de.js").then((spoken) => {
-    sentences = [...sentences, ...shaped(spoken)];
-  }));
+  (learnt ??= import("./bank-sentences-de.js").then(
+    (spoken) => {
+      sentences = [...sentences, ...shaped(spoken)];
+    },
+    (error) => {
+      learnt = null; // to be tried again
+      throw error;
+    },
+  ));
 
 const shaped = (spoken) => spoken.sentences.map(([english, own = english]) => [shape(english), own]);
 

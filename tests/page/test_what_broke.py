@@ -1,0 +1,295 @@
+"""What once broke under a person's hands: rows that stayed grey, ways back that led nowhere, paper, and no network."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.contract.demo_server import Demo
+from tests.page.conftest import Opening
+from tests.page.test_in_a_browser import exact, ids
+
+LANGUAGES = pytest.mark.parametrize("locale", ["en-GB", "de-DE"])
+SHEETS_MAX = 6
+OVERLAPS = """() => [...document.querySelectorAll(".row")].filter((row) => {
+    const day = row.querySelector("time"), tile = row.querySelector(".tile");
+    if (!day || !tile) return false;
+    const written = document.createRange();
+    written.selectNodeContents(day);
+    const [one, other] = [written.getBoundingClientRect(), tile.getBoundingClientRect()];
+    return one.right > other.left && one.left < other.right && one.bottom > other.top && one.top < other.bottom;
+}).map((row) => row.textContent)"""
+
+
+def statement(*entries: tuple[str, str], closing: str = "1000.00") -> str:
+    """A camt.053 of days and amounts, which says what the account holds after the last one."""
+    sides = {True: "DBIT", False: "CRDT"}
+    booked = "".join(
+        f'<Ntry><Amt Ccy="EUR">{amount.lstrip("-")}</Amt><CdtDbtInd>{sides[amount[0] == "-"]}</CdtDbtInd>'
+        f"<Sts><Cd>BOOK</Cd></Sts><BookgDt><Dt>{day}</Dt></BookgDt><NtryDtls><TxDtls><RltdPties><Cdtr><Pty><Nm>Corner"
+        f" shop</Nm></Pty></Cdtr></RltdPties></TxDtls></NtryDtls></Ntry>"
+        for day, amount in entries
+    )
+    return (
+        '<?xml version="1.0"?><Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"><BkToCstmrStmt><Stmt>'
+        "<Id>1</Id><Acct><Id><IBAN>DE89370400440532013000</IBAN></Id><Ccy>EUR</Ccy></Acct><Bal><Tp><CdOrPrtry><Cd>CLBD"
+        f'</Cd></CdOrPrtry></Tp><Amt Ccy="EUR">{closing}</Amt><CdtDbtInd>CRDT</CdtDbtInd><Dt><Dt>{entries[-1][0]}</Dt>'
+        f"</Dt></Bal>{booked}</Stmt></BkToCstmrStmt></Document>"
+    )
+
+
+def rows(page: Page) -> Locator:
+    """The bookings of the long list that are in the page."""
+    return page.locator(".long-list a.row")
+
+
+@pytest.mark.requirement("page.tasks")
+def test_rows_deep_in_the_list_stay_readable_through_a_correction_and_show_it(signed_in: Opening) -> None:
+    page = signed_in("/transactions")
+    expect(rows(page).first).to_be_visible()
+    page.mouse.wheel(0, 56 * 700)
+    row = page.locator("a[data-index='705']")
+    expect(row).to_be_visible()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    row.click()
+    dialog = page.get_by_role("dialog", name="Transaction")
+    choice = dialog.get_by_label("Category", exact=True)
+    wanted = "Health" if choice.input_value() != "HEALTH" else "Leisure"
+    choice.select_option(label=wanted)
+    dialog.get_by_role("button", name="Correct", exact=True).click()
+    expect(page.get_by_text(re.compile(r"Corrected: \d+ booking"))).to_be_visible()
+    expect(row).to_contain_text(wanted)
+    expect(page.locator("[data-coming]")).to_have_count(0)
+    page.get_by_role("button", name="Undo").click()
+    expect(row).not_to_contain_text(wanted)
+    expect(page.locator("[data-coming]")).to_have_count(0)
+
+
+@pytest.mark.requirement("page.states")
+@LANGUAGES
+def test_rows_that_cannot_be_had_say_so_and_come_at_a_press(
+    signed_in: Opening, complaints: list[str], locale: str
+) -> None:
+    page = signed_in("/transactions", locale=locale)
+    expect(rows(page).first).to_be_visible()
+    refusing = "**/api/v1/transactions?*page=8*"
+    page.route(refusing, lambda route: route.fulfill(status=500, json={"error": "Internal error"}))
+    page.mouse.wheel(0, 56 * 740)
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text(re.compile("That did not work|Das hat nicht geklappt"))
+    page.unroute(refusing)
+    alert.get_by_role("button", name=re.compile("Try again|Noch einmal|Erneut")).click()
+    expect(page.locator("a[data-index='745']")).to_be_visible()
+    expect(alert).to_have_count(0)
+    complaints[:] = [told for told in complaints if "500" not in told]
+
+
+@pytest.mark.requirement("page.states")
+@LANGUAGES
+def test_without_a_network_a_place_not_opened_before_is_a_sentence_and_comes_with_the_network(
+    signed_in: Opening, complaints: list[str], locale: str
+) -> None:
+    page = signed_in("/", locale=locale)
+    expect(page.locator(".rows li").first).to_be_visible()
+    page.context.set_offline(True)
+    page.get_by_role("link", name=re.compile("^(Recurring|Fixkosten)$")).click()
+    away = page.get_by_text(re.compile("The service cannot be reached. Is it|Der Dienst ist nicht erreichbar. L"))
+    expect(away).to_be_visible()
+    expect(page.get_by_role("heading", level=1, name=re.compile("Recurring|Fixkosten"))).to_be_visible()
+    page.locator(".rows a, nav a").first.click()  # back to what is there
+    page.locator(".rows a").first.click()
+    expect(page.get_by_role("dialog")).to_contain_text(re.compile("cannot be reached|nicht erreichbar"))
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name=re.compile("^(Recurring|Fixkosten)$")).click()
+    expect(away).to_be_visible()
+    page.context.set_offline(False)
+    expect(page.locator(".payments li").first).to_be_visible()
+    complaints[:] = [told for told in complaints if "ERR_INTERNET_DISCONNECTED" not in told]
+
+
+@pytest.mark.requirement("page.session")
+def test_a_sign_out_that_nobody_hears_is_said_and_the_session_goes_on(
+    signed_in: Opening, complaints: list[str]
+) -> None:
+    page = signed_in("/settings", user="solo")
+    page.context.set_offline(True)
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_text("The service cannot be reached. Is it running, and are you online?")).to_be_visible()
+    page.context.set_offline(False)
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_label("User name")).to_be_visible()
+    complaints[:] = [told for told in complaints if "ERR_INTERNET_DISCONNECTED" not in told]
+
+
+@pytest.mark.requirement("page.states")
+@LANGUAGES
+def test_transactions_on_paper_are_the_bookings_that_are_there_and_no_empty_sheet(
+    signed_in: Opening, locale: str
+) -> None:
+    page = signed_in("/transactions", locale=locale, color_scheme="dark")
+    expect(rows(page).first).to_be_visible()
+    printed = page.pdf(format="A4")
+    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= SHEETS_MAX
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    expect(page.locator(".long-list li")).to_have_count(100)
+    said = page.get_by_text(re.compile(r"100 of 1,652 transactions are on paper|100 von 1\.652 Umsätzen"))
+    expect(said).to_be_visible()
+    assert page.evaluate("getComputedStyle(document.querySelector('.card')).backgroundColor") == "rgb(255, 255, 255)"
+    boxes = page.locator(".long-list li").evaluate_all("all => all.map((each) => each.getBoundingClientRect().top)")
+    assert boxes == sorted(set(boxes))  # one below the other
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    page.emulate_media(media="screen")
+    expect(said).to_have_count(0)
+
+
+@pytest.mark.requirement("page.states")
+@LANGUAGES
+@pytest.mark.parametrize("width", [390, 768, 1280, 1920])
+def test_a_day_of_an_earlier_year_stands_beside_its_icon(
+    demo: Demo, signed_in: Opening, locale: str, width: int
+) -> None:
+    page = signed_in("/transactions?period=lastyear", locale=locale, viewport={"width": width, "height": 900})
+    year = str(int(demo.read("/profile", demo.token("demo"))["today"][:4]) - 1)
+    expect(rows(page).first).to_contain_text(year)
+    assert page.evaluate(OVERLAPS) == []
+    page.goto(demo.origin + f"/months?month={year}-09")
+    expect(page.locator(".rows li").first).to_contain_text(year)
+    assert page.evaluate(OVERLAPS) == []
+
+
+@pytest.mark.requirement("page.states")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_button_that_does_nothing_yet_looks_like_none_that_does(signed_in: Opening, scheme: str) -> None:
+    page = signed_in("/settings", color_scheme=scheme)
+    page.get_by_role("button", name="New rule").click()
+    look = "each => [getComputedStyle(each).backgroundColor, getComputedStyle(each).color]"
+    form = page.get_by_role("form", name="New rule")
+    add = form.get_by_role("button", name="Add rule")
+    expect(add).to_be_disabled()
+    disabled = add.evaluate(look)
+    add.hover(force=True)
+    assert add.evaluate(look) == disabled
+    assert disabled != form.get_by_role("button", name="Cancel").evaluate(look)
+    form.get_by_label("If", exact=True).fill("spotify")
+    form.get_by_label("Category").select_option(label="Leisure")
+    expect(add).to_be_enabled()
+    assert set(add.evaluate(look)).isdisjoint(disabled)
+
+
+@pytest.mark.requirement("page.tasks")
+@LANGUAGES
+@pytest.mark.parametrize("opener", ["/months", "/", "/recurring"])
+def test_a_booking_closes_to_where_it_was_opened_and_the_way_back_does_not_open_it_again(
+    demo: Demo, signed_in: Opening, locale: str, opener: str
+) -> None:
+    page = signed_in("/settings", locale=locale)
+    page.get_by_role("navigation").locator(f"a[href='{opener}']").first.click()
+    if opener == "/recurring":
+        page.locator(".payments a").first.click()
+        page.get_by_role("dialog").locator("a.line").first.click()
+    else:
+        page.locator(".rows a").nth(2).click()
+    booking = page.get_by_role("dialog", name=re.compile("^(Transaction|Umsatz)$"))
+    expect(booking.locator("dl")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(booking).to_have_count(0)
+    if opener == "/recurring":
+        expect(page.locator("dialog a.line").first).to_be_focused()
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        expect(page.locator(".payments a").first).to_be_focused()
+    else:
+        expect(page.locator(".rows a").nth(2)).to_be_focused()
+    assert page.url == demo.origin + opener
+    page.go_back()
+    expect(page.get_by_role("heading", level=1, name=re.compile("Settings|Einstellungen"))).to_be_visible()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+@pytest.mark.requirement("page.tasks")
+def test_a_booking_or_payment_that_is_opened_by_its_address_closes_to_its_list(demo: Demo, signed_in: Opening) -> None:
+    token = demo.token("demo")
+    booking = demo.read(f"/transactions?perPage=1&accountIds={ids(demo, token)}", token)["transactions"][0]["id"]
+    page = signed_in(f"/transactions?search=e&id={booking}")
+    dialog = page.get_by_role("dialog")
+    expect(dialog.locator("dl")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    assert page.url == demo.origin + "/transactions?search=e"
+    payment = demo.read(f"/subscriptions/details?accountIds={ids(demo, token)}", token)["subscriptions"][0]["id"]
+    page.goto(demo.origin + f"/recurring?id={payment}")
+    expect(dialog.locator("dl")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    assert page.url == demo.origin + "/recurring"
+
+
+@pytest.mark.requirement("page.tasks")
+def test_a_filter_that_is_chosen_while_the_search_waits_holds(signed_in: Opening) -> None:
+    page = signed_in("/transactions")
+    expect(rows(page).first).to_be_visible()
+    page.clock.install()
+    page.get_by_role("searchbox").fill("rewe")
+    page.get_by_label("Category").select_option(label="Groceries")
+    page.get_by_label("Period").select_option(label="Last year")
+    page.clock.run_for(1000)
+    page.wait_for_url("**/transactions?*search=rewe*")
+    assert sorted(page.url.partition("?")[2].split("&")) == ["category=GROCERIES", "period=lastyear", "search=rewe"]
+
+
+@pytest.mark.requirement("page.states")
+@LANGUAGES
+def test_where_nothing_is_yet_no_place_draws_a_chart_or_offers_to_clear_filters(
+    demo: Demo, signed_in: Opening, locale: str
+) -> None:
+    page = signed_in("/months", user="empty", locale=locale)
+    nothing = page.get_by_text(re.compile(r"^(No transactions yet|Noch keine Umsätze)\.$"))
+    expect(nothing).to_be_visible()
+    expect(page.locator(".chart")).to_have_count(0)
+    page.goto(demo.origin + "/transactions")
+    expect(nothing).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile("Clear filters|Filter aufheben"))).to_have_count(0)
+    page.get_by_role("link", name=re.compile("Import statements|Kontoauszüge importieren")).click()
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
+
+
+@pytest.mark.requirement("page.figures")
+@LANGUAGES
+def test_months_and_balances_reach_back_to_the_first_booking(
+    demo: Demo, signed_in: Opening, tmp_path: Path, locale: str
+) -> None:
+    token = demo.token("empty")
+    year, month = (int(part) for part in demo.read("/profile", token)["today"].split("-")[:2])
+    file = tmp_path / "decade.xml"
+    file.write_text(statement(("2014-03-03", "250.00"), ("2019-07-01", "-40.00"), (f"{year - 1}-12-02", "-12.50")))
+    page = signed_in("/import", user="empty", locale=locale)
+    page.locator("input[type=file]").set_input_files(file)
+    page.get_by_role("button", name=re.compile("Import 3 new|3 neue")).click()
+    undo = page.get_by_role("region", name="decade.xml").get_by_role("button", name=re.compile("^(Undo|Rückgängig)"))
+    expect(undo).to_be_visible()
+    page.goto(demo.origin + "/months?month=2014-03")
+    expect(page.locator(".figures data").first).to_have_attribute("value", "250")
+    chosen = page.locator(".month.chosen")
+    expect(chosen).to_have_attribute("aria-label", re.compile(r"^(March|März) 2014: .*250[.,]00"))
+    expect(page.get_by_role("button", name=re.compile("Earlier|Früher"))).to_be_disabled()
+    later = page.get_by_role("button", name=re.compile("Later|Später"))
+    while later.is_enabled():
+        later.click()
+    expect(page.locator(".month").last).to_have_attribute("aria-label", re.compile(rf"^\w+ {year} \("))
+    page.locator("summary").click()
+    expect(page.locator("tbody tr")).to_have_count(12 * (year - 2014) + month - 2)
+    page.goto(demo.origin + "/")
+    page.get_by_role("button", name="Max").click()
+    expect(page.get_by_text(re.compile("(since|seit).* 2014"))).to_be_visible()
+    series = demo.read("/balances?every=week", token)
+    course = page.get_by_role("slider")
+    expect(course).to_have_attribute("aria-valuemax", str(len(series["points"]) - 1))
+    assert series["points"][0]["date"] < "2014-03-10"
+    assert exact(series["points"][-1]["balance"]) == exact("1000")
+    page.goto(demo.origin + "/import")
+    page.get_by_role("button", name=re.compile(r"^(Undo|Rückgängig).*: decade.xml")).click()
+    page.get_by_role("dialog").locator("button.danger").click()
+    expect(page.get_by_role("button", name=re.compile("decade.xml"))).to_have_count(0)
