@@ -23,14 +23,15 @@ def fixed_file(path: str, content: bytes, media_type: str, headers: Mapping[str,
     digest = hashlib.sha256(content).hexdigest()
     is_large = len(content) >= COMPRESSED_BYTES_MIN
     told = {**headers, **({"vary": "Accept-Encoding"} if is_large else {})}
-    plain = Response(content, headers={**told, "etag": f'"{digest}"'}, media_type=media_type)
+    # As views: one copy for everybody, however slowly each of them reads (handlers/http/sockets/request_and_answer.py)
+    plain = Response(memoryview(content), headers={**told, "etag": f'"{digest}"'}, media_type=media_type)
 
     compressed: list[Response] = []  # one, from the first request for it on: Swagger UI takes a tenth of a second
     compressing = asyncio.Lock()
 
     def compress() -> Response:
         own = {**told, "etag": f'"{digest}-gzip"', "content-encoding": "gzip"}
-        return Response(gzip.compress(content, mtime=0), headers=own, media_type=media_type)
+        return Response(memoryview(gzip.compress(content, mtime=0)), headers=own, media_type=media_type)
 
     # Not in a worker thread: hundreds of requests at once kept everybody waiting for seconds while threads took turns
     async def answer(request: Request) -> Response:

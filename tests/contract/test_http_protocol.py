@@ -14,21 +14,27 @@ from uvicorn.server import ServerState
 from handlers.http.sockets.connection_limits import (
     BODY_SECONDS,
     CONTENT_BYTES_MAX,
+    DROPPED_BYTES_MAX_UNSTATED,
+    DROPPED_BYTES_PER_PERIOD,
     HEAD_BYTES_MAX,
     HEAD_SECONDS,
     HEADERS_MAX,
     IDLE_SECONDS,
     LINGER_SECONDS,
+    PIECE_BYTES,
     PIPELINE_MAX,
     PROXY_IDLE_SECONDS,
     SEND_SECONDS,
 )
 from handlers.http.sockets.http_protocol import HttpProtocol
-from handlers.http.sockets.peers import Peers
+from handlers.http.sockets.peers import Peers, Standing, signed_in
+from handlers.http.sockets.unread import Unread
 
 HEAD = b"GET /path HTTP/1.1\r\nHost: x\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
 CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+REFUSED = b'{"error":"Unauthorized"}'
+PIECES_MAX = DROPPED_BYTES_MAX_UNSTATED // 65_536 + 200  # of 64 KB; some lie in buffers of the kernel
 PATIENCE_SECONDS = 10
 
 
@@ -98,6 +104,13 @@ async def answered(_scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": content})
 
 
+async def refusing(_scope: Scope, _receive: Receive, send: Send) -> None:
+    """Answers without a look at the content."""
+    length = b"%d" % len(REFUSED)
+    await send({"type": "http.response.start", "status": 401, "headers": [(b"content-length", length)]})
+    await send({"type": "http.response.body", "body": REFUSED})
+
+
 def meet(
     story: Story,
     app: ASGIApp = answered,
@@ -118,7 +131,8 @@ def meet(
         finally:
             writer.transport.abort()
             server.close()
-            await asyncio.sleep(0)
+            while len(others):
+                await asyncio.sleep(0)
 
     asyncio.run(meeting())
 
@@ -174,25 +188,72 @@ def test_what_never_ends_is_counted_while_it_arrives(begin: bytes, status: int) 
 def test_a_body_without_end_is_refused_and_dropped_until_the_connection_is_cut() -> None:
     async def story(meeting: Meeting) -> None:
         await meeting.send(CHUNKED)
-        assert await meeting.is_cut_off(b"10000\r\n" + b"a" * 65_536 + b"\r\n", 100)
+        assert await meeting.is_cut_off(b"10000\r\n" + b"a" * 65_536 + b"\r\n", PIECES_MAX)
 
     meet(story)
 
 
 @pytest.mark.requirement("http.bounds")
 def test_a_body_that_follows_its_refusal_is_dropped_and_answered_no_second_time() -> None:
-    async def refuses(_scope: Scope, _receive: Receive, send: Send) -> None:
-        start = {"type": "http.response.start", "status": 204, "headers": [(b"content-length", b"0")]}
-        await send(start)
-        await send({"type": "http.response.body", "body": b""})
-
     async def story(meeting: Meeting) -> None:
         await meeting.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n\r\n")
-        assert await meeting.status() == 204
-        assert await meeting.is_cut_off(b"a" * 65_536, CONTENT_BYTES_MAX // 65_536 + 100)
-        assert await meeting.rest() in (b"", b"reset")
+        await meeting.arrived()
+        for _ in range(9):
+            await meeting.send(b"a" * 1_000_000)
+        assert await meeting.status() == 401
+        assert await meeting.rest() == b""
 
-    meet(story, refuses)
+    meet(story, refusing)
+
+
+@pytest.mark.requirement("http.bounds")
+@pytest.mark.parametrize(
+    ("framing", "stays"),
+    [
+        (b"Content-Length: %d" % CONTENT_BYTES_MAX, True),
+        (b"Content-Length: %d" % (CONTENT_BYTES_MAX + 1), False),
+        (b"Content-Length: 5\r\nExpect: 100-continue", False),
+        (b"Transfer-Encoding: chunked", False),
+    ],
+)
+def test_an_answer_before_the_end_of_its_request_says_whether_the_connection_ends(framing: bytes, stays: bool) -> None:
+    async def story(meeting: Meeting) -> None:
+        await meeting.send(b"POST / HTTP/1.1\r\nHost: x\r\n" + framing + b"\r\n\r\n")
+        head = await asyncio.wait_for(meeting.reader.readuntil(b"\r\n\r\n"), PATIENCE_SECONDS)
+        assert (b"connection: close" not in head) == stays
+        await meeting.reader.readexactly(len(REFUSED))
+        if stays:
+            await meeting.send(b"a" * CONTENT_BYTES_MAX + HEAD + b"\r\n")
+            assert b" 401 " in await asyncio.wait_for(meeting.reader.readuntil(b"\r\n\r\n"), PATIENCE_SECONDS)
+        else:
+            assert await meeting.rest() == b""
+
+    meet(story, refusing)
+
+
+@pytest.mark.requirement("http.bounds")
+def test_what_is_dropped_behind_a_refusal_is_bounded_and_has_to_arrive() -> None:
+    async def endless(meeting: Meeting) -> None:
+        await meeting.send(CHUNKED)
+        assert await meeting.status() == 401
+        assert await meeting.is_cut_off(b"10000\r\n" + b"a" * 65_536 + b"\r\n", PIECES_MAX)
+
+    async def slow(meeting: Meeting) -> None:
+        await meeting.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n\r\n")
+        assert await meeting.status() == 401
+        meeting.peers.close_overdue(meeting.first)
+        await meeting.send(b"a" * DROPPED_BYTES_PER_PERIOD)
+        await meeting.arrived()
+        meeting.peers.close_overdue(meeting.first + LINGER_SECONDS)
+        await meeting.send(b"a")
+        await meeting.arrived()
+        assert len(meeting.peers) == 1
+        meeting.peers.close_overdue(meeting.first + 2 * LINGER_SECONDS)
+        await meeting.arrived()
+        assert len(meeting.peers) == 0
+
+    meet(endless, refusing)
+    meet(slow, refusing)
 
 
 @pytest.mark.requirement("http.bounds")
@@ -280,8 +341,9 @@ def test_a_proxy_closes_its_idle_connections_itself() -> None:
 
 
 @pytest.mark.requirement("http.deadlines")
-def test_an_answer_is_produced_no_faster_than_its_client_reads() -> None:
-    produced, part, parts = 0, b"a" * 20_000_000, 3
+@pytest.mark.parametrize(("size", "parts"), [(20_000_000, 3), (50_000, 400)])
+def test_an_answer_is_produced_no_faster_than_its_client_reads(size: int, parts: int) -> None:
+    produced, part = 0, b"a" * size
 
     async def much(_scope: Scope, _receive: Receive, send: Send) -> None:
         nonlocal produced
@@ -294,13 +356,72 @@ def test_an_answer_is_produced_no_faster_than_its_client_reads() -> None:
         meeting.writer.transport.pause_reading()  # type: ignore[attr-defined]  # StreamWriter says a write transport
         await meeting.send(HEAD + b"\r\n")
         await meeting.arrived()
-        assert produced == 2, "the second part waits"
+        assert 0 < produced < parts, "the next part waits"
         meeting.writer.transport.resume_reading()  # type: ignore[attr-defined]
         await asyncio.wait_for(meeting.reader.readuntil(b"\r\n\r\n"), PATIENCE_SECONDS)
         content = await asyncio.wait_for(meeting.reader.readexactly(len(part) * parts), PATIENCE_SECONDS)
         assert content == part * parts
 
     meet(story, much)
+
+
+@pytest.mark.requirement("http.unread")
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_of_a_long_answer_little_waits_in_the_socket_and_the_rest_is_counted(is_shared: bool) -> None:
+    part = b"a" * 5_000_000
+    peers, unread = Peers(), _Unread()
+    peers.unread = unread
+
+    async def long(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"5000000")]})
+        await send({"type": "http.response.body", "body": memoryview(part) if is_shared else part})
+
+    async def story(meeting: Meeting) -> None:
+        meeting.writer.transport.pause_reading()  # type: ignore[attr-defined]  # StreamWriter says a write transport
+        await meeting.send(HEAD + b"\r\n")
+        await meeting.arrived()
+        (connection,) = unread.waiting
+        assert isinstance(connection, HttpProtocol)
+        assert connection.transport.get_write_buffer_size() <= 3 * PIECE_BYTES
+        assert unread.waiting[connection] == (0 if is_shared else len(part))
+        meeting.writer.transport.resume_reading()  # type: ignore[attr-defined]
+        await asyncio.wait_for(meeting.reader.readuntil(b"\r\n\r\n"), PATIENCE_SECONDS)
+        assert await asyncio.wait_for(meeting.reader.readexactly(len(part)), PATIENCE_SECONDS) == part
+        assert not unread.waiting
+
+    meet(story, long, peers)
+
+
+@pytest.mark.requirement("http.unread")
+def test_a_reader_that_is_gone_waits_no_more() -> None:
+    unread = _Unread()
+    peers = Peers()
+    peers.unread = unread
+    ended = asyncio.Event()
+
+    async def long(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"5000000")]})
+        await send({"type": "http.response.body", "body": b"a" * 5_000_000})
+        ended.set()
+
+    async def story(meeting: Meeting) -> None:
+        meeting.writer.transport.pause_reading()  # type: ignore[attr-defined]  # StreamWriter says a write transport
+        await meeting.send(HEAD + b"\r\n")
+        await meeting.arrived()
+        assert unread.waiting
+        meeting.writer.transport.abort()
+        await asyncio.wait_for(ended.wait(), PATIENCE_SECONDS)
+        assert not unread.waiting
+
+    meet(story, long, peers)
+
+
+class _Unread(Unread):
+    """Shows who waits."""
+
+    @property
+    def waiting(self) -> dict[Any, int]:
+        return self._waiting
 
 
 @pytest.mark.requirement("http.deadlines")
@@ -344,6 +465,65 @@ def test_a_request_that_takes_us_long_is_not_its_clients_fault(behind: bytes) ->
         done.set()
         if behind != b"more":
             assert await meeting.status() == 200
+
+    meet(story, slow)
+
+
+@pytest.mark.requirement("http.bounds")
+def test_a_client_that_leaves_while_its_first_request_is_answered_ends_all_it_has_asked(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The connection is gone for the first answer as for those that wait behind it: nothing is written into it."""
+    goes_on, has_ended = asyncio.Event(), asyncio.Event()
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        await goes_on.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"1")]})
+        await send({"type": "http.response.body", "body": b"a"})
+        has_ended.set()
+
+    async def story(meeting: Meeting) -> None:
+        await meeting.send((HEAD + b"\r\n") * 3)
+        await meeting.arrived()
+        (connection,) = meeting.peers
+        connection.give_way()  # as it is when the kernel tells that nobody is there
+        await meeting.arrived()
+        goes_on.set()
+        await asyncio.wait_for(has_ended.wait(), PATIENCE_SECONDS)
+        assert len(meeting.peers) == 0
+
+    sent: list[bytes] = []
+    meet(story, slow, protocol=partial(Watched, sent=sent))
+    assert sent == []
+    assert not caplog.records
+
+
+@pytest.mark.requirement("http.peers")
+def test_a_connection_tells_what_happens_on_it_and_whether_its_client_is_signed_in() -> None:
+    done = asyncio.Event()
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        signed_in(scope)
+        await done.wait()
+        await answered(scope, receive, send)
+
+    async def story(meeting: Meeting) -> None:
+        await meeting.arrived()
+        (peer,) = meeting.peers
+        seen = [peer.standing]
+        for seconds in range(2):
+            meeting.peers.close_overdue(meeting.first + seconds)
+            seen.append(peer.standing)
+        assert seen == [Standing.NEW, Standing.NEW, Standing.IDLE]
+        await meeting.send(HEAD)
+        await meeting.arrived()
+        assert (peer.standing, peer.is_signed_in) == (Standing.OWING, False)
+        await meeting.send(b"\r\n")
+        await meeting.arrived()
+        assert (peer.standing, peer.is_signed_in) == (Standing.ANSWERED, True)
+        done.set()
+        assert await meeting.status() == 200
+        assert peer.standing is Standing.SERVED
 
     meet(story, slow)
 

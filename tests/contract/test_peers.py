@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from handlers.http.sockets.connection_limits import CONNECTIONS_MAX
-from handlers.http.sockets.peers import Peers, open_files
+from handlers.http.sockets.peers import Peers, Sender, Standing, open_files, signed_in
 
 ONE, OTHER, PROXY = "192.0.2.1", "192.0.2.2", "198.51.100.1"
 
@@ -14,8 +14,8 @@ ONE, OTHER, PROXY = "192.0.2.1", "192.0.2.2", "198.51.100.1"
 class Client:
     """A connection in a state of its own."""
 
-    is_sending: bool = False
-    is_idle: bool = False
+    standing: Standing = Standing.ANSWERED
+    is_signed_in: bool = False
     unchanged_since: float = 0.0
     is_gone: bool = False
     asked: list[float] = field(default_factory=list)
@@ -31,31 +31,64 @@ def working() -> Client:
     return Client()
 
 
-def sending() -> Client:
-    return Client(is_sending=True)
+def sending(since: float = 0, *, is_signed_in: bool = False) -> Client:
+    return Client(Standing.OWING, unchanged_since=since, is_signed_in=is_signed_in)
 
 
-def idle(since: float) -> Client:
-    return Client(is_idle=True, unchanged_since=since)
+def idle(since: float, *, is_signed_in: bool = False) -> Client:
+    return Client(Standing.IDLE, unchanged_since=since, is_signed_in=is_signed_in)
+
+
+def new() -> Client:
+    return Client(Standing.NEW)
+
+
+def served(since: float) -> Client:
+    return Client(Standing.SERVED, unchanged_since=since)
 
 
 @pytest.mark.requirement("http.peers")
-def test_the_oldest_that_owes_something_gives_way_to_the_next_of_its_address() -> None:
-    peers = Peers(most_per_address=3)
-    clients = [idle(1), sending(), sending()]
-    assert all(peers.admit(client, ONE) for client in clients)
-    assert peers.admit(sending(), ONE)
-    assert [client.is_gone for client in clients] == [False, True, False]
-    assert len(peers) == 3
+def test_idle_ones_give_way_first_and_whoever_is_signed_in_last() -> None:
+    clients = {
+        "idle for longest": idle(1),
+        "idle": idle(2),
+        "owing for longest": sending(1),
+        "owing": sending(2),
+        "new": new(),
+        "served": served(0),
+        "idle, signed in": idle(0, is_signed_in=True),
+        "sending, signed in": sending(0, is_signed_in=True),
+    }
+    peers = Peers(most_per_address=len(clients))
+    assert all(peers.admit(client, ONE) for client in reversed(clients.values()))
+    left: list[str] = []
+    for _ in clients:
+        assert peers.admit(working(), ONE)
+        left += [name for name, client in clients.items() if client.is_gone and name not in left]
+    assert left == list(clients)
+    assert not peers.admit(working(), ONE)
 
 
 @pytest.mark.requirement("http.peers")
-def test_else_the_one_that_has_been_idle_for_longest_gives_way() -> None:
-    peers = Peers(most_per_address=3)
-    clients = [idle(3), idle(2), working()]
-    assert all(peers.admit(client, ONE) for client in clients)
-    assert peers.admit(working(), ONE)
-    assert [client.is_gone for client in clients] == [False, True, False]
+def test_of_equal_ones_those_of_the_address_that_has_most_give_way() -> None:
+    peers = Peers(most=4)
+    mine, others = new(), [new(), new(), new()]
+    assert peers.admit(mine, ONE)
+    assert all(peers.admit(client, OTHER) for client in others)
+    assert peers.admit(working(), PROXY)
+    assert [client.is_gone for client in [mine, *others]] == [False, True, False, False]
+
+
+@pytest.mark.requirement("http.peers")
+def test_idle_connections_of_many_strangers_end_no_upload() -> None:
+    """640 connections of four addresses, and one that is sending a file."""
+    peers = Peers(most=512)
+    upload = sending(0, is_signed_in=True)
+    assert peers.admit(upload, "192.0.2.9")
+    strangers = [(idle(number), f"192.0.2.{number % 4}") for number in range(640)]
+    assert all(peers.admit(client, host) for client, host in strangers)
+    assert not upload.is_gone
+    assert sum(client.is_gone for client, _ in strangers) == 640 + 1 - 512
 
 
 @pytest.mark.requirement("http.peers")
@@ -127,3 +160,11 @@ def test_connections_leave_files_for_the_store(monkeypatch: pytest.MonkeyPatch) 
         peers = Peers(most_per_address=10_000)
         assert all(peers.admit(working(), ONE) for _ in range(most))
         assert not peers.admit(working(), ONE)
+
+
+@pytest.mark.requirement("http.peers")
+def test_a_good_token_is_remembered_for_its_connection_where_there_is_one() -> None:
+    sender = Sender()
+    signed_in({"extensions": {"bankdata.connection": {"sender": sender}}})
+    assert sender.is_signed_in
+    signed_in({})  # the in-process client of tests has no connection

@@ -9,23 +9,33 @@ OPEN_FILES_SHARE = 2  # connections may take one in so many of the files that th
 
 HEAD_BYTES_MAX = 32_768  # request line, headers, chunk sizes and trailers of one request: all that is not its content
 HEADERS_MAX = 100
-CONTENT_BYTES_MAX = 2_097_152  # whoever sent too much still reads the refusal; twice what forms drop
+CONTENT_BYTES_MAX = 2_097_152  # twice what forms drop
+# What is still taken, and dropped, of the content of a request that is answered already: whoever sends on into a
+# closed connection is reset and never reads the refusal. A length that was stated is believed up to the largest file.
+DROPPED_BYTES_MAX = 268_435_456
+DROPPED_BYTES_MAX_UNSTATED = 8 * CONTENT_BYTES_MAX
 PIPELINE_MAX = 10  # requests that wait behind another one on the same connection; browsers send none
 
 HEAD_SECONDS = 10
 BODY_SECONDS = 30
 SEND_SECONDS = 30  # in which a client that is sent an answer has to take at least a part of it
-LINGER_SECONDS = 5  # a connection that is shut while its client still sends is reset, and the refusal never read
+LINGER_SECONDS = 5  # for a client that was refused to read that and go
 IDLE_SECONDS = 15
 # A proxy that writes into a connection just closed answers its client with 502, so it must be the one to close first:
 # nginx keeps idle connections for 60 seconds (if told to keep any), Caddy for 120.
 PROXY_IDLE_SECONDS = 150
 
 # What the kernel keeps of an answer that its client does not read; by itself it takes megabytes.
-SEND_BUFFER_BYTES = 262_144
+SEND_BUFFER_BYTES = 131_072
+PIECE_BYTES = 65_536  # of an answer that are written at once; the next ones when its client has taken them
+# Of answers that wait for their clients, without what many have in common; then the client that has read nothing for
+# longest is let go.
+UNREAD_BYTES_MAX = 67_108_864
 
-# Of a file that is being sent this much has to arrive in BODY_SECONDS: a line of 70 kbit/s does it.
+# Of a file that is being sent this much has to arrive in BODY_SECONDS: a line of 70 kbit/s does it. What is dropped
+# has to arrive as fast.
 FILE_BYTES_PER_PERIOD = 262_144
+DROPPED_BYTES_PER_PERIOD = FILE_BYTES_PER_PERIOD * LINGER_SECONDS // BODY_SECONDS
 
 
 @dataclass(slots=True)

@@ -15,7 +15,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from handlers.http.sockets.connection_limits import (
     BODY_SECONDS,
-    CONTENT_BYTES_MAX,
+    DROPPED_BYTES_MAX,
+    DROPPED_BYTES_MAX_UNSTATED,
+    DROPPED_BYTES_PER_PERIOD,
     FILE_BYTES_PER_PERIOD,
     HEAD_BYTES_MAX,
     HEAD_SECONDS,
@@ -27,7 +29,7 @@ from handlers.http.sockets.connection_limits import (
     SEND_SECONDS,
     ContentBound,
 )
-from handlers.http.sockets.peers import Peers
+from handlers.http.sockets.peers import Peers, Sender, Standing
 from handlers.http.sockets.request_and_answer import RequestAndAnswer
 
 _ANSWER = (
@@ -65,10 +67,14 @@ class HttpProtocol(HttpToolsProtocol):
         self._content_bytes = 0
         self._bound = ContentBound()  # of the request that is arriving
         self._refusal: tuple[HTTPStatus, str] | None = None
+        self._has_ended = False  # by us: what still arrives is dropped
         self._dropped_bytes = 0
+        self._dropped_bytes_max = DROPPED_BYTES_MAX_UNSTATED
+        self._sender = Sender()
+        self._answering: RequestAndAnswer | None = None  # an earlier one than `cycle` where requests wait behind it
         self._idle_seconds = IDLE_SECONDS
         self._seen: object = None
-        self.unchanged_since = self.loop.time()
+        self.unchanged_since = self._looked_at = self.loop.time()
 
     def connection_made(self, transport: Any) -> None:
         """Let in, or turned away with 503 where nobody gives way."""
@@ -82,13 +88,16 @@ class HttpProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Somebody else may come."""
         self._peers.forget(self)
+        if self._answering is not None:  # uvicorn looks at `cycle` alone
+            self._answering.disconnected = True
+            self._answering.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Parsed as far as the bounds allow."""
-        if self._refusal is not None:
+        if self._has_ended:
             self._dropped_bytes += len(data)
-            if self._dropped_bytes > CONTENT_BYTES_MAX:
+            if self._dropped_bytes > self._dropped_bytes_max:
                 self.transport.abort()
             return
         begun, is_first = self._begun, self._phase == "nothing"
@@ -146,9 +155,9 @@ class HttpProtocol(HttpToolsProtocol):
             "query_string": address.query or b"",
             "headers": self.headers,
             "state": self.app_state.copy(),
-            "extensions": {"bankdata.content": {"bound": self._bound}},
+            "extensions": {"bankdata.content": {"bound": self._bound}, "bankdata.connection": {"sender": self._sender}},
         }
-        return RequestAndAnswer(
+        answer = RequestAndAnswer(
             scope=self.scope,
             transport=self.transport,
             flow=self.flow,
@@ -161,6 +170,12 @@ class HttpProtocol(HttpToolsProtocol):
             keep_alive=version != "1.0" and self.parser.should_keep_alive(),
             on_response=self.on_response_complete,
         )
+        answer.connection = self
+        return answer
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        self._answering = cycle
+        super()._start_asgi_task(cycle, app)
 
     def on_body(self, body: bytes) -> None:
         """A part of the content."""
@@ -184,20 +199,36 @@ class HttpProtocol(HttpToolsProtocol):
         self.flow.resume_reading()
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
+        elif not self.cycle.keep_alive:  # and the request has not arrived yet
+            self._end()
 
     def send_400_response(self, msg: str) -> None:
         """What uvicorn calls when the parser stops: at what is no HTTP, or because of `_leave`."""
         self._refuse(*(self._refusal or (HTTPStatus.BAD_REQUEST, msg.removesuffix("."))))
 
     @property
-    def is_sending(self) -> bool:
-        """Whether its client owes us something: a first request, the rest of one, or the reading of an answer."""
-        return self.cycle is None or self._phase != "nothing" or self._is_blocked
+    def is_signed_in(self) -> bool:
+        """Whether a request on this connection had a good token."""
+        return self._sender.is_signed_in
 
     @property
-    def is_idle(self) -> bool:
-        """Whether its client has got all answers and asks nothing."""
-        return not self.is_sending and self.cycle.response_complete
+    def standing(self) -> Standing:
+        """What happens on this connection."""
+        if self._phase != "nothing" or self._is_blocked:
+            return Standing.OWING
+        if self.cycle is not None and not self.cycle.response_complete:
+            return Standing.ANSWERED
+        if self._seen == ("idle", self._begun) and self._looked_at > self.unchanged_since:
+            return Standing.IDLE
+        return Standing.NEW if self.cycle is None else Standing.SERVED
+
+    def waits_for_reader(self, size: int) -> None:
+        """So many bytes of an answer wait until its client has read those before them."""
+        self._peers.unread.waits(self, size)
+
+    def reader_goes_on(self) -> None:
+        """Its client has read them, or is gone."""
+        self._peers.unread.goes_on(self)
 
     def give_way(self) -> None:
         """End at once, for another client."""
@@ -205,27 +236,28 @@ class HttpProtocol(HttpToolsProtocol):
 
     def close_if_overdue(self, now: float) -> None:
         """End when the client has been owing something for too long; asked once a second."""
+        self._looked_at = now
         seen, seconds = self._state()
         if seen != self._seen or seconds is None:
             self._seen, self.unchanged_since = seen, now
         elif now - self.unchanged_since < seconds:
             pass
-        elif self._phase != "nothing" and self._refusal is None:
+        elif self._phase != "nothing" and not self._has_ended:
             self._refuse(HTTPStatus.REQUEST_TIMEOUT, "The request did not arrive in time")
         else:
             self.transport.abort()
 
     @property
     def _is_blocked(self) -> bool:
-        return self.flow.write_paused or self.transport.is_closing() or self._refusal is not None
+        return self.flow.write_paused or self.transport.is_closing() or self._has_ended
 
     def _state(self) -> tuple[object, float | None]:
         """What must not stay as it is, and for how many seconds; None where nothing is owed."""
         unread = self.transport.get_write_buffer_size()
         if unread:
             return unread, SEND_SECONDS
-        if self._refusal is not None or self.transport.is_closing():
-            return "closing", LINGER_SECONDS
+        if self._has_ended or self.transport.is_closing():
+            return ("closing", self._dropped_bytes // DROPPED_BYTES_PER_PERIOD), LINGER_SECONDS
         if self.flow.read_paused:
             return "we do not read", None
         if self._phase == "head":
@@ -252,14 +284,22 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _refuse(self, status: HTTPStatus, sentence: str) -> None:
         """The refusal, and the end of the connection: where the next request begins is anybody's guess."""
-        self._refusal = (status, sentence)
         if not self._is_answer_due:
+            self._has_ended = True
             self.transport.abort()
             return
         self._answer(status, sentence)
         if self._phase == "content":
             self.cycle.disconnected = True  # whoever waits for the rest of the body learns that there is none
             self.cycle.message_event.set()
+        self._end()
+
+    def _end(self) -> None:
+        """Nothing more is said; what the client still sends is dropped until it has read what was said."""
+        self._has_ended = True
+        if self._phase == "content":
+            stated = next((int(value) for name, value in self.cycle.scope["headers"] if name == b"content-length"), 0)
+            self._dropped_bytes_max = max(self._dropped_bytes_max, min(stated, DROPPED_BYTES_MAX))
         self.transport.write_eof()
 
     @property

@@ -1,11 +1,45 @@
 """Who is connected: how many clients at once, in all and from one address, and who makes room for the next one."""
 
 import resource
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
 from typing import Protocol
+
+from starlette.types import Scope
 
 from handlers.http.addresses import Addresses, Network, address_key
 from handlers.http.sockets.connection_limits import CONNECTIONS_MAX, CONNECTIONS_MAX_PER_ADDRESS, OPEN_FILES_SHARE
+from handlers.http.sockets.unread import Unread
+
+
+class Standing(IntEnum):
+    """What happens on a connection, in the order in which they give way."""
+
+    IDLE = 0
+    """Nothing, for a while."""
+    OWING = 1
+    """Its client has begun a request and not ended it, or does not read its answer."""
+    NEW = 2
+    """It has just come, and nothing with it."""
+    SERVED = 3
+    """Its client has just been answered."""
+    ANSWERED = 4
+    """We work for it: it never gives way."""
+
+
+@dataclass(slots=True)
+class Sender:
+    """Who sends requests over a connection, as far as the steps of a request find it out."""
+
+    is_signed_in: bool = False
+
+
+def signed_in(scope: Scope) -> None:
+    """Whoever sent this request has shown a good token."""
+    sender = scope.get("extensions", {}).get("bankdata.connection", {}).get("sender")
+    if isinstance(sender, Sender):
+        sender.is_signed_in = True
 
 
 class Peer(Protocol):
@@ -14,9 +48,9 @@ class Peer(Protocol):
     unchanged_since: float
 
     @property
-    def is_sending(self) -> bool: ...
+    def standing(self) -> Standing: ...
     @property
-    def is_idle(self) -> bool: ...
+    def is_signed_in(self) -> bool: ...
     def give_way(self) -> None: ...
     def close_if_overdue(self, now: float) -> None: ...
 
@@ -24,9 +58,10 @@ class Peer(Protocol):
 class Peers:
     """Every connection of the server.
 
-    When there are too many, the oldest one whose client owes us something gives way to the new one, else the one that
-    has been idle for longest: whoever opens connections and sends nothing pushes out their own. Proxies are bounded by
-    the total only, and never give way, since they carry the requests of many.
+    When there are too many, one gives way to the new one: whoever is signed in last, idle ones first; of equal ones
+    those of the address that has most, so that whoever opens many pushes out their own; of these the one on which
+    nothing has happened for longest. Proxies are bounded by the total only, and never give way, since they carry the
+    requests of many.
     """
 
     def __init__(
@@ -42,9 +77,13 @@ class Peers:
         self._most_per_address = most_per_address
         self._keys: dict[Peer, str | None] = {}  # the oldest first; None for those of proxies
         self._of: dict[str, dict[Peer, None]] = {}
+        self.unread = Unread()
 
     def __len__(self) -> int:
         return len(self._keys)
+
+    def __iter__(self) -> Iterator[Peer]:
+        return iter(self._keys)
 
     def is_proxy(self, host: str) -> bool:
         """Whether connections from here carry the requests of others."""
@@ -77,20 +116,22 @@ class Peers:
     def close_overdue(self, now: float) -> None:
         """End the connections whose clients have been owing something for too long; `now` in seconds of a clock that
         only goes forward."""
-        for peer in list(self._keys):
+        for peer in list(self):
             peer.close_if_overdue(now)
 
     def _make_room(self, peers: Iterable[Peer]) -> bool:
-        candidates = list(peers)
-        leaving = next((peer for peer in candidates if peer.is_sending), None)
-        if leaving is None:
-            idle = (peer for peer in candidates if peer.is_idle)
-            leaving = min(idle, key=lambda peer: peer.unchanged_since, default=None)
-        if leaving is None:
+        leaving = min(peers, key=self._order, default=None)
+        if leaving is None or leaving.standing is Standing.ANSWERED:
             return False
         self.forget(leaving)
         leaving.give_way()
         return True
+
+    def _order(self, peer: Peer) -> tuple[bool, bool, Standing, int, float]:
+        """The smaller, the sooner a connection gives way."""
+        standing, key = peer.standing, self._keys[peer]
+        of_address = len(self._of[key]) if key is not None else 0
+        return standing is Standing.ANSWERED, peer.is_signed_in, standing, -of_address, peer.unchanged_since
 
 
 def open_files() -> int:

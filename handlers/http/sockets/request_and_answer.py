@@ -1,38 +1,57 @@
-"""One request and its answer, whose head goes out with the first part of its content: one call of the system for both.
+"""One request and its answer, which goes out no faster than its client reads, in pieces that leave memory with it.
 
-"The protocol server must not start sending the response to the client until it has received at least one Response Body
-event." ASGI, HTTP 2.3
+The head goes out with the first part of the content: one call of the system for both. "The protocol server must not
+start sending the response to the client until it has received at least one Response Body event." ASGI, HTTP 2.3
 """
 
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Protocol
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
+from handlers.http.sockets.connection_limits import CONTENT_BYTES_MAX, PIECE_BYTES
+
 Header = tuple[bytes, bytes]
+Content = bytes | memoryview
+"""A view is of bytes that others hold, too: the same file for all who ask for it."""
 
 _WITHOUT_CONTENT = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 # With a line feed in it a header would become two
 _CONTROLS = bytes(set(range(32)) - {ord("\t")} | {127})
 
 
+class Connection(Protocol):
+    """What carries a request and its answer."""
+
+    def waits_for_reader(self, size: int) -> None:
+        """So many bytes of an answer wait until those before them are read."""
+
+    def reader_goes_on(self) -> None:
+        """They do no longer."""
+
+
 class RequestAndAnswer(RequestResponseCycle):
     """uvicorn's, but for how an answer is written."""
 
+    connection: Connection
     _head = b""  # which has not gone out yet
 
     async def send(self, message: Any) -> None:
         """The head of an answer, then its content."""
         if self.flow.write_paused and not self.disconnected:
-            await self.flow.drain()
+            await self._until_read(message.get("body", b""))
         if self.disconnected:
             return
         expected = "http.response.body" if self.response_started else "http.response.start"
         if message["type"] != expected or self.response_complete:
             raise RuntimeError(f"{message['type']} does not belong here")
         if self.response_started:
-            self._write(message.get("body", b""), is_last=not message.get("more_body", False))
+            content: Content | None = message.get("body", b"")
+            if content and len(content) > PIECE_BYTES and self.scope["method"] != "HEAD":
+                content = await self._all_but_the_last_piece(content)
+            if content is not None:
+                self._write(content, is_last=not message.get("more_body", False))
         else:
             self._begin(message["status"], [*self.default_headers, *message["headers"]])
 
@@ -47,26 +66,55 @@ class RequestAndAnswer(RequestResponseCycle):
             headers.append((b"transfer-encoding", b"chunked"))
         if said.get(b"connection") == b"close":
             self.keep_alive = False
-        elif not self.keep_alive:
+        elif not self.keep_alive or (self.more_body and not self._ends_soon):
+            self.keep_alive = False
             headers.append((b"connection", b"close"))
         self._head = STATUS_LINE[status] + _lines(headers)
 
-    def _write(self, content: bytes, *, is_last: bool) -> None:
+    @property
+    def _ends_soon(self) -> bool:
+        """Whether what has not arrived of the request is short enough to be dropped for the sake of the next one. Who
+        asks first whether to send it (`Expect: 100-continue`) may do without now, and nobody knows."""
+        stated = next((value for name, value in self.scope["headers"] if name == b"content-length"), None)
+        return stated is not None and int(stated) <= CONTENT_BYTES_MAX and not self.waiting_for_100_continue
+
+    async def _all_but_the_last_piece(self, content: Content) -> Content | None:
+        """Writes a long content as its reader takes it; the end of it, which is left to write, and None where nobody
+        is there any more."""
+        begin = 0
+        while len(content) - begin > PIECE_BYTES:
+            self._write(content[begin : begin + PIECE_BYTES], is_last=False)
+            begin += PIECE_BYTES
+            if self.flow.write_paused:
+                await self._until_read(content)
+            if self.disconnected:
+                return None
+        return content[begin:]
+
+    async def _until_read(self, content: Content) -> None:
+        """Waits until what has been written is read, holding on to this content."""
+        self.connection.waits_for_reader(0 if isinstance(content, memoryview) else len(content))
+        try:
+            await self.flow.drain()
+        finally:
+            self.connection.reader_goes_on()
+
+    def _write(self, content: Content, *, is_last: bool) -> None:
         if self.scope["method"] == "HEAD":
             content = b""
         elif self.chunked_encoding:
-            content = b"%x\r\n%b\r\n" % (len(content), content) if content else b""
-            content += b"0\r\n\r\n" if is_last else b""
+            chunk = b"".join((b"%x\r\n" % len(content), content, b"\r\n")) if content else b""
+            content = chunk + b"0\r\n\r\n" if is_last else chunk
         else:
             self.expected_content_length -= len(content)
             if self.expected_content_length < 0 or (is_last and self.expected_content_length):
                 raise RuntimeError("the content is not as long as was said")
         head, self._head = self._head, b""
-        self.transport.write(head + content)
+        self.transport.write(head + content if head else content)
         if is_last:
             self.response_complete = True
             self.message_event.set()
-            if not self.keep_alive:
+            if not self.keep_alive and not self.more_body:
                 self.transport.close()
             self.on_response()
 

@@ -15,6 +15,7 @@ from auth.principal import Principal
 from handlers.http import call
 from handlers.http.errors import Forbidden, Unauthorized
 from handlers.http.routing import Make
+from handlers.http.sockets.peers import signed_in
 
 logger = logging.getLogger("bankdata.guard")
 
@@ -56,10 +57,12 @@ async def caller_of(scope: Scope, authenticate: Authenticate, told: Challenges) 
     if token is None:
         raise Unauthorized(headers=told.unasked if _lacks_credentials(sent) else told.refused)
     try:
-        return await authenticate(token)
+        caller = await authenticate(token)
     except InvalidToken as error:
         logger.info("token refused: %s", error)
         raise Unauthorized(headers=told.refused) from None
+    signed_in(scope)
+    return caller
 
 
 @lru_cache(maxsize=HEADERS_REMEMBERED)  # to look through a token costs more than to look it up

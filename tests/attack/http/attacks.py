@@ -18,9 +18,9 @@ Attack = Callable[[int, int], Seen]
 """Port of the server, and how hard to try; what was seen how often."""
 
 
-def connected(port: int) -> socket.socket:
+def connected(port: int, source: str = "127.0.0.1") -> socket.socket:
     """A connection on which nothing waits for ever."""
-    return socket.create_connection(("127.0.0.1", port), timeout=SECONDS_MAX)
+    return socket.create_connection(("127.0.0.1", port), timeout=SECONDS_MAX, source_address=(source, 0))
 
 
 def answer(connection: socket.socket) -> str:
@@ -158,16 +158,17 @@ def slow_bodies(port: int, size: int) -> Seen:
 
 
 def unread_downloads(port: int, size: int) -> Seen:
-    """Large files that are asked for and never read."""
-    return held(port, size, b"GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", reads=False)
+    """Large files that are asked for from six addresses and never read."""
+    asked = b"GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    return held(port, size, asked, reads=False, addresses=6)
 
 
-def held(port: int, size: int, begin: bytes, *, reads: bool = True) -> Seen:
+def held(port: int, size: int, begin: bytes, *, reads: bool = True, addresses: int = 1) -> Seen:
     """So many connections at once, each with the same beginning; many of them until the server has ended them all."""
     seen: Seen = Counter()
     with ExitStack() as stack, selectors.DefaultSelector() as open_ones:
-        for _ in range(size):
-            connection = stack.enter_context(connected(port))
+        for number in range(size):
+            connection = stack.enter_context(connected(port, f"127.0.0.{1 + number % addresses}"))
             try:
                 connection.sendall(begin)
             except OSError:
@@ -189,7 +190,8 @@ def held(port: int, size: int, begin: bytes, *, reads: bool = True) -> Seen:
 
 
 def aborted(port: int, size: int) -> Seen:
-    """Forms and downloads that the client gives up in the middle, by resetting the connection."""
+    """Forms and downloads, alone and one behind the other, that the client gives up in the middle, by resetting the
+    connection."""
     for number in range(size):
         for request in abandoned():
             with connected(port) as connection:
@@ -197,17 +199,18 @@ def aborted(port: int, size: int) -> Seen:
                 connection.sendall(request)
                 if number % 2 and request.startswith(b"GET"):
                     connection.recv(1_000)
-    return Counter({"given up": size * 4})
+    return Counter({"given up": size * 6})
 
 
 def abandoned() -> Iterator[bytes]:
-    """The beginnings of four requests."""
+    """The beginnings of four requests, and some that wait behind one another."""
     form = (
         b"Host: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\nusername=a"
     )
     for path in (b"/oauth/login", b"/account/password", b"/oauth/token"):
         yield b"POST " + path + b" HTTP/1.1\r\n" + form + (b"" if path == b"/oauth/token" else b"&b=c")
-    yield b"GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    file = b"GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    yield from (file, 3 * file, 4 * (HEAD + b"\r\n"))
 
 
 ATTACKS: dict[str, tuple[Attack, int, int]] = {
@@ -223,7 +226,7 @@ ATTACKS: dict[str, tuple[Attack, int, int]] = {
     "half heads": (half_heads, 300, 1_100),
     "silent connections": (silent_connections, 300, 1_100),
     "slow bodies": (slow_bodies, 300, 1_100),
-    "unread downloads": (unread_downloads, 50, 500),
+    "unread downloads": (unread_downloads, 300, 1_000),
     "aborted requests": (aborted, 5, 100),
 }
 """Name, attack, size in the gate, size as a command."""
