@@ -27,7 +27,7 @@ from handlers.http.sockets.connection_limits import (
     SEND_SECONDS,
 )
 from handlers.http.sockets.http_protocol import HttpProtocol
-from handlers.http.sockets.peers import Peers, Standing, signed_in
+from handlers.http.sockets.peers import Occupation, Peers, signed_in
 from handlers.http.sockets.unread import Unread
 
 HEAD = b"GET /path HTTP/1.1\r\nHost: x\r\n"
@@ -510,20 +510,20 @@ def test_a_connection_tells_what_happens_on_it_and_whether_its_client_is_signed_
     async def story(meeting: Meeting) -> None:
         await meeting.arrived()
         (peer,) = meeting.peers
-        seen = [peer.standing]
+        seen = [peer.occupation]
         for seconds in range(2):
             meeting.peers.close_overdue(meeting.first + seconds)
-            seen.append(peer.standing)
-        assert seen == [Standing.NEW, Standing.NEW, Standing.IDLE]
+            seen.append(peer.occupation)
+        assert seen == [Occupation.NEW, Occupation.NEW, Occupation.IDLE]
         await meeting.send(HEAD)
         await meeting.arrived()
-        assert (peer.standing, peer.is_signed_in) == (Standing.OWING, False)
+        assert (peer.occupation, peer.is_signed_in) == (Occupation.OWING, False)
         await meeting.send(b"\r\n")
         await meeting.arrived()
-        assert (peer.standing, peer.is_signed_in) == (Standing.ANSWERED, True)
+        assert (peer.occupation, peer.is_signed_in) == (Occupation.ANSWERED, True)
         done.set()
         assert await meeting.status() == 200
-        assert peer.standing is Standing.SERVED
+        assert peer.occupation is Occupation.SERVED
 
     meet(story, slow)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from handlers.http.sockets.connection_limits import CONNECTIONS_MAX
-from handlers.http.sockets.peers import Peers, Sender, Standing, open_files, signed_in
+from handlers.http.sockets.peers import Holder, Occupation, Peers, open_files, signed_in
 
 ONE, OTHER, PROXY = "192.0.2.1", "192.0.2.2", "198.51.100.1"
 
@@ -14,7 +14,7 @@ ONE, OTHER, PROXY = "192.0.2.1", "192.0.2.2", "198.51.100.1"
 class Client:
     """A connection in a state of its own."""
 
-    standing: Standing = Standing.ANSWERED
+    occupation: Occupation = Occupation.ANSWERED
     is_signed_in: bool = False
     unchanged_since: float = 0.0
     is_gone: bool = False
@@ -32,19 +32,19 @@ def working() -> Client:
 
 
 def sending(since: float = 0, *, is_signed_in: bool = False) -> Client:
-    return Client(Standing.OWING, unchanged_since=since, is_signed_in=is_signed_in)
+    return Client(Occupation.OWING, unchanged_since=since, is_signed_in=is_signed_in)
 
 
 def idle(since: float, *, is_signed_in: bool = False) -> Client:
-    return Client(Standing.IDLE, unchanged_since=since, is_signed_in=is_signed_in)
+    return Client(Occupation.IDLE, unchanged_since=since, is_signed_in=is_signed_in)
 
 
 def new() -> Client:
-    return Client(Standing.NEW)
+    return Client(Occupation.NEW)
 
 
 def served(since: float) -> Client:
-    return Client(Standing.SERVED, unchanged_since=since)
+    return Client(Occupation.SERVED, unchanged_since=since)
 
 
 @pytest.mark.requirement("http.peers")
@@ -164,7 +164,7 @@ def test_connections_leave_files_for_the_store(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.requirement("http.peers")
 def test_a_good_token_is_remembered_for_its_connection_where_there_is_one() -> None:
-    sender = Sender()
-    signed_in({"extensions": {"bankdata.connection": {"sender": sender}}})
-    assert sender.is_signed_in
+    holder = Holder()
+    signed_in({"extensions": {"bankdata.connection": {"holder": holder}}})
+    assert holder.is_signed_in
     signed_in({})  # the in-process client of tests has no connection

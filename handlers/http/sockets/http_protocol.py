@@ -29,7 +29,7 @@ from handlers.http.sockets.connection_limits import (
     SEND_SECONDS,
     ContentBound,
 )
-from handlers.http.sockets.peers import Peers, Sender, Standing
+from handlers.http.sockets.peers import Holder, Occupation, Peers
 from handlers.http.sockets.request_and_answer import RequestAndAnswer
 
 _ANSWER = (
@@ -46,7 +46,7 @@ Phase = Literal["nothing", "head", "content"]
 """What is arriving of a request: nothing, a part of its head, or what comes after it."""
 
 
-class _Refused(Exception):
+class _ParserStopped(Exception):
     """Leaves the parser in the middle of a request that goes no further."""
 
 
@@ -70,7 +70,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._has_ended = False  # by us: what still arrives is dropped
         self._dropped_bytes = 0
         self._dropped_bytes_max = DROPPED_BYTES_MAX_UNSTATED
-        self._sender = Sender()
+        self._holder = Holder()
         self._answering: RequestAndAnswer | None = None  # an earlier one than `cycle` where requests wait behind it
         self._idle_seconds = IDLE_SECONDS
         self._seen: object = None
@@ -155,7 +155,7 @@ class HttpProtocol(HttpToolsProtocol):
             "query_string": address.query or b"",
             "headers": self.headers,
             "state": self.app_state.copy(),
-            "extensions": {"bankdata.content": {"bound": self._bound}, "bankdata.connection": {"sender": self._sender}},
+            "extensions": {"bankdata.content": {"bound": self._bound}, "bankdata.connection": {"holder": self._holder}},
         }
         answer = RequestAndAnswer(
             scope=self.scope,
@@ -209,18 +209,18 @@ class HttpProtocol(HttpToolsProtocol):
     @property
     def is_signed_in(self) -> bool:
         """Whether a request on this connection had a good token."""
-        return self._sender.is_signed_in
+        return self._holder.is_signed_in
 
     @property
-    def standing(self) -> Standing:
+    def occupation(self) -> Occupation:
         """What happens on this connection."""
         if self._phase != "nothing" or self._is_blocked:
-            return Standing.OWING
+            return Occupation.OWING
         if self.cycle is not None and not self.cycle.response_complete:
-            return Standing.ANSWERED
+            return Occupation.ANSWERED
         if self._seen == ("idle", self._begun) and self._looked_at > self.unchanged_since:
-            return Standing.IDLE
-        return Standing.NEW if self.cycle is None else Standing.SERVED
+            return Occupation.IDLE
+        return Occupation.NEW if self.cycle is None else Occupation.SERVED
 
     def waits_for_reader(self, size: int) -> None:
         """So many bytes of an answer wait until its client has read those before them."""
@@ -280,7 +280,7 @@ class HttpProtocol(HttpToolsProtocol):
     def _leave(self, status: HTTPStatus, sentence: str) -> None:
         """Stop the parser, which calls `send_400_response`."""
         self._refusal = (status, sentence)
-        raise _Refused
+        raise _ParserStopped
 
     def _refuse(self, status: HTTPStatus, sentence: str) -> None:
         """The refusal, and the end of the connection: where the next request begins is anybody's guess."""

@@ -13,7 +13,7 @@ from handlers.http.sockets.connection_limits import CONNECTIONS_MAX, CONNECTIONS
 from handlers.http.sockets.unread import Unread
 
 
-class Standing(IntEnum):
+class Occupation(IntEnum):
     """What happens on a connection, in the order in which they give way."""
 
     IDLE = 0
@@ -29,7 +29,7 @@ class Standing(IntEnum):
 
 
 @dataclass(slots=True)
-class Sender:
+class Holder:
     """Who sends requests over a connection, as far as the steps of a request find it out."""
 
     is_signed_in: bool = False
@@ -37,9 +37,9 @@ class Sender:
 
 def signed_in(scope: Scope) -> None:
     """Whoever sent this request has shown a good token."""
-    sender = scope.get("extensions", {}).get("bankdata.connection", {}).get("sender")
-    if isinstance(sender, Sender):
-        sender.is_signed_in = True
+    holder = scope.get("extensions", {}).get("bankdata.connection", {}).get("holder")
+    if isinstance(holder, Holder):
+        holder.is_signed_in = True
 
 
 class Peer(Protocol):
@@ -48,7 +48,7 @@ class Peer(Protocol):
     unchanged_since: float
 
     @property
-    def standing(self) -> Standing: ...
+    def occupation(self) -> Occupation: ...
     @property
     def is_signed_in(self) -> bool: ...
     def give_way(self) -> None: ...
@@ -121,17 +121,17 @@ class Peers:
 
     def _make_room(self, peers: Iterable[Peer]) -> bool:
         leaving = min(peers, key=self._order, default=None)
-        if leaving is None or leaving.standing is Standing.ANSWERED:
+        if leaving is None or leaving.occupation is Occupation.ANSWERED:
             return False
         self.forget(leaving)
         leaving.give_way()
         return True
 
-    def _order(self, peer: Peer) -> tuple[bool, bool, Standing, int, float]:
+    def _order(self, peer: Peer) -> tuple[bool, bool, Occupation, int, float]:
         """The smaller, the sooner a connection gives way."""
-        standing, key = peer.standing, self._keys[peer]
+        occupation, key = peer.occupation, self._keys[peer]
         of_address = len(self._of[key]) if key is not None else 0
-        return standing is Standing.ANSWERED, peer.is_signed_in, standing, -of_address, peer.unchanged_since
+        return occupation is Occupation.ANSWERED, peer.is_signed_in, occupation, -of_address, peer.unchanged_since
 
 
 def open_files() -> int:

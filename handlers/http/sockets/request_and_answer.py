@@ -21,7 +21,7 @@ _WITHOUT_CONTENT = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 _CONTROLS = bytes(set(range(32)) - {ord("\t")} | {127})
 
 
-class Connection(Protocol):
+class Carrier(Protocol):
     """What carries a request and its answer."""
 
     def waits_for_reader(self, size: int) -> None:
@@ -34,7 +34,7 @@ class Connection(Protocol):
 class RequestAndAnswer(RequestResponseCycle):
     """uvicorn's, but for how an answer is written."""
 
-    connection: Connection
+    connection: Carrier
     _head = b""  # which has not gone out yet
 
     async def send(self, message: Any) -> None:

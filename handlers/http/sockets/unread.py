@@ -5,7 +5,7 @@ from typing import Protocol
 from handlers.http.sockets.connection_limits import UNREAD_BYTES_MAX
 
 
-class Reader(Protocol):
+class Awaited(Protocol):
     """A client that is sent an answer."""
 
     def give_way(self) -> None: ...
@@ -17,10 +17,10 @@ class Unread:
 
     def __init__(self, most: int = UNREAD_BYTES_MAX) -> None:
         self._most = most
-        self._waiting: dict[Reader, int] = {}  # the one that has waited for longest first
+        self._waiting: dict[Awaited, int] = {}  # the one that has waited for longest first
         self._bytes = 0
 
-    def waits(self, reader: Reader, size: int) -> None:
+    def waits(self, reader: Awaited, size: int) -> None:
         """So many bytes wait for this reader, for nobody else; an answer that waits alone may be larger than `most`."""
         self._waiting[reader] = size
         self._bytes += size
@@ -28,6 +28,6 @@ class Unread:
             self.goes_on(slowest)
             slowest.give_way()
 
-    def goes_on(self, reader: Reader) -> None:
+    def goes_on(self, reader: Awaited) -> None:
         """Its reader has taken a piece, or is gone; one that does not wait is no error, for it may have given way."""
         self._bytes -= self._waiting.pop(reader, 0)
