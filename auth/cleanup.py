@@ -11,6 +11,7 @@ from storage.database import Conflict, Database, Session
 from storage.oauth import access_record, cleanup
 
 SWEEP_EVERY = timedelta(minutes=10)
+CLIENT_KEPT = timedelta(days=365)  # after its last use: an app whose access has ended can ask again
 
 
 class Cleanup:
@@ -36,6 +37,7 @@ class Cleanup:
                 day_ago=now - timedelta(days=1),
                 session_seen=now - IDLE,
                 session_born=now - LIFETIME,
+                year_ago=now - CLIENT_KEPT,
                 lasting_client=BUILTIN,
             )
             access_record.remove_before(session, now - KEPT_FOR)

@@ -16,7 +16,7 @@ from storage.database import Database, Session
 from storage.oauth import clients
 from storage.oauth.clients import Client
 
-SELF_REGISTERED_MAX = 10_000  # at the limit the oldest that nobody ever allowed makes room
+SELF_REGISTERED_MAX = 10_000  # at the limit one without a grant makes room, those that nobody ever allowed first
 NETWORK_PREFIX_BITS = 48  # what a provider gives one customer; it holds 65,536 of the /64 that count as one address
 NETWORK_SHARE = 5  # a network may register as much as five addresses
 BUILTIN = "bankdata-command-line"
@@ -160,7 +160,7 @@ class Clients:
             of_network = clients.unused_of_network(session, client.network_hash, since=since)
             _refuse_beyond(allowed * NETWORK_SHARE, of_network, window, now)
         is_full = clients.count_self_registered(session) >= SELF_REGISTERED_MAX
-        if is_full and not clients.remove_oldest_unused(session):
+        if is_full and not clients.remove_idlest(session):
             raise TemporarilyUnavailable(3600, "Too many clients are registered here. Try again later.")
 
 

@@ -131,7 +131,7 @@ class AuthorizationCodes:
                 used_at=None,
             ),
         )
-        clients.mark_used(session, request.client_id, now=now)
+        clients.mark_used(session, request.client_id, now=now, unless_since=now)
         return code
 
     def redeem(

@@ -134,25 +134,35 @@ class Grants:
             audience=self._policy.address_of(resource),
         )
 
-    def narrow(self, grant: Grant, *, terms: Terms) -> None:
-        """Cover less from the next request on: what `grant` covers and `terms` do too."""
+    def end_of(self, lifetime: timedelta) -> datetime:
+        """When an access ends that lasts so long from now on."""
+        return self._now() + min(lifetime, self._policy.grant_lifetime)
+
+    def narrow(self, grant: Grant, *, terms: Terms, ends: datetime) -> None:
+        """Cover less, or end earlier, from the next request on: what `grant` covers and `terms` do too."""
         narrowed = narrower(grant.terms, terms)
         scope = scope_without_bookings(grant.scope) if narrowed.figures_only else grant.scope
-        self._certainly(lambda session: grants.change_terms(session, grant.id, terms=narrowed, scope=scope))
-        self._access.forget()
-        self._events.happened("grant narrowed", user=grant.user_id, grant=grant.id)
-        self._events.did(grant.user_id, "narrowGrant", client_id=grant.client_id, grant_id=grant.id)
+        self._change(grant, "narrowGrant", terms=narrowed, scope=scope, ends=min(ends, grant.expires_at))
 
-    def widen(self, grant: Grant, *, terms: Terms) -> None:
-        """Cover exactly `terms` from the next request on, also where that is more than before: the caller has made sure
-        who wants it. Bookings come with the scope that reads them, which tokens have once they are refreshed."""
+    def widen(self, grant: Grant, *, terms: Terms, ends: datetime) -> None:
+        """Cover exactly `terms` until this end from the next request on, also where that is more than before: the
+        caller has made sure who wants it. Bookings come with the scope that reads them, which tokens have once they are
+        refreshed."""
         scope = scope_without_bookings(grant.scope)
         if not terms.figures_only:
             scope = scope_text({*scope.split(), READ_TRANSACTIONS}) if grant.terms.figures_only else grant.scope
-        self._certainly(lambda session: grants.change_terms(session, grant.id, terms=terms, scope=scope))
+        self._change(grant, "widenGrant", terms=terms, scope=scope, ends=ends)
+
+    def _change(self, grant: Grant, deed: Deed, *, terms: Terms, scope: str, ends: datetime) -> None:
+        def work(session: Session) -> None:
+            grants.change_terms(session, grant.id, terms=terms, scope=scope, ends=ends)
+            # The refresh token that the app holds was made to end with the access: it goes on as long as that does
+            tokens.prolong_refresh(session, grant.id, lifetime=self._policy.refresh_lifetime, at_most=ends)
+
+        self._certainly(work)
         self._access.forget()
-        self._events.happened("grant widened", user=grant.user_id, grant=grant.id)
-        self._events.did(grant.user_id, "widenGrant", client_id=grant.client_id, grant_id=grant.id)
+        self._events.happened("grant changed", user=grant.user_id, grant=grant.id, deed=deed)
+        self._events.did(grant.user_id, deed, client_id=grant.client_id, grant_id=grant.id)
 
     def widened_by_merge(self, user_id: str, *, source_id: str, target_id: str) -> list[Connected]:
         """The apps that would see more once the first account is merged into the second: they see this one, not that
@@ -177,7 +187,7 @@ class Grants:
             for grant in concerned:
                 if grant.id not in may_widen:
                     terms = without_account(grant.terms, target_id)
-                    grants.change_terms(session, grant.id, terms=terms, scope=grant.scope)
+                    grants.change_terms(session, grant.id, terms=terms, scope=grant.scope, ends=grant.expires_at)
             return concerned
 
         changed = self._certainly(work)

@@ -19,9 +19,11 @@ from auth.tokens.grants import Grants, check_resource
 from auth.tokens.one_time import OneTime, Reused
 from storage import accounts
 from storage.database import Session
-from storage.oauth import tokens
+from storage.oauth import clients, tokens
 from storage.oauth.grants import Grant
 from storage.oauth.tokens import RefreshToken
+
+USE_NOTED_EVERY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +90,7 @@ class RefreshTokens:
             narrowed = _narrowed(grant, scope)
             if not tokens.use_refresh(session, token_hash, now=self._now()):
                 raise Reused(grant.id)
+            clients.mark_used(session, client_id, now=self._now(), unless_since=self._now() - USE_NOTED_EVERY)
             return self._next(session, grant, successor, scope=narrowed)
 
         return self._one_time.exchange(token_hash, work, kind="refresh token", client_id=client_id)

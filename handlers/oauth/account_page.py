@@ -1,18 +1,18 @@
 """/account: each connection of an app, what it sees, Revoke; the password; signing out (ASVS 5.0 10.4.9, 10.7.3)."""
 
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from auth.apps.clients import PAGE
+from auth.apps.clients import BUILTIN, PAGE
 from auth.errors import InvalidToken
 from auth.people.sessions import Browser
 from auth.server import AuthorizationServer
 from auth.tokens.terms import is_within
 from handlers.oauth import record_page, sessions_page
-from handlers.oauth.choices import NothingChosen, account_boxes, chosen_terms
+from handlers.oauth.choices import AS_BEFORE, Choices, NothingChosen, choices_of, days_to_choose, sent_choices
 from handlers.oauth.languages import Words
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.record_page import recorded_as
@@ -43,6 +43,7 @@ class ConnectedApp:
     name: str
     scopes: list[str]
     since: datetime
+    ends: datetime
     last_used_at: datetime
     twin: str = ""  # the end of the app's id, where another one has the same name
 
@@ -95,27 +96,30 @@ def revoke(site: Site, visit: Visit) -> Response:
 
 
 def change_terms(site: Site, visit: Visit) -> Response:
-    """Let one connection of an app see something else, from its next request on: less for the asking, more for the
-    password."""
+    """Let one connection of an app see something else or end at another time, from its next request on: less for the
+    asking, more for the password."""
     browser, user = site.signed_in(visit, "revoke")
     grant = _held(site, user, visit)
-    owned = site.accounts_of(user.id)
-    try:
-        terms = chosen_terms(visit.form, visit.ticked_accounts, owned)
-    except NothingChosen:
-        raise Mistake("nothing_left") from None
     done = site.redirect(site.address("/account?notice=narrowed"))
     if grant is None:
         return done
-    if is_within(terms, grant.terms, {account.id for account in owned}):
-        site.server.grants.narrow(grant, terms=terms)
+    owned = site.accounts_of(user.id)
+    chosen = sent_choices(visit.form, visit.ticked_accounts)
+    try:
+        terms = chosen.terms(owned, held=grant.terms)
+    except NothingChosen:
+        raise Mistake("nothing_left") from None
+    lifetime = chosen.lifetime(_days_of(site, grant))
+    ends = site.server.grants.end_of(lifetime) if lifetime is not None else grant.expires_at
+    if ends <= grant.expires_at and is_within(terms, grant.terms, {account.id for account in owned}):
+        site.server.grants.narrow(grant, terms=terms, ends=ends)
         return done
     outcome = site.prove(visit, browser, user)
     if outcome.browser is None:
         wait = int(outcome.wait.total_seconds()) + 1 if outcome.wait else 0
         error = "wait" if wait else "wrong"
-        return _account(site, visit, browser, user, grant_error=error, wait=wait, of_grant=grant.id)
-    site.server.grants.widen(grant, terms=terms)
+        return _account(site, visit, browser, user, grant_error=error, wait=wait, of_grant=grant.id, chosen=chosen)
+    site.server.grants.widen(grant, terms=terms, ends=ends)
     return done
 
 
@@ -185,6 +189,7 @@ def connected_apps(server: AuthorizationServer, user_id: str, *, time_zone: tzin
             name=each.client_name,
             scopes=each.grant.scope.split(),
             since=each.grant.created_at.astimezone(time_zone),
+            ends=each.grant.expires_at.astimezone(time_zone),
             last_used_at=(each.last_used_at or each.grant.created_at).astimezone(time_zone),
         )
         for each in server.grants.connected(user_id)
@@ -211,6 +216,15 @@ def _reminders(site: Site, words: Words, user_id: str) -> list[str]:
     return said
 
 
+def _days_of(site: Site, grant: Grant) -> list[int]:
+    """The numbers of days from now on that an access can be made to last. A token of the operator's has its end
+    written into it, and can only end earlier."""
+    days = days_to_choose(site.policy.grant_lifetime)
+    if grant.client_id != BUILTIN:
+        return days
+    return [each for each in days if site.server.grants.end_of(timedelta(days=each)) < grant.expires_at]
+
+
 def _held(site: Site, user: User, visit: Visit) -> Grant | None:
     """The connection that a form is about, if it is one of this person's and still lives."""
     connected = (each.grant for each in site.server.grants.connected(user.id))
@@ -228,9 +242,11 @@ def _account(
     wait: int = 0,
     grant_error: str = "",
     of_grant: str = "",
+    chosen: Choices | None = None,
 ) -> Response:
-    """The page; `error` is one of the form of the password, `grant_error` of that of a connection."""
-    sessions = site.server.sessions
+    """The page; `error` is one of the form of the password, `grant_error` of that of a connection, in which the person
+    had `chosen` this."""
+    sessions, owned = site.server.sessions, site.accounts_of(user.id)
     apps = connected_apps(site.server, user.id, time_zone=site.time_zone)
     record, deeds = record_page.overview(site, user.id)
     for app in apps:
@@ -240,8 +256,12 @@ def _account(
         visit.words,
         status=429 if wait else 400 if error or grant_error else 200,
         user=user,
-        boxes=lambda grant: account_boxes(site.accounts_of(user.id), grant.terms),
+        owned=owned,
+        choices_of=lambda grant: chosen if chosen and grant.id == of_grant else choices_of(grant.terms, owned),
+        days_of=lambda grant: _days_of(site, grant),
+        as_before=AS_BEFORE,
         apps=apps,
+        ended=record_page.of_ended(site, user.id, but={app.recorded_as for app in apps}),
         record=record,
         deeds=deeds,
         browsers=sessions_page.signed_in_browsers(site, browser, user.id),
@@ -252,6 +272,7 @@ def _account(
         reminders=_reminders(site, visit.words, user.id),
         notice=notice,
         error=error,
+        ends_apps="end_apps" in visit.form,
         grant_error=grant_error,
         of_grant=of_grant,
         wait=wait,

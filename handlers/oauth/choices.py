@@ -1,90 +1,118 @@
 """What a person ticks on the consent and account pages: accounts, bookings, whole account numbers, and how long."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 from auth.authorization_details import LASTS_DAYS, AccountInformation
+from auth.scopes import WRITE_SCOPES
 from auth.tokens.access_check import coverage_of
 from handlers.oauth.mistakes import Mistake
 from storage.accounts import StoredAccount
 from storage.oauth.grants import EVERYTHING, Terms
+
+AS_BEFORE = "as before"  # in place of a number of days: access ends when it would have
 
 
 class NothingChosen(Exception):
     """No account is ticked, nor those that come later."""
 
 
-def preset_terms(details: AccountInformation | None, owned: Sequence[StoredAccount]) -> Terms:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """What the boxes of a form say; `lasts` is as the select has it, empty where it is not touched."""
+
+    accounts: frozenset[str]
+    later: bool
+    bookings: bool
+    full_numbers: bool
+    lasts: str = ""
+    changes: frozenset[str] = frozenset()
+
+    def terms(self, owned: Sequence[StoredAccount], *, held: Terms = EVERYTHING) -> Terms:
+        """What is granted by this of the accounts that the form shows; raises NothingChosen, and Mistake for an account
+        that is not one of them. An account that comes later is covered where that is ticked. What the form does not
+        show, such as an account that is hidden, stays covered or left out as it is by the terms that are `held`."""
+        ids = {account.id for account in owned}
+        if not self.accounts <= ids:
+            raise Mistake("bad_form")
+        if not self.accounts and not self.later:
+            raise NothingChosen
+        named = ids - self.accounts if self.later else set(self.accounts)
+        if self.later == held.all_but:
+            named |= set(held.accounts or ()) - ids
+        return Terms(
+            accounts=tuple(sorted(named)) if named or not self.later else None,
+            all_but=self.later and bool(named),
+            figures_only=not self.bookings,
+            full_numbers=self.full_numbers,
+        )
+
+    def lifetime(self, days: Sequence[int]) -> timedelta | None:
+        """How long access lasts, which is one of these numbers of days; None for as long as before. Raises Mistake,
+        also where the form says nothing: what is missing in a form is never a yes."""
+        if self.lasts == AS_BEFORE:
+            return None
+        if self.lasts not in map(str, days):
+            raise Mistake("bad_form")
+        return timedelta(days=int(self.lasts))
+
+    def boxes(self, owned: Sequence[StoredAccount]) -> list[dict[str, object]]:
+        """The boxes of accounts: id, what the account is called, the end of its number, whether it is ticked."""
+        return [
+            {
+                "id": account.id,
+                "name": account.name or account.bank_name,
+                "bank": account.bank_name,
+                "end": account.iban[-4:] if account.iban else "",
+                "is_ticked": account.id in self.accounts,
+            }
+            for account in owned
+        ]
+
+
+def sent_choices(form: Mapping[str, str], ticked: frozenset[str]) -> Choices:
+    """What a person has sent: exactly that, ticked or not."""
+    return Choices(
+        accounts=ticked,
+        later="later_accounts" in form,
+        bookings="bookings" in form,
+        full_numbers="full_numbers" in form,
+        lasts=form.get("lasts", ""),
+        changes=frozenset(scope for scope in WRITE_SCOPES if scope in form),
+    )
+
+
+def preset_choices(details: AccountInformation | None, owned: Sequence[StoredAccount]) -> Choices:
     """What the boxes say before anybody ticks: what the app asked for, everything where it did not say."""
     if details is None:
-        return EVERYTHING
+        return choices_of(EVERYTHING, owned)
     named = details.accounts
-    return _terms(
-        {account.id for account in owned},
-        {
+    return Choices(
+        accounts=frozenset(
             account.id
             for account in owned
             if named is None or any(each.is_of(account.id, account.iban) for each in named)
-        },
+        ),
         later=details.is_with_later_accounts,
-        figures_only=not details.is_with_bookings,
+        bookings=details.is_with_bookings,
         full_numbers=details.full_numbers,
+        lasts=str(details.lasts_days or ""),
     )
 
 
-def chosen_terms(
-    form: Mapping[str, str], ticked: frozenset[str], owned: Sequence[StoredAccount], *, preset: Terms = EVERYTHING
-) -> Terms:
-    """What the boxes say; raises NothingChosen, and Mistake for an account that is not one of the person's.
-
-    A form without `lasts` is no form of a browser, which always sends a select: it grants what the boxes say before
-    anybody ticks. Everything ticked is everything there is and will be; an account that comes later is covered where
-    that is ticked, unless it was there before and was not.
-    """
-    if "lasts" not in form:
-        if preset.accounts == () and not preset.all_but:
-            raise NothingChosen
-        return preset
-    ids = {account.id for account in owned}
-    if not ticked <= ids:
-        raise Mistake("bad_form")
-    later = "later_accounts" in form
-    if not ticked and not later:
-        raise NothingChosen
-    return _terms(ids, ticked, later=later, figures_only="bookings" not in form, full_numbers="full_numbers" in form)
-
-
-def chosen_lifetime(form: Mapping[str, str], *, preset_days: int | None = None) -> timedelta | None:
-    """How long access lasts; None where neither form nor app says. Raises Mistake."""
-    if "lasts" not in form:
-        return timedelta(days=preset_days) if preset_days is not None else None
-    days = form["lasts"]
-    if days not in map(str, LASTS_DAYS):
-        raise Mistake("bad_form")
-    return timedelta(days=int(days))
-
-
-def account_boxes(owned: Sequence[StoredAccount], terms: Terms = EVERYTHING) -> list[dict[str, object]]:
-    """The boxes of a page: id, what the account is called, the end of its number, whether it is ticked."""
+def choices_of(terms: Terms, owned: Sequence[StoredAccount]) -> Choices:
+    """The boxes of a connection that has these terms."""
     coverage = coverage_of(terms)
-    return [
-        {
-            "id": account.id,
-            "name": account.name or account.bank_name,
-            "bank": account.bank_name,
-            "end": account.iban[-4:] if account.iban else "",
-            "is_ticked": coverage is None or coverage.covers(account.id),
-        }
-        for account in owned
-    ]
-
-
-def _terms(ids: Set[str], ticked: Set[str], *, later: bool, figures_only: bool, full_numbers: bool) -> Terms:
-    left_out = tuple(sorted(ids - ticked))
-    listed = (left_out or None) if later else tuple(sorted(ticked))
-    return Terms(
-        accounts=listed,
-        all_but=later and listed is not None,
-        figures_only=figures_only,
-        full_numbers=full_numbers,
+    return Choices(
+        accounts=frozenset(account.id for account in owned if coverage is None or coverage.covers(account.id)),
+        later=coverage is None or coverage.is_all_but,
+        bookings=not terms.figures_only,
+        full_numbers=terms.full_numbers,
+        lasts=AS_BEFORE,
     )
+
+
+def days_to_choose(lifetime_max: timedelta) -> list[int]:
+    """The numbers of days that a person can choose, the longest first."""
+    return [each for each in LASTS_DAYS if timedelta(days=each) <= lifetime_max]

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain
@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute
 
 from auth.apps.clients import PAGE
-from auth.record import DEEDS
+from auth.record import DEEDS, KEPT_FOR
 from connectors.own_formats.csv import guarded
 from handlers.json_shapes import instant, recorded
 from handlers.oauth.rendering import page_headers
@@ -50,6 +50,15 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 KIND_OF = {operation: kind for kind, operations in KINDS.items() for operation in operations}
 
 
+@dataclass(frozen=True, slots=True)
+class EndedApp:
+    """An app of which no connection is left that did this: its name, and what all of them did."""
+
+    name: str
+    is_page: bool
+    lines: list["Seen"]
+
+
 @dataclass(slots=True)
 class Seen:
     """One line of the page: `kind` are words of the page, or the name of an operation."""
@@ -75,14 +84,33 @@ def overview(site: Site, user_id: str) -> tuple[Mapping[str, list[Seen]], list[S
     deeds: dict[str, Seen] = {}
     for entry in site.server.record.overview(user_id, within=SHOWN_FOR):
         is_deed = entry.operation in DEEDS
-        kind = f"did_{entry.operation}" if is_deed else KIND_OF.get(entry.operation, entry.operation)
         lines = deeds if is_deed else apps.setdefault(recorded_as(entry.grant_id, entry.client_id), {})
-        last_at = aware(entry.last_at).astimezone(site.time_zone)
-        line = lines.setdefault(kind, Seen(kind, 0, 0, last_at))  # the latest comes first
-        line.calls += entry.calls
-        line.refusals += entry.refusals
+        _add(lines, entry, f"did_{entry.operation}" if is_deed else _kind(entry), site)
     by_app = {id_: list(lines.values()) for id_, lines in apps.items()}
     return by_app, list(deeds.values())
+
+
+def of_ended(site: Site, user_id: str, *, but: Collection[str]) -> list[EndedApp]:
+    """What apps did in all the time that the record is kept, by connections that are there no more, those that stand on
+    the page (`but`, as `recorded_as` names them) left out; whichever did something last comes first."""
+    names: dict[str, str] = {}
+    apps: dict[str, dict[str, Seen]] = {}
+    for entry in site.server.record.overview(user_id, within=KEPT_FOR):
+        if entry.operation not in DEEDS and recorded_as(entry.grant_id, entry.client_id) not in but:
+            names.setdefault(entry.client_id, entry.client_name)
+            _add(apps.setdefault(entry.client_id, {}), entry, _kind(entry), site)
+    return [EndedApp(names[id_], id_ == PAGE, list(lines.values())) for id_, lines in apps.items()]
+
+
+def _kind(entry: Entry) -> str:
+    return KIND_OF.get(entry.operation, entry.operation)
+
+
+def _add(lines: dict[str, Seen], entry: Entry, kind: str, site: Site) -> None:
+    last_at = aware(entry.last_at).astimezone(site.time_zone)
+    line = lines.setdefault(kind, Seen(kind, 0, 0, last_at))  # the latest comes first
+    line.calls += entry.calls
+    line.refusals += entry.refusals
 
 
 def recorded_as(grant_id: str, client_id: str) -> str:

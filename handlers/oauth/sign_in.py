@@ -12,12 +12,12 @@ from auth.apps import redirects
 from auth.apps.client_documents import DocumentRefused
 from auth.apps.clients import PAGE
 from auth.authorization import Asked, Untrusted
-from auth.authorization_details import LASTS_DAYS, AccountInformation
+from auth.authorization_details import AccountInformation
 from auth.errors import AccessDenied, ConsentRequired, LoginRequired, OAuthError
 from auth.people.sessions import Browser
 from auth.scopes import SCOPES, WRITE_SCOPES
 from handlers.oauth.account_page import account_routes
-from handlers.oauth.choices import NothingChosen, account_boxes, chosen_lifetime, chosen_terms, preset_terms
+from handlers.oauth.choices import Choices, NothingChosen, days_to_choose, preset_choices, sent_choices
 from handlers.oauth.connect_page import connect_routes
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.passkey_pages import passkey_routes
@@ -219,8 +219,9 @@ def _login_form(
     )
 
 
-def consent_page(site: Site, visit: Visit, *, error: str = "") -> Response:
-    """Which app asks, what for, and where it will send the person back to; always asked (ASVS 5.0 10.7.1)."""
+def consent_page(site: Site, visit: Visit, *, error: str = "", chosen: Choices | None = None) -> Response:
+    """Which app asks, what for, and where it will send the person back to; always asked (ASVS 5.0 10.7.1). `chosen`:
+    what the person has sent, where that cannot be granted for `error`."""
     _refuse_scripts(visit)
     secret = site.request_secret(visit.parameters or {name: (value,) for name, value in visit.form.items()})
     user = site.server.sign_in.user_of(visit.browser)
@@ -232,7 +233,7 @@ def consent_page(site: Site, visit: Visit, *, error: str = "") -> Response:
         return _decided(site, visit.browser, secret, is_allowed=True, ticked=frozenset(WRITE_SCOPES))
     asked = request.scope.split()
     details, owned = _details(request), site.accounts_of(user.id)
-    terms = preset_terms(details, owned)
+    choices = chosen or preset_choices(details, owned)
     return site.page(
         "consent.html",
         visit.words,
@@ -247,12 +248,11 @@ def consent_page(site: Site, visit: Visit, *, error: str = "") -> Response:
         is_loopback=redirects.is_loopback(request.redirect_uri),
         is_app=not redirects.is_web(request.redirect_uri) and not redirects.is_loopback(request.redirect_uri),
         days=site.policy.grant_lifetime.days,
-        accounts=account_boxes(owned, terms),
-        terms=terms,
+        accounts=choices.boxes(owned),
+        choices=choices,
         is_asked_in_detail=details is not None,
-        lasts_days=details.lasts_days if details is not None else None,
         is_assistant=request.resource == "mcp",
-        lasts=[each for each in LASTS_DAYS if each <= site.policy.grant_lifetime.days],
+        lasts=days_to_choose(site.policy.grant_lifetime),
         error=error,
         request=secret,
         form_token=site.server.sessions.form_token(visit.browser, f"consent {secret}"),
@@ -271,16 +271,15 @@ def decide(site: Site, visit: Visit) -> Response:
     user = site.server.sign_in.user_of(browser)
     if user is None:
         raise Mistake("no_session")
-    is_allowed = decision == "allow"
-    details, owned = _details(_opened(site, browser, secret)[0]), site.accounts_of(user.id)
+    if decision == "deny":
+        return _decided(site, browser, secret, is_allowed=False, ticked=frozenset())
+    chosen = sent_choices(visit.form, visit.ticked_accounts)
     try:
-        preset = preset_terms(details, owned)
-        terms = chosen_terms(visit.form, visit.ticked_accounts, owned, preset=preset) if is_allowed else EVERYTHING
+        terms = chosen.terms(site.accounts_of(user.id))
     except NothingChosen:
-        return consent_page(site, visit, error="no_account")
-    lifetime = chosen_lifetime(visit.form, preset_days=details.lasts_days if details is not None else None)
-    ticked = frozenset(scope for scope in WRITE_SCOPES if scope in visit.form)
-    return _decided(site, browser, secret, is_allowed=is_allowed, ticked=ticked, terms=terms, lifetime=lifetime)
+        return consent_page(site, visit, error="no_account", chosen=chosen)
+    lifetime = chosen.lifetime(days_to_choose(site.policy.grant_lifetime))
+    return _decided(site, browser, secret, is_allowed=True, ticked=chosen.changes, terms=terms, lifetime=lifetime)
 
 
 def _decided(

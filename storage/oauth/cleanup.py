@@ -14,12 +14,13 @@ def sweep(
     day_ago: datetime,
     session_seen: datetime,
     session_born: datetime,
+    year_ago: datetime,
     lasting_client: str,
 ) -> None:
     """Delete what can never matter again; used codes and refresh tokens stay as long as they can betray a thief.
 
     A grant without any refresh token left is dead, except those of `lasting_client`, which never have one. A client
-    that registered itself or has a document goes with its last grant, and after a day without the first one.
+    that registered itself or has a document goes a year after its last use, and after a day without a first one.
     """
     at, old = in_utc(now), in_utc(day_ago)
     session.execute("DELETE FROM oauth_requests WHERE expires_at < $1", at)
@@ -43,7 +44,9 @@ def sweep(
     )
     session.execute(
         "DELETE FROM oauth_clients WHERE registered_by IN ('self', 'document') AND created_at < $1"
+        " AND (used_at IS NULL OR used_at < $2)"
         " AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = oauth_clients.id)"
         " AND NOT EXISTS (SELECT 1 FROM oauth_requests r WHERE r.client_id = oauth_clients.id)",  # a sign-in goes on
         old,
+        in_utc(year_ago),
     )

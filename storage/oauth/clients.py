@@ -109,17 +109,26 @@ def count_self_registered(session: Session) -> int:
     return int(rows[0]["number"])
 
 
-def remove_oldest_unused(session: Session) -> bool:
-    """Delete the client that waits longest for its first user; False when each of them has had one."""
+def remove_idlest(session: Session) -> bool:
+    """Delete the client that is missed least: of those without a grant the one that waits longest for its first user,
+    else the one whose last use is longest ago; False when each of them has a grant."""
     rows = session.rows(
-        "SELECT id FROM oauth_clients WHERE registered_by = 'self' AND used_at IS NULL ORDER BY created_at, id LIMIT 1"
+        "SELECT id FROM oauth_clients WHERE registered_by = 'self'"
+        " AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = oauth_clients.id)"
+        " ORDER BY used_at IS NOT NULL, coalesce(used_at, created_at), id LIMIT 1"
     )
     return bool(rows) and remove(session, rows[0]["id"])
 
 
-def mark_used(session: Session, client_id: str, *, now: datetime) -> None:
-    """A user allowed it: it no longer expires and no longer counts against its address."""
-    session.execute("UPDATE oauth_clients SET used_at = $2 WHERE id = $1 AND used_at IS NULL", client_id, in_utc(now))
+def mark_used(session: Session, client_id: str, *, now: datetime, unless_since: datetime) -> None:
+    """A user allowed it, or it fetched tokens: it no longer counts against its address, and is kept from now on as
+    Cleanup says; written only where that was not said since a moment."""
+    session.execute(
+        "UPDATE oauth_clients SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $3)",
+        client_id,
+        in_utc(now),
+        in_utc(unless_since),
+    )
 
 
 def _client(row: Row) -> Client:

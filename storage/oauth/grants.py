@@ -88,14 +88,15 @@ def add(session: Session, grant: Grant) -> None:
     )
 
 
-def change_terms(session: Session, grant_id: str, *, terms: Terms, scope: str) -> None:
-    """Cover something else from now on."""
+def change_terms(session: Session, grant_id: str, *, terms: Terms, scope: str, ends: datetime) -> None:
+    """Cover something else from now on, until this end."""
     session.execute(
-        "UPDATE oauth_grants SET scope = $2, accounts = $3, all_but = $4, figures_only = $5, full_numbers = $6"
-        " WHERE id = $1",
+        "UPDATE oauth_grants SET scope = $2, accounts = $3, all_but = $4, figures_only = $5, full_numbers = $6,"
+        " expires_at = $7 WHERE id = $1",
         grant_id,
         scope,
         *_stored(terms),
+        in_utc(ends),
     )
 
 

@@ -1,7 +1,7 @@
 """Refresh tokens, one link of a grant's chain each, and access tokens that were revoked alone."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from storage.database import Session
 from storage.oauth.moments import in_utc, with_moments
@@ -47,6 +47,21 @@ def use_refresh(session: Session, token_hash: str, *, now: datetime) -> bool:
             in_utc(now),
         )
     )
+
+
+def prolong_refresh(session: Session, grant_id: str, *, lifetime: timedelta, at_most: datetime) -> None:
+    """Let the unused refresh tokens of a grant live this long from their issue, but no longer than the grant."""
+    rows = session.rows(
+        f"SELECT {COLUMNS} FROM oauth_refresh_tokens WHERE grant_id = $1 AND used_at IS NULL ORDER BY token_hash",
+        grant_id,
+    )
+    for row in rows:
+        token = RefreshToken(**with_moments(row, "issued_at", "expires_at", "used_at"))
+        session.execute(
+            "UPDATE oauth_refresh_tokens SET expires_at = $2 WHERE token_hash = $1",
+            token.token_hash,
+            in_utc(min(token.issued_at + lifetime, at_most)),
+        )
 
 
 def revoke_access(session: Session, token_id: str, *, expires_at: datetime) -> None:

@@ -3,20 +3,22 @@
 import json
 import re
 import secrets
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from auth.apps.clients import BUILTIN
 from auth.tokens.terms import is_within, narrower
-from handlers.oauth.choices import chosen_lifetime
+from handlers.oauth.choices import AS_BEFORE, choices_of, sent_choices
 from handlers.oauth.mistakes import Mistake
 from storage import accounts, users
 from storage.oauth.grants import Terms
 from tests.explanations.conftest import Service
 from tests.mcp.conftest import ADDRESS
-from tests.oauth.conftest import ALL, REDIRECT, challenge_of, fields, parameters
+from tests.oauth.conftest import ALL, REDIRECT, challenge_of, fields, parameters, shown_choices
 
 MCP = f"{ADDRESS}/mcp"
 
@@ -50,7 +52,12 @@ class Person:
         return self.browser.get(page.headers["location"])
 
     def answers(self, page: Any, **ticked: Any) -> Any:
-        return self.browser.post("/oauth/consent", data={**fields(page.text), "decision": "allow", **ticked})
+        """Allow; what is ticked in place of what the page shows, if anything."""
+        shown = fields(page.text)
+        hidden = {name: shown[name] for name in ("form_token", "request")}
+        return self.browser.post(
+            "/oauth/consent", data={**(hidden if ticked else shown), "decision": "allow", **ticked}
+        )
 
     def tokens(self, answer: Any) -> Any:
         form = {
@@ -133,14 +140,6 @@ def test_access_ends_when_the_person_said(person: Person) -> None:
         clock.offset -= timedelta(hours=23, minutes=30)
 
 
-def ticked(html: str) -> dict[str, Any]:
-    """The boxes that are ticked, and how long is selected, as a browser would send them."""
-    found = re.findall(r'<input type="checkbox"[^>]*name="([^"]+)" value="([^"]+)" checked>', html)
-    lasts = re.findall(r'<option value="(\d+)" selected>', html) or re.findall(r'<option value="(\d+)"', html)
-    others = {name: value for name, value in found if name != "account"}
-    return {"account": [value for name, value in found if name == "account"], **others, "lasts": lasts[0]}
-
-
 @pytest.mark.requirement("oauth.authorization_details")
 def test_details_preset_the_boxes_and_are_answered_as_granted(person: Person) -> None:
     owned = accounts.of_user(person.service.services.database, users.named(person.service.services.database, "demo").id)
@@ -155,8 +154,8 @@ def test_details_preset_the_boxes_and_are_answered_as_granted(person: Person) ->
     }
     page = person.asked(authorization_details=json.dumps([details]))
     assert '<details class="choices" open>' in page.text
-    assert ticked(page.text) == {"account": [with_iban.id], "full_numbers": "on", "lasts": "30"}
-    tokens = person.tokens(person.answers(page, **ticked(page.text)))
+    assert shown_choices(page.text) == {"account": [with_iban.id], "full_numbers": "on", "lasts": "30"}
+    tokens = person.tokens(person.answers(page, **shown_choices(page.text)))
     granted = {
         "type": "account_information",
         "locations": [MCP],
@@ -177,7 +176,7 @@ def test_the_person_decides_and_the_answer_says_what_for(person: Person) -> None
     details = json.dumps([{"type": "account_information", "laterAccounts": False}])
     page = person.asked(f"{ADDRESS}/api/v1", authorization_details=details)
     ids = boxes(page.text)
-    assert ticked(page.text) == {"account": ids, "bookings": "on", "lasts": "365"}
+    assert shown_choices(page.text) == {"account": ids, "bookings": "on", "lasts": "365"}
     answer = person.answers(page, account=ids[1:], later_accounts="on", bookings="on", lasts="7")
     (granted,) = person.tokens(answer)["authorization_details"]
     assert granted == {
@@ -190,18 +189,35 @@ def test_the_person_decides_and_the_answer_says_what_for(person: Person) -> None
 
 
 @pytest.mark.requirement("oauth.authorization_details")
-def test_a_form_without_choices_grants_what_was_asked_for_and_never_more(person: Person) -> None:
+def test_accounts_that_nobody_has_are_asked_for_in_vain(person: Person) -> None:
     nobodys = [{"type": "account_information", "accounts": [{"id": "acc_of_somebody_else"}], "lastsDays": 7}]
     page = person.asked(authorization_details=json.dumps(nobodys))
-    assert ticked(page.text) == {"account": [], "bookings": "on", "lasts": "7"}
+    assert shown_choices(page.text) == {"account": [], "bookings": "on", "lasts": "7"}
     again = person.answers(page)
     assert (again.status_code, 'role="alert"' in again.text) == (400, True)
-    some = [{"type": "account_information", "accounts": [{"id": boxes(page.text)[0]}], "lastsDays": 7}]
-    page = person.asked(authorization_details=json.dumps(some))
-    (granted,) = person.tokens(person.answers(page))["authorization_details"]
-    assert (granted["accounts"], granted["laterAccounts"]) == ([{"id": boxes(page.text)[0]}], False)
-    held = person.service.services.authorization.grants.connected()[0].grant
-    assert (held.expires_at - held.created_at).days == 7
+
+
+@pytest.mark.requirement("grants.consent")
+def test_the_page_that_comes_again_shows_what_was_chosen_and_nothing_else(person: Person) -> None:
+    page = person.asked()
+    again = person.answers(page, lasts="7", full_numbers="on")
+    assert (again.status_code, 'role="alert"' in again.text) == (400, True)
+    assert shown_choices(again.text) == {"account": [], "full_numbers": "on", "lasts": "7"}
+
+
+@pytest.mark.requirement("grants.consent")
+@pytest.mark.parametrize("left_out", ["lasts", "everything"])
+def test_what_is_missing_in_a_form_is_no_yes(person: Person, left_out: str) -> None:
+    page = person.asked()
+    sent = fields(page.text)
+    kept = ("form_token", "request") if left_out == "everything" else set(sent) - {"lasts"}
+    answer = person.browser.post("/oauth/consent", data={**{name: sent[name] for name in kept}, "decision": "allow"})
+    assert answer.status_code == 400
+    assert person.answers(page).status_code == 303  # the request still waits
+
+
+def refresh_of(person: Person, tokens: Any) -> dict[str, str]:
+    return {"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"], "client_id": person.client_id}
 
 
 def connection(person: Person) -> tuple[dict[str, str], Any]:
@@ -210,7 +226,7 @@ def connection(person: Person) -> tuple[dict[str, str], Any]:
     page = person.browser.get("/account").text
     form = re.search(rf'<form[^>]*narrow"(?:(?!</form>).)*?value="{held.id}".*?</form>', page, re.DOTALL)
     assert form is not None
-    return {**fields(form[0]), "grant": held.id}, held
+    return {**fields(form[0]), "grant": held.id, "lasts": AS_BEFORE}, held
 
 
 @pytest.mark.requirement("grants.narrowed")
@@ -245,6 +261,79 @@ def test_to_let_a_connection_see_more_needs_the_password(person: Person) -> None
     assert person.accounts(tokens["access_token"]) == ids[:2]
     form = {"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"], "client_id": person.client_id}
     assert person.browser.post("/oauth/token", data=form).json()["scope"] == ALL
+
+
+@pytest.mark.requirement("grants.narrowed")
+def test_the_end_of_an_access_is_seen_and_brought_nearer_for_the_asking(person: Person) -> None:
+    tokens = person.tokens(person.answers(person.asked()))
+    sent, held = connection(person)
+    assert f'Ends <time datetime="{held.expires_at.astimezone(person.service.services.clock.zone).isoformat()}">' in (
+        person.browser.get("/account").text
+    )
+    whole = {**sent, "account": boxes(person.asked().text), "later_accounts": "on", "bookings": "on"}
+    assert person.browser.post("/account/narrow", data={**whole, "lasts": "7"}).status_code == 303
+    _sent, shorter = connection(person)
+    assert (shorter.expires_at - person.service.services.clock.now_in_utc()).days == 6
+    without = {name: value for name, value in whole.items() if name != "lasts"}
+    assert person.browser.post("/account/narrow", data=without).status_code == 400
+    assert "refresh_token" in person.browser.post("/oauth/token", data=refresh_of(person, tokens)).json()
+
+
+@pytest.mark.requirement("grants.widened")
+def test_an_access_goes_on_for_longer_for_the_password_and_its_app_notices_nothing(person: Person) -> None:
+    page = person.asked()
+    tokens = person.tokens(person.answers(page, **{**shown_choices(page.text), "lasts": "1"}))
+    sent, _held = connection(person)
+    whole = {**sent, "account": boxes(page.text), "later_accounts": "on", "bookings": "on", "lasts": "30"}
+    refused = person.browser.post("/account/narrow", data=whole)
+    assert refused.status_code == 400
+    assert '<option value="30" selected>' in refused.text
+    longer = person.browser.post("/account/narrow", data={**whole, "current_password": "demo-demo-2024"})
+    assert longer.status_code == 303
+    clock = person.service.services.clock
+    clock.offset += timedelta(days=29)
+    try:
+        assert "refresh_token" in person.browser.post("/oauth/token", data=refresh_of(person, tokens)).json()
+    finally:
+        clock.offset -= timedelta(days=29)
+
+
+@pytest.mark.requirement("grants.widened")
+def test_a_token_of_the_operator_can_only_end_earlier(person: Person) -> None:
+    services = person.service.services
+    user_id = users.named(services.database, "demo").id
+    services.authorization.issue_token(user_id, frozenset(ALL.split()), timedelta(days=8))
+    person.asked()
+    sent, held = connection(person)
+    assert held.client_id == BUILTIN
+    form = {**sent, "account": boxes(person.asked().text), "later_accounts": "on", "bookings": "on"}
+    password = {"current_password": "demo-demo-2024"}
+    assert person.browser.post("/account/narrow", data={**form, **password, "lasts": "30"}).status_code == 400
+    assert person.browser.post("/account/narrow", data={**form, "lasts": "7"}).status_code == 303
+
+
+@pytest.mark.requirement("grants.widened")
+@pytest.mark.parametrize(
+    ("held", "sent", "left"),
+    [
+        (
+            Terms(accounts=("hidden",), all_but=True),
+            {"later_accounts": "on"},
+            Terms(accounts=("hidden",), all_but=True),
+        ),
+        (Terms(accounts=("hidden",)), {}, Terms(accounts=("a", "hidden"))),
+        (Terms(accounts=("hidden",), all_but=True), {}, Terms(accounts=("a",))),
+        (Terms(accounts=("hidden",)), {"later_accounts": "on"}, Terms()),
+    ],
+)
+def test_what_the_form_does_not_show_keeps_what_it_had(
+    person: Person, held: Terms, sent: dict[str, str], left: Terms
+) -> None:
+    services = person.service.services
+    shown = replace(accounts.of_user(services.database, users.named(services.database, "demo").id)[0], id="a")
+    chosen = sent_choices({**sent, "bookings": "on"}, frozenset({"a"}))
+    assert chosen.terms([shown], held=held) == left
+    assert choices_of(left, [shown]).accounts == {"a"}
 
 
 @pytest.mark.requirement("grants.widened")
@@ -293,8 +382,12 @@ def test_what_is_left_is_what_both_cover(held: Terms, wanted: Terms, left: Terms
 
 
 @pytest.mark.requirement("grants.consent")
-def test_a_form_that_does_not_say_how_long_means_as_long_as_can_be() -> None:
-    assert chosen_lifetime({}) is None
-    assert chosen_lifetime({"lasts": "30"}) == timedelta(days=30)
-    with pytest.raises(Mistake):
-        chosen_lifetime({"lasts": "0"})
+def test_a_form_says_how_long_or_is_refused() -> None:
+    def lifetime(**form: str) -> timedelta | None:
+        return sent_choices(form, frozenset()).lifetime([365, 30])
+
+    assert lifetime(lasts="30") == timedelta(days=30)
+    assert lifetime(lasts=AS_BEFORE) is None
+    for form in ({}, {"lasts": "0"}, {"lasts": "7"}):
+        with pytest.raises(Mistake):
+            lifetime(**form)

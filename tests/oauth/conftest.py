@@ -205,10 +205,21 @@ def parameters(address: str) -> dict[str, str]:
     return {name: values[0] for name, values in parse_qs(urlsplit(address).query, keep_blank_values=True).items()}
 
 
-def fields(html: str) -> dict[str, str]:
-    """The hidden fields of the page's first form."""
+def fields(html: str) -> dict[str, Any]:
+    """What a browser sends of the page's first form, but for its buttons and what is typed; of the consent page what
+    is ticked and selected there, too."""
     form = html.partition("<form")[2].partition("</form>")[0]
-    return dict(re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', form))
+    hidden = dict(re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', form))
+    return {**hidden, **(shown_choices(html) if 'id="decision"' in html else {})}
+
+
+def shown_choices(html: str) -> dict[str, Any]:
+    """The boxes that are ticked, and how long is selected, as a browser would send them."""
+    found = re.findall(r'<input type="checkbox"[^>]*name="([^"]+)" value="([^"]+)" checked>', html)
+    lasts = re.findall(r'<option value="(\d+)" selected>', html) or re.findall(r'<option value="(\d+)"', html)
+    others = {name: value for name, value in found if name != "account"}
+    accounts = [value for name, value in found if name == "account"]
+    return {"account": accounts, **others, "lasts": lasts[0]}
 
 
 @pytest.fixture(scope="session")

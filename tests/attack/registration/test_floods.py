@@ -47,7 +47,21 @@ def test_when_it_is_full_the_oldest_unused_client_makes_room(make_world: Any, mo
 
 
 @pytest.mark.requirement("oauth.registration_limit")
-def test_a_client_goes_with_its_last_grant(fresh: Any) -> None:
+def test_when_all_were_used_the_one_without_a_grant_makes_room(
+    make_world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make_world()
+    monkeypatch.setattr(clients, "SELF_REGISTERED_MAX", 2)
+    ended, held = world.tokens()["client_id"], world.tokens(name="bob")["client_id"]
+    world.server.grants.revoke_all(because="revoked by the user", client_id=ended)
+    world.database.execute("DELETE FROM oauth_grants WHERE client_id = $1", ended)
+    register(world, "192.0.2.1")
+    assert world.server.clients.find(ended) is None
+    assert world.server.clients.find(held) is not None
+
+
+@pytest.mark.requirement("oauth.registration_limit")
+def test_a_client_goes_a_year_after_its_last_use(fresh: Any) -> None:
     tokens = fresh.tokens()
     other = fresh.tokens(name="bob")
     operator = fresh.server.clients.add("Ours", ("https://ours.example/",)).id
@@ -56,11 +70,14 @@ def test_a_client_goes_with_its_last_grant(fresh: Any) -> None:
     other = {**other, **fresh.refresh(other["refresh_token"], other["client_id"]).json()}
     fresh.clock.forward(days=11)  # the refresh token of the first app has run out
     fresh.server.cleanup.sweep()
+    assert fresh.server.clients.find(tokens["client_id"]) is not None
+    assert fresh.api(own).status_code == 200
+    assert fresh.refresh(other["refresh_token"], other["client_id"]).status_code == 200
+    fresh.clock.forward(days=335)
+    fresh.server.cleanup.sweep()
     assert fresh.server.clients.find(tokens["client_id"]) is None
     assert fresh.server.clients.find(other["client_id"]) is not None
     assert fresh.server.clients.find(operator) is not None
-    assert fresh.api(own).status_code == 200
-    assert fresh.refresh(other["refresh_token"], other["client_id"]).status_code == 200
 
 
 @pytest.mark.requirement("oauth.registration_limit")

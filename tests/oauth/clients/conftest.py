@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from tests.oauth.conftest import fields
+
 FOLDER = Path(__file__).parent
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "clients.md"
 PASSWORD = "umbrella-kettle-violin"
@@ -104,16 +106,11 @@ def allow(browser: httpx.Client, address: str) -> str:
     """Where the browser is sent after signing in, if need be, and allowing."""
     page = browser.get(address)
     if "/oauth/login" in page.headers["location"]:
-        form = hidden(browser.get(page.headers["location"]).text)
+        form = fields(browser.get(page.headers["location"]).text)
         page = browser.post("/oauth/login", data={**form, "username": "alice", "password": PASSWORD})
     assert urlsplit(page.headers["location"]).path == "/oauth/consent"
-    form = hidden(browser.get(page.headers["location"]).text)
+    form = fields(browser.get(page.headers["location"]).text)
     return browser.post("/oauth/consent", data={**form, "decision": "allow"}).headers["location"]
-
-
-def hidden(html: str) -> dict[str, str]:
-    form = html.partition("<form")[2].partition("</form>")[0]
-    return dict(re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', form))
 
 
 @pytest.fixture(scope="session")

@@ -61,7 +61,7 @@ def recorded(world: Any) -> None:
         ("oauth_revoked_tokens", revoked, timedelta(hours=1)),
         ("oauth_refresh_tokens", connected, timedelta(days=30)),
         ("oauth_grants", connected, timedelta(days=30)),
-        ("oauth_clients", connected, timedelta(days=30)),
+        ("oauth_clients", connected, timedelta(days=365)),
         ("access_record", recorded, timedelta(days=396)),
     ],
 )
@@ -79,6 +79,22 @@ def test_what_is_stored_goes_at_its_time(
     assert rows() > 0
     fresh.clock.forward(seconds=1)
     assert rows() == 0
+
+
+@pytest.mark.requirement("oauth.what_is_stored")
+def test_an_app_whose_access_has_ended_is_told_so_and_can_ask_again(fresh: Any) -> None:
+    tokens = fresh.tokens()
+    for _ in range(14):
+        fresh.clock.forward(days=29)
+        fresh.server.cleanup._swept_at = None
+        answer = fresh.refresh(tokens["refresh_token"], tokens["client_id"])
+        tokens = {**tokens, **answer.json()}
+    assert (answer.status_code, tokens["error"]) == (400, "invalid_grant")  # a year is over, in which it was in use
+    fresh.clock.forward(days=300)
+    fresh.server.cleanup._swept_at = None
+    fresh.server.cleanup.sweep()
+    again = fresh.tokens(tokens["client_id"])
+    assert fresh.api(again["access_token"]).status_code == 200
 
 
 @pytest.mark.requirement("oauth.what_is_stored")

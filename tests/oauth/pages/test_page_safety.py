@@ -6,21 +6,18 @@ from typing import Any
 
 import pytest
 
+from tests.oauth.conftest import fields
+
 pytestmark = pytest.mark.engine("duckdb")  # the engine has no part in it
 
 PASSWORD = "umbrella-kettle-violin"
 
 
-def hidden(html: str) -> dict[str, str]:
-    form = html.partition("<form")[2].partition("</form>")[0]
-    return dict(re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', form))
-
-
-def at_consent(world: Any, **more: Any) -> tuple[Any, dict[str, str]]:
+def at_consent(world: Any, **more: Any) -> tuple[Any, dict[str, Any]]:
     """A signed-in browser in front of the consent page, and the page's form."""
     browser = world.browser()
     page = browser.sign_in(browser.authorize(world.register(), **more))
-    return browser, hidden(browser.client.get(page.headers["location"]).text)
+    return browser, fields(browser.client.get(page.headers["location"]).text)
 
 
 @pytest.mark.requirement("oauth.page_headers")
@@ -109,7 +106,7 @@ def test_a_form_without_its_token_or_with_another_session_s_changes_nothing(worl
 @pytest.mark.requirement("oauth.csrf")
 def test_sign_in_forms_are_bound_to_their_browser(world: Any) -> None:
     browser, stranger = world.browser(), world.browser()
-    form = hidden(stranger.client.get("/oauth/login").text)
+    form = fields(stranger.client.get("/oauth/login").text)
     browser.client.get("/oauth/login")
     data = {**form, "username": "alice", "password": PASSWORD}
     assert browser.client.post("/oauth/login", data=data).status_code == 403
@@ -205,7 +202,7 @@ def test_nothing_leads_elsewhere_after_sign_in(world: Any, name: str) -> None:
     browser = world.browser()
     page = browser.client.get("/oauth/login", params={name: "https://evil.example/"})
     if page.status_code == 200:
-        data = {**hidden(page.text), "username": "alice", "password": PASSWORD, name: "https://evil.example/"}
+        data = {**fields(page.text), "username": "alice", "password": PASSWORD, name: "https://evil.example/"}
         if name == "request":
             data["request"] = "https://evil.example/"
         answer = browser.client.post(f"/oauth/login?{name}=https://evil.example/", data=data)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from auth import record
+from auth.apps.clients import PAGE
 from auth.record import Record
 from handlers.oauth.record_page import KIND_OF
 from handlers.operations import SHOWS_BOOKINGS
@@ -230,3 +231,21 @@ def test_ten_thousand_sums_are_added_in_one_statement(fresh: Any) -> None:
 @pytest.mark.requirement("oauth.record")
 def test_whatever_shows_bookings_is_called_by_words_that_people_know() -> None:
     assert KIND_OF.keys() >= SHOWS_BOOKINGS
+
+
+@pytest.mark.requirement("oauth.record")
+def test_what_an_app_read_stays_on_the_page_after_its_access_has_ended(fresh: Any) -> None:
+    client_id = fresh.register(client_name="Gone")
+    fresh.tokens(client_id)
+    (entry,) = fresh.server.grants.connected(fresh.user.id)
+    fresh.server.record.note(fresh.user.id, "listTransactions", grant_id=entry.grant.id, client_id=client_id)
+    fresh.server.record.note(fresh.user.id, "listAccounts", grant_id="g of a session", client_id=PAGE)
+    fresh.server.grants.revoke(entry.grant.id, because="revoked by the user")
+    page = signed_in(fresh).client.get("/account").text
+    assert "“Gone”, which has no access any more" in page
+    assert "“This website”, which has no access any more" in page
+    fresh.clock.forward(days=200)
+    page = signed_in(fresh).client.get("/account").text
+    assert "<span>Transactions</span> <small>once" in page
+    fresh.clock.forward(days=200)
+    assert "Gone" not in signed_in(fresh).client.get("/account").text

@@ -60,16 +60,15 @@ def test_a_conflict_that_does_not_end_is_a_lost_race(fresh: Any, monkeypatch: py
 def test_of_two_answers_to_one_question_the_second_is_told_that_it_is_over(
     fresh: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    browser, waiting = fresh.browser(), fresh.server.consent.waiting
+    browser, user_of = fresh.browser(), fresh.server.sign_in.user_of
     page = browser.sign_in(browser.authorize(fresh.register()))
     form = fields(browser.client.get(page.headers["location"]).text)
 
-    def overtaken(session: Browser, secret: str) -> object:
-        found = waiting(session, secret)
-        fresh.server.consent.decide(session, secret, is_allowed=False)  # in another tab
-        return found
+    def overtaken(session: Browser) -> object:
+        fresh.server.consent.decide(session, form["request"], is_allowed=False)  # in another tab
+        return user_of(session)
 
-    monkeypatch.setattr(fresh.server.consent, "waiting", overtaken)
+    monkeypatch.setattr(fresh.server.sign_in, "user_of", overtaken)
     answer = browser.client.post("/oauth/consent", data={**form, "decision": "allow"})
     assert (answer.status_code, "This sign-in is over" in answer.text) == (400, True)
     assert fresh.server.grants.connected() == []
