@@ -62,6 +62,48 @@ SUBSCRIPTIONS: dict[str, pl.DataType] = {
 }
 """One row per detected recurring payment; per user by yearly cost descending, then name."""
 
+STATED: dict[str, pl.DataType] = {
+    "account_id": pl.String(),
+    "sequence": pl.String(),
+    "opening": MONEY,  # null: a balance alone
+    "opening_date": pl.Date(),
+    "closing": MONEY,
+    "closing_date": pl.Date(),
+    "is_authoritative": pl.Boolean(),  # proves its balances
+    "adds_up": pl.Boolean(),  # its own bookings are what its balances say; null where that is not known
+    "told_from": pl.Date(),  # the first day whose bookings the source told, null for a file
+    "told_until": pl.Date(),
+    "received_at": pl.Datetime("us"),
+    "position": pl.Int32(),
+}
+"""One row per statement, balance or window of days that a source has told of an account (integrity)."""
+
+MOVED: dict[str, pl.DataType] = {
+    "account_id": pl.String(),
+    "booking_date": pl.Date(),
+    "amount": MONEY,
+    "created_at": pl.Datetime("us"),
+}
+"""One row per booked transaction that is no adjusting entry (integrity)."""
+
+FLAGGED: dict[str, pl.DataType] = {
+    "id": pl.String(),
+    "account_id": pl.String(),
+    "booking_date": pl.Date(),
+    "amount": MONEY,
+    "is_adjusting_entry": pl.Boolean(),
+    "is_potential_duplicate": pl.Boolean(),
+}
+"""One row per booked transaction of which one of these is true (integrity)."""
+
+WAITING: dict[str, pl.DataType] = {
+    "id": pl.String(),
+    "account_id": pl.String(),
+    "booking_date": pl.Date(),
+    "amount": MONEY,
+}
+"""One row per transaction that is not booked yet (integrity)."""
+
 CLASSIFIABLE: dict[str, pl.DataType] = {
     "amount": MONEY,
     "counterpart_name": pl.String(),

@@ -143,9 +143,11 @@ def connection(
     quota: SyncQuota | None,
     reminder: str | None,
     message: str | None,
+    wrong: Iterable[str],
 ) -> Json:
     """Connection of the contract; `owned` are its accounts, `last` its latest job, `message` what its user should
-    know, `reminder` that its consent ends soon; `quota` is that of a source that counts how often it is asked."""
+    know, `reminder` that its consent ends soon, `wrong` what balances contradict; `quota` is that of a source that
+    counts how often it is asked."""
     accounts = list(owned)
     is_syncing = last is not None and not last.is_final
     allowed_at = [next_at, quota.resets_at(now) if quota is not None and not quota.remaining else None]
@@ -169,6 +171,7 @@ def connection(
         "warnings": [
             *([reminder] if reminder is not None else []),
             *(f"{each.name}: {each.reason}" for each in (last.refusals if last is not None else ())),
+            *wrong,
         ],
         "consentExpiresAt": instant(value.consent_expires_at),
         "consentDaysLeft": max(left.days, 0) if left is not None else None,

@@ -133,7 +133,7 @@ class SimpleFin:
             yield Batch(
                 id=f"simplefin:{connection.id}:{key}:{handle['until']}",
                 name=name,
-                records=_records(account, bank, key, today),
+                records=_records(account, bank, key, told_from=_day(handle, "from"), today=today),
             )
         for each in problems:
             bank = banks.get(each.conn_id) or {}
@@ -245,7 +245,9 @@ def _bank_name(bank: Mapping[str, Any]) -> str | None:
     return clean(_text(bank, "org_name") or _text(bank, "name") or _text(bank, "domain"))
 
 
-def _records(account: Mapping[str, Any], bank: Mapping[str, Any], key: str, today: date) -> Iterator[Record]:
+def _records(
+    account: Mapping[str, Any], bank: Mapping[str, Any], key: str, *, told_from: date | None, today: date
+) -> Iterator[Record]:
     currency = str(account["currency"])
     yield AccountRecord(
         stable_key=key,
@@ -258,6 +260,8 @@ def _records(account: Mapping[str, Any], bank: Mapping[str, Any], key: str, toda
     yield StatementRecord(
         closing=_amount(account, "balance"),
         closing_date=_day(account, "balance-date"),
+        told_from=told_from,
+        told_until=today,
         is_pending_complete=True,
     )
 

@@ -24,7 +24,14 @@ SHOWN_FOR = timedelta(days=30)
 COLUMNS = ("hour", "app", "app_id", "grant", "operation", "calls", "refusals", "last_at")
 
 KINDS: Mapping[str, tuple[str, ...]] = {
-    "read_accounts": ("listAccounts", "getSnapshot", "getBalances", "listHiddenAccounts", "get_overview"),
+    "read_accounts": (
+        "listAccounts",
+        "getSnapshot",
+        "getBalances",
+        "getIntegrity",
+        "listHiddenAccounts",
+        "get_overview",
+    ),
     "read_transactions": (
         "listTransactions",
         "sumTransactions",

@@ -16,6 +16,7 @@ from handlers.operations import (
     explanations,
     exports,
     imports,
+    integrity,
     profile,
     reports,
     rules,
@@ -70,6 +71,7 @@ OTHERS: Mapping[str, Operation] = {
     "getSyncJob": sync.get_sync_job,
     "exportTransactions": exports.export_transactions,
     "listConnections": connections.list_connections,
+    "getIntegrity": integrity.get_integrity,
     "createCorrection": corrections.create_correction,
     "listCorrections": corrections.list_corrections,
     "deleteCorrection": corrections.delete_correction,
@@ -106,7 +108,9 @@ SHOWS_BOOKINGS = frozenset(
 """By operationId: shows bookings or who was paid, which a grant of figures only does not cover."""
 
 
-KNOWS_COVERAGE = frozenset({*KEPT, "exportTransactions", "startSync", "getSyncJob", "listConnections", "getProfile"})
+KNOWS_COVERAGE = frozenset(
+    {*KEPT, "exportTransactions", "startSync", "getSyncJob", "listConnections", "getIntegrity", "getProfile"}
+)
 """By operationId: answers under a grant of some accounts as if there were only those. Every other operation is about
 rules, corrections, files or accounts as a whole, and is refused to such a grant, and to one of figures only."""
 

@@ -1,6 +1,6 @@
 """GET /connections: where the user's accounts come from, how the last sync went, and when the next one may be."""
 
-from handlers import json_shapes
+from handlers import integrity_sentences, json_shapes
 from handlers.http.request import Json, Request
 from handlers.operations.covered_jobs import as_covered
 from handlers.operations.selection import covered_accounts
@@ -27,6 +27,8 @@ def list_connections(services: Services, request: Request) -> Json:
             latest = {id_: as_covered(session, caller, job) for id_, job in latest.items()}
         next_at = {each.id: jobs.next_sync_at(session, user_id, [each.id]) for each in known}
         quotas = {each.id: services.sync_engine.quota(session, each, now=now) for each in known}
+        found = integrity_sentences.of_accounts(session, user_id, visible, today=services.clock.today())
+    wrong = integrity_sentences.warnings(found, visible)
     return {
         "connections": [
             json_shapes.connection(
@@ -38,6 +40,7 @@ def list_connections(services: Services, request: Request) -> Json:
                 quota=quotas[each.id],
                 reminder=consent_reminder(each, now=now),
                 message=_message(each, latest.get(each.id)),
+                wrong=[text for id_ in brought.get(each.id, ()) for text in wrong.get(id_, ())],
             )
             for each in known
         ]

@@ -88,6 +88,8 @@ class StatementRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     that the pending rows before it are all there are: stored ones that are missing have been dropped by the bank.
     `are_days_complete` claims that of each day with a booking before it all bookings are told: one that the source told
     before and tells no more is there in other words.
+    `told_from` and `told_until` claim that the bookings of these days, both included, are told by a source that is
+    asked for days: what lies before them it may not be able to tell any more.
     `is_authoritative` claims that closing minus the bookings is the opening balance of a gapless history.
     """
 
@@ -96,6 +98,8 @@ class StatementRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     closing: Decimal | None = None
     closing_date: date | None = None
     sequence: str | None = None
+    told_from: date | None = None
+    told_until: date | None = None
     is_pending_complete: bool = False
     are_days_complete: bool = False
     is_authoritative: bool = False

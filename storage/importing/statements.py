@@ -11,9 +11,9 @@ from itertools import accumulate
 import polars as pl
 
 from analytics.frames import MONEY
+from analytics.statement_gaps import Stated, gaps, number
 from storage import accounts
 from storage.database import Row, Session
-from storage.importing.gaps import Stated, gaps, number
 from storage.importing.matching.booking_keys import transaction_id
 from storage.importing.records import StatementRecord
 from storage.journal import Change
@@ -32,6 +32,9 @@ STATEMENTS: dict[str, pl.DataType] = {
     "closing": MONEY,
     "closing_date": pl.Date(),
     "is_authoritative": pl.Boolean(),
+    "adds_up": pl.Boolean(),
+    "told_from": pl.Date(),
+    "told_until": pl.Date(),
     "connection_id": pl.String(),
     "received_at": pl.Datetime("us"),
 }
@@ -60,7 +63,11 @@ def keep(
 ) -> list[tuple[str, Change]]:
     """Remember the statements (each with whether it adds up), set the balance, and settle the gaps between them;
     the adjusting entries that came and went."""
-    told = [(place, *one) for place, one in enumerate(stated) if (one[0].closing, one[0].opening) != (None, None)]
+    told = [
+        (place, *one)
+        for place, one in enumerate(stated)
+        if (one[0].closing, one[0].opening, one[0].told_from) != (None, None, None)
+    ]
     if told:
         known = session.rows(
             f"SELECT {', '.join(SAID)}, batch_id, received_at, position FROM statements"
@@ -69,7 +76,10 @@ def keep(
             account_id,
         )
         rows = [
-            (user_id, account_id, batch_id, place, *_said(statement), statement.is_authoritative and adds_up is True)
+            (
+                *(user_id, account_id, batch_id, place, *_said(statement)),
+                *(statement.is_authoritative and adds_up is True, adds_up, statement.told_from, statement.told_until),
+            )
             for place, statement, adds_up in _news(known, told, batch_id if connection_id in file_connections else None)
         ]
         names = [name for name in STATEMENTS if name not in ("connection_id", "received_at")]
@@ -86,7 +96,7 @@ def _news(
     """Those that say something new. A statement says it once, however often its file is imported. A balance alone
     (neither opening nor number, as live sources report it) is true when it is reported: what was reported last is not
     news, and what was reported before something else is, unless the same `file` (batch) comes again: None for a live
-    source, which says what is true now."""
+    source, which says what is true now. Which days a source has told is always news, without what is none."""
     seen = {_said_row(row) for row in known}
     of_batch = {_said_row(row) for row in known if row["batch_id"] == file}
     last: dict[date | None, Said] = {}
@@ -103,6 +113,8 @@ def _news(
             seen.add(said)
         if not is_known:
             yield place, statement, adds_up
+        elif statement.told_from is not None:
+            yield place, StatementRecord(told_from=statement.told_from, told_until=statement.told_until), None
 
 
 def _said(statement: StatementRecord) -> Said:

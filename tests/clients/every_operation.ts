@@ -46,6 +46,7 @@ const answers = {
   explainTransaction: must(await client.GET("/transactions/{id}/explanation", { params: { path: { id: known.id } } })),
   getProfile: must(await client.GET("/profile")),
   listConnections: must(await client.GET("/connections")),
+  getIntegrity: must(await client.GET("/integrity", { params: { query } })),
   getBalances: must(await client.GET("/balances", { params: { query: { ...query, every: "month" } } })),
   getCashflowCategories: must(await client.GET("/cashflow/categories", { params: { query: { ...query, months: 3 } } })),
   getCashflow: must(await client.GET("/cashflow", { params: { query: { ...query, months: 3 } } })),

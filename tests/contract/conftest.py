@@ -149,6 +149,10 @@ def list_connections(request: Request) -> dict[str, Any]:
     return {"connections": []}
 
 
+def get_integrity(request: Request, **filters: Any) -> dict[str, Any]:
+    return {"checkedAt": "2026-11-01T06:00:00.000Z", "isSound": True, "accounts": []}
+
+
 def list_imports(request: Request) -> dict[str, Any]:
     return {"imports": []}
 
@@ -173,6 +177,7 @@ OPERATIONS: dict[str, Operation] = {
     "getBalances": get_balances,
     "getCashflowCategories": get_cashflow_categories,
     "listConnections": list_connections,
+    "getIntegrity": get_integrity,
     "listAccounts": list_accounts,
     "listTransactions": list_transactions,
     "sumTransactions": sum_transactions,

@@ -27,7 +27,7 @@ from connectors.connector import (
     SourceError,
     UserActionRequired,
 )
-from connectors.sources.enable_banking.application import NotAccessible, WrongPeriod
+from connectors.sources.enable_banking.application import NotAccessible, RequestRefused, WrongPeriod
 from connectors.sources.enable_banking.connector import EnableBanking
 from storage.importing.records import Batch, StatementRecord, TransactionRecord
 from tests.simulators.enable_banking import row
@@ -184,7 +184,7 @@ def asking(tmp_path: Path) -> Iterator[Asking]:
         (402, "", Misconfigured, "Enable Banking refuses this server's application: see to it in their control panel."),
         (403, "", Misconfigured, "Enable Banking refuses this server's application: see to it in their control panel."),
         (400, "ASPSP_ERROR", ProviderUnavailable, "The bank could not be asked through Enable Banking."),
-        (404, "", ProviderUnavailable, "The bank could not be asked through Enable Banking."),
+        (404, "", RequestRefused, "The bank could not be asked through Enable Banking."),
     ],
 )
 def test_each_error_has_its_sentence_and_the_log_its_code(

@@ -62,7 +62,17 @@ def balance(kind: str, amount: str, *, currency: str = "EUR", day: str | None = 
     }
 
 
-def told(*rows: Any, account: Any = ACCOUNT, balances: Any = (), is_complete: bool = True) -> list[Record]:
+FIRST, TODAY = date(2026, 10, 16), date(2026, 11, 20)
+
+
+def stated(closing: Decimal | None, closing_date: date | None) -> StatementRecord:
+    """What is said of the account as a whole when all of its days have been told."""
+    return StatementRecord(
+        closing=closing, closing_date=closing_date, told_from=FIRST, told_until=TODAY, is_pending_complete=True
+    )
+
+
+def told(*rows: Any, account: Any = ACCOUNT, balances: Any = (), told_from: date | None = FIRST) -> list[Record]:
     return list(
         records(
             known_of(account),
@@ -71,8 +81,8 @@ def told(*rows: Any, account: Any = ACCOUNT, balances: Any = (), is_complete: bo
             key="WwpbCiJh",
             currency="EUR",
             bank_name="Beispielbank",
-            is_complete=is_complete,
-            today=date(2026, 11, 20),
+            told_from=told_from,
+            today=TODAY,
         )
     )
 
@@ -92,7 +102,7 @@ def test_an_account_is_known_by_its_lasting_hash_and_called_as_its_holder_calls_
             bank_name="Beispielbank",
             bic="COBADEFFXXX",
         ),
-        StatementRecord(closing=Decimal("812.40"), closing_date=date(2026, 11, 19), is_pending_complete=True),
+        stated(Decimal("812.40"), date(2026, 11, 19)),
     ]
 
 
@@ -112,7 +122,7 @@ def test_an_account_is_named_by_its_details_else_by_its_name_else_by_its_product
 
 
 def test_an_account_of_which_nothing_is_told_has_a_key_and_a_currency() -> None:
-    assert told(account={}, is_complete=False) == [
+    assert told(account={}, told_from=None) == [
         AccountRecord(stable_key="WwpbCiJh", currency="EUR", bank_name="Beispielbank"),
         StatementRecord(),
     ]
@@ -152,8 +162,7 @@ def test_the_balance_is_the_best_booked_one_in_the_currency_of_the_account(
     balances: list[Any], closing: Decimal | None, day: int | None
 ) -> None:
     closing_date = date(2026, 11, day) if day else None
-    expected = StatementRecord(closing=closing, closing_date=closing_date, is_pending_complete=True)
-    assert told(balances=balances)[-1] == expected
+    assert told(balances=balances)[-1] == stated(closing, closing_date)
 
 
 def test_a_debit_leaves_the_account_and_keeps_every_word_of_the_bank() -> None:

@@ -65,7 +65,12 @@ def test_an_account_is_known_by_its_number_and_its_balance_is_the_booked_one() -
             kind="checking",
             bank_name="Beispielbank",
         ),
-        StatementRecord(closing=Decimal("812.40"), closing_date=date(2026, 11, 19)),
+        StatementRecord(
+            closing=Decimal("812.40"),
+            closing_date=date(2026, 11, 19),
+            told_from=date(2026, 8, 22),
+            told_until=date(2026, 11, 19),
+        ),
     ]
 
 

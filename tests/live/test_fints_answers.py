@@ -411,7 +411,12 @@ def test_an_account_is_what_the_bank_says_of_it(source: FinTs, served: FinTsBank
         bank_name="Testbank AG",
     )
     assert last == StatementRecord(
-        closing=Decimal("5000.00"), closing_date=TODAY, is_pending_complete=True, are_days_complete=True
+        closing=Decimal("5000.00"),
+        closing_date=TODAY,
+        told_from=TODAY - timedelta(days=89),
+        told_until=TODAY,
+        is_pending_complete=True,
+        are_days_complete=True,
     )
     assert bookings(current) == [
         ("2026-11-08", "booked", "Gehalt"),

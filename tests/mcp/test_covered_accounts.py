@@ -78,7 +78,7 @@ def asked(path: str, ids: str) -> str:
 def test_the_table_of_operations_is_whole() -> None:
     by_id = {"getTransaction", "explainTransaction", "getSubscription"}
     assert {*OPERATIONS, *MEANS_ALL, *by_id} == KEPT.keys()
-    others = {"exportTransactions", "startSync", "getSyncJob", "listConnections", "getProfile"}
+    others = {"exportTransactions", "startSync", "getSyncJob", "listConnections", "getIntegrity", "getProfile"}
     assert {*KEPT, *others} == KNOWS_COVERAGE
     assert {*KEPT, "exportTransactions"} > SHOWS_BOOKINGS
 
@@ -163,6 +163,46 @@ def test_connections_are_those_of_granted_accounts(granted: Granted) -> None:
         listed = body_of(granted.rest(only(id_)), "/connections")["connections"]
         assert [each["id"] for each in listed] == [each["id"] for each in whole if id_ in str(each)]
         assert not any(other in str(listed) for other in granted.ids if other != id_)
+
+
+def proofs(client: TestClient, path: str = "/integrity") -> list[Any]:
+    return list(body_of(client, path)["accounts"])
+
+
+@pytest.mark.requirement("integrity")
+def test_the_ledgers_that_are_proven_are_those_of_granted_accounts(granted: Granted) -> None:
+    whole = body_of(granted.every, "/integrity")
+    assert [each["accountId"] for each in whole["accounts"]] == granted.ids
+    assert whole["isSound"], whole
+    assert all(each["isSound"] for each in whole["accounts"])
+    for place, id_ in enumerate(granted.ids):
+        client = granted.rest(only(id_))
+        assert proofs(client) == proofs(client, asked("/integrity", id_)) == [whole["accounts"][place]]
+        other = granted.ids[place - 1]
+        assert client.get(asked("/integrity", other)).status_code == 400
+
+
+@pytest.mark.requirement("integrity")
+def test_figures_only_proves_without_naming_a_booking(demo_service: Service) -> None:
+    database = demo_service.services.database
+    every = demo_service.named("solo")
+    ids = [account["id"] for account in body_of(every, "/accounts")["accounts"]]
+    granted = Granted(demo_service, users.named(database, "solo").id, ids, every)
+    row = body_of(every, "/transactions", accountIds=ids[0], perPage=1)["transactions"][0]
+    database.execute("UPDATE transactions SET is_potential_duplicate = TRUE WHERE id = $1", row["id"])
+    (doubted,) = proofs(every, asked("/integrity", ids[0]))[0]["problems"]
+    day = row["bookingDate"][:10]
+    assert {**doubted, "message": ""} == {
+        "kind": "possible_duplicate",
+        "from": day,
+        "until": day,
+        "amount": row["amount"],
+        "transactionIds": [row["id"]],
+        "message": "",
+    }
+    assert doubted["message"].endswith("may be there twice.")
+    assert proofs(granted.rest(Terms(figures_only=True)), asked("/integrity", ids[0]))[0]["problems"] == []
+    database.execute("UPDATE transactions SET is_potential_duplicate = FALSE WHERE id = $1", row["id"])
 
 
 @pytest.mark.requirement("grants.covered")

@@ -141,7 +141,8 @@ class Scene:
             user_id=self.connection.user_id, client_id="c1", scopes=frozenset(), grant_id=None, has_subscription=True
         )
         request = SimpleNamespace(principal=caller)
-        (found,) = list_connections(services, request)["connections"]  # type: ignore[arg-type]  # what it reads of them
+        listed = list_connections(services, request)["connections"]  # type: ignore[arg-type]  # what it reads of them
+        (found,) = (each for each in listed if each["id"] == self.connection.id)
         assert isinstance(found, dict)
         return found
 

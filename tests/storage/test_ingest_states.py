@@ -299,8 +299,9 @@ def test_a_balance_that_is_dated_later_is_set_aside_and_said(bank: Bank, opening
 def test_a_balance_ahead_that_an_older_version_stored_counts_no_more(bank: Bank) -> None:
     bank.bring([], statement=stated("1000", "2026-11-17", "990", "2026-11-18"))
     bank.database.execute(
-        "INSERT INTO statements SELECT user_id, account_id, 'old', 0, NULL, 1, '2199-12-30', 1000000, '2199-12-31',"
-        " TRUE, connection_id, received_at FROM statements"
+        "INSERT INTO statements (user_id, account_id, batch_id, position, opening, opening_date, closing, closing_date,"
+        " is_authoritative, connection_id, received_at) SELECT user_id, account_id, 'old', 0, 1, '2199-12-30', 1000000,"
+        " '2199-12-31', TRUE, connection_id, received_at FROM statements"
     )
     bank.database.execute("UPDATE accounts SET balance = 1000000, balance_date = '2199-12-31'")
     bank.bring([], statement=stated("990", "2026-11-18", "980", "2026-11-19"))

@@ -30,7 +30,7 @@ class NotAccessible(SourceError):
     """The bank does not give access to this account."""
 
 
-class Refused(ProviderUnavailable):
+class RequestRefused(ProviderUnavailable):
     """The bank could not be asked through Enable Banking."""
 
 
@@ -125,7 +125,8 @@ def _refusal(answer: ProviderAnswer) -> SourceError:
         return Misconfigured(
             "Enable Banking refuses this server's application: see to it in their control panel.", detail=detail
         )
-    return (Refused if answer.status < 500 else ProviderUnavailable)(Refused.__doc__, detail=detail)
+    is_of_the_bank = answer.status >= 500 or code.startswith("ASPSP_")
+    return (ProviderUnavailable if is_of_the_bank else RequestRefused)(RequestRefused.__doc__, detail=detail)
 
 
 def _error_of(answer: ProviderAnswer) -> str:

@@ -29,7 +29,7 @@ from connectors.connector import (
 )
 from connectors.reachable import is_reachable
 from connectors.sources.enable_banking.answers import damaged, members, moment, objects, texts
-from connectors.sources.enable_banking.application import Application, NotAccessible, Refused, WrongPeriod
+from connectors.sources.enable_banking.application import Application, NotAccessible, RequestRefused, WrongPeriod
 from connectors.sources.enable_banking.records import currency_of, known_of, name_of, records
 from connectors.text import is_currency
 from storage.importing.records import Batch
@@ -147,7 +147,7 @@ class EnableBanking:
             try:
                 known = known or known_of(ask(f"{path}/details"))
                 balances = objects(ask(f"{path}/balances").get("balances"))
-                rows, is_complete = _rows(partial(ask, f"{path}/transactions"), _days(until.get(key), today), today)
+                rows, told_from = _rows(partial(ask, f"{path}/transactions"), _days(until.get(key), today), today)
             except (NotAccessible, EndlessPages) as error:
                 yield LeftOut(name=name_of(known) or key[:8], reason=str(error))
                 continue
@@ -156,7 +156,7 @@ class EnableBanking:
             if not is_currency(currency):
                 yield LeftOut(name=name, reason="It has no currency that is known here.")
                 continue
-            if is_complete:
+            if told_from is not None:
                 until[key] = today.isoformat()
             yield Batch(
                 id=f"enable-banking:{connection.id}:{key}:{at}",
@@ -168,12 +168,12 @@ class EnableBanking:
                     key=key,
                     currency=currency,
                     bank_name=connection.bank_name,
-                    is_complete=is_complete,
+                    told_from=told_from,
                     today=today,
                 ),
                 cursor={"until": dict(until)},
             )
-            if not is_complete:
+            if told_from is None:
                 yield LeftOut(name=name, reason=CUT_OFF)
 
     def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
@@ -246,9 +246,9 @@ def _days(until: str | None, today: date) -> Sequence[int]:
     return (longest, *(days for days in FIRST_DAYS if days < longest))
 
 
-def _rows(ask: Ask, days: Sequence[int], today: date) -> tuple[list[Json], bool]:
-    """What is told of an account's bookings, as far back as the bank goes, and whether that is all there is: a page
-    that leads back to an earlier one, or that the bank refuses, ends the list before its end."""
+def _rows(ask: Ask, days: Sequence[int], today: date) -> tuple[list[Json], date | None]:
+    """What is told of an account's bookings, as far back as the bank goes, and from which day on these are all; None
+    where a page that leads back to an earlier one, or that the bank refuses, ends the list before its end."""
     *longer, shortest = days
     for back in longer:
         with suppress(WrongPeriod):
@@ -256,7 +256,7 @@ def _rows(ask: Ask, days: Sequence[int], today: date) -> tuple[list[Json], bool]
     return _pages(ask, today - timedelta(days=shortest))
 
 
-def _pages(ask: Ask, since: date) -> tuple[list[Json], bool]:
+def _pages(ask: Ask, since: date) -> tuple[list[Json], date | None]:
     rows: list[Json] = []
     before: list[Json] = []  # rows of the page before, which some banks begin the next one with
     seen: set[str] = set()
@@ -264,17 +264,17 @@ def _pages(ask: Ask, since: date) -> tuple[list[Json], bool]:
     for _ in range(PAGES_MAX):
         try:
             page = ask(parameters)
-        except (Refused, WrongPeriod):
+        except (RequestRefused, WrongPeriod):
             if not seen:
                 raise
-            return rows, False  # of what it calls the next page it wants to know nothing any more
+            return rows, None  # of what it calls the next page it wants to know nothing any more
         here = [_lasting(each) for each in objects(page.get("transactions"))]
         rows += [each for each in here if not (each.get("entry_reference") and each in before)]
         key = str(page.get("continuation_key") or "")
         if not key:
-            return rows, True
+            return rows, since
         if key in seen:
-            return rows, False
+            return rows, None
         seen.add(key)
         before, parameters = here, {"date_from": since.isoformat(), "continuation_key": key}
     raise EndlessPages(detail=f"{PAGES_MAX} pages")

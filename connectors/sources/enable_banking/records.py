@@ -57,13 +57,13 @@ def records(
     key: str,
     currency: str,
     bank_name: str,
-    is_complete: bool,
+    told_from: date | None,
     today: date,
 ) -> Iterator[Record]:
     """One account: itself, its bookings in the bank's order, its booked balance, which is of today unless it has a day.
 
-    `rows` are what is told of its bookings, all of them where it `is_complete`. Raises ProviderUnavailable for an
-    answer that is not what Enable Banking describes.
+    `rows` are what is told of its bookings, all of them from the day `told_from` on, if there is one. Raises
+    ProviderUnavailable for an answer that is not what Enable Banking describes.
     """
     yield AccountRecord(
         stable_key=key,
@@ -82,7 +82,9 @@ def records(
     yield StatementRecord(
         closing=amount(members(closing.get("balance_amount")).get("amount")) if closing else None,
         closing_date=(day(closing.get("reference_date")) or today) if closing else None,
-        is_pending_complete=is_complete,
+        told_from=told_from,
+        told_until=today if told_from is not None else None,
+        is_pending_complete=told_from is not None,
     )
 
 

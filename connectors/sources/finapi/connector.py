@@ -163,7 +163,14 @@ class FinApi:
             yield Batch(
                 id=f"finapi:{connection.id}:{own}:{handle['task']}",
                 name=name,
-                records=records(account, rows, waiting, bank_name=connection.bank_name),
+                records=records(
+                    account,
+                    rows,
+                    waiting,
+                    bank_name=connection.bank_name,
+                    is_whole=is_whole,
+                    is_first=own not in known,
+                ),
                 cursor={"imported_until": str(today - OVERLAP), "accounts": list(whole)},
             )
             if not is_whole:

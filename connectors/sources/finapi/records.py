@@ -5,7 +5,7 @@ parts of a booking that somebody split (they have a `parentId`): the booking its
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -26,6 +26,7 @@ from connectors.text import (
 )
 from storage.importing.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 
+TOLD_DAYS = 89  # so far back banks tell finAPI without another approval (PSD2)
 KINDS: Mapping[str, AccountKind] = {
     "Checking": "checking", "Savings": "savings", "CreditCard": "credit_card", "Security": "securities",
     "Loan": "loan", "Membership": "membership", "Bausparen": "building_savings",
@@ -33,23 +34,39 @@ KINDS: Mapping[str, AccountKind] = {
 
 
 def records(
-    account: Json, booked: Iterable[Json], pending: Iterable[Json] | None, *, bank_name: str
+    account: Json,
+    booked: Iterable[Json],
+    pending: Iterable[Json] | None,
+    *,
+    bank_name: str,
+    is_whole: bool = True,
+    is_first: bool = False,
 ) -> Iterator[Record]:
     """One account: itself, its bookings in finAPI's order, what is pending (None: not told), its booked balance.
+
+    What is `booked` is the end of the list or, the first time (`is_first`), all of it, unless it broke off (not
+    `is_whole`).
 
     Raises ProviderUnavailable for an answer that is not what finAPI describes.
     """
     try:
         own = _account(account, bank_name)
         yield own
+        last = _last_update(account)
+        told_from = last - timedelta(days=TOLD_DAYS) if last is not None and is_whole else None
         for each in booked:
             if not (each.get("isAdjustingEntry") or each.get("parentId")):
-                yield _booked(each, own.currency)
+                record = _booked(each, own.currency)
+                if is_first and told_from is not None:
+                    told_from = min(told_from, record.booking_date)
+                yield record
         for each in pending or ():
             yield _pending(each, own.currency)
         yield StatementRecord(
             closing=_amount(account["balance"]) if account.get("balance") is not None else None,
-            closing_date=_last_update(account),
+            closing_date=last,
+            told_from=told_from,
+            told_until=last if told_from is not None else None,
             is_pending_complete=pending is not None,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:

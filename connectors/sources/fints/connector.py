@@ -167,6 +167,7 @@ class FinTs:
         """One dialog, and of what it tells a batch per account; the cursor says of each until when it was read, for a
         crash may come between two of them, and a bank may give one of them later."""
         dialog, until = _library(), dict(cursor["until"]) if cursor is not None else {}
+        before = dict(until)
         secrets = dict(connection.secrets)
         pin = _pin_of(secrets)
         if not pin:
@@ -190,7 +191,8 @@ class FinTs:
                 yield LeftOut(name=account.name or account.number, reason=_refusal(account.refusal))
             else:
                 until[account.key] = today.isoformat()
-                yield self._batch(connection, account, today, cursor={"until": dict(until)})
+                told_from = _first_day(before.get(account.key), today)
+                yield self._batch(connection, account, told_from, today, cursor={"until": dict(until)})
 
     def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
         """Nothing to tidy up."""
@@ -258,16 +260,16 @@ class FinTs:
             consent_expires_at=now + CONSENT,
         )
 
-    def _batch(self, connection: Connection, told: "Told", today: date, *, cursor: Json) -> Batch:
+    def _batch(self, connection: Connection, told: "Told", told_from: date, today: date, *, cursor: Json) -> Batch:
         content = hashlib.sha256(repr((told, today)).encode()).hexdigest()
         return Batch(
             id=f"fints:{connection.id}:{content}",
             name=told.name or told.number,
-            records=self._records(connection, told),
+            records=self._records(connection, told, told_from, today),
             cursor=cursor,
         )
 
-    def _records(self, connection: Connection, told: "Told") -> Iterator[Record]:
+    def _records(self, connection: Connection, told: "Told", told_from: date, today: date) -> Iterator[Record]:
         iban = parse_iban(told.iban)
         currency = told.currency or currency_of(iban)
         yield AccountRecord(
@@ -284,7 +286,12 @@ class FinTs:
                     if isinstance(record, TransactionRecord):
                         yield record
         yield StatementRecord(
-            closing=told.balance, closing_date=told.balance_day, is_pending_complete=True, are_days_complete=True
+            closing=told.balance,
+            closing_date=told.balance_day,
+            told_from=told_from,
+            told_until=today,
+            is_pending_complete=True,
+            are_days_complete=True,
         )
 
 

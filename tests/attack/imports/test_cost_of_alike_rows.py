@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from analytics.statement_gaps import Stated, gaps
 from storage.importing import statements
-from storage.importing.gaps import Stated, gaps
 from storage.importing.matching.compared_rows import StoredRow
 from storage.importing.matching.counted_merge import Match, match_booked
 from storage.importing.records import TransactionRecord

@@ -1,0 +1,102 @@
+"""From balance to balance: what the bookings between two balances of an account leave unexplained.
+
+A balance that a bank tells by itself is one of some moment of its day: bookings of that day may be in it or not, and so
+may bookings of days before that came to be known later, of days after that were known already, and what is pending.
+What was known when the balance was told is taken to be in it. Where that does not add up but one of the others would
+explain it, nothing is claimed: the next balance decides. A statement's closing balance holds all of its day.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+
+from analytics.day_totals import ZERO, DayTotals
+from analytics.ledger_periods import LedgerPeriod
+
+LATE_DAYS_MAX = 10  # banks book a few days back, and announce a few days ahead
+DOUBTFUL_MAX = 8  # bookings of an edge looked at in all combinations; with many more anything could be explained
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldBalance:
+    """A balance of a day. `known_at` is when it was told; None for the end of that day."""
+
+    day: date
+    balance: Decimal
+    known_at: datetime | None
+
+
+def between_balances(
+    balances: Sequence[ToldBalance], totals: DayTotals, pending: Sequence[Decimal]
+) -> list[LedgerPeriod]:
+    """What lies between the balances, which are of one day each and in the order of their days, but not between two
+    statements, which speak for themselves. What cannot be decided yet is part of a longer period, or absent at the end.
+    `pending` are the amounts of what is not booked."""
+    chain = _Chain(totals, pending, balances)
+    found: list[LedgerPeriod] = []
+    earlier: ToldBalance | None = None
+    is_proven = False  # whether the bookings of the earlier one's day are known to be in it
+    for later in balances:
+        if earlier is None:
+            earlier = later
+            continue
+        if earlier.known_at is None and later.known_at is None:
+            earlier, is_proven = later, True
+            continue
+        period = chain.period(earlier, later)
+        difference = period.difference
+        if difference and difference in chain.doubts(later):
+            continue
+        if difference and not is_proven and -difference in chain.doubts(earlier):
+            period = chain.period(earlier, later, further=difference)
+        found.append(period)
+        earlier, is_proven = later, not period.difference
+    return found
+
+
+class _Chain:
+    def __init__(self, totals: DayTotals, pending: Sequence[Decimal], balances: Sequence[ToldBalance]) -> None:
+        self._totals = totals
+        self._pending = pending
+        self._last = balances[-1] if balances else None
+
+    def period(self, earlier: ToldBalance, later: ToldBalance, *, further: Decimal = ZERO) -> LedgerPeriod:
+        """What lies between them; `further` are bookings of the edges that belong to it against the rule."""
+        return LedgerPeriod(
+            first=min(earlier.day + timedelta(days=1), later.day),
+            last=later.day,
+            opening=earlier.balance,
+            bookings=self._within(later) - self._within(earlier) + further,
+            closing=later.balance,
+        )
+
+    def _within(self, told: ToldBalance) -> Decimal:
+        """The bookings that are taken to be in a balance."""
+        before = self._totals.before(told.day)
+        if told.known_at is None:
+            return before + self._totals.between(told.day, told.day)
+        return before + sum((amount for amount, at in self._totals.of_day(told.day) if at <= told.known_at), ZERO)
+
+    def doubts(self, told: ToldBalance) -> set[Decimal]:
+        """By how much more may be in a balance than is taken to be: every sum of bookings that may be in or out."""
+        if told.known_at is None:
+            return set()
+        in_day = [amount if at > told.known_at else -amount for amount, at in self._totals.of_day(told.day)]
+        around = [told.day + timedelta(days=days) for days in range(-LATE_DAYS_MAX, LATE_DAYS_MAX + 1) if days]
+        late: dict[datetime, Decimal] = defaultdict(Decimal)  # what one import brought is late together
+        ahead: list[Decimal] = []
+        for day in around:
+            for amount, at in self._totals.of_day(day):
+                if day < told.day and at > told.known_at:
+                    late[at] -= amount
+                elif day > told.day and at <= told.known_at:
+                    ahead.append(amount)
+        kinds = [in_day, list(late.values()), ahead, list(self._pending) if told is self._last else []]
+        if sum(map(len, kinds)) > DOUBTFUL_MAX:
+            kinds = [[sum(kind, ZERO)] for kind in kinds]
+        sums = {ZERO}
+        for amount in (amount for kind in kinds for amount in kind):
+            sums |= {each + amount for each in sums}
+        return sums - {ZERO}

@@ -1,0 +1,57 @@
+"""What the bookings of one account add up to, from any day to any other."""
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from functools import cached_property
+from itertools import accumulate
+
+import polars as pl
+
+ZERO = Decimal(0)
+Moved = tuple[Decimal, datetime]
+"""A booking's amount, and when it came to be known."""
+
+
+class DayTotals:
+    """Sums of the bookings of one account (analytics.frames.MOVED) by days."""
+
+    def __init__(self, moved: pl.DataFrame) -> None:
+        self._moved = moved
+        days = moved.group_by("booking_date").agg(pl.col("amount").sum()).sort("booking_date")
+        self._days: list[date] = days["booking_date"].to_list()
+        self._totals = list(accumulate(days["amount"].to_list(), initial=ZERO))
+
+    @property
+    def is_any(self) -> bool:
+        """Whether there is a booking at all."""
+        return bool(self._days)
+
+    def before(self, day: date) -> Decimal:
+        """All bookings before this day."""
+        total: Decimal = self._totals[bisect_left(self._days, day)]
+        return total
+
+    def between(self, first: date, last: date) -> Decimal:
+        """All bookings of these days, both included; nothing where the last one is before the first."""
+        begin, end = bisect_left(self._days, first), bisect_right(self._days, last)
+        total: Decimal = self._totals[max(begin, end)] - self._totals[begin]
+        return total
+
+    def of_day(self, day: date) -> Sequence[Moved]:
+        """The bookings of a day, in no order."""
+        return self._by_day.get(day, ())
+
+    def is_any_known_since(self, moment: datetime, first: date, last: date) -> bool:
+        """Whether a booking of these days, both included, came to be known at this moment or later."""
+        days = self._days[bisect_left(self._days, first) : bisect_right(self._days, last)]
+        return any(known_at >= moment for day in days for _, known_at in self.of_day(day))
+
+    @cached_property
+    def _by_day(self) -> dict[date, list[Moved]]:
+        found: dict[date, list[Moved]] = defaultdict(list)
+        for day, amount, known_at in self._moved.select("booking_date", "amount", "created_at").iter_rows():
+            found[day].append((amount, known_at))
+        return dict(found)

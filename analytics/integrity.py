@@ -1,0 +1,184 @@
+"""Whether the ledger of an account is what its banks and statements say: opening plus bookings is closing, to the cent.
+
+Figures do not show a booking that is missing, doubled or swapped for another one; balances do. An adjusting entry makes
+figures right and explains nothing, so it counts as no booking here.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Literal
+
+import polars as pl
+
+from analytics.balance_chain import ToldBalance, between_balances
+from analytics.day_totals import ZERO, DayTotals
+from analytics.ledger_periods import LedgerPeriod
+from analytics.source_windows import hole_before_window
+from analytics.statement_gaps import Stated, gaps
+from analytics.statement_sums import statement_sums
+
+OLD_PENDING_DAYS = 14
+DAY = timedelta(days=1)
+
+Kind = Literal["gap", "statement_differs", "balance_differs", "adjusting_entry", "possible_duplicate", "old_pending"]
+UNSOUND: frozenset[Kind] = frozenset({"gap", "statement_differs", "balance_differs"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerEvidence:
+    """What integrity is judged by, of any number of accounts: analytics.frames.STATED, MOVED, FLAGGED and WAITING."""
+
+    stated: pl.DataFrame
+    moved: pl.DataFrame
+    flagged: pl.DataFrame
+    waiting: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerProblem:
+    """Something of these days that is not proven; `amount` is None where no balance tells how much is missing."""
+
+    kind: Kind
+    first: date
+    last: date
+    amount: Decimal | None
+    transaction_ids: Sequence[str] = ()
+
+    @property
+    def is_unsound(self) -> bool:
+        """Whether figures are wrong because of it."""
+        return self.kind in UNSOUND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountIntegrity:
+    """One account: its periods by their last days, its problems by their kinds and days."""
+
+    account_id: str
+    periods: Sequence[LedgerPeriod]
+    problems: Sequence[LedgerProblem]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing contradicts its bookings."""
+        return not any(problem.is_unsound for problem in self.problems)
+
+
+def integrity(account_ids: Iterable[str], evidence: LedgerEvidence, *, today: date) -> list[AccountIntegrity]:
+    """Each of the accounts, in their order."""
+    return [_of_account(id_, evidence, today) for id_ in account_ids]
+
+
+def _of_account(account_id: str, evidence: LedgerEvidence, today: date) -> AccountIntegrity:
+    own = pl.col("account_id") == account_id
+    stated, flagged, waiting = (frame.filter(own) for frame in (evidence.stated, evidence.flagged, evidence.waiting))
+    totals = DayTotals(evidence.moved.filter(own))
+    sums = statement_sums(stated, totals)
+    spoilt = [each for each in sums if each.difference]
+    balances = _balances(stated) if totals.is_any else []  # a depot tells its balance and never a booking
+    chain = between_balances(balances, totals, waiting["amount"].to_list())
+    missing = list(_missing_statements(stated, totals, spoilt))
+    told = list(_differing_balances(chain, [*missing, *map(_spoilt, spoilt)]))
+    missing, told = _with_untold_days(stated, totals, chain, missing, told)
+    periods = sorted([*sums, *chain], key=lambda one: (one.last, one.first))
+    problems = [
+        *missing,
+        *map(_spoilt, spoilt),
+        *told,
+        *_marked(flagged, "is_adjusting_entry", "adjusting_entry"),
+        *_marked(flagged, "is_potential_duplicate", "possible_duplicate"),
+        *_old(waiting, today),
+    ]
+    return AccountIntegrity(account_id=account_id, periods=periods, problems=problems)
+
+
+def _balances(stated: pl.DataFrame) -> list[ToldBalance]:
+    """One balance of each day: the closing one of a statement that proves it, where those of the day agree on one, else
+    the last one that was told."""
+    by_day: dict[date, ToldBalance] = {}
+    closing = stated.filter(pl.col("closing").is_not_null() & pl.col("closing_date").is_not_null())
+    alone = closing.filter(pl.col("opening").is_null()).sort("received_at", "position")
+    for row in alone.iter_rows(named=True):
+        day = row["closing_date"]
+        by_day[day] = ToldBalance(day=day, balance=row["closing"], known_at=row["received_at"])
+    proven = closing.filter(pl.col("is_authoritative"))
+    for (day,), of_day in proven.group_by("closing_date"):
+        assert isinstance(day, date)
+        begun_with = set(of_day.filter(pl.col("opening") != pl.col("closing"))["opening"])
+        last = set(of_day["closing"]) - (begun_with if of_day["closing"].n_unique() > 1 else set())
+        if len(last) == 1:
+            by_day[day] = ToldBalance(day=day, balance=last.pop(), known_at=None)
+    return sorted(by_day.values(), key=lambda told: told.day)
+
+
+def _missing_statements(
+    stated: pl.DataFrame, totals: DayTotals, spoilt: Sequence[LedgerPeriod]
+) -> Iterator[LedgerProblem]:
+    proven = stated.filter(pl.col("is_authoritative") & pl.col("opening_date").is_not_null())
+    names = ("sequence", "opening", "opening_date", "closing", "closing_date")
+    told = [Stated(**row) for row in proven.select(names).unique().iter_rows(named=True)]
+    for earlier, later in gaps(told):
+        first, last = earlier.closing_date + DAY, later.opening_date - DAY
+        amount = later.opening - earlier.closing - totals.between(first, last)
+        within = [one for one in spoilt if earlier.closing_date <= one.first and one.last <= later.opening_date]
+        amount -= sum((one.difference for one in within), ZERO)
+        for one in sorted(within, key=lambda one: one.first):
+            first = one.last + DAY if one.first <= first <= one.last else first
+        for one in sorted(within, key=lambda one: one.last, reverse=True):
+            last = one.first - DAY if one.first <= last <= one.last else last
+        if amount:
+            first, last = (first, last) if first <= last else (max(earlier.closing_date, last),) * 2
+            yield LedgerProblem(kind="gap", first=first, last=last, amount=amount)
+
+
+def _spoilt(one: LedgerPeriod) -> LedgerProblem:
+    return LedgerProblem(kind="statement_differs", first=one.first, last=one.last, amount=one.difference)
+
+
+def _differing_balances(chain: Iterable[LedgerPeriod], explained: Sequence[LedgerProblem]) -> Iterator[LedgerProblem]:
+    """What balances say is missing, without what statements have said of the same days."""
+    for one in chain:
+        within = [each for each in explained if one.first - DAY <= each.first and each.last <= one.last + DAY]
+        amount = one.difference - sum((each.amount or ZERO for each in within), ZERO)
+        if amount:
+            yield LedgerProblem(kind="balance_differs", first=one.first, last=one.last, amount=amount)
+
+
+def _with_untold_days(
+    stated: pl.DataFrame,
+    totals: DayTotals,
+    chain: Sequence[LedgerPeriod],
+    missing: Sequence[LedgerProblem],
+    told: Sequence[LedgerProblem],
+) -> tuple[list[LedgerProblem], list[LedgerProblem]]:
+    """Days that a source could not tell any more are gaps: with the amount by which the balances around them differ,
+    and none where these balances add up. Where none tells, any booking that came later for these days fills them."""
+    untold: list[LedgerProblem] = []
+    others = list(told)
+    for hole in hole_before_window(stated):
+        around = [one for one in chain if one.first <= hole.first and hole.last <= one.last]
+        differing = next((one for one in others if one.first <= hole.first and hole.last <= one.last), None)
+        if differing is not None:
+            others.remove(differing)
+            untold.append(LedgerProblem(kind="gap", first=hole.first, last=hole.last, amount=differing.amount))
+        elif not around and not totals.is_any_known_since(hole.met_at, hole.first, hole.last):
+            untold.append(LedgerProblem(kind="gap", first=hole.first, last=hole.last, amount=None))
+    return sorted([*missing, *untold], key=lambda one: (one.first, one.last)), others
+
+
+def _marked(flagged: pl.DataFrame, mark: str, kind: Kind) -> list[LedgerProblem]:
+    rows = flagged.filter(pl.col(mark)).sort("booking_date", "id")
+    return [_of_booking(kind, row["id"], row["booking_date"], row["amount"]) for row in rows.iter_rows(named=True)]
+
+
+def _old(waiting: pl.DataFrame, today: date) -> list[LedgerProblem]:
+    old = waiting.filter(pl.col("booking_date") < today - timedelta(days=OLD_PENDING_DAYS)).sort("booking_date", "id")
+    return [
+        _of_booking("old_pending", row["id"], row["booking_date"], row["amount"]) for row in old.iter_rows(named=True)
+    ]
+
+
+def _of_booking(kind: Kind, id_: str, day: date, amount: Decimal) -> LedgerProblem:
+    return LedgerProblem(kind=kind, first=day, last=day, amount=amount, transaction_ids=(id_,))

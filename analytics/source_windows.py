@@ -1,0 +1,32 @@
+"""Which days no source has told: a bank tells so many days back, and nobody asked it in time."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+import polars as pl
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hole:
+    """Days, both included, before those that a source told at this moment and after all that was told before."""
+
+    first: date
+    last: date
+    met_at: datetime
+
+
+def hole_before_window(stated: pl.DataFrame) -> Iterator[Hole]:
+    """The holes in what was told of an account (analytics.frames.STATED), by statements and by what sources call their
+    window: each begins after the last day told, and ends where a source could not go back further."""
+    windows = stated.filter(pl.col("told_from").is_not_null()).select(
+        first="told_from", last="told_until", met_at="received_at"
+    )
+    statements = stated.filter(pl.col("is_authoritative") & pl.col("opening_date").is_not_null()).select(
+        first="opening_date", last="closing_date", met_at=pl.lit(None, dtype=pl.Datetime("us"))
+    )
+    until: date | None = None
+    for first, last, met_at in pl.concat([windows, statements]).sort("first", "last").iter_rows():
+        if until is not None and met_at is not None and first > until + timedelta(days=1):
+            yield Hole(first=until + timedelta(days=1), last=first - timedelta(days=1), met_at=met_at)
+        until = max(until, last) if until is not None else last

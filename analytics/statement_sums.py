@@ -1,0 +1,69 @@
+"""Whether the bookings of a statement's days are what its balances say.
+
+The day on which a statement opens may belong to the one before it (MT940 names that day), and several statements of one
+day share its bookings. So the opening day may be in or out, and those of one day that hang together are one.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from decimal import Decimal
+
+import polars as pl
+
+from analytics.day_totals import DayTotals
+from analytics.ledger_periods import LedgerPeriod
+from analytics.statement_gaps import number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Whole:
+    first: date
+    last: date
+    opening: Decimal
+    closing: Decimal
+
+
+def statement_sums(stated: pl.DataFrame, totals: DayTotals) -> list[LedgerPeriod]:
+    """Each statement (of analytics.frames.STATED) that names both balances, by its last day: one that proves them, or
+    that contradicts itself. Reports that end within a day prove nothing."""
+    together: list[_Whole] = []
+    for one in _whole(stated):
+        if together and _hangs_together(together[-1], one):
+            before = together.pop()
+            together.append(replace(one, first=before.first, opening=before.opening))
+        else:
+            together.append(one)
+    last_days = {one.last for one in together}
+    return [_summed(one, totals, is_shared=one.first in last_days) for one in together]
+
+
+def _whole(stated: pl.DataFrame) -> list[_Whole]:
+    rows = stated.filter(
+        (pl.col("opening_date") <= pl.col("closing_date"))
+        & pl.col("opening").is_not_null()
+        & pl.col("closing").is_not_null()
+        & (pl.col("is_authoritative") | ~pl.col("adds_up").fill_null(value=True))
+    )
+    ordered = sorted(
+        rows.iter_rows(named=True), key=lambda row: (row["closing_date"], number(row["sequence"]), row["opening_date"])
+    )
+    told = [
+        _Whole(first=row["opening_date"], last=row["closing_date"], opening=row["opening"], closing=row["closing"])
+        for row in ordered
+    ]
+    return list(dict.fromkeys(told))
+
+
+def _summed(one: _Whole, totals: DayTotals, *, is_shared: bool) -> LedgerPeriod:
+    """With its opening day, or without it where another statement ends with that day or it adds up so."""
+    moved = one.closing - one.opening
+    bookings = totals.between(one.first, one.last)
+    if bookings != moved and one.first < one.last:
+        later = totals.between(one.first + timedelta(days=1), one.last)
+        bookings = later if is_shared or later == moved else bookings
+    return LedgerPeriod(first=one.first, last=one.last, opening=one.opening, bookings=bookings, closing=one.closing)
+
+
+def _hangs_together(earlier: _Whole, later: _Whole) -> bool:
+    is_within_a_day = earlier.first == earlier.last or later.first == later.last
+    return is_within_a_day and earlier.last == later.first and earlier.closing == later.opening

@@ -1,0 +1,59 @@
+"""What is wrong with the ledger of an account, in sentences for its user."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+
+from analytics.currencies import minor_digits
+from analytics.integrity import AccountIntegrity, Kind, LedgerProblem, integrity
+from storage import integrity as stored
+from storage.accounts import StoredAccount
+from storage.database import Session
+
+MISSING = "Bookings from {first} to {last} are missing. Import a statement of these days."
+SENTENCES: Mapping[Kind, str] = {
+    "gap": "Bookings from {first} to {last} are missing, {amount} in all. Import a statement of these days.",
+    "statement_differs": "The statement from {first} to {last} differs from its bookings by {amount}.",
+    "balance_differs": "The balances from {first} to {last} differ from the bookings by {amount}.",
+    "adjusting_entry": "An adjusting entry of {amount} on {first} stands for bookings that are missing.",
+    "possible_duplicate": "A booking of {amount} on {first} may be there twice.",
+    "old_pending": "A payment of {amount} has been pending since {first}.",
+}
+
+
+def of_accounts(
+    session: Session, user_id: str, accounts: Sequence[StoredAccount], *, today: date
+) -> list[AccountIntegrity]:
+    """Whether what is stored of these accounts proves itself, in their order."""
+    ids = [account.id for account in accounts]
+    return integrity(ids, stored.evidence(session, user_id, ids), today=today)
+
+
+def sentence(problem: LedgerProblem, currency: str) -> str:
+    """The problem, with days and amount."""
+    days = {"first": _day(problem.first), "last": _day(problem.last)}
+    if problem.amount is None:
+        return MISSING.format(**days)
+    return SENTENCES[problem.kind].format(**days, amount=_money(problem.amount, currency))
+
+
+def warnings(found: Iterable[AccountIntegrity], accounts: Iterable[StoredAccount]) -> dict[str, list[str]]:
+    """By account what makes figures wrong, each with the account's name; accounts that are sound are absent."""
+    by_id = {account.id: account for account in accounts}
+    said: dict[str, list[str]] = {}
+    for each in found:
+        account = by_id[each.account_id]
+        name = account.name or account.iban or account.id
+        unsound = [sentence(problem, account.currency) for problem in each.problems if problem.is_unsound]
+        if unsound:
+            said[each.account_id] = [f"{name}: {text}" for text in unsound]
+    return said
+
+
+def _day(day: date) -> str:
+    return f"{day.day} {day:%B %Y}"
+
+
+def _money(amount: Decimal, currency: str) -> str:
+    exact = amount.quantize(Decimal(1).scaleb(-minor_digits(currency)))
+    return f"{exact:,f} {currency}"

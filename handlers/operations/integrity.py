@@ -1,0 +1,68 @@
+"""GET /integrity: whether the bookings of accounts are what their statements and balances say."""
+
+from collections.abc import Iterable
+
+from analytics.integrity import AccountIntegrity, Kind, LedgerProblem
+from analytics.ledger_periods import LedgerPeriod
+from auth.principal import Principal
+from handlers import integrity_sentences
+from handlers.http.request import Json, Request
+from handlers.json_shapes import instant, money
+from handlers.operations.selection import selected_or_all
+from handlers.services import Services
+from storage import accounts
+
+OF_ONE_BOOKING: frozenset[Kind] = frozenset({"possible_duplicate", "old_pending"})
+
+
+def get_integrity(services: Services, request: Request, *, account_ids: str | None) -> Json:
+    """Of each account the periods between its balances, and what is not proven, to the cent."""
+    caller, now = request.principal, services.clock.now()
+    with services.database.transaction() as session:
+        owned = accounts.of_user(session, caller.user_id)
+        selected = selected_or_all(owned, account_ids, caller)
+        found = integrity_sentences.of_accounts(
+            session, caller.user_id, selected.accounts, today=services.clock.today()
+        )
+    return {
+        "checkedAt": instant(now),
+        "isSound": all(each.is_sound for each in found),
+        "accounts": [
+            _account(each, account.currency, caller) for each, account in zip(found, selected.accounts, strict=True)
+        ],
+    }
+
+
+def _account(value: AccountIntegrity, currency: str, caller: Principal) -> Json:
+    return {
+        "accountId": value.account_id,
+        "currency": currency,
+        "isSound": value.is_sound,
+        "periods": [_period(each, currency) for each in value.periods],
+        "problems": [_problem(each, currency, caller) for each in _shown(value.problems, caller)],
+    }
+
+
+def _shown(problems: Iterable[LedgerProblem], caller: Principal) -> list[LedgerProblem]:
+    """A grant of figures only learns nothing of single bookings."""
+    return [each for each in problems if not (caller.figures_only and each.kind in OF_ONE_BOOKING)]
+
+
+def _period(value: LedgerPeriod, currency: str) -> Json:
+    amounts = ("opening", "bookings", "closing", "difference")
+    return {
+        "from": value.first.isoformat(),
+        "until": value.last.isoformat(),
+        **{name: money(getattr(value, name), currency) for name in amounts},
+    }
+
+
+def _problem(value: LedgerProblem, currency: str, caller: Principal) -> Json:
+    return {
+        "kind": value.kind,
+        "from": value.first.isoformat(),
+        "until": value.last.isoformat(),
+        "amount": money(value.amount, currency) if value.amount is not None else None,
+        "transactionIds": [] if caller.figures_only else list(value.transaction_ids),
+        "message": integrity_sentences.sentence(value, currency),
+    }

@@ -1,0 +1,119 @@
+"""What a sync says of a ledger that its bank's balances contradict: at once, with days and amount, until that ends."""
+# ruff: noqa: F811 - the scene is a fixture of another module
+
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+from decimal import Decimal
+
+import pytest
+
+from connectors.connector import Connection, LeftOut
+from handlers.sync.file_import import store_file
+from storage import accounts, users
+from storage.database import Transaction
+from storage.importing.batches import read_batch
+from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
+from tests.conftest import NOW
+from tests.service.test_live_sources import Scene, scene  # noqa: F401 - a fixture
+
+DAILY, SUNDAY = Decimal("-1.00"), 6
+
+
+def told(*, today: date, back: int, balance: str, without: Sequence[date] = ()) -> Iterator[Batch | LeftOut]:
+    """An account from which one euro goes each day, on Sundays two, as far back as the bank tells."""
+    days = [today - timedelta(days=place) for place in range(back, -1, -1)]
+    records: list[Record] = [AccountRecord(stable_key="giro", currency="EUR", name="Giro")]
+    records += [booking(each) for each in days if each not in without]
+    records.append(StatementRecord(closing=Decimal(balance), closing_date=today, told_from=days[0], told_until=today))
+    yield Batch(id=f"giro:{today}", name="Giro", records=iter(records))
+
+
+def booking(day: date) -> TransactionRecord:
+    amount = DAILY - (day.weekday() == SUNDAY)
+    return TransactionRecord(amount=amount, currency="EUR", booking_date=day, counterpart_name=f"Shop {day}")
+
+
+def sum_of(day: date, count: int) -> Decimal:
+    """What goes in so many days after this one."""
+    return sum((booking(day + timedelta(days=place)).amount for place in range(1, count + 1)), Decimal("0.00"))
+
+
+def bring_file(scene: Scene, *days: date) -> None:
+    """A file with the bookings of these days, for the account that is there."""
+    user_id = scene.connection.user_id
+    user = users.find(scene.database, user_id)
+    assert user is not None
+    (account,) = accounts.of_user(scene.database, user_id)
+    record = AccountRecord(stable_key="unnamed", currency="EUR", is_anonymous=True)
+    records: list[Record] = [record, *map(booking, days), StatementRecord()]
+
+    def work(session: Transaction) -> None:
+        read = read_batch(Batch(id="file", name="x.csv", records=iter(records)), today=scene.clock.today())
+        store_file(session, read, user=user, connection="Files", choice=account.id, now=scene.clock.now())
+
+    scene.database.atomically(work)
+
+
+@pytest.mark.requirement("integrity.gap")
+def test_days_that_a_bank_cannot_tell_any_more_are_said_until_a_file_brings_them(scene: Scene) -> None:
+    first = NOW.date()
+    scene.bank.tell = lambda _: told(today=first, back=89, balance="1000.00")
+    scene.sync()
+    assert scene.shown()["warnings"] == []
+    scene.clock.moment += timedelta(days=120)
+    later, gone = first + timedelta(days=120), sum_of(first, 120)
+    scene.bank.tell = lambda _: told(today=later, back=89, balance=str(1000 + gone))
+    scene.sync()
+    missing = [first + timedelta(days=place) for place in range(1, 31)]
+    days = f"{missing[0].day} {missing[0]:%B %Y} to {missing[-1].day} {missing[-1]:%B %Y}"
+    said = f"Giro: Bookings from {days} are missing, {sum_of(first, 30)} EUR in all. Import a statement of these days."
+    assert scene.shown()["warnings"] == [said]
+    scene.clock.moment += timedelta(days=1)
+    scene.bank.tell = lambda _: told(today=later + timedelta(days=1), back=89, balance=str(1000 + sum_of(first, 121)))
+    scene.sync()
+    assert scene.shown()["warnings"] == [said]
+    bring_file(scene, *missing[:29])
+    last = booking(missing[-1]).amount
+    assert scene.shown()["warnings"] == [said.replace(str(sum_of(first, 30)), str(last))]
+    bring_file(scene, *missing)
+    assert scene.shown()["warnings"] == []
+
+
+@pytest.mark.requirement("integrity")
+def test_a_booking_that_the_bank_left_out_is_said_by_the_sync_that_meets_it(scene: Scene) -> None:
+    sunday = NOW.date() + timedelta(days=SUNDAY - NOW.weekday())
+    days = [sunday + timedelta(days=place) for place in range(-1, 3)]
+
+    def sync(place: int, balance: str, *without: date) -> list[str]:
+        scene.bank.tell = lambda _: told(today=days[place], back=30, balance=balance, without=without)
+        scene.clock.moment = NOW + (days[place] - NOW.date())
+        scene.sync()
+        return list(scene.shown()["warnings"])
+
+    assert sync(0, "100.00") == []
+    (said,) = sync(2, "97.00", sunday)
+    text = f"{days[1].day} {days[1]:%B %Y} to {days[2].day} {days[2]:%B %Y}"
+    assert said == f"Giro: The balances from {text} differ from the bookings by -2.00 EUR."
+    assert sync(3, "96.00") == []
+
+
+@pytest.mark.requirement("integrity")
+def test_a_balance_that_is_told_again_keeps_the_days_that_were_told(scene: Scene) -> None:
+    day = NOW.date()
+
+    def quiet(_: Connection) -> Iterator[Batch | LeftOut]:
+        account = AccountRecord(stable_key="giro", currency="EUR", name="Giro")
+        balance = StatementRecord(
+            closing=Decimal(5), closing_date=day, told_from=scene.clock.today(), told_until=scene.clock.today()
+        )
+        yield Batch(id="giro", name="Giro", records=iter([account, balance]))
+
+    scene.bank.tell = quiet
+    for _ in range(2):
+        scene.sync()
+        scene.clock.moment += timedelta(days=1)
+    rows = scene.database.rows("SELECT closing, told_from, told_until FROM statements ORDER BY received_at")
+    assert [(row["closing"], row["told_from"], row["told_until"]) for row in rows] == [
+        (Decimal(5), day, day),
+        (None, day + timedelta(days=1), day + timedelta(days=1)),
+    ]
