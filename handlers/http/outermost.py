@@ -19,7 +19,7 @@ from handlers.http.response_headers import PREFLIGHT, response_headers
 
 logger = logging.getLogger("bankdata.errors")
 
-UnknownPage = Callable[[str], ASGIApp]
+UnknownPage = Callable[[Headers], ASGIApp]
 """The page for an address that does not exist, in the language of this Accept-Language."""
 
 _WEIGHT = re.compile(r"q=([01](?:\.[0-9]{0,3})?)")
@@ -92,7 +92,7 @@ class Outermost:
             if has_started:
                 raise
             if self._unknown_page is not None and not is_shared and _is_person_lost(scope, error):
-                page = self._unknown_page(Headers(scope=scope).get("accept-language", ""))
+                page = self._unknown_page(Headers(scope=scope))
                 await page(scope, receive, send_with_headers)
                 return
             passes = isinstance(error, self._unavailable)

@@ -5,7 +5,7 @@ import base64
 from collections.abc import Mapping
 from datetime import timedelta
 
-from starlette.requests import Request
+from starlette.datastructures import Headers
 from starlette.responses import Response
 
 from auth.people.sessions import KNOWN_BROWSER_LIFETIME, LIFETIME, Browser
@@ -61,11 +61,11 @@ class Cookies:
         )
 
 
-def sent_cookies(request: Request) -> Mapping[str, str]:
+def sent_cookies(headers: Headers) -> Mapping[str, str]:
     """The cookies of a browser as they were set: nothing is unquoted, since ours need no quotes.
 
     Starlette leaves that to `http.cookies`, whose cost before Python 3.11.10 is the square of their length
     (CVE-2024-7592).
     """
-    pairs = [pair.partition("=") for header in request.headers.getlist("cookie") for pair in header.split(";")]
+    pairs = [pair.partition("=") for header in headers.getlist("cookie") for pair in header.split(";")]
     return {name.strip(): value.strip() for name, _, value in pairs}

@@ -1,8 +1,9 @@
-"""The languages of the pages: each is a file of `translations`, which holds every word that they say."""
+"""The languages of the pages: each is a file of `translations`, which holds every word that they say. And
+their colours, where a person has chosen: the page keeps both in cookies, for the pages that the server renders."""
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib import resources
 
@@ -19,10 +20,11 @@ class Translated:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """One language; templates read `t.name` or `t.text["name"]`."""
+    """One language; templates read `t.name` or `t.text["name"]`. `theme` is empty where the device decides."""
 
     language: str
     text: Mapping[str, str]
+    theme: str = ""
 
     def __call__(self, name: str, **values: object) -> str:
         """A text with its places filled."""
@@ -43,7 +45,18 @@ class Words:
         return f"{self.day(moment)}, {moment:%H:%M}"
 
 
-def words_for(accept_language: str) -> Words:
+LANGUAGE_COOKIE, THEME_COOKIE = "bds_language", "bds_theme"  # early.js of the page
+THEMES = ("light", "dark")
+
+
+def words_for(accept_language: str, cookies: Mapping[str, str]) -> Words:
+    """The language and the colours that the person has chosen, else what the browser prefers."""
+    chosen = LANGUAGES.get(cookies.get(LANGUAGE_COOKIE, "")) or _preferred(accept_language)
+    theme = cookies.get(THEME_COOKIE, "")
+    return replace(chosen, theme=theme) if theme in THEMES else chosen
+
+
+def _preferred(accept_language: str) -> Words:
     """The language a browser prefers (RFC 9110 section 12.5.4); English when it asks for neither."""
     wanted: list[tuple[float, str]] = []
     for part in accept_language[:500].split(","):

@@ -5,6 +5,7 @@ from importlib import resources
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -12,7 +13,8 @@ from starlette.routing import Route
 from auth.policy import Policy
 from handlers.http.outermost import UnknownPage
 from handlers.http.stylesheets import stylesheet
-from handlers.oauth.languages import LANGUAGES, Words, words_for
+from handlers.oauth.cookies import sent_cookies
+from handlers.oauth.languages import Words, words_for
 from handlers.oauth.mistakes import Mistake
 
 NAME_SHOWN_MAX = 50  # two lines of a heading on a phone
@@ -52,13 +54,14 @@ def rendered(
 
 
 def unknown_address(policy: Policy) -> UnknownPage:
-    """What a person reads who opens an address that nothing stands behind; made once in each language."""
+    """What a person reads who opens an address that nothing stands behind."""
     mistake = Mistake("unknown_address", status=404)
-    pages = {
-        words.language: rendered(policy, "mistake.html", words, status=mistake.status, mistake=mistake)
-        for words in LANGUAGES.values()
-    }
-    return lambda accept_language: pages[words_for(accept_language).language]
+
+    def page(headers: Headers) -> Response:
+        words = words_for(headers.get("accept-language", ""), sent_cookies(headers))
+        return rendered(policy, "mistake.html", words, status=mistake.status, mistake=mistake)
+
+    return page
 
 
 def page_headers(form_action: str, *, is_scripted: bool = False) -> dict[str, str]:

@@ -108,7 +108,7 @@ class Site:
         async def endpoint(request: Request) -> Response:
             # HEAD is answered like GET; the server leaves the body out
             answering = methods["GET" if request.method == "HEAD" else request.method]
-            words = words_for(request.headers.get("accept-language", ""))
+            words = words_for(request.headers.get("accept-language", ""), sent_cookies(request.headers))
             try:
                 await self._count(request)
                 visit = await self._visit(request, words)
@@ -144,7 +144,7 @@ class Site:
         scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
         bearer = credentials.strip() if scheme.lower() == "bearer" else None
         sent = await forms.form(request) if request.method == "POST" and bearer is None else {}
-        cookies = sent_cookies(request)
+        cookies = sent_cookies(request.headers)
         browser = await run_in_threadpool(self.server.sessions.find, cookies.get(self.cookies.session))
         if request.method == "POST":
             self._refuse_foreign(request)

@@ -9,13 +9,14 @@ import { html, useState } from "./ui.js";
 import { named, t } from "./words.js";
 
 /** What is kept on this device, and nothing else is: theme and language. */
-function useKept(name, apply) {
+function useKept(name, apply = () => {}) {
   const [value, setValue] = useState(localStorage.getItem(name) ?? "auto");
   const choose = (chosen) => {
     if (chosen === "auto") localStorage.removeItem(name);
     else localStorage.setItem(name, chosen);
+    dispatchEvent(new Event("choice")); // early.js
     setValue(chosen);
-    apply(chosen);
+    apply();
   };
   return [value, choose];
 }
@@ -45,10 +46,7 @@ export default function Settings({ person }) {
 }
 
 function Appearance() {
-  const [theme, setTheme] = useKept("theme", (chosen) => {
-    if (chosen === "auto") delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = chosen;
-  });
+  const [theme, setTheme] = useKept("theme");
   const [language, setLanguage] = useKept("language", () => location.reload());
   return html`<${Card} title=${t("appearance")}>
     <div class="field"><span class="label">${t("theme")}</span>

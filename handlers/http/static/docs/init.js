@@ -7,11 +7,6 @@
   const CLIENT = "bankdata-documentation"; // auth/apps/clients.py
   const KEPT = "authorized";
 
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const follow = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
-  dark.addEventListener("change", follow);
-  follow();
-
   const answered = async (address, request) => {
     const answer = await fetch(address, request);
     if (!answer.ok) throw new Error(`${address} answered ${answer.status}`);
