@@ -248,6 +248,7 @@ def subscription_detail(row: Mapping[str, Any], told: History, charges: Iterable
         "confidence": round(row["confidence"], 2),
         "firstCharged": day(told.first_charged),
         "nextExpected": day(told.next_expected),
+        "comingCharges": [day(coming) for coming in told.coming],
         "cadence": {
             "every": cadence.every,
             "unit": cadence.unit,

@@ -11,6 +11,7 @@ from analytics.currencies import minor_digits
 from analytics.periods import last_day
 from analytics.recurring.frequencies import CHARGES_A_YEAR, GRACE_DAYS, RHYTHMS, Unit
 
+COMING_DAYS = 30  # how far ahead charges are foretold
 RECENT_CHARGES = 12  # the phase is that of the latest ones: a contract that moved to another day has moved
 
 
@@ -48,12 +49,14 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """`missed` are the days on which a charge was due between the first one and today and none came near."""
+    """`missed` are the days on which a charge was due between the first one and today and none came near; `coming` are
+    those of the next 30 days, after the one that is overdue but not yet missed."""
 
     cadence: Cadence
     first_charged: date
     next_expected: date
     missed: list[date]
+    coming: list[date]
     prices: list[Price]
     yearly_cost: Decimal
 
@@ -71,6 +74,7 @@ def history(charges: Sequence[Charge], *, frequency: str, currency: str, today: 
         first_charged=days[0],
         next_expected=next_expected,
         missed=[*_between(days, cadence), *overdue],
+        coming=_due(days[-1], cadence, steps=len(overdue), until=today + timedelta(days=COMING_DAYS)),
         prices=prices,
         yearly_cost=prices[-1].amount * CHARGES_A_YEAR[frequency],
     )
@@ -156,6 +160,14 @@ def _ahead(last: date, cadence: Cadence, given_up_before: date) -> tuple[list[da
     while (due := _after(last, cadence, len(overdue) + 1)) < given_up_before:
         overdue.append(due)
     return overdue, due
+
+
+def _due(last: date, cadence: Cadence, *, steps: int, until: date) -> list[date]:
+    """The days up to `until` on which charges are due, after so many that were."""
+    days: list[date] = []
+    while (due := _after(last, cadence, steps + len(days) + 1)) <= until:
+        days.append(due)
+    return days
 
 
 def _prices(ordered: Sequence[Charge], currency: str) -> list[Price]:

@@ -215,7 +215,14 @@ def _account(asking: Asking, account: Json) -> Json:
 def _stream(found: Json) -> Json:
     texts, flags = bank_text({"merchantName": found["merchantName"]})
     days = {name: day(found[name]) for name in STREAM_DAYS}
-    return {**{name: found[name] for name in STREAM}, **days, "flags": flags, "bank_text": texts}
+    coming = [day(due) for due in found["comingCharges"]]
+    return {
+        **{name: found[name] for name in STREAM},
+        **days,
+        "comingCharges": coming,
+        "flags": flags,
+        "bank_text": texts,
+    }
 
 
 def _derivation(found: Json, *, is_text: bool) -> Json:

@@ -275,6 +275,7 @@ def test_a_subscription_is_told_from_its_charges(holder: Holder) -> None:
     assert listed["amount"] == told["charges"][-1]["amount"] == 12.99
     assert told["yearlyCost"] == 155.88
     assert told["missedCharges"] == ["2026-08-05T00:00:00.000Z"]
+    assert told["comingCharges"] == ["2026-12-05T00:00:00.000Z"]
     assert (told["firstCharged"][:10], told["nextExpected"][:10]) == ("2026-01-05", "2026-12-05")
     assert [(each["since"][:10], each["amount"], each["change"], each["charges"]) for each in told["priceHistory"]] == [
         ("2026-01-05", 10.99, None, 9),

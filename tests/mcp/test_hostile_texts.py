@@ -189,7 +189,7 @@ def row(at: int, text: str, amount: float = -1.0, name: str | None = None, iban:
 
 def stream(at: int, text: str) -> Json:
     members = dict.fromkeys((*tools.STREAM, *tools.STREAM_DAYS, "cadence"))
-    lists: Json = {"charges": [], "priceHistory": [], "missedCharges": []}
+    lists: Json = {"charges": [], "priceHistory": [], "missedCharges": [], "comingCharges": []}
     return {**members, **lists, "id": f"sub_{at}", "merchantName": text}
 
 

@@ -145,3 +145,12 @@ test("what a bank refused is said in German where banks are looked after, with t
   await words.learn();
   assert.equal(words.told("The bank could not be reached.").lang, "en");
 });
+
+test("a payment comes as often as it is due, an overdue one first", () => {
+  const weekly = { id: "w", comingCharges: ["2026-11-24T00:00:00.000Z", "2026-12-01T00:00:00.000Z"] };
+  const late = { id: "l", comingCharges: ["2026-11-20T00:00:00.000Z"] };
+  assert.deepEqual(
+    format.comingUp([weekly, late, { id: "y", comingCharges: [] }], "2026-11-22").map(([{ id }, , days]) => [id, days]),
+    [["l", -2], ["w", 2], ["w", 9]],
+  );
+});

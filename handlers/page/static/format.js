@@ -131,3 +131,10 @@ export function size(bytes) {
   const options = { style: "unit", unit, maximumFractionDigits: bytes < 1_000_000 ? 0 : 1 };
   return maker(Intl.NumberFormat, options).format(bytes && Math.max(bytes / one, 1));
 }
+
+/** Every charge of the next thirty days as [payment, day, days from today], the first one first; an overdue one is still to come. */
+export function comingUp(payments, today) {
+  return payments
+    .flatMap((payment) => payment.comingCharges.map((date) => [payment, date, daysBetween(today, date)]))
+    .sort(([, , one], [, , other]) => one - other);
+}

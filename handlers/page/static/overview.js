@@ -1,7 +1,7 @@
 /** The overview: what there is, how it came about, what is coming. */
 import { useRead } from "./api.js";
 import { Course, Legend, MonthBars } from "./charts.js";
-import { ago, day, daysBetween, money, monthsBefore, sum } from "./format.js";
+import { ago, comingUp, day, money, monthsBefore, sum } from "./format.js";
 import { FirstRun } from "./first-run.js";
 import { Bookings, Card, CategoryBars, Expected, Loaded, Money, MoreLink, NothingYet, Place, Segments, Titled, accountName, chartBones, shortIban } from "./parts.js";
 import { address } from "./place.js";
@@ -10,7 +10,6 @@ import { html, useState } from "./ui.js";
 import { named, t } from "./words.js";
 
 const PERIODS = [["3", "m3"], ["6", "m6"], ["12", "m12"], ["24", "m24"], ["", "m_all"]]; // in months; the last one is all time
-const COMING_DAYS = 30;
 
 export default function Overview({ person }) {
   if (person.accounts.length === 0) return html`<${FirstRun} person=${person} />`;
@@ -147,17 +146,9 @@ function ComingUp({ person }) {
         const coming = comingUp(subscriptions, person.profile.today).slice(0, 8);
         if (coming.length === 0) return html`<p class="soft">${t("coming_up_none")}</p>`;
         return html`<ul class="coming-up">
-          ${coming.map(([payment, days]) => html`<li key=${payment.id}><${Expected} payment=${payment} days=${days} /></li>`)}
+          ${coming.map(([payment, date, days]) => html`<li key=${payment.id + date}><${Expected} payment=${payment} date=${date} days=${days} /></li>`)}
         </ul>`;
       }}
     <//>
   <//>`;
-}
-
-/** Payments expected within thirty days, each with the number of days, the next one first. */
-export function comingUp(payments, today) {
-  return payments
-    .map((payment) => [payment, daysBetween(today, payment.nextExpected)])
-    .filter(([, days]) => days >= 0 && days <= COMING_DAYS)
-    .sort(([, one], [, other]) => one - other);
 }

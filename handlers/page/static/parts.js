@@ -258,12 +258,15 @@ export function Bookings({ rows, person, tag }) {
   </ol>`;
 }
 
+/** In how many days a charge is due, or since when it is overdue. */
+export const dueIn = (days) => (days < 0 ? t("overdue", { ago: inDays(days) }) : inDays(days));
+
 /** A leaf of the calendar, what is expected on that day, and in how many days. */
-export function Expected({ payment, days }) {
-  const [number, month] = leaf(payment.nextExpected);
+export function Expected({ payment, date, days }) {
+  const [number, month] = leaf(date);
   return html`<a class="expected" href=${address("/recurring", { id: payment.id })}>
-    <time class="leaf" datetime=${payment.nextExpected.slice(0, 10)}><b>${number}</b> <span>${month}</span></time>
-    <${Titled} title=${payment.merchantName} about=${inDays(days)} />
+    <time class="leaf" datetime=${date.slice(0, 10)}><b>${number}</b> <span>${month}</span></time>
+    <${Titled} title=${payment.merchantName} about=${dueIn(days)} />
     <${Money} amount=${-payment.amount} currency=${payment.currency} />
   </a>`;
 }

@@ -1,10 +1,9 @@
 /** Recurring payments: what they cost, when the next ones come, how their prices changed, and every single charge. */
 import { useRead } from "./api.js";
 import { Stair } from "./charts.js";
-import { count, day, daysBetween, inDays, money, shortDay, sum } from "./format.js";
+import { comingUp, count, day, daysBetween, money, shortDay, sum } from "./format.js";
 import { Icon } from "./icons.js";
-import { comingUp } from "./overview.js";
-import { Card, Day, Dialog, Facts, Loaded, Money, Place, State, Titled, tallBones } from "./parts.js";
+import { Card, Day, Dialog, dueIn, Facts, Loaded, Money, Place, State, Titled, tallBones } from "./parts.js";
 import { address, beside, leave } from "./place.js";
 import { html } from "./ui.js";
 import { named, t } from "./words.js";
@@ -37,7 +36,7 @@ function Payments({ payments, person }) {
   const yearly = byCurrency(payments.map(({ yearlyCost, currency }) => [yearlyCost, currency]), homeCurrency);
   const monthly = yearly.map(([amount, currency]) => money(amount / 12, currency)).join(" + ");
   const coming = comingUp(payments, today);
-  const days = [...new Set(coming.map(([{ nextExpected }]) => nextExpected))];
+  const days = [...new Set(coming.map(([, date]) => date))];
   const sorted = [...payments].sort((one, other) => other.yearlyCost - one.yearlyCost);
   return html`<div class="tiles">
       <${Tile} name=${t("per_year")} note=${t("per_month", { amount: monthly })}><${Sums} amounts=${yearly} /><//>
@@ -49,8 +48,8 @@ function Payments({ payments, person }) {
     ${days.length > 0 && html`<${Card} title=${t("coming_up")}>
       <ul class="days">
         ${days.map((date) => html`<li key=${date}>
-          <p class="days-head"><b><${Day} date=${date} /></b> <span class="soft small">${inDays(daysBetween(today, date))}</span></p>
-          ${coming.filter(([{ nextExpected }]) => nextExpected === date).map(([payment]) => html`<a key=${payment.id} class="days-row" href=${address("/recurring", { id: payment.id })}>
+          <p class="days-head"><b><${Day} date=${date} /></b> <span class="soft small">${dueIn(daysBetween(today, date))}</span></p>
+          ${coming.filter(([, due]) => due === date).map(([payment]) => html`<a key=${payment.id} class="days-row" href=${address("/recurring", { id: payment.id })}>
             <span>${payment.merchantName}</span><${Money} amount=${payment.amount} currency=${payment.currency} />
           </a>`)}
         </li>`)}
@@ -75,7 +74,7 @@ function PaymentRow({ payment, today }) {
   return html`<a class="payment" href=${address("/recurring", { id: payment.id })}>
     <span class="initial" aria-hidden="true">${[...payment.merchantName][0]?.toUpperCase()}</span>
     <${Titled} title=${payment.merchantName} about=${named(payment.frequency)} />
-    <span class="payment-next"><span><${Day} date=${payment.nextExpected} text=${shortDay(payment.nextExpected, today)} /></span><span class="row-about">${days < 0 ? t("overdue", { ago: inDays(days) }) : inDays(days)}</span></span>
+    <span class="payment-next"><span><${Day} date=${payment.nextExpected} text=${shortDay(payment.nextExpected, today)} /></span><span class="row-about">${dueIn(days)}</span></span>
     <span class="payment-prices"><${Stair} prices=${payment.priceHistory} /><${PriceChange} payment=${payment} today=${today} /></span>
     <span class="payment-price"><${Money} amount=${payment.amount} currency=${payment.currency} /></span>
     <span class="payment-year"><span class="sr">${t("a_year")}: </span><${Money} amount=${payment.yearlyCost} currency=${payment.currency} /></span>
@@ -97,7 +96,7 @@ function Payment({ payment, person }) {
   return html`<${Dialog} title=${payment.merchantName} onClose=${close}>
     <p class="figure medium"><${Money} amount=${payment.amount} currency=${payment.currency} /> <span class="soft small">${named(payment.frequency)}</span></p>
     <${Facts} facts=${[
-      ["next", `${day(payment.nextExpected)} (${inDays(daysBetween(today, payment.nextExpected))})`],
+      ["next", `${day(payment.nextExpected)} (${dueIn(daysBetween(today, payment.nextExpected))})`],
       ["per_year", html`<${Money} amount=${payment.yearlyCost} currency=${payment.currency} />`],
       ["first_charge", day(payment.firstCharged)],
       ["missed", payment.missedCharges.map(day).join(", ")],
