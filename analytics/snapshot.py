@@ -9,6 +9,7 @@ from math import floor
 from typing import Literal
 
 import polars as pl
+import polars.selectors as cs
 
 from analytics.cashflow import NO_RATE, counted_amount, left_out, without_rate
 from analytics.currencies import NO_RATES, convert, foreign_currencies
@@ -18,6 +19,7 @@ from analytics.periods import last_30_days
 TOP_CATEGORIES_MAX = 5  # decision 17
 NO_CATEGORY = "OTHER"  # decision 17
 NEVER_REFUNDED = ("SALARY", "TRANSFER")  # decision 16
+RENT = "RENT"  # comes from whom rent was paid to, or from somebody to whom a room is let
 NAMELESS = "Account"  # decision 20
 
 _IN_MEMORY: Literal["in-memory"] = "in-memory"  # a third of the streaming engine's time on frames of this size
@@ -192,32 +194,36 @@ def _is_payment(selection: Collection[str]) -> pl.Expr:
 
 def _refunds(recent: pl.LazyFrame, bookings: pl.DataFrame, *, selection: Collection[str]) -> pl.Series:
     """The places of the recent credits whose counterpart was paid before, or on the same day: bookings carry no time
-    (decision 16)."""
+    (decision 16). Rent that comes back was paid as rent: what somebody pays for a room is no refund of the own rent,
+    whatever else that person was paid for."""
     is_credit = (pl.col("amount") > 0) & left_out(selection).is_null() & ~_category().is_in(NEVER_REFUNDED)
-    credits = _by_counterpart(recent.filter(is_credit), "place", "booking_date").collect(engine=_IN_MEMORY)
+    is_rent = (_category() == RENT).alias("is_rent")
+    credits = _by_counterpart(recent.filter(is_credit), "place", "booking_date", is_rent).collect(engine=_IN_MEMORY)
     if credits.is_empty():
         return credits["place"]
     payments = bookings.lazy().filter(_is_payment(selection), pl.col("account_id").is_in(list(selection)))
     first_paid = (
-        _by_counterpart(payments, "booking_date")
+        _by_counterpart(payments, "booking_date", is_rent)
         .filter(pl.col("counterpart").is_in(credits["counterpart"].implode()))
         .group_by("counterpart")
-        .agg(pl.col("booking_date").min().alias("first_paid"))
+        .agg(
+            pl.col("booking_date").min().alias("first_paid"),
+            pl.col("booking_date").filter("is_rent").min().alias("first_rent"),
+        )
     )
-    paid_before = (
-        credits.lazy().join(first_paid, on="counterpart").filter(pl.col("first_paid") <= pl.col("booking_date"))
-    )
+    since = pl.when("is_rent").then("first_rent").otherwise("first_paid")
+    paid_before = credits.lazy().join(first_paid, on="counterpart").filter(since <= pl.col("booking_date"))
     return paid_before.select("place").collect(engine=_IN_MEMORY)["place"]
 
 
-def _by_counterpart(rows: pl.LazyFrame, *columns: str) -> pl.LazyFrame:
+def _by_counterpart(rows: pl.LazyFrame, *columns: str | pl.Expr) -> pl.LazyFrame:
     """One row per row and thing its counterpart is known by: IBAN, name, merchant, the names in lower case; two rows
     that share one have the same counterpart. (Three columns on end take a third of the time of lists.)"""
     names = ("counterpart_name", "merchant_name")
     known_by = rows.select(*columns, "counterpart_iban", pl.col(names).str.to_lowercase())
-    return known_by.unpivot(["counterpart_iban", *names], index=columns, value_name="counterpart").filter(
-        pl.col("counterpart") != ""
-    )
+    return known_by.unpivot(
+        ["counterpart_iban", *names], index=cs.exclude("counterpart_iban", *names), value_name="counterpart"
+    ).filter(pl.col("counterpart") != "")
 
 
 def _category() -> pl.Expr:

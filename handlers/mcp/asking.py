@@ -19,7 +19,7 @@ from handlers.operations.selection import covered_accounts, selected_accounts
 from handlers.services import Services
 from storage.accounts import Selected
 
-CENTS_BELOW = 1.00  # in any currency: what an attack costs
+CENTS_BELOW = 1  # in any currency: what an attack costs
 UNKNOWN_ACCOUNT = (
     "accountIds: names an account that this connection does not have. Call get_overview: it lists the ids."
 )
@@ -28,17 +28,26 @@ ROW_TEXTS = ("purpose", "counterpartName", "merchantName")
 
 @dataclass(slots=True)
 class Asking:
-    """One call; `accounts` are those that its rows have named so far, each with a short `ref`."""
+    """One call; `accounts` are those that its rows have named so far, each with a short `ref`, and `lacking` the
+    currencies without a reference rate, which its figures do not hold."""
 
     services: Services
     operations: ContractOperations
     caller: Principal
     accounts: list[Json] = field(default_factory=list)
+    lacking: set[str] = field(default_factory=set)
     _refs: dict[str, str] = field(default_factory=dict)
 
     async def ask(self, operation_id: str, **arguments: Any) -> Json:
         """What an operation of the contract answers to the caller; raises its refusals."""
-        return await self.operations.ask(self.caller, operation_id, **arguments)
+        body, headers = await self.operations.ask(self.caller, operation_id, **arguments)
+        self.lacking.update(filter(None, headers.get("unconverted-currencies", "").split(", ")))
+        return body
+
+    @property
+    def unconverted(self) -> list[str]:
+        """What operations say in the header Unconverted-Currencies."""
+        return sorted(self.lacking)
 
     @property
     def shows_numbers(self) -> bool:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from importlib import resources
 from typing import Any
 
@@ -174,8 +175,15 @@ class Endpoint:
                 raise TooManyRequests("Too many calls", retry_after=quota.reset_seconds)
         arguments = tool.arguments(message.params.get("arguments"))
         answer = await TOOLS[tool.name](Asking(self._services, self._operations, caller), **arguments)
-        text = orjson.dumps(answer).decode()
-        return {"content": [{"type": "text", "text": text}], "structuredContent": answer, "isError": False}
+        text = orjson.dumps(answer, default=_exact_number).decode()
+        content = [{"type": "text", "text": text}]
+        return {"content": content, "structuredContent": orjson.Fragment(text), "isError": False}
+
+
+def _exact_number(value: object) -> orjson.Fragment:
+    """A decimal as it was written, 5.00 as 5.00; nothing else comes here."""
+    assert isinstance(value, Decimal)
+    return orjson.Fragment(f"{value:f}")
 
 
 def refused(error: Exception) -> Answer | None:

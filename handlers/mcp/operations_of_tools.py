@@ -1,8 +1,10 @@
 """The operations of the contract as tools call them: arguments read as those of a request, the same functions, turns
 and answers."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -51,8 +53,9 @@ class ContractOperations:
         }
         self._public_path = public_path
 
-    async def ask(self, caller: Principal, operation_id: str, **arguments: Any) -> Json:
-        """The body of the answer of `caller`'s request; None leaves an argument out."""
+    async def ask(self, caller: Principal, operation_id: str, **arguments: Any) -> tuple[Json, Mapping[str, str]]:
+        """Body and headers of the answer of `caller`'s request; None leaves an argument out. Numbers with decimals are
+        exact: an amount is written as the operation wrote it."""
         described = self._described[operation_id]
         given = {name: f"{value}" for name, value in arguments.items() if value is not None}
         in_path = {name: value for name, value in given.items() if f"{{{name}}}" in described.path}
@@ -70,7 +73,6 @@ class ContractOperations:
             client_address="",
         )
         answer = await described.call(request, read)
-        body: Json = (
-            orjson.loads(answer.body) if isinstance(answer.body, bytes) else orjson.loads(orjson.dumps(answer.body))
-        )
-        return body
+        written = answer.body if isinstance(answer.body, bytes) else orjson.dumps(answer.body)
+        body: Json = json.loads(written, parse_float=Decimal)
+        return body, answer.headers

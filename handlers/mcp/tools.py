@@ -40,6 +40,7 @@ async def get_overview(asking: Asking) -> Json:
         "today": asking.today,
         "currency": currency,
         "totalBalance": snapshot["totalBalance"],
+        "unconvertedCurrencies": asking.unconverted,
         "accounts": [_account(asking, account) for account in listed],
         "last30Days": snapshot["last30Days"],
     }
@@ -56,6 +57,7 @@ async def search_transactions(
     return {
         "today": asking.today,
         "totals": totals,
+        "unconvertedCurrencies": asking.unconverted,
         "accounts": asking.accounts,
         "transactions": rows,
         "pagination": found["pagination"],
@@ -66,7 +68,12 @@ async def get_cashflow(asking: Asking, accountIds: Sequence[str] | None, months:
     """Income and expenses by month."""
     selected, currency = await asking.selected(accountIds)
     found = await asking.ask("getCashflow", accountIds=",".join(selected.ids) or None, months=months)
-    return {"today": asking.today, "currency": currency, "cashflow": found["cashflow"]}
+    return {
+        "today": asking.today,
+        "currency": currency,
+        "unconvertedCurrencies": asking.unconverted,
+        "cashflow": found["cashflow"],
+    }
 
 
 async def list_recurring_payments(asking: Asking, accountIds: Sequence[str] | None) -> Json:
@@ -110,6 +117,7 @@ async def explain_figure(
             found = await asking.ask("listCategoryTransactions", category=key, accountIds=ids)
         rows = found.pop("transactions")
         answer["figure"] = {name: day(value) if name in ("since", "until") else value for name, value in found.items()}
+        answer["unconvertedCurrencies"] = asking.unconverted
         answer["transactions"] = await asking.rows(rows[shown], "countedAs", "leftOut", "countedAmount")
         total = len(rows)
     pagination = json_shapes.pagination(page=page, per_page=perPage, total=total)

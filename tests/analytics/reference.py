@@ -92,6 +92,7 @@ def is_refund(row: Row, rows: list[Row], selection: Collection[str]) -> bool:
         and amount_of(other) < 0
         and day_of(other) <= day_of(row)
         and known_by(other) & known_by(row)
+        and (category(row) != "RENT" or category(other) == "RENT")
         for other in rows
     )
 

@@ -178,6 +178,18 @@ def test_a_refund_of_a_paid_counterpart_reduces_its_category(credit: str, left: 
 
 
 @pytest.mark.requirement("decision 16")
+@pytest.mark.parametrize(("paid_as", "rent"), [("TRANSFER", "1000.00"), ("RENT", "600.00")])
+def test_what_somebody_pays_for_a_room_is_no_refund_of_the_own_rent(paid_as: str, rent: str) -> None:
+    rows = bookings(f"""
+        booking_date | amount | category  | counterpart_name
+        2026-03-01   | -20    | {paid_as} | Flatmate
+        2026-03-03   | -1000  | RENT      | Landlord
+        2026-03-05   | 400    | RENT      | Flatmate
+    """)
+    assert {name: amount for name, amount, _share in top(rows)}["RENT"] == rent
+
+
+@pytest.mark.requirement("decision 16")
 def test_the_payment_of_a_refund_may_be_years_old_and_of_a_category_nothing_is_left_below_zero() -> None:
     rows = bookings("""
         booking_date | amount | category | counterpart_name

@@ -226,7 +226,12 @@ def category_costs(bank: Bank, selection: Collection[str], currency: str) -> dic
         if not bank.today - timedelta(days=29) <= each.day <= bank.today:
             continue
         is_refund = each.amount > 0 and each.category not in ("SALARY", "TRANSFER")
-        is_refund = is_refund and any(paid.day <= each.day and same_counterpart(paid, each) for paid in payments)
+        is_refund = is_refund and any(
+            paid.day <= each.day
+            and same_counterpart(paid, each)
+            and (each.category != "RENT" or paid.category == "RENT")
+            for paid in payments
+        )
         if each.amount < 0 or is_refund:
             worth = converted(each.amount, each.currency, currency, each.day)
             costs[each.category] = costs.get(each.category, Decimal(0)) - worth

@@ -1,0 +1,60 @@
+"""Figures for assistants: exact as the data interface writes them, and with the currencies that they lack."""
+
+import json
+from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import Decimal
+
+import pytest
+from starlette.testclient import TestClient
+
+from auth.scopes import SCOPES
+from storage.importing.records import AccountRecord, TransactionRecord
+from tests.explanations.conftest import Service, opened
+from tests.mcp.conftest import ADDRESS, Assistant
+
+DAY = date(2026, 11, 10)
+
+
+@pytest.fixture(scope="module")
+def somebody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Assistant]:
+    service: Service = opened(tmp_path_factory.mktemp("exact") / "data", validate_responses=False)
+    holder = service.newcomer()
+    holder.bring(
+        AccountRecord(stable_key="giro", currency="EUR", iban="DE02120300000000202051", name="Giro"),
+        [
+            TransactionRecord(amount=Decimal(amount), currency=currency, booking_date=DAY, counterpart_name="Shop")
+            for amount, currency in (("-5.00", "EUR"), ("0.10", "EUR"), ("-30000000000000.07", "EUR"), ("-7.00", "XAU"))
+        ],
+    )
+    token = service.services.authorization.issue_token(
+        holder.user.id, frozenset(SCOPES), timedelta(hours=1), resource="mcp"
+    )
+    http = TestClient(service.app, base_url=ADDRESS, headers={"Authorization": f"Bearer {token}"})
+    yield Assistant(http, holder.client)
+    service.services.close()
+
+
+@pytest.mark.requirement("mcp.tools")
+def test_amounts_are_written_as_the_data_interface_writes_them(somebody: Assistant) -> None:
+    answer = somebody.asks("tools/call", {"name": "search_transactions", "arguments": {}})
+    for written in ('"amount":-5.00', '"amount":0.10', '"amount":-30000000000000.07', '"expenses":30000000000005.07'):
+        assert written in answer.text
+        assert written in somebody.rest.get("/transactions").text + somebody.rest.get("/transactions/totals").text
+    result = answer.json()["result"]
+    assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
+
+
+@pytest.mark.requirement("mcp.tools")
+def test_every_figure_names_the_currencies_that_it_lacks(somebody: Assistant) -> None:
+    headers = somebody.rest.get("/cashflow").headers
+    assert headers["unconverted-currencies"] == "XAU"
+    month = {"kind": "month", "key": "2026-11"}
+    for tool, arguments in (
+        ("get_overview", {}),
+        ("get_cashflow", {}),
+        ("search_transactions", {}),
+        ("explain_figure", month),
+    ):
+        assert somebody.answer(tool, **arguments)["unconvertedCurrencies"] == ["XAU"]
+    assert somebody.answer("search_transactions", dateFrom="2026-11-11")["unconvertedCurrencies"] == []
