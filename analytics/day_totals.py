@@ -1,11 +1,9 @@
 """What the bookings of one account add up to, from any day to any other."""
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
 from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from functools import cached_property
 from itertools import accumulate
 
 import polars as pl
@@ -19,9 +17,10 @@ class DayTotals:
     """Sums of the bookings of one account (analytics.frames.MOVED) by days."""
 
     def __init__(self, moved: pl.DataFrame) -> None:
-        self._moved = moved
-        days = moved.group_by("booking_date").agg(pl.col("amount").sum()).sort("booking_date")
+        days = moved.group_by("booking_date").agg(pl.col("amount").sum(), pl.len()).sort("booking_date")
+        self._moved = moved.sort("booking_date").select("amount", "created_at")
         self._days: list[date] = days["booking_date"].to_list()
+        self._starts = list(accumulate(days["len"].to_list(), initial=0))
         self._totals = list(accumulate(days["amount"].to_list(), initial=ZERO))
 
     @property
@@ -42,16 +41,13 @@ class DayTotals:
 
     def of_day(self, day: date) -> Sequence[Moved]:
         """The bookings of a day, in no order."""
-        return self._by_day.get(day, ())
+        place = bisect_left(self._days, day)
+        if place == len(self._days) or self._days[place] != day:
+            return ()
+        first, end = self._starts[place : place + 2]
+        return self._moved.slice(first, end - first).rows()
 
     def is_any_known_since(self, moment: datetime, first: date, last: date) -> bool:
         """Whether a booking of these days, both included, came to be known at this moment or later."""
         days = self._days[bisect_left(self._days, first) : bisect_right(self._days, last)]
         return any(known_at >= moment for day in days for _, known_at in self.of_day(day))
-
-    @cached_property
-    def _by_day(self) -> dict[date, list[Moved]]:
-        found: dict[date, list[Moved]] = defaultdict(list)
-        for day, amount, known_at in self._moved.select("booking_date", "amount", "created_at").iter_rows():
-            found[day].append((amount, known_at))
-        return dict(found)

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from analytics.currencies import minor_digits
 from analytics.integrity import AccountIntegrity, Kind, LedgerProblem, integrity
+from storage import accounts as stored_accounts
 from storage import integrity as stored
 from storage.accounts import StoredAccount
 from storage.database import Session
@@ -27,6 +28,14 @@ def of_accounts(
     """Whether what is stored of these accounts proves itself, in their order."""
     ids = [account.id for account in accounts]
     return integrity(ids, stored.evidence(session, user_id, ids), today=today)
+
+
+def warnings_of(session: Session, user_id: str, account_ids: Iterable[str], *, today: date) -> list[str]:
+    """What makes figures of these accounts wrong, hidden ones too."""
+    wanted = set(account_ids)
+    meant = [account for account in stored_accounts.every(session, user_id) if account.id in wanted]
+    said = warnings(of_accounts(session, user_id, meant, today=today), meant)
+    return [text for account in meant for text in said.get(account.id, ())]
 
 
 def sentence(problem: LedgerProblem, currency: str) -> str:

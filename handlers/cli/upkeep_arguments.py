@@ -10,10 +10,11 @@ from handlers.commands.control_socket import CommandError
 
 
 @click.command()
+@click.option("--accounts", "has_accounts", is_flag=True, help="Also whether bookings add up to the balances.")
 @data_option
-def check(data_dir: Path | None) -> None:
+def check(has_accounts: bool, data_dir: Path | None) -> None:
     """Check settings, store and keys, and say how to fix what is wrong."""
-    run("check", data_dir)
+    run("check", data_dir, has_accounts=has_accounts)
 
 
 @click.command()

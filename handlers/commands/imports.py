@@ -12,6 +12,7 @@ from typing import BinaryIO
 from connectors.bank_csv.profile import Profile, ProfileError
 from connectors.connector import SourceError, as_sentence
 from connectors.statements import format_name
+from handlers import integrity_sentences
 from handlers.commands.accounts import chosen_account
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
@@ -203,7 +204,7 @@ def _keep(
     """Import one file as one job, all in one transaction; a dry run undoes it, and so does an interrupt."""
     label = f"{Path(outcome.file).name}: storing, {sum(len(each.places) for each in read.statements):,} rows"
 
-    outcome.statements, outcome.warnings = read.statements, read.warnings
+    outcome.statements = read.statements
     if isinstance(read, KnownFile):
         outcome.format = read.format
 
@@ -216,6 +217,9 @@ def _keep(
         except ConnectionBusy:
             raise CommandError(f"{connection} is being synced. Try again in a moment.") from None
         outcome.overlap = _same_account(session, user, read, result)
+        touched, today = [each.account_id for each in result], services.clock.today()
+        wrong = integrity_sentences.warnings_of(session, user.id, touched, today=today)
+        outcome.warnings = [*read.warnings, *wrong]
         outcome.new = sum(each.new for each in result)
         outcome.known = sum(each.known for each in result)
         report.progress(label, WHOLE, WHOLE)

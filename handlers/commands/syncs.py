@@ -2,6 +2,7 @@
 
 import time
 
+from handlers import integrity_sentences
 from handlers.commands.control_socket import CommandError, Interrupted, Report
 from handlers.commands.counts import counted
 from handlers.services import Services
@@ -80,4 +81,8 @@ def _watch(services: Services, report: Report, connection: StoredConnection, sta
         report.line(f"{connection.bank_name}: {refusal.name}: refused: {refusal.reason}")
     if job.status == "failed":
         raise CommandError(f"{connection.bank_name}: {job.error}")
+    brought = connections.account_ids(services.database, job.user_id, connection.id)
+    today = services.clock.today()
+    for wrong in integrity_sentences.warnings_of(services.database, job.user_id, brought, today=today):
+        report.line(f"{connection.bank_name}: {wrong}")
     return job

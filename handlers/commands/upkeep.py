@@ -3,18 +3,20 @@
 import shutil
 from datetime import timedelta
 
+from handlers import integrity_sentences
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.services import BACKUPS_FOLDER, CLOCK_OFFSET, IS_DEMO, Services
 from handlers.settings import IN_CLEAR
-from storage import backup, compaction, store_facts, users
+from storage import accounts, backup, compaction, store_facts, users
 from storage.migrations import runner
 
 CLOCKS_APART_MAX = timedelta(seconds=2)  # leases and tokens are compared between machines
 
 
-def check(services: Services, report: Report) -> None:
-    """Whether settings, store and keys are as they should be, and how to fix what is wrong."""
+def check(services: Services, report: Report, *, has_accounts: bool = False) -> None:
+    """Whether settings, store and keys are as they should be, and how to fix what is wrong; with `has_accounts` also
+    whether everybody's bookings are what statements and balances say."""
     settings, faults = services.settings, []
     mode = settings.data_dir.stat().st_mode & 0o777
     if mode & 0o077:
@@ -35,12 +37,26 @@ def check(services: Services, report: Report) -> None:
     report.line(f"store      schema version {runner.current_version(services.database)}, {settings.store_name}")
     report.line(f"keys       signing key {services.authorization.keys.active().kid}")
     report.line(f"users      {found}" + ("" if found else ": add one with `bankdata users add NAME`"))
+    if has_accounts:
+        faults += _unproven(services, report)
     if settings.is_in_clear:
         faults.append(IN_CLEAR)
     for fault in faults:
         report.line(f"WRONG      {fault}")
     if faults:
         raise CommandError(f"{counted(len(faults), 'problem')} found.")
+
+
+def _unproven(services: Services, report: Report) -> list[str]:
+    """What balances contradict, with whose it is."""
+    faults, today, count = [], services.clock.today(), 0
+    for user in users.everyone(services.database):
+        ids = [account.id for account in accounts.every(services.database, user.id)]
+        wrong = integrity_sentences.warnings_of(services.database, user.id, ids, today=today)
+        faults += [f"{user.name}: {text}" for text in wrong]
+        count += len(ids)
+    report.line(f"accounts   {count}, their bookings compared with statements and balances")
+    return faults
 
 
 def back_up(services: Services, report: Report, *, keep: int | None = None) -> None:

@@ -15,6 +15,7 @@ from secrets import token_hex
 from connectors.bank_csv.profile import Profile, ProfileError
 from connectors.connector import SourceError, as_sentence
 from connectors.statements import format_name
+from handlers import integrity_sentences
 from handlers.clock import Clock
 from handlers.sync.concurrency import Closed, ImportLane
 from handlers.sync.file_import import (
@@ -260,7 +261,6 @@ class UploadedFiles:
     ) -> None:
         if isinstance(read, ReadBatch):
             report.statements = [(each, read.spool.records(each.places[:FIRST_ROWS])) for each in read.statements]
-            report.warnings = read.warnings
         result = store_file(
             session,
             read,
@@ -274,6 +274,9 @@ class UploadedFiles:
             report.format = read.format
             first_rows = read.first_records(session, user.id, FIRST_ROWS)
             report.statements = list(zip(read.statements, first_rows, strict=True))
+        touched = [each.account_id for each in result]
+        wrong = integrity_sentences.warnings_of(session, user.id, touched, today=self._clock.today())
+        report.warnings = [*read.warnings, *wrong]
         found = same_account(session, user, read, result)
         report.overlap = (found[0].account, found[0].bookings) if found is not None else None
         report.account_ids = list(dict.fromkeys(each.account_id for each in result))

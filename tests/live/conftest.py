@@ -101,7 +101,7 @@ class Live:
     def sync(self, user: str) -> list[str]:
         """Sync as the operator does; the lines that are printed."""
         done = self.bankdata("sync", "--user", user)
-        return [line.partition("\t")[2] for line in done.stdout.splitlines()]
+        return [line.partition("\t")[2] for line in done.stdout.splitlines() if "\t" in line]
 
     def talk(self, name: str, *answers: str, meanwhile: Callable[[], object] = int, **arguments: Any) -> "Talk":
         """A command through the control socket, with these answers to its questions; while it waits, `meanwhile`

@@ -85,6 +85,16 @@ test("one and many have their own forms", async () => {
   assert.equal(words.named("something new"), "something new");
 });
 
+test("what balances contradict is said in German with its days and its amount", async () => {
+  await words.speak("de");
+  const days = "24 November 2026 to 3 March 2027";
+  const said = (text) => words.told(`Giro: ${text}`).text;
+  assert.equal(said(`Bookings from ${days} are missing, -30.00 EUR in all. Import a statement of these days.`), "Giro: Es fehlen Buchungen vom 24. November 2026 bis 3. März 2027, zusammen -30.00 EUR. Importieren Sie einen Auszug dieser Tage.");
+  assert.equal(said(`Bookings from ${days} are missing. Import a statement of these days.`), "Giro: Es fehlen Buchungen vom 24. November 2026 bis 3. März 2027. Importieren Sie einen Auszug dieser Tage.");
+  assert.equal(said(`The statement from ${days} differs from its bookings by 5.00 EUR.`), "Giro: Der Auszug vom 24. November 2026 bis 3. März 2027 weicht um 5.00 EUR von seinen Buchungen ab.");
+  assert.equal(said(`The balances from ${days} differ from the bookings by 5.00 EUR.`), "Giro: Die Salden vom 24. November 2026 bis 3. März 2027 weichen um 5.00 EUR von den Buchungen ab.");
+});
+
 test("names of the interface inside its sentences are said as the page says them", async () => {
   const [rule, type] = ["Your rule 1 says so: counterpartName contains “Netflix”.", "Every booking of the type cash_withdrawal has this category."];
   await words.speak("de");

@@ -4,17 +4,19 @@
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
+from functools import partial
 
 import pytest
 
 from connectors.connector import Connection, LeftOut
+from handlers.commands.syncs import sync
 from handlers.sync.file_import import store_file
 from storage import accounts, users
 from storage.database import Transaction
 from storage.importing.batches import read_batch
 from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from tests.conftest import NOW
-from tests.service.test_live_sources import Scene, scene  # noqa: F401 - a fixture
+from tests.service.test_live_sources import Paper, Scene, scene, services_of  # noqa: F401 - a fixture
 
 DAILY, SUNDAY = Decimal("-1.00"), 6
 
@@ -84,17 +86,34 @@ def test_a_booking_that_the_bank_left_out_is_said_by_the_sync_that_meets_it(scen
     sunday = NOW.date() + timedelta(days=SUNDAY - NOW.weekday())
     days = [sunday + timedelta(days=place) for place in range(-1, 3)]
 
-    def sync(place: int, balance: str, *without: date) -> list[str]:
+    def synced(place: int, balance: str, *without: date) -> list[str]:
         scene.bank.tell = lambda _: told(today=days[place], back=30, balance=balance, without=without)
         scene.clock.moment = NOW + (days[place] - NOW.date())
         scene.sync()
         return list(scene.shown()["warnings"])
 
-    assert sync(0, "100.00") == []
-    (said,) = sync(2, "97.00", sunday)
+    assert synced(0, "100.00") == []
+    (said,) = synced(2, "97.00", sunday)
     text = f"{days[1].day} {days[1]:%B %Y} to {days[2].day} {days[2]:%B %Y}"
     assert said == f"Giro: The balances from {text} differ from the bookings by -2.00 EUR."
-    assert sync(3, "96.00") == []
+    assert synced(3, "96.00") == []  # told again, the booking is there
+
+
+@pytest.mark.requirement("integrity")
+def test_a_sync_by_command_says_what_balances_contradict(scene: Scene) -> None:
+    paper = Paper()
+    for place, balance in enumerate(("100.00", "7.00")):
+        today = NOW.date() + timedelta(days=place)
+        scene.bank.tell = partial(lambda today, balance, _: told(today=today, back=9, balance=balance), today, balance)
+        scene.clock.moment = NOW + timedelta(days=place)
+        sync(services_of(scene), paper, user="eva")
+    days = f"{today.day} {today:%B %Y} to {today.day} {today:%B %Y}"
+    missing = Decimal(-93) - booking(today).amount
+    assert paper.lines == [
+        "eva\tOne\t10 new transactions",
+        f"One: Giro: The balances from {days} differ from the bookings by {missing} EUR.",
+        "eva\tOne\t1 new transaction",
+    ]
 
 
 @pytest.mark.requirement("integrity")

@@ -7,6 +7,7 @@ import { Bookings, Card, CategoryBars, Expected, Loaded, Money, MoreLink, Nothin
 import { address } from "./place.js";
 import { SyncButton } from "./sync.js";
 import { html, useState } from "./ui.js";
+import { Unproven } from "./unproven.js";
 import { named, t } from "./words.js";
 
 const PERIODS = [["3", "m3"], ["6", "m6"], ["12", "m12"], ["24", "m24"], ["", "m_all"]]; // in months; the last one is all time
@@ -15,6 +16,7 @@ export default function Overview({ person }) {
   if (person.accounts.length === 0) return html`<${FirstRun} person=${person} />`;
   const synced = person.accounts.map(({ lastSyncedAt }) => lastSyncedAt).filter(Boolean).sort().at(-1);
   return html`<${Place} title=${t("overview")} text=${synced && t("updated", { ago: ago(synced) })} actions=${html`<${SyncButton} />`}>
+    <${Unproven} person=${person} />
     <div class="overview">
       <${Total} person=${person} />
       <${Accounts} person=${person} />

@@ -57,6 +57,9 @@ export default {
 
   // overview
   updated: "Aktualisiert {ago}",
+  unproven: "Diese Zahlen sind nicht vollständig",
+  January: "Januar", February: "Februar", March: "März", April: "April", May: "Mai", June: "Juni",
+  July: "Juli", August: "August", September: "September", October: "Oktober", November: "November", December: "Dezember",
   total_balance: "Gesamtsaldo",
   since: "seit {day}",
   period: "Zeitraum",
@@ -388,6 +391,11 @@ export const sentences = [
   ["These files are being synced. Try again in a moment.", "Diese Dateien werden gerade abgerufen. Versuchen Sie es gleich noch einmal."],
   ["This import has not ended yet. Try again when it has.", "Dieser Import läuft noch. Versuchen Sie es danach noch einmal."],
   ["{} not found", "Das gibt es nicht (mehr)."],
+  // ledgers that balances contradict
+  ["{}: Bookings from {} {word} {} to {} {word} {} are missing, {} in all. Import a statement of these days.", "{}: Es fehlen Buchungen vom {}. {word} {} bis {}. {word} {}, zusammen {}. Importieren Sie einen Auszug dieser Tage."],
+  ["{}: Bookings from {} {word} {} to {} {word} {} are missing. Import a statement of these days.", "{}: Es fehlen Buchungen vom {}. {word} {} bis {}. {word} {}. Importieren Sie einen Auszug dieser Tage."],
+  ["{}: The statement from {} {word} {} to {} {word} {} differs from its bookings by {}.", "{}: Der Auszug vom {}. {word} {} bis {}. {word} {} weicht um {} von seinen Buchungen ab."],
+  ["{}: The balances from {} {word} {} to {} {word} {} differ from the bookings by {}.", "{}: Die Salden vom {}. {word} {} bis {}. {word} {} weichen um {} von den Buchungen ab."],
   // syncs and connections
   ["The sync timed out", "Der Abruf hat zu lange gedauert."],
   ["The sync failed because of an internal error", "Der Abruf ist an einem internen Fehler gescheitert."],

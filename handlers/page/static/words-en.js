@@ -57,6 +57,9 @@ export default {
 
   // overview
   updated: "Updated {ago}",
+  unproven: "These figures are not complete",
+  January: "January", February: "February", March: "March", April: "April", May: "May", June: "June",
+  July: "July", August: "August", September: "September", October: "October", November: "November", December: "December",
   total_balance: "Total balance",
   since: "since {day}",
   period: "Period",
