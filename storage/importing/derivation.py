@@ -14,7 +14,9 @@ from analytics.search_text import searchable
 from storage import journal, rules
 from storage.database import Session, Transaction
 
+SEEN = ("type", "category", "merchant_name")
 DERIVED = ("type", "type_rule", "category", "category_rule", "merchant_name", "merchant_rule")
+"""What is seen of a booking, and each with the rule behind it."""
 OWN_ACCOUNT_RULE = "own-account"
 SAID: dict[str, pl.DataType] = {
     "id": pl.String(),
@@ -67,7 +69,8 @@ def with_search_text(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[str] | None = None) -> list[str]:
-    """Derive stored bookings anew (all of them when None), under the rules and accounts of today; ids that changed.
+    """Derive stored bookings anew (all of them when None), under the rules and accounts of today; the ids of those
+    that look different now. Where only another rule says the same, that is kept and nobody sees a change.
 
     Own transfers keep their category unless a rule of the user says otherwise.
     """
@@ -84,14 +87,16 @@ def derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[s
     )
     derivation = Derivation.of_user(session, user_id)
     derived = own_transfers_named(derivation.derive(stored), derivation.kinds)
-    is_changed = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"old_{name}")) for name in DERIVED)
-    changed = derived.filter(is_changed).select("id", *DERIVED, "search_text")
-    write(session, user_id, changed)
-    return changed["id"].to_list()
+    write(session, user_id, derived.filter(_differs(DERIVED)).select("id", *DERIVED, "search_text"))
+    return derived.filter(_differs(SEEN))["id"].to_list()
+
+
+def _differs(names: Sequence[str]) -> pl.Expr:
+    return pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"old_{name}")) for name in names)
 
 
 def apply_rules(session: Transaction, user_id: str, *, now: datetime) -> int:
-    """Derive everything the user has anew and journal what changed; how many rows."""
+    """Derive everything the user has anew and journal what looks different; how many rows."""
     session.hold(user_id)
     changed = derive_again(session, user_id)
     journal.record(session, user_id=user_id, job_id="rules", changes=journal.changed(changed, "modified"), now=now)

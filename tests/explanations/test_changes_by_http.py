@@ -84,6 +84,23 @@ def test_a_rule_is_added_applied_listed_and_removed(holder: Holder) -> None:
 
 
 @pytest.mark.requirement("page.rules")
+def test_what_says_what_is_already_so_changes_no_booking(holder: Holder) -> None:
+    client = writer(holder)
+    holder.bring(GIRO, [booked(f"2026-11-{day}", "-9.00", "REWE Markt") for day in (10, 11)])
+    assert set(categories(holder)) == {"GROCERIES"}
+    rule = {"field": "counterpartName", "operator": "contains", "value": "rewe", "category": "GROCERIES"}
+    assert client.post("/rules?dryRun=true", json=rule).json()["changed"] == 0
+    listed = holder.get("/transactions")["transactions"]
+    asked = {"transactionId": listed[0]["id"], "category": "GROCERIES"}
+    tried = client.post("/corrections?dryRun=true", json=asked).json()
+    assert (tried["matching"], tried["changed"]) == (2, 0)
+    assert client.post("/rules", json=rule).json()["changed"] == 0
+    explained = holder.get(f"/transactions/{listed[0]['id']}/explanation")["category"]["reason"]
+    assert explained == "Your rule 1 says so: counterpartName contains “rewe”."
+    assert client.delete("/rules/1").json() == {"changed": 0}
+
+
+@pytest.mark.requirement("page.rules")
 def test_of_rules_that_are_added_at_once_none_is_lost(holder: Holder) -> None:
     holder.bring(GIRO, [booked("2026-11-10", "-9.00", "Zwetschge")])
     wanted = [f"zwetsch{number}" for number in range(6)]

@@ -21,6 +21,15 @@ OVERLAPS = """() => [...document.querySelectorAll(".row")].filter((row) => {
     return one.right > other.left && one.left < other.right && one.bottom > other.top && one.top < other.bottom;
 }).map((row) => row.textContent)"""
 
+BROKEN_WORDS = """() => [...document.querySelectorAll("main a *, main h1, main h2, main h3, main p")].flatMap((each) =>
+    [...each.childNodes].filter((node) => node.nodeType === 3).flatMap((text) =>
+        [...text.data.matchAll(/\\p{L}+/gu)].filter(({ 0: word, index }) => {
+            const written = document.createRange();
+            written.setStart(text, index);
+            written.setEnd(text, index + word.length);
+            return new Set([...written.getClientRects()].map(({ top }) => Math.round(top))).size > 1;
+        }).map(([word]) => word)))"""
+
 
 def statement(*entries: tuple[str, str], closing: str = "1000.00") -> str:
     """A camt.053 of days and amounts, which says what the account holds after the last one."""
@@ -293,3 +302,63 @@ def test_months_and_balances_reach_back_to_the_first_booking(
     page.get_by_role("button", name=re.compile(r"^(Undo|Rückgängig).*: decade.xml")).click()
     page.get_by_role("dialog").locator("button.danger").click()
     expect(page.get_by_role("button", name=re.compile("decade.xml"))).to_have_count(0)
+
+
+@pytest.mark.requirement("page.tasks")
+@LANGUAGES
+def test_nine_files_are_one_press_one_summary_and_one_way_back(
+    demo: Demo, signed_in: Opening, tmp_path: Path, locale: str
+) -> None:
+    files = [tmp_path / f"statement-{number}.xml" for number in range(1, 10)]
+    for number, file in enumerate(files, start=1):
+        file.write_text(statement((f"2026-0{number}-05", f"-{number}.50")))
+    photo = tmp_path / "photo.jpg"
+    photo.write_bytes(b"\xff\xd8\xff no picture either")
+    page = signed_in("/import", user="empty", locale=locale)
+    page.locator("input[type=file]").set_input_files([*files, photo])
+    together = page.get_by_role("region", name=re.compile("^10 (files|Dateien)$"))
+    expect(together.get_by_role("status")).to_have_text(
+        re.compile("^(9 with new bookings · 1 not imported|9 mit neuen Buchungen · 1 nicht importiert)$"),
+        timeout=90_000,
+    )
+    together.get_by_role("button", name=re.compile("^(Import 9 files|9 Dateien importieren)$")).click()
+    expect(together.get_by_role("status")).to_contain_text(
+        re.compile("9 imported · 1 not importedImported: 9 new|9 importiert · 1 nicht importiertImportiert: 9 neue")
+    )
+    token = demo.token("empty")
+    assert demo.read("/transactions", token)["pagination"]["total"] == 9
+    single = page.get_by_role("region", name="statement-4.xml")
+    single.locator(".buttons button").click()
+    expect(together.get_by_role("status")).to_contain_text(re.compile("8 imported|8 importiert"))
+    together.get_by_role("button", name=re.compile("^(Undo all|Alle zurücknehmen)$")).click()
+    expect(together.get_by_role("status")).to_have_text(
+        re.compile("^(1 not imported · 9 taken back|1 nicht importiert · 9 zurückgenommen)$")
+    )
+    assert demo.read("/accounts", token)["accounts"] == []
+    together.get_by_role("button", name=re.compile("^(Clear this list|Liste leeren)$")).click()
+    expect(page.locator(".card.file")).to_have_count(0)
+
+
+@pytest.mark.requirement("page.states")
+@LANGUAGES
+@pytest.mark.parametrize("width", [390, 768, 1280, 1920])
+def test_no_word_of_a_name_is_broken_in_two(demo: Demo, signed_in: Opening, locale: str, width: int) -> None:
+    page = signed_in("/recurring", locale=locale, viewport={"width": width, "height": 900})
+    expect(page.locator(".payments li").first).to_be_visible()
+    assert page.evaluate(BROKEN_WORDS) == []
+    page.goto(demo.origin + "/")
+    expect(page.locator(".coming-up li").first).to_be_visible()
+    assert page.evaluate(BROKEN_WORDS) == []
+
+
+@pytest.mark.requirement("page.states")
+@pytest.mark.parametrize(
+    "path", ["/", "/transactions", "/months", "/recurring", "/import", "/connections", "/settings"]
+)
+def test_on_a_wide_screen_hardly_anything_is_empty_beside_the_content(signed_in: Opening, path: str) -> None:
+    page = signed_in(path, viewport={"width": 1920, "height": 1000})
+    expect(page.locator("main .card").first).to_be_visible()
+    edges = page.locator("main .card, main .drop, main .connections").evaluate_all(
+        "all => all.map((each) => each.getBoundingClientRect().right)"
+    )
+    assert max(edges) > 1920 * 0.95

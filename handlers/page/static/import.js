@@ -1,4 +1,4 @@
-/** Import: files dropped, looked into before anything is stored, imported one by one, taken back again. */
+/** Import: files dropped, looked into before anything is stored, imported one by one or all at once, taken back again. */
 import { change, followed, forget, useRead } from "./api.js";
 import { day, moment, money, size } from "./format.js";
 import { Hint } from "./first-run.js";
@@ -44,20 +44,58 @@ function unsendable({ size: bytes }) {
   return bytes > FILE_BYTES_MAX ? refused({ text: t("too_large") }) : null;
 }
 
-async function store({ key, file, accountId }) {
-  set(key, { state: "importing" });
-  set(key, await sent(file, accountId, false));
+/** Import these files, one after the other as imports take turns. */
+async function store(all) {
+  for (const { key } of all) set(key, { state: "importing" });
+  for (const { key, file, accountId } of all) set(key, await sent(file, accountId, false));
   forget();
 }
 
-const undo = async ({ key, report }) => (await takenBack(report.importId)) && set(key, { state: "undone" });
+/** Take these imports back, the last one first; one that cannot be taken back ends it. */
+async function undo(all) {
+  for (const { key, report } of [...all].reverse()) {
+    if (!(await takenBack(report.importId))) return;
+    set(key, { state: "undone" });
+  }
+}
+
+/** Whether a file waits for an answer that only a person can give. */
+const isUnclear = ({ state, report }) => state === "looked" && report.candidates.length > 0 && report.error !== null;
+
+/** What stands over several files: what became of them, one press for all that is new, and one that takes all back. */
+function Together({ shown }) {
+  const [isWorking, setIsWorking] = useState(false);
+  const ready = shown.filter((each) => each.state === "looked" && !isUnclear(each) && each.report.new > 0);
+  const imported = shown.filter(({ state, report }) => state === "imported" && report.new > 0);
+  const press = (work, all) => async () => {
+    setIsWorking(true);
+    await work(all);
+    setIsWorking(false);
+  };
+  const isAny = (...states) => shown.filter(({ state }) => states.includes(state)).length;
+  const isDisabled = isWorking || isAny("reading", "importing") > 0;
+  const facts = [
+    ["files_in_work", isAny("reading", "importing")], ["files_ready", ready.length], ["files_unclear", shown.filter(isUnclear).length],
+    ["files_imported", imported.length], ["files_refused", isAny("refused")], ["files_undone", isAny("undone")],
+  ];
+  const sum = imported.reduce((all, { report }) => all + report.new, 0);
+  return html`<${Card} title=${t("n_files", { n: shown.length })}>
+    <p role="status">${facts.filter(([, n]) => n > 0).map(([name, n]) => t(name, { n })).join(" · ")}${sum > 0 && html`<br />${t("imported", { n: sum })}`}</p>
+    <p class="buttons">
+      ${ready.length > 0 && html`<button type="button" class="primary" disabled=${isDisabled} onClick=${press(store, ready)}>${t("import_all", { n: ready.length })}</button>`}
+      ${imported.length > 0 && html`<button type="button" disabled=${isDisabled} onClick=${press(undo, imported)}>${t("undo_all")}</button>`}
+      <button type="button" disabled=${isDisabled} onClick=${() => files.set([])}>${t("clear_list")}</button>
+    </p>
+  <//>`;
+}
 
 function Files({ person }) {
   const shown = files.use();
   return html`<${DropZone} onFiles=${add} />
     ${shown.some(({ state }) => state === "looked") && html`<p class="soft found">${t("not_before")}</p>`}
+    ${shown.length > 1 && html`<${Together} shown=${shown} />`}
     ${shown.map((each) => html`<${FileCard} key=${each.key} each=${each} person=${person}
-      onImport=${() => store(each)} onUndo=${() => undo(each)} onAccount=${(accountId) => look({ ...each, accountId })}
+      onImport=${() => store([each])} onUndo=${() => undo([each])} onAccount=${(accountId) => look({ ...each, accountId })}
       onRemove=${() => files.set(shown.filter(({ key }) => key !== each.key))} />`)}`;
 }
 
@@ -108,7 +146,6 @@ export function DropZone({ onFiles }) {
 
 function FileCard({ each: { file, accountId, state, error, report }, person, onImport, onUndo, onAccount, onRemove }) {
   const isWorking = state === "reading" || state === "importing";
-  const isUnclear = state === "looked" && report.candidates.length > 0 && report.error !== null;
   return html`<section class="card file" aria-label=${file.name}>
     <header class="card-head">
       <h2 class="file-name"><${Icon} name="file" /> ${file.name} <span class="soft small">${size(file.size)}</span></h2>
@@ -127,7 +164,7 @@ function FileCard({ each: { file, accountId, state, error, report }, person, onI
       </div>`}
       ${report.overlap && html`<p class="caution">${t("overlap", { n: report.overlap.bookings, name: nameOf(report.overlap.accountId, person) })}</p>`}
       ${report.warnings.map((warning) => html`<p class="caution" key=${warning}><${Told} text=${warning} /></p>`)}
-      ${!isUnclear && html`<${Report} report=${report} />
+      ${!isUnclear({ state, report }) && html`<${Report} report=${report} />
         <p class="buttons">${report.new > 0
           ? html`<button type="button" class="primary" onClick=${onImport}>${t("import_n", { n: report.new })}</button>`
           : html`<span class="soft">${t("all_known")}</span>`}</p>`}`}
