@@ -40,6 +40,12 @@ def acting_for(user_id: str | None) -> Iterator[None]:
         ACTING_FOR.reset(before)
 
 
+def run_for(user_id: str, work: Callable[[], T]) -> T:
+    """The result of `work`, which asks the store for this user: for threads, which begin with no user at all."""
+    with acting_for(user_id):
+        return work()
+
+
 class StoreError(Exception):
     """The store cannot be used."""
 

@@ -30,7 +30,7 @@ from storage import connections, jobs
 from storage.bank_access import source_calls
 from storage.bank_access.source_calls import SyncQuota
 from storage.connections import StoredConnection
-from storage.database import Database, Session, StoreUnavailable
+from storage.database import Database, Session, StoreUnavailable, acting_for, run_for
 from storage.jobs import Job
 
 ANSWER_WITHIN = 8.0  # seconds a reader waits for a step that goes on without it
@@ -217,9 +217,8 @@ class SyncEngine:
             if self.stopped.is_set() or not job.is_due(self._clock.now()):
                 return None
             step = self._steps[job.id] = Future()
-        self._calls.submit(
-            partial(copy_context().run, self._run, job), provider=connection.connector, user_id=job.user_id
-        )
+        work = partial(run_for, job.user_id, partial(self._run, job))
+        self._calls.submit(partial(copy_context().run, work), provider=connection.connector, user_id=job.user_id)
         return step
 
     def _is_for_others(self, job: Job, connection: StoredConnection) -> bool:
@@ -265,7 +264,8 @@ class SyncEngine:
             working = list(self._working.values())
         for job in working:
             try:
-                jobs.renew(self._database, job, holder=self._holder, now=self._clock.now())
+                with acting_for(job.user_id):
+                    jobs.renew(self._database, job, holder=self._holder, now=self._clock.now())
             except StoreUnavailable:  # has been told already
                 log.warning("the lease of job %s could not be renewed", job.id)
             except Exception:

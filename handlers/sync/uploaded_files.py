@@ -29,7 +29,7 @@ from handlers.sync.file_import import (
     store_file,
 )
 from storage.accounts import StoredAccount
-from storage.database import Conflict, Database, StoreFull, StoreUnavailable, Transaction, as_json
+from storage.database import Conflict, Database, StoreFull, StoreUnavailable, Transaction, acting_for, as_json, run_for
 from storage.importing import file_imports
 from storage.importing.account_identity import AccountUnclear
 from storage.importing.batches import AccountStatement, ReadBatch
@@ -132,8 +132,8 @@ class UploadedFiles:
             if self._database.dialect.is_shared:
                 answer, now = render(report).decode(), self._clock.now()
                 file_imports.begin(self._database, user_id=user.id, id_=report.id, answer=answer, now=now)
-            arguments = (report, user, file, choice, render)
-            threading.Thread(target=self._run, args=arguments, name="file import", daemon=True).start()
+            work = partial(self._run, report, user, file, choice, render)
+            threading.Thread(target=run_for, args=(user.id, work), name="file import", daemon=True).start()
         except BaseException:  # what has not begun takes nobody's place
             file.close()
             with self._lock:
@@ -170,7 +170,10 @@ class UploadedFiles:
         with self._lock:
             running = [each for each in self._reports.values() if not each.is_done]
         for each in running:
-            with suppress(StoreUnavailable):  # of many machines one is away: what lies on the others is renewed
+            with (
+                acting_for(each.user_id),
+                suppress(StoreUnavailable),
+            ):  # of many machines one is away: what lies on the others is renewed
                 file_imports.renew(self._database, user_id=each.user_id, id_=each.id, now=self._clock.now())
 
     def _forget_old(self) -> None:

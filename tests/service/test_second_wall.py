@@ -1,27 +1,37 @@
 """Behind the second wall an operation that asks for another user is told nothing, whatever it says."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from starlette.concurrency import run_in_threadpool
 from starlette.testclient import TestClient
 
-from auth.scopes import SCOPES
+from auth.scopes import ALL_SCOPES, SCOPES
+from handlers.http.app import CONTRACT_FILE
 from handlers.http.request import Answer, Request
+from handlers.mcp.tools import TOOLS
 from handlers.operations import KEPT, OTHERS
 from handlers.server import application
 from handlers.services import Services, open_services
-from storage import users
-from tests.engines import ENGINE
+from storage import accounts, connections, users
+from storage.engines.postgresql import _Statements
+from storage.row_owners import OF_USERS
+from tests.engines import APP_ROLE, ENGINE
+from tests.imports.test_accounts import mt940
 
 pytestmark = [pytest.mark.engine("one server"), pytest.mark.requirement("postgresql.second-wall")]
 
 OWNERS = "SELECT user_id, count(*) AS found FROM transactions GROUP BY user_id"
 Asked = Callable[[str], dict[str, int]]
+STATEMENT = mt940("28020050/1426292700", ("0102", "C", "10,00", "Words of the bank"))
+OF_FILES = {"content-type": "application/octet-stream"}
 
 
 def _found(services: Services, user_id: str) -> dict[str, int]:
@@ -73,3 +83,152 @@ def test_a_start_with_a_role_that_sees_everything_is_refused(copied: Callable[[]
     settings = ENGINE.settings(copied())
     with pytest.raises(Exception, match="bankdata is none: make one that owns no table"):
         open_services(ENGINE.settings(settings.data_dir, DATABASE_APP_URL=settings.database_url))
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A statement, the role that ran it, and the user for whom."""
+
+    role: str
+    user_id: str
+    sql: str
+
+    @property
+    def tables(self) -> set[str]:
+        """The tables of users that it names, but that of the users themselves, which signing in reads too."""
+        return set(re.findall(r"(?:FROM|JOIN|INTO|UPDATE|COPY) ([a-z_]+)", self.sql)) & (OF_USERS.keys() - {"users"})
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[Ran]:
+    """Everything that is asked of the database, each time with what the database itself says of who asks."""
+    seen: list[Ran] = []
+    who = "SELECT current_user, coalesce(current_setting('app.user_id', true), '')"
+
+    def note(statements: Any, sql: str) -> None:
+        row = statements._connection.execute(who.encode(), prepare=False).fetchone()
+        seen.append(Ran(row[0], row[1], sql))
+
+    run, copy = _Statements._run, _Statements._copy
+
+    def noted_run(statements: Any, sql: str, given: Any) -> Any:
+        note(statements, sql)
+        return run(statements, sql, given)
+
+    def noted_copy(statements: Any, table: str, rows: Any) -> None:
+        note(statements, f"COPY {table}")
+        copy(statements, table, rows)
+
+    monkeypatch.setattr(_Statements, "_run", noted_run)
+    monkeypatch.setattr(_Statements, "_copy", noted_copy)
+    return seen
+
+
+@pytest.fixture
+def demo(services: Services) -> str:
+    return users.named(services.database, "demo").id
+
+
+def by_app_role(ran: list[Ran], user_id: str) -> int:
+    """How many statements about a user's rows were run: all of them by the role of requests, for this user."""
+    about = [each for each in ran if each.tables]
+    assert [each for each in about if (each.role, each.user_id) != (APP_ROLE, user_id)] == []
+    return len(about)
+
+
+def headers_of(services: Services, user_id: str, resource: Any) -> dict[str, str]:
+    token = services.authorization.issue_token(user_id, frozenset(ALL_SCOPES), timedelta(hours=1), resource=resource)
+    return {"Authorization": f"Bearer {token}"}
+
+
+def test_every_operation_asks_as_the_role_of_requests(services: Services, demo: str, ran: list[Ran]) -> None:
+    contract = orjson.loads(CONTRACT_FILE.read_bytes())
+    owned = [each.id for each in accounts.of_user(services.database, demo)]
+    booking = services.database.rows("SELECT id FROM transactions WHERE user_id = $1 LIMIT 1", demo)[0]["id"]
+    every = {"accountIds": ",".join(owned)}
+    bodies: dict[str, dict[str, Any]] = {
+        "createImport": {"params": {"filename": "a.sta"}, "content": STATEMENT, "headers": OF_FILES},
+        "createRule": {"json": {"field": "purpose", "operator": "contains", "value": "zzz", "category": "RENT"}},
+        "createCorrection": {"json": {"transactionId": booking, "category": "RENT"}},
+        "changeAccount": {"json": {"name": "Mine"}},
+        "mergeAccount": {"json": {"into": owned[1]}},
+        "deleteAccount": {"params": {"name": "Mine"}},
+        "startSync": {"json": {}},
+        "exportTransactions": {"params": {**every, "format": "csv"}},
+    }
+    ids = {"/accounts": owned[0], "/transactions": booking, "/cashflow": "2026-10"}
+    last = ("mergeAccount", "deleteAccount")
+    described = [
+        (path, method, operation["operationId"])
+        for path, item in contract["paths"].items()
+        for method, operation in item.items()
+        if method in ("get", "post", "patch", "delete")
+    ]
+    with closing(TestClient(application(services), base_url=services.settings.public_url)) as client:
+        client.headers.update(headers_of(services, demo, "data"))
+        listed = client.get("/api/v1/subscriptions/details", params=every)
+        assert listed.status_code == 200, listed.text
+        recurring = listed.json()["subscriptions"][0]["id"]
+        ids["/subscriptions"], silent = recurring, []
+        for path, method, name in sorted(described, key=lambda each: each[2] in last):
+            id_ = next((id_ for start, id_ in ids.items() if path.startswith(start)), "GROCERIES")
+            ran.clear()
+            services.reader.cache.clear()
+            answer = client.request(
+                method, f"/api/v1{re.sub('{[^}]+}', id_, path)}", **bodies.get(name, {"params": every})
+            )
+            assert answer.status_code < 500, (name, answer.text)
+            by_app_role(ran, demo)
+            if not any(each.role == APP_ROLE for each in ran):
+                silent.append(f"{name}: {answer.status_code}")
+        assert not silent, " ".join(silent)
+
+
+def test_every_tool_asks_as_the_role_of_requests(services: Services, demo: str, ran: list[Ran]) -> None:
+    booking = services.database.rows(
+        "SELECT id FROM transactions WHERE user_id = $1 AND amount > 0 AND amount < 1 LIMIT 1", demo
+    ) or services.database.rows("SELECT id FROM transactions WHERE user_id = $1 LIMIT 1", demo)
+    arguments: dict[str, dict[str, object]] = {
+        "explain_figure": {"kind": "category", "key": "GROCERIES"},
+        "get_transaction": {"id": booking[0]["id"]},
+        "refresh_bank_data": {"waitSeconds": 0},
+    }
+    with closing(TestClient(application(services), base_url=services.settings.public_url)) as client:
+        client.headers.update(headers_of(services, demo, "mcp"))
+        for tool in TOOLS:
+            ran.clear()
+            services.reader.cache.clear()
+            params = {"name": tool, "arguments": arguments.get(tool, {})}
+            answer = client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+            assert not answer.json()["result"]["isError"], answer.text
+            assert by_app_role(ran, demo) > 0, tool
+
+
+def test_a_file_that_is_sent_is_read_and_stored_by_the_role_of_requests(
+    services: Services, demo: str, ran: list[Ran]
+) -> None:
+    with closing(TestClient(application(services), base_url=services.settings.public_url)) as client:
+        client.headers.update(headers_of(services, demo, "data"))
+        ran.clear()
+        answer = client.post("/api/v1/imports", params={"filename": "a.sta"}, content=STATEMENT, headers=OF_FILES)
+    assert answer.json()["error"] is None, answer.text
+    assert by_app_role(ran, demo) > 0
+    assert any("contributions" in each.tables for each in ran)
+
+
+def test_a_sync_that_nobody_reads_acts_for_the_user_of_its_connection(
+    services: Services, demo: str, ran: list[Ran]
+) -> None:
+    (connection, *_) = connections.of_user(services.database, demo)
+    job = services.sync_engine.start(connection, is_first=True).job
+    assert job is not None
+    ran.clear()
+    step = services.sync_engine.advance(job)
+    assert step is not None
+    step.result(60)
+    in_thread = [each for each in ran if each.tables and "job_leases" in each.sql]
+    assert {(each.role, each.user_id) for each in in_thread} == {(APP_ROLE, demo)}
+    services.sync_engine._working[job.id] = job
+    ran.clear()
+    services.sync_engine.renew_leases()
+    assert by_app_role(ran, demo) > 0
