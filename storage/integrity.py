@@ -1,12 +1,27 @@
 """What the ledger of accounts is proven by: statements, balances, windows of days, and bookings beside them."""
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 
 import polars as pl
 
 from analytics.frames import FLAGGED, MOVED, STATED, WAITING
 from analytics.integrity import LedgerEvidence
 from storage.database import Session
+
+
+def is_any_booked(session: Session, user_id: str, account_ids: Sequence[str], *, first: date, last: date) -> bool:
+    """Whether these accounts of the user have a booking of these days, both included."""
+    return bool(
+        session.rows(
+            "SELECT id FROM transactions WHERE user_id = $1 AND account_id = ANY($2::TEXT[])"
+            " AND booking_date >= $3 AND booking_date <= $4 AND NOT is_adjusting_entry LIMIT 1",
+            user_id,
+            list(account_ids),
+            first,
+            last,
+        )
+    )
 
 
 def evidence(session: Session, user_id: str, account_ids: Sequence[str]) -> LedgerEvidence:

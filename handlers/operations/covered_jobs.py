@@ -30,7 +30,8 @@ def as_covered(session: Session, caller: Principal, job: Job) -> Job:
     added = job.new_transactions
     if added is not None:
         added = jobs.new_transactions_of(session, job, covered)
-    return replace(job, new_transactions=added, error=BANK_FAILED if job.error is not None else None)
+    failed = BANK_FAILED if job.error is not None else None
+    return replace(job, new_transactions=added, error=failed, refusals=())
 
 
 def _accounts_of(session: Session, caller: Principal, job: Job) -> Mapping[str, bool]:

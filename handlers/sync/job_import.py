@@ -6,22 +6,27 @@ cursor where it was, for those after it too: the next sync is told it again.
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from datetime import timedelta
 
 from connectors import connector as source
 from connectors.connector import UNREADABLE, Connector, LeftOut, as_sentence
 from handlers.clock import Clock
 from handlers.sync.concurrency import Closed, ImportLane
 from handlers.sync.outcomes import Outcomes
-from storage import jobs
+from storage import accounts, connections, integrity, jobs
 from storage.connections import StoredConnection
-from storage.database import Database, Transaction
+from storage.database import Database, Session, Transaction
 from storage.importing import runs
 from storage.importing.batches import ReadBatch, read_batch
 from storage.importing.records import Batch, InvalidRecord, Record
 from storage.jobs import Job, RefusedBatch
+
+SILENT = "The bank told no booking of this account, not even those of the last days. The next sync asks again."
+UNTOLD = "The bank tells nothing of this account any more. Hide it if it is closed."
+TOLD_AGAIN_DAYS = 30  # what a bank has told within them it tells again, however short its memory is
 
 log = logging.getLogger("bankdata.sync")
 
@@ -56,10 +61,12 @@ class JobImport:
     ) -> None:
         """Fetch and store batch by batch, then end the job; raises what the source or the store raises."""
         batches = connector.fetch(asked, handle, cursor=connection.cursor, today=self._clock.today())
+        told: set[str] = set()
         is_whole = True  # a cursor that lies behind a refused batch would leave its bookings out for ever
         try:
             while (done := self._next(job, connection, connector.is_local, batches, keeps_cursor=is_whole)) is not None:
-                batch, refusal = done
+                batch, refusal, account_ids = done
+                told.update(account_ids)
                 if isinstance(batch, LeftOut):
                     continue
                 is_whole = is_whole and refusal is None
@@ -67,6 +74,8 @@ class JobImport:
                     connector.settle(asked, handle, batch=batch, refusal=refusal)
                 except Exception:  # what is stored stays, whatever becomes of the file
                     log.exception("job %s could not tidy up after a batch", job.id)
+            if not connector.is_local:
+                self._warn_of_untold(job, told)
             self._outcomes.complete(job)
         finally:
             self._after(job)
@@ -79,8 +88,9 @@ class JobImport:
         batches: Iterator[Batch | LeftOut],
         *,
         keeps_cursor: bool,
-    ) -> tuple[Batch | LeftOut, str | None] | None:
-        """Read and store the next batch, whole or not at all: it, and why it was refused; None after the last one.
+    ) -> tuple[Batch | LeftOut, str | None, Sequence[str]] | None:
+        """Read and store the next batch, whole or not at all: it, why it was refused, and which accounts it is about;
+        None after the last one.
 
         What is read on this machine keeps the import lane while it is read; a network's answer takes its time, so it
         is read before.
@@ -91,34 +101,65 @@ class JobImport:
                 return None
             if isinstance(batch, LeftOut):
                 self._refuse(job, RefusedBatch(name=batch.name, reason=batch.reason))
-                return batch, batch.reason
+                return batch, batch.reason, ()
             try:
                 read = read_batch(replace(batch, records=self._until_stopped(batch.records)), today=self._clock.today())
                 with nullcontext() if is_local else self._lane.turn(job.id):
-                    self._store(job, connection, read, batch.cursor if keeps_cursor else None)
+                    may_be_empty = is_local or batch.tells_only_news
+                    cursor = batch.cursor if keeps_cursor else None
+                    account_ids, is_silent = self._store(job, connection, read, cursor, may_be_empty=may_be_empty)
             except (*UNREADABLE, InvalidRecord) as error:
                 log.warning("job %s refused a batch: %s", job.id, type(error).__name__)
                 refusal = RefusedBatch(name=batch.name or batch.id, reason=as_sentence(error))
                 self._refuse(job, refusal)
-                return batch, refusal.reason
-            return batch, None
+                return batch, refusal.reason, ()
+            if is_silent:
+                self._refuse(job, RefusedBatch(name=batch.name or batch.id, reason=SILENT))
+            return batch, SILENT if is_silent else None, account_ids
 
     def _refuse(self, job: Job, refusal: RefusedBatch) -> None:
         self._database.atomically(lambda session: jobs.refuse(session, job, refusal))
 
-    def _store(self, job: Job, connection: StoredConnection, read: ReadBatch, cursor: source.Json | None) -> None:
-        def store(session: Transaction) -> None:
-            runs.store_batch(
+    def _warn_of_untold(self, job: Job, told: Collection[str]) -> None:
+        """An account that the source told before, and now says nothing of, is no complete one."""
+        brought = connections.account_ids(self._database, job.user_id, job.connection_id)
+        found = jobs.find(self._database, job.user_id, job.id)
+        assert found is not None, "a job vanished"
+        excused = {refusal.name for refusal in found.refusals}
+        for account in accounts.of_user(self._database, job.user_id):
+            name = account.name or account.iban or account.id
+            if account.id in brought and account.id not in told and name not in excused:
+                self._refuse(job, RefusedBatch(name=name, reason=UNTOLD))
+
+    def _store(
+        self,
+        job: Job,
+        connection: StoredConnection,
+        read: ReadBatch,
+        cursor: source.Json | None,
+        *,
+        may_be_empty: bool,
+    ) -> tuple[Sequence[str], bool]:
+        """Which accounts the batch is about, and whether it keeps silent about bookings that it should tell again: then
+        the cursor stays."""
+
+        def store(session: Transaction) -> tuple[Sequence[str], bool]:
+            reports = runs.store_batch(
                 session,
                 job,
                 connection,
                 read,
                 now=self._clock.now(),
-                cursor=cursor,
                 unnamed=connection.settings.get("account"),
             )
+            ids = [each.account_id for each in reports]
+            is_empty = not any(each.new or each.known for each in reports)
+            is_silent = is_empty and not may_be_empty and _should_tell(session, job.user_id, ids, read)
+            if cursor is not None and not is_silent:
+                connections.keep_cursor(session, job.user_id, connection.id, cursor)
+            return ids, is_silent
 
-        self._database.atomically(store)
+        return self._database.atomically(store)
 
     def _until_stopped(self, records: Iterator[Record]) -> Iterator[Record]:
         for record in records:
@@ -130,3 +171,16 @@ class JobImport:
         found = jobs.find(self._database, job.user_id, job.id)
         if found is not None and found.new_transactions is not None and not self._stopped.is_set():
             self._after_import(job.user_id)
+
+
+def _should_tell(session: Session, user_id: str, account_ids: Sequence[str], read: ReadBatch) -> bool:
+    """Whether bookings are stored of days that the source says it has told; not of their edges, which may be told in
+    part."""
+    day = timedelta(days=1)
+    for statement in (each.statement for each in read.statements):
+        if statement.told_from is not None and statement.told_until is not None:
+            first = max(statement.told_from, statement.told_until - timedelta(days=TOLD_AGAIN_DAYS)) + day
+            last = statement.told_until - day
+            if integrity.is_any_booked(session, user_id, account_ids, first=first, last=last):
+                return True
+    return False

@@ -129,4 +129,5 @@ class Batch:
     warnings: list[str] = field(default_factory=list)
     name: str | None = None
     cursor: Mapping[str, Any] | None = None
+    tells_only_news: bool = False  # of its days, and not all that is booked in them once more
     reading: ReaderUsed | None = None

@@ -1,8 +1,7 @@
 """An import as its job goes on, for a sync and a command alike: batches are stored, then the job is completed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from storage import accounts, connections, jobs, users
 from storage.connections import StoredConnection
@@ -21,11 +20,10 @@ def store_batch(
     batch: ReadBatch | KnownFile,
     *,
     now: datetime,
-    cursor: Mapping[str, Any] | None = None,
     choice: str | None = None,
     unnamed: str | None = None,
 ) -> Sequence[AccountReport]:
-    """One batch with its cursor and its part of the job's count: all of it in the caller's transaction, so that a crash
+    """One batch with its part of the job's count: all of it in the caller's transaction, so that a crash
     leaves the batch whole or not at all; `choice` and `unnamed` as in `ingest.store`. Raises JobEnded, before any
     work where the job has been ended already, and NoLongerKnown."""
     session.hold(job.user_id)
@@ -43,8 +41,6 @@ def store_batch(
         unnamed=unnamed,
     )
     jobs.add_stored(session, job, new_transactions=report.new_transactions, now=now)
-    if cursor is not None:
-        connections.keep_cursor(session, job.user_id, connection.id, cursor)
     return report.batches[batch.id]
 
 

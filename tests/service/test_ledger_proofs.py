@@ -2,6 +2,7 @@
 # ruff: noqa: F811 - the scene is a fixture of another module
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import partial
@@ -16,7 +17,7 @@ from storage.database import Transaction
 from storage.importing.batches import read_batch
 from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from tests.conftest import NOW
-from tests.service.test_live_sources import Paper, Scene, scene, services_of  # noqa: F401 - a fixture
+from tests.service.test_live_sources import Paper, Scene, Told, scene, services_of  # noqa: F401 - a fixture
 
 DAILY, SUNDAY = Decimal("-1.00"), 6
 
@@ -27,7 +28,7 @@ def told(*, today: date, back: int, balance: str, without: Sequence[date] = ()) 
     records: list[Record] = [AccountRecord(stable_key="giro", currency="EUR", name="Giro")]
     records += [booking(each) for each in days if each not in without]
     records.append(StatementRecord(closing=Decimal(balance), closing_date=today, told_from=days[0], told_until=today))
-    yield Batch(id=f"giro:{today}", name="Giro", records=iter(records))
+    yield Batch(id=f"giro:{today}", name="Giro", records=iter(records), cursor={"until": str(today)})
 
 
 def booking(day: date) -> TransactionRecord:
@@ -136,3 +137,73 @@ def test_a_balance_that_is_told_again_keeps_the_days_that_were_told(scene: Scene
         (Decimal(5), day, day),
         (None, day + timedelta(days=1), day + timedelta(days=1)),
     ]
+
+
+SILENT = "Giro: The bank told no booking of this account, not even those of the last days. The next sync asks again."
+
+
+@pytest.mark.requirement("integrity.silence")
+def test_an_empty_answer_where_something_was_told_before_is_a_warning_and_leaves_the_cursor(scene: Scene) -> None:
+    days = [NOW.date() + timedelta(days=place) for place in range(3)]
+
+    def synced(place: int, *, is_empty: bool, balance: str = "100.00") -> tuple[str, list[str], object]:
+        def tell(_: Connection) -> Iterator[Batch | LeftOut]:
+            (batch,) = told(today=days[place], back=9, balance=balance)
+            assert isinstance(batch, Batch)
+            records = [each for each in batch.records if not (is_empty and isinstance(each, TransactionRecord))]
+            yield replace(batch, records=iter(records))
+
+        scene.bank.tell, scene.clock.moment = tell, NOW + timedelta(days=place)
+        return scene.sync().status, scene.shown()["warnings"], scene.stored().cursor
+
+    assert synced(0, is_empty=False) == ("completed", [], {"until": str(days[0])})
+    assert synced(1, is_empty=True) == ("completed", [SILENT], {"until": str(days[0])})
+    fine = str(100 + sum_of(days[0], 2))
+    assert synced(2, is_empty=False, balance=fine) == ("completed", [], {"until": str(days[2])})
+
+
+@pytest.mark.requirement("integrity.silence")
+@pytest.mark.parametrize("change", ["only news", "old history", "no window"])
+def test_an_empty_answer_that_may_be_empty_is_none_to_warn_of(scene: Scene, change: str) -> None:
+    later = NOW.date() + timedelta(days=40 if change == "old history" else 1)
+    scene.bank.tell = lambda _: told(today=NOW.date(), back=9, balance="100.00")
+    scene.sync()
+
+    def tell(_: Connection) -> Iterator[Batch | LeftOut]:
+        account = AccountRecord(stable_key="giro", currency="EUR", name="Giro")
+        first = None if change == "no window" else later - timedelta(days=89)
+        balance = StatementRecord(told_from=first, told_until=later if first else None)
+        yield Batch(id="x", name="Giro", records=iter([account, balance]), tells_only_news=change == "only news")
+
+    scene.bank.tell, scene.clock.moment = tell, NOW + (later - NOW.date())
+    scene.sync()
+    assert scene.shown()["warnings"] == []
+
+
+@pytest.mark.requirement("integrity.silence")
+def test_an_account_that_its_bank_tells_no_more_is_a_warning_unless_it_is_hidden_or_excused(scene: Scene) -> None:
+    def giro(_: Connection) -> Iterator[Batch | LeftOut]:
+        yield from told(today=NOW.date(), back=9, balance="100.00")
+
+    def both(connection: Connection) -> Iterator[Batch | LeftOut]:
+        yield from giro(connection)
+        records: list[Record] = [AccountRecord(stable_key="card", currency="EUR", name="Card"), StatementRecord()]
+        yield Batch(id="card", name="Card", records=iter(records))
+
+    def refused(connection: Connection) -> Iterator[Batch | LeftOut]:
+        yield from giro(connection)
+        yield LeftOut(name="Card", reason="The bank does not show this account.")
+
+    def warned(tell: Told) -> list[str]:
+        scene.bank.tell = tell
+        scene.clock.moment += timedelta(hours=7)
+        assert scene.sync().status == "completed"
+        return list(scene.shown()["warnings"])
+
+    assert warned(both) == []
+    assert warned(giro) == ["Card: The bank tells nothing of this account any more. Hide it if it is closed."]
+    assert warned(refused) == ["Card: The bank does not show this account."]
+    user_id = scene.connection.user_id
+    card = accounts.named(scene.database, user_id, "Card")
+    accounts.hide(scene.database, user_id=user_id, account_id=card.id, since=NOW)
+    assert warned(giro) == []
