@@ -25,6 +25,7 @@ from connectors.limits import (
     XML_ENTRY_BYTES_MAX,
     XML_ENTRY_MARKS_MAX,
 )
+from connectors.reference import german_accounts
 from connectors.text import clean, clean_key, compact_iban, currency_of, parse_bic
 from storage.importing.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 
@@ -36,6 +37,7 @@ _STATEMENTS = {"Stmt": "053", "Rpt": "052", "Ntfctn": "054"}
 _PAGINATION = ("StmtPgntn", "RptPgntn", "NtfctnPgntn")
 _HEADER = frozenset({"ElctrncSeqNb", "LglSeqNb", "CreDtTm", "FrToDt", "Acct", *_PAGINATION})
 _ACCOUNT_IDS = ("PrtryAcct/Id", "BBAN", "UPIC", "Prtry/Id")  # camt.052.001.01 and local dialects
+GERMAN_CLEARING = "DEBLZ"
 _KINDS: dict[str, AccountKind] = {
     "CACC": "checking", "CASH": "checking", "TRAN": "checking", "ODFT": "checking", "SVGS": "savings",
     "MOMA": "savings", "CARD": "credit_card", "LOAN": "loan",
@@ -137,7 +139,10 @@ def _own(statement: _OpenStatement, entry: Texts) -> Own:
     """The account the statement is about; its currency from the account, a balance, or the first entry."""
     header = statement.header
     written = text(header, "Acct/Id/IBAN", "Acct/Id/Othr/Id", *(f"Acct/Id/{kind}" for kind in _ACCOUNT_IDS))
-    iban = compact_iban(written)
+    number = "".join((written or "").split())
+    if (code := _german_bank_code(header)) and german_accounts.NUMBER.fullmatch(f"{code}/{number}"):
+        number = f"{code}/{number}"  # as MT940 and OFX write it: the number alone may be another bank's, too
+    iban = compact_iban(written) or german_accounts.iban_of(number)
     bic = parse_bic(text(header, "Acct/Svcr/FinInstnId/BICFI", "Acct/Svcr/FinInstnId/BIC"))
     balance_currencies = (text(balance, "Amt/@Ccy") for balance in statement.balances)
     currency = text(header, "Acct/Ccy") or next(filter(None, balance_currencies), None) or text(entry, "Amt/@Ccy")
@@ -146,12 +151,20 @@ def _own(statement: _OpenStatement, entry: Texts) -> Own:
     except ValueError:
         last_day = None  # only needed where an entry has no date, and refused there
     return Own(
-        key=iban or clean_key("".join((written or "").split())) or clean(text(header, "Acct/Nm")) or "unnamed",
+        key=compact_iban(written) or clean_key(number) or clean(text(header, "Acct/Nm")) or "unnamed",
         iban=iban,
         bic=bic,
         currency=currency.upper() if currency else currency_of(iban, bic),
         last_day=_closing(statement)[1] or last_day,
     )
+
+
+def _german_bank_code(header: Texts) -> str | None:
+    """What the statement says of the bank where it has no IBAN: a code of the German clearing system."""
+    for institution in ("Acct/Svcr/FinInstnId", "Acct/Svcr/FinInstnId/CmbndId"):
+        if text(header, f"{institution}/ClrSysMmbId/ClrSysId/Cd") == GERMAN_CLEARING:
+            return text(header, f"{institution}/ClrSysMmbId/MmbId")
+    return None
 
 
 def _account(statement: _OpenStatement) -> AccountRecord:

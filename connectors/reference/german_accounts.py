@@ -21,9 +21,14 @@ def bank_code(account: AccountRecord) -> str | None:
 
 
 def iban(account: AccountRecord) -> str | None:
+    """The IBAN that the account's key makes."""
+    return iban_of(account.stable_key)
+
+
+def iban_of(written: str) -> str | None:
     """The IBAN of bank code and number, if the registry of the Bundesbank knows the bank, the number passes the bank's
     check digits, and the bank does not make its IBANs in a way of its own."""
-    found = NUMBER.fullmatch(account.stable_key)
+    found = NUMBER.fullmatch(written)
     if found is None:
         return None
     code, number = found.groups()

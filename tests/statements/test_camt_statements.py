@@ -81,6 +81,29 @@ def test_each_statement_belongs_to_its_own_account(found: Gather, message: Text,
     assert accounts[0].name == "Cash"
 
 
+@pytest.mark.requirement("accounts.german-iban")
+@pytest.mark.parametrize("around", ["{}", "<CmbndId>{}</CmbndId>"])
+@pytest.mark.parametrize(
+    ("system", "code", "number", "key", "iban"),
+    [
+        ("DEBLZ", "12030000", "202051", "12030000/202051", "DE02120300000000202051"),
+        ("DEBLZ", "12030000", "0000202051", "12030000/0000202051", "DE02120300000000202051"),
+        ("DEBLZ", "12030000", "202052", "12030000/202052", None),  # wrong check digit
+        ("DEBLZ", "12030000", "GIRO-1", "GIRO-1", None),
+        ("ATBLZ", "12030000", "202051", "202051", None),
+        ("DEBLZ", "12030000", "DE02120300000000202051", "DE02120300000000202051", "DE02120300000000202051"),
+    ],
+)
+def test_an_account_number_belongs_to_the_german_bank_code_beside_it(
+    system: str, code: str, number: str, key: str, iban: str | None, around: str, found: Gather, message: Text
+) -> None:
+    bank = f"<ClrSysMmbId><ClrSysId><Cd>{system}</Cd></ClrSysId><MmbId>{code}</MmbId></ClrSysMmbId>"
+    servicer = f"<Svcr><FinInstnId>{around.format(bank)}</FinInstnId></Svcr>"
+    stated = f"<Id><Othr><Id>{number}</Id></Othr></Id><Ccy>EUR</Ccy>{servicer}"
+    (account,) = found(read, message(account=stated)).accounts
+    assert (account.stable_key, account.iban) == (key, iban)
+
+
 @pytest.mark.requirement("readers.camt.paging")
 def test_later_pages_keep_their_place_in_the_sequence(found: Gather, message: Text) -> None:
     header = "<StmtPgntn><PgNb>2</PgNb><LastPgInd>true</LastPgInd></StmtPgntn><ElctrncSeqNb>17</ElctrncSeqNb>"
