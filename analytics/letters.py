@@ -9,6 +9,9 @@ import unicodedata
 
 SPECIAL_LETTERS = {"ß": "ss", "æ": "a", "œ": "o", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i", "ς": "σ"}
 UMLAUT_SPELLED_OUT = re.compile("([aou])e+")
+# A letter of another script may stand for a sentence (U+FDFA for eighteen letters): what a text becomes is cut where no
+# text that a person writes ends
+PLAIN_LENGTH_MAX = 4_000
 _SPECIAL_TABLE = str.maketrans(SPECIAL_LETTERS)
 
 
@@ -23,9 +26,9 @@ def fold(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Lower case, no accents, ß as ss; every e stays where it is."""
+    """Lower case, no accents, ß as ss; every e stays where it is. What is longer than PLAIN_LENGTH_MAX is cut."""
     if text.isascii():
-        return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text)
+        return text[:PLAIN_LENGTH_MAX].lower()
+    decomposed = unicodedata.normalize("NFKD", text[:PLAIN_LENGTH_MAX])[:PLAIN_LENGTH_MAX]
     bare = "".join(letter for letter in decomposed if unicodedata.category(letter)[0] != "M")
     return bare.lower().translate(_SPECIAL_TABLE)

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from analytics.letters import SPECIAL_LETTERS, UMLAUT_SPELLED_OUT
+from analytics.letters import PLAIN_LENGTH_MAX, SPECIAL_LETTERS, UMLAUT_SPELLED_OUT
 
 
 def folded(text: pl.Expr) -> pl.Expr:
@@ -12,7 +12,8 @@ def folded(text: pl.Expr) -> pl.Expr:
 
 def plain_text(text: pl.Expr) -> pl.Expr:
     """`plain` on a column of strings; nulls stay null."""
-    bare = text.str.normalize("NFKD").str.replace_all(r"\p{M}", "").str.to_lowercase()
+    decomposed = text.str.head(PLAIN_LENGTH_MAX).str.normalize("NFKD").str.head(PLAIN_LENGTH_MAX)
+    bare = decomposed.str.replace_all(r"\p{M}", "").str.to_lowercase()
     return bare.str.replace_many(list(SPECIAL_LETTERS), list(SPECIAL_LETTERS.values()))
 
 
@@ -23,3 +24,10 @@ def searchable(text: pl.Expr) -> pl.Expr:
     with the very e that folding drops: "ela" is in "manuela", but not in "manula".
     """
     return pl.concat_str(plain_text(text), folded(text), separator="\n")
+
+
+def in_ascii(text: pl.Expr) -> pl.Expr:
+    """A folded text with `_` for each letter outside ASCII, and `~` for what else is. For patterns that name words of
+    ASCII only and begin with `(?-u)`: they know where a word ends, and need no table of all letters for it, which costs
+    a hundred times as much where a text is full of others."""
+    return text.str.replace_all(r"[\p{L}\p{N}--[\x00-\x7f]]", "_").str.replace_all(r"[^\x00-\x7f]", "~")

@@ -52,8 +52,8 @@ CARD_MARKS = re.compile(  # card slips as Austrian, German, Dutch, French and Sp
 CASH_MARKS = re.compile(r"\bga nr ?\d|\bgaa\b|\bgeldautomat")
 SHOP_DESCRIPTOR = re.compile(r"//|\w ?\*")  # EDEKA//MUENCHEN/DE, SUMUP *CAFE: how card schemes write a shop
 US_SHOP = re.compile(  # DUNKIN #3311 PROVIDENCE RI: American cards print town and state behind the shop
-    r"[A-Z0-9] [A-Z][A-Z .'-]+ (?:A[KLRZ]|C[AOT]|D[CE]|FL|GA|HI|I[ADLN]|K[SY]|LA|M[ADEINOST]|N[CDEHJMVY]|O[HKR]|PA|RI|"
-    r"S[CD]|T[NX]|UT|V[AT]|W[AIVY])$"
+    r"[A-Z0-9] [A-Z][A-Z .'-]{1,40} (?:A[KLRZ]|C[AOT]|D[CE]|FL|GA|HI|I[ADLN]|K[SY]|LA|M[ADEINOST]|N[CDEHJMVY]|"
+    r"O[HKR]|PA|RI|S[CD]|T[NX]|UT|V[AT]|W[AIVY])$"
 )
 
 

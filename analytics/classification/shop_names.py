@@ -26,7 +26,7 @@ SLIP_HEAD = re.compile(
     re.IGNORECASE,
 )
 LEGAL_TAIL = re.compile(
-    r"[\s,]+(?:gmbh\s*(?:&|und|\+)\s*co\.?\s*kg(?:aa)?|gmbh|mbh|ag|kg|kgaa|se|ohg|ug(?:\s*\(haftungsbeschränkt\))?|e\.?\s?v\.?|eg|"
+    r"(?<![\s,])[\s,]++(?:gmbh\s*(?:&|und|\+)\s*co\.?\s*kg(?:aa)?|gmbh|mbh|ag|kg|kgaa|se|ohg|ug(?:\s*\(haftungsbeschränkt\))?|e\.?\s?v\.?|eg|"
     r"b\.?v\.?|n\.?v\.?|ltd\.?|limited|plc|inc\.?|llc|s\.?a\.?r\.?l\.?|s\.?a\.?s\.?|s\.?a\.?|s\.?r\.?l\.?|s\.?p\.?a\.?|oy|ab)\.?$",
     re.IGNORECASE,
 )
@@ -52,14 +52,16 @@ SMALL_WORDS = {
 SMALL_WORDS |= {"la", "le", "les", "of", "the", "to", "und", "van", "vom", "von", "zu", "zum", "zur", "&"}
 
 
-_GREETING = re.compile(r"\s+(?:sagt danke|dankt)\b.*$", re.IGNORECASE)
+_GREETING = re.compile(r"(?<!\s)\s++(?:sagt danke|dankt)\b.*$", re.IGNORECASE)
 _STATES = (
     "AL|AK|AZ|AR|CA|CO|CT|DC|DE|FL|GA|HI|ID|IL|IN|IA|KS|KY|LA|ME|MD|MA|MI|MN|MS|MO|MT|NE|NV|NH|NJ|NM|NY|NC|ND|OH|OK|OR|"
     "PA|RI|SC|SD|TN|TX|UT|VT|VA|WA|WV|WI|WY"
 )
-_COUNTRY = re.compile(rf"\s+(?:NLD|DEU|AUT|CHE|GBR|BEL|FRA|LUX|USA|(?:{_STATES})(?: \d{{2,5}})?)$")
+_COUNTRY = re.compile(rf"(?<!\s)\s++(?:NLD|DEU|AUT|CHE|GBR|BEL|FRA|LUX|USA|(?:{_STATES})(?: \d{{2,5}})?)$")
 
 
+_PARTING = re.compile(r"[*_|]+")
+_NUMBERED = re.compile(r"(?<!\s)\s++(?=\S*\d\S*\d)\S{4,}.*$")  # 65705220764, 11O0XTUL and all after it
 _REFERENCE = re.compile(r"^[A-Z]?\d{4,}\s+(?=[A-Z])")  # D5438 SQ *BLUE DOOR: the card's number before the shop
 
 
@@ -80,9 +82,9 @@ def slip_text(purpose: str) -> str:
 
 def tidy(label: str) -> str:
     """A shop's name without store numbers and legal form, in mixed case, of bounded length."""
-    text = re.sub(r"[*_|]+", " ", label).strip(" .,;:-/")
+    text = _PARTING.sub(" ", label).strip(" .,;:-/")
     text = _COUNTRY.sub("", _GREETING.sub("", text))
-    text = re.sub(r"\s+(?=\S*\d\S*\d)\S{4,}.*$", "", text)  # 65705220764, 11O0XTUL and all after it
+    text = _NUMBERED.sub("", text)
     text = LEGAL_TAIL.sub("", " ".join(text.split())).strip(" .,;:-/")
     if text.isupper() or text.islower():
         text = " ".join(_cased(word, index) for index, word in enumerate(text.lower().split()))

@@ -3,7 +3,7 @@
 import polars as pl
 
 from analytics.recurring.left_out_words import DEPOT, LEFT_OUT, RETURN, SHOP_DEPOT
-from analytics.search_text import folded
+from analytics.search_text import folded, in_ascii
 from analytics.transfers import is_between_own
 
 EVIDENCE_MONTHS = 25  # two yearly charges and a month of delay; shorter evidence can never see a yearly rhythm
@@ -36,7 +36,7 @@ def _evidence(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
 
 
 def _that_may_recur(rows: pl.DataFrame) -> pl.DataFrame:
-    wording = pl.concat_str([pl.col("name"), pl.col("note")], separator=" | ", ignore_nulls=True)
+    wording = in_ascii(pl.concat_str([pl.col("name"), pl.col("note")], separator=" | ", ignore_nulls=True))
     return (
         rows.filter(pl.col("amount") < 0, ~pl.col("type").is_in(EXCLUDED_TYPES).fill_null(False), ~is_between_own())
         .with_columns(
@@ -52,7 +52,7 @@ def _that_may_recur(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _returns(rows: pl.DataFrame) -> pl.DataFrame:
     """The bookings by which money of a charge came back."""
-    return rows.filter(pl.col("amount") > 0).filter(_said("purpose").str.contains(RETURN))
+    return rows.filter(pl.col("amount") > 0).filter(in_ascii(_said("purpose")).str.contains(RETURN))
 
 
 def _said(column: str) -> pl.Expr:

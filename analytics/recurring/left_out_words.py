@@ -1,4 +1,6 @@
-"""What bank texts say, once folded, when money is saved, settled, lent, drawn in cash or returned."""
+"""What bank texts say, once folded and in ASCII, when money is saved, settled, lent, drawn in cash or returned."""
+
+_ASCII = "(?-u)"  # as the texts are, see `analytics.search_text.in_ascii`
 
 SAVING = "|".join(
     (
@@ -10,8 +12,8 @@ SAVING = "|".join(
         r"\b(?:sporeni|sporici|vlastni (?:ucet|prevod)|mezi vlastnimi ucty)\b",
     )
 )
-DEPOT = r"(?:^|[^a-z])depot(?:\b|sparplan|ubertrag|einzahlung|konto)"  # custody account
-SHOP_DEPOT = r"\b(?:home|office|food|bike|garden) ?depot"  # a shop
+DEPOT = _ASCII + r"(?:^|(?u:[^a-z]))depot(?:\b|sparplan|ubertrag|einzahlung|konto)"  # custody account
+SHOP_DEPOT = _ASCII + r"\b(?:home|office|food|bike|garden) ?depot"  # a shop
 SETTLEMENT = "|".join(
     (
         r"kreditkartenabr\w*|abrechnung kreditkarte|kreditkarten ?abrechnung",
@@ -38,9 +40,9 @@ CASH = "|".join(
     )
 )
 FEE = r"entgeltabschluss|\bkontofuhrung\w*|\baccount (?:maintenance )?fee\b|\bvedeni uctu\b"  # the bank's own
-LEFT_OUT = "|".join((SAVING, SETTLEMENT, INSTALMENT, CASH, FEE))
+LEFT_OUT = _ASCII + "|".join((SAVING, SETTLEMENT, INSTALMENT, CASH, FEE))
 
-RETURN = "|".join(
+RETURN = _ASCII + "|".join(
     (
         r"rucklastschrift|rucklast\b|retoure|\bstorno|stornierung|ruckbuchung",
         r"\breturned\b|\breversal\b|\bchargeback",

@@ -1,10 +1,11 @@
 """One call of a tool on its way: who asks, what of his accounts is meant, and what others wrote of what is found."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
+from anyio import to_thread
 from starlette.concurrency import run_in_threadpool
 
 from analytics.letters import fold
@@ -23,6 +24,7 @@ CENTS_BELOW = 1  # in any currency: what an attack costs
 UNKNOWN_ACCOUNT = (
     "accountIds: names an account that this connection does not have. Call get_overview: it lists the ids."
 )
+Shape = TypeVar("Shape")
 ROW_TEXTS = ("purpose", "counterpartName", "merchantName")
 
 
@@ -90,7 +92,15 @@ class Asking:
     async def rows(self, transactions: Sequence[Json], *more: str) -> list[Json]:
         """Transactions of the contract as rows of a list, with these further members."""
         strangers = await self.strangers_cents(transactions)
-        return [self._row(each, more, is_strangers=each["id"] in strangers) for each in transactions]
+        return await self.shaped(
+            lambda: [self._row(each, more, is_strangers=each["id"] in strangers) for each in transactions]
+        )
+
+    async def shaped(self, shape: Callable[[], Shape]) -> Shape:
+        """What `shape` makes of others' texts, in a thread: the event loop belongs to everybody. One at a time, and of
+        each user one in that line."""
+        async with self.operations.turns.of(self.caller.user_id):
+            return await to_thread.run_sync(shape, limiter=self.operations.turns.shaping)
 
     async def strangers_cents(self, transactions: Sequence[Json]) -> set[str]:
         """Ids of the credits under 1.00 from somebody whom the user has never paid."""

@@ -8,7 +8,7 @@ was written (connectors/text.py); here it may lose whatever helps a stranger.
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from handlers.mcp.masked_numbers import masked_numbers
@@ -16,8 +16,10 @@ from handlers.mcp.orders import looks_like_instructions
 
 LIST_LENGTH_MAX = 120
 DETAIL_LENGTH_MAX = 1000
-READ_LENGTH_MAX = 4000  # of a text; what a bank says is shorter
+RAW_LENGTH_MAX = 4000  # of a text; what is stored is shorter
+READ_LENGTH_MAX = DETAIL_LENGTH_MAX  # of what can be seen of it: what follows is never shown
 MARKS_IN_A_ROW_MAX = 2  # Vietnamese letters carry two
+MARKS_SORTED_MAX = 8  # NFKC puts those of a letter in order, in the square of their number
 
 HIDDEN, LINK, INSTRUCTIONS = "hidden_characters", "link", "looks_like_instructions"
 CENTS = "cents_from_stranger"
@@ -56,8 +58,9 @@ _SCHEME = re.compile(
     r"\b(?:sftp|file|ssh|wss?|data|mailto|tel|sms|blob|intent|market|bitcoin|facetime|whatsapp|tg):(?=\S)",
     re.IGNORECASE,
 )
-_WWW = re.compile(r"w{3,}\s*\.", re.IGNORECASE)
-_SLASHES = re.compile(r"/(?:\s*/)+")
+# Possessive, and begun at the first w only: each character is looked at once
+_WWW = re.compile(r"(?<!w)w{3,}+\s*+\.", re.IGNORECASE)
+_SLASHES = re.compile(r"/(?:\s*+/)+")
 # With a path behind it; a name alone is how many a shop is called
 _ADDRESS = re.compile(
     r"(?:\b\d{1,3}(?:[.。]\d{1,3}){3}|(?<=\w)[.。](?:xn--[a-z0-9-]+|[^\W\d_]{2,24}))(?=(?::\d+)?[/?#]\w)",
@@ -76,9 +79,9 @@ class Fenced:
 
 def fenced(text: str, *, limit: int = LIST_LENGTH_MAX, shows_numbers: bool = False) -> Fenced:
     """A stranger's text between its marks; `shows_numbers` leaves account numbers whole, where that was allowed."""
-    raw = text[:READ_LENGTH_MAX]
+    raw = text[:RAW_LENGTH_MAX]
     seen = _visible(raw)
-    plain, has_link = _without_links(seen)
+    plain, has_link = _without_links(seen[:READ_LENGTH_MAX])
     found = {
         HIDDEN: any(_is_hidden(character) for character in raw),
         LINK: has_link,
@@ -86,7 +89,8 @@ def fenced(text: str, *, limit: int = LIST_LENGTH_MAX, shows_numbers: bool = Fal
     }
     line = " ".join(plain.split())
     shown = line if shows_numbers else masked_numbers(line)
-    cut = shown if len(shown) <= limit else f"{shown[: limit - 1].rstrip()}…"
+    is_whole = len(shown) <= limit and len(seen) <= READ_LENGTH_MAX
+    cut = shown if is_whole else f"{shown[: limit - 1].rstrip()}…"
     return Fenced(text=f"«{cut}»", flags=frozenset(flag for flag, holds in found.items() if holds))
 
 
@@ -109,11 +113,14 @@ def bank_text(
 
 
 def _visible(text: str) -> str:
-    """The text with what can be seen of it, in its compatible form (NFKC), with few marks on each letter."""
-    kept = text
+    """The text with what can be seen of it, in its compatible form (NFKC), with few marks on each letter; a character
+    more than is read of it, at most."""
+    kept = _few_marks(map(_shown, text), MARKS_SORTED_MAX)
     for _ in range(3):  # what is removed may have kept apart what composes
-        kept = unicodedata.normalize("NFKC", "".join(map(_shown, kept)))
-    return _few_marks("".join(map(_shown, kept)))
+        # Cut before and after: a single letter may stand for a sentence (U+FDFA)
+        kept = unicodedata.normalize("NFKC", kept[: READ_LENGTH_MAX + 1])[: READ_LENGTH_MAX + 1]
+        kept = "".join(map(_shown, kept))
+    return _few_marks(kept, MARKS_IN_A_ROW_MAX)
 
 
 def _shown(character: str) -> str:
@@ -129,13 +136,14 @@ def _is_hidden(character: str) -> bool:
     return character in _FILLERS or (character not in _LAYOUT and unicodedata.category(character) in _UNSEEN)
 
 
-def _few_marks(text: str) -> str:
+def _few_marks(characters: Iterable[str], most: int) -> str:
     kept: list[str] = []
     marks = 0
-    for character in text:
-        marks = marks + 1 if unicodedata.category(character).startswith("M") else 0
-        if marks <= MARKS_IN_A_ROW_MAX:
-            kept.append(character)
+    for character in characters:
+        if character:
+            marks = marks + 1 if unicodedata.category(character).startswith("M") else 0
+            if marks <= most:
+                kept.append(character)
     return "".join(kept)
 
 

@@ -52,6 +52,7 @@ class ContractOperations:
             for operation_id, (path, method, operation) in contract.operations.items()
         }
         self._public_path = public_path
+        self.turns = turns
 
     async def ask(self, caller: Principal, operation_id: str, **arguments: Any) -> tuple[Json, Mapping[str, str]]:
         """Body and headers of the answer of `caller`'s request; None leaves an argument out. Numbers with decimals are

@@ -111,7 +111,7 @@ def _folded(text: str) -> str:
 
 
 # Folded like the texts: half of a Russian word looks like ASCII
-_ORDER = re.compile(_folded("|".join(f"(?:{order})" for order in _ORDERS)))
+_ORDER = re.compile("|".join(f"(?:{_folded(order)})" for order in _ORDERS))
 _SPACED_OUT = re.compile(r"(?:\b\w[ ._*\-]{1,2}){4,}\w\b")
 _DIGITS_FOR_LETTERS = str.maketrans("013457@$", "oieastas")
 

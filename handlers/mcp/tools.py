@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from analytics.classification.facts import CATEGORIES
@@ -41,7 +42,7 @@ async def get_overview(asking: Asking) -> Json:
         "currency": currency,
         "totalBalance": snapshot["totalBalance"],
         "unconvertedCurrencies": asking.unconverted,
-        "accounts": [_account(asking, account) for account in listed],
+        "accounts": await asking.shaped(lambda: [_account(asking, account) for account in listed]),
         "last30Days": snapshot["last30Days"],
     }
 
@@ -83,7 +84,7 @@ async def list_recurring_payments(asking: Asking, accountIds: Sequence[str] | No
     return {
         "today": asking.today,
         "total": len(found),
-        "subscriptions": [_stream(each) for each in found[:STREAMS_MAX]],
+        "subscriptions": await asking.shaped(lambda: [_stream(each) for each in found[:STREAMS_MAX]]),
     }
 
 
@@ -98,7 +99,7 @@ async def explain_figure(
         found = await asking.ask("getSubscription", id=key, accountIds=ids)
         charges = found["charges"]
         answer["figure"] = {
-            **_stream(found),
+            **await asking.shaped(partial(_stream, found)),
             "cadence": found["cadence"],
             "priceHistory": [
                 {**price, "since": day(price["since"]), "until": day(price["until"])}
@@ -130,13 +131,19 @@ async def get_transaction(asking: Asking, id: str, includeIban: bool) -> Json:
     why = await asking.ask("explainTransaction", id=id)
     shows_numbers = includeIban and asking.shows_numbers
     strangers = await asking.strangers_cents([row])
+    return await asking.shaped(
+        lambda: _detail(asking, row, why, is_strangers=bool(strangers), shows_numbers=shows_numbers)
+    )
+
+
+def _detail(asking: Asking, row: Json, why: Json, *, is_strangers: bool, shows_numbers: bool) -> Json:
     texts = {name: row.get(name) for name in ("purpose", "counterpartName", "merchantName")}
     told, flags = bank_text(
         texts,
         limit=DETAIL_LENGTH_MAX,
         shows_numbers=shows_numbers,
         withholds=False,
-        more_flags=frozenset({CENTS} if strangers else ()),
+        more_flags=frozenset({CENTS} if is_strangers else ()),
     )
     names, more = bank_text(
         {name: row.get(name) for name in NAMES}, limit=NAMES_LENGTH_MAX, shows_numbers=shows_numbers, withholds=False
@@ -186,7 +193,8 @@ async def refresh_bank_data(
         jobs = [each if _is_done([each]) else await asking.ask("getSyncJob", syncId=each["syncId"]) for each in jobs]
         if not _is_done(jobs):
             await asyncio.sleep(min(ASK_AGAIN_SECONDS, max(0.0, until - loop.time())))
-    return {"done": _is_done(jobs), **skipped, "jobs": [_job(each) for each in jobs]}
+    told = await asking.shaped(lambda: [_job(each) for each in jobs])
+    return {"done": _is_done(jobs), **skipped, "jobs": told}
 
 
 TOOLS: Mapping[str, Callable[..., Awaitable[Json]]] = {

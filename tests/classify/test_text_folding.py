@@ -1,12 +1,14 @@
 """Decision 9: ü = u = ue, ß = ss, accents dropped, whatever the case, in plain Python and in Polars alike."""
 
+import unicodedata
+
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.letters import fold, plain
-from analytics.search_text import folded, plain_text, searchable
+from analytics.letters import PLAIN_LENGTH_MAX, fold, plain
+from analytics.search_text import folded, in_ascii, plain_text, searchable
 
 LETTERS = st.text(
     st.characters(min_codepoint=0x20, max_codepoint=0x24F) | st.sampled_from("ΣσςİıẞﬁßüÜ™́aoue"), max_size=20
@@ -56,3 +58,17 @@ def test_a_word_is_found_in_its_plain_or_its_folded_spelling(word: str) -> None:
 def test_an_unknown_text_stays_unknown() -> None:
     nothing = pl.DataFrame({"text": [None]}, schema={"text": pl.String})
     assert nothing.select(folded(pl.col("text"))).item() is None
+
+
+def test_a_letter_that_stands_for_a_sentence_makes_no_text_longer_than_any_person_writes() -> None:
+    for text in ("\ufdfa" * 2000, "w" * (PLAIN_LENGTH_MAX + 1), "ß" * PLAIN_LENGTH_MAX):
+        assert len(unicodedata.normalize("NFKD", plain(text))) <= 2 * PLAIN_LENGTH_MAX
+        column = pl.DataFrame({"text": [text]}).select(plain_text(pl.col("text"))).item()
+        assert column == plain(text)
+
+
+def test_words_of_ascii_end_where_they_ended_among_all_letters() -> None:
+    texts = pl.DataFrame({"text": ["gaa é", "égaa", "gaaé", "gaa–x", "gaa ص", "x", None]})
+    found = texts.select(pl.col("text").str.contains(r"\bgaa\b"))
+    assert texts.select(in_ascii(pl.col("text")).str.contains(r"(?-u)\bgaa\b")).equals(found)
+    assert found["text"].to_list() == [True, False, False, True, True, False, None]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.mcp.fence import bank_text, fenced
+from handlers.mcp.fence import DETAIL_LENGTH_MAX, READ_LENGTH_MAX, bank_text, fenced
 from handlers.mcp.masked_numbers import masked_field, masked_numbers, whole_field
 from handlers.mcp.orders import looks_like_instructions
 
@@ -221,3 +221,35 @@ def test_whatever_is_written_stays_inside(text: str) -> None:
 def test_no_number_slips_through_what_is_removed(number: str, before: str, hidden: str) -> None:
     shown = fenced(before + hidden.join(number)).text
     assert len([each for each in shown if each.isdecimal()]) <= 4, shown
+
+
+WORST = {
+    "a letter that stands for eighteen": "\ufdfa" * 2000,
+    "marks": "a" + "\u0327\u0301" * 1000,
+    "w": "w" * 4000,
+    "hidden": "\u200b" * 4000,
+    "orders": "pay to a " * 400,
+}
+
+
+@pytest.mark.requirement("mcp.fence")
+@pytest.mark.parametrize("name", WORST)
+def test_no_text_makes_more_work_than_its_first_thousand_characters_that_can_be_seen(name: str) -> None:
+    """What is looked through is bounded after it was normalised, too: a letter may become a sentence."""
+    seen: list[int] = []
+
+    def looked(text: str) -> bool:
+        seen.append(len(text))
+        return looks_like_instructions(text)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("handlers.mcp.fence.looks_like_instructions", looked)
+        told = fenced(WORST[name], limit=DETAIL_LENGTH_MAX)
+    assert seen[0] <= READ_LENGTH_MAX
+    assert len(told.text) <= DETAIL_LENGTH_MAX + 2
+
+
+@pytest.mark.requirement("mcp.fence")
+def test_a_text_that_is_not_read_to_its_end_says_so() -> None:
+    assert fenced("a " * READ_LENGTH_MAX, limit=DETAIL_LENGTH_MAX).text.endswith("a…»")
+    assert fenced("a" * READ_LENGTH_MAX, limit=DETAIL_LENGTH_MAX).text == f"«{'a' * READ_LENGTH_MAX}»"

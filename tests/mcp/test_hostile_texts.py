@@ -21,7 +21,7 @@ from connectors.connector import Connection
 from connectors.sources.demo.connector import DemoBank
 from connectors.sources.demo.households import USERS
 from handlers.mcp import tools
-from handlers.mcp.asking import Asking, from_strangers, small_credits
+from handlers.mcp.asking import Asking, Shape, from_strangers, small_credits
 from handlers.mcp.fence import LIST_LENGTH_MAX, bank_text, fenced
 from handlers.mcp.operations_of_tools import ContractOperations
 from handlers.services import Services
@@ -122,6 +122,9 @@ class Shaped(Asking):
     def __init__(self, texts: Sequence[str]) -> None:
         super().__init__(cast(Services, None), cast(ContractOperations, None), cast(Principal, None))
         self.texts = texts
+
+    async def shaped(self, shape: Callable[[], Shape]) -> Shape:
+        return shape()
 
     @property
     def shows_numbers(self) -> bool:

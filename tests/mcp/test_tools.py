@@ -1,5 +1,6 @@
 """What the seven tools answer: the figures of the data interface, field by field, within their budgets."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from handlers.mcp.catalogue import Catalogue
 from handlers.mcp.endpoint import Endpoint
+from handlers.mcp.orders import looks_like_instructions
 from handlers.mcp.schemas import Contract
 from tests.explanations.conftest import Service, body_of
 from tests.mcp.conftest import Assistant, assistant
@@ -242,3 +244,34 @@ def test_tools_and_code_that_differ_stop_the_start(demo_service: Service, monkey
     assert Contract({"paths": {}, "a": {"type": "string", "nullable": True}}).argument("#/a") == {
         "type": ["string", "null"]
     }
+
+
+@pytest.mark.requirement("mcp.fence")
+def test_what_strangers_wrote_is_looked_through_in_a_thread(
+    demo_user: Assistant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The event loop answers everybody."""
+    seen: list[str] = []
+
+    def noted(text: str) -> bool:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            seen.append("in a thread")
+        else:
+            seen.append("on the loop")
+        return looks_like_instructions(text)
+
+    monkeypatch.setattr("handlers.mcp.fence.looks_like_instructions", noted)
+    rows = demo_user.answer("search_transactions", perPage=5)["transactions"]
+    for tool, arguments in {
+        "get_overview": {},
+        "list_recurring_payments": {},
+        "get_transaction": {"id": rows[0]["id"]},
+        "explain_figure": {"kind": "month", "key": rows[0]["bookingDate"][:7]},
+        "refresh_bank_data": {"waitSeconds": 0},
+    }.items():
+        before = len(seen)
+        demo_user.result(tool, **arguments)
+        assert len(seen) > before or tool == "refresh_bank_data"
+    assert set(seen) == {"in a thread"}

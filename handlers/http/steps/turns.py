@@ -17,6 +17,7 @@ class Turns:
 
     def __init__(self) -> None:
         self.threads = CapacityLimiter(READS_AT_ONCE)  # not those in which commands, syncs and sign-ins wait
+        self.shaping = CapacityLimiter(1)  # what others wrote, for a model: nothing but the interpreter works at it
         self._of_user: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def of(self, user_id: str) -> asyncio.Lock:
