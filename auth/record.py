@@ -34,6 +34,7 @@ Deed = Literal[
     "useRecoveryCode",
     "addPasskey",
     "removePasskey",
+    "disconnectBank",
 ]
 """What is done to an account itself, besides what apps read of it."""
 

@@ -149,6 +149,8 @@ def application(
                     of_user=lambda user_id: connections.of_user(services.database, user_id),
                     first_sync=services.sync_engine.sync_now,
                     fetch_now=services.sync_engine.fetch_now,
+                    disconnect=services.connecting.remove,
+                    has_key=services.sync_engine.has_key,
                     now=services.clock.now,
                 ),
             ),

@@ -38,6 +38,7 @@ from handlers.http.steps.turns import Turns
 from handlers.loopback import is_loopback
 from handlers.own_profiles import OwnProfiles
 from handlers.settings import Settings
+from handlers.sync import missing_keys
 from handlers.sync.connecting import RETURN_PATH, Connecting
 from handlers.sync.detection import detect_after_import, detect_for_new_day
 from handlers.sync.engine import SyncEngine
@@ -45,7 +46,7 @@ from handlers.sync.scheduler import Scheduler
 from handlers.sync.stored_secrets import StoredSecrets
 from handlers.sync.uploaded_files import REPORTED_FOR, UploadedFiles
 from handlers.unread_exports import UnreadExports
-from storage import connections, documents, jobs, store_facts, users
+from storage import documents, jobs, store_facts, users
 from storage.bank_access import connection_attempts, connection_secrets
 from storage.bank_access.connection_keys import ConnectionKeys
 from storage.database import Database, StoreUnavailable, acting_for, open_database
@@ -72,7 +73,6 @@ class Services:
     authorization: AuthorizationServer
     reader: Reader
     connection_keys: ConnectionKeys
-    closed_connections: int  # whose key this machine did not have when the store was opened
     connecting: Connecting
     uploads: UploadedFiles
     own_profiles: OwnProfiles
@@ -91,11 +91,14 @@ class Services:
     @property
     def missing_key(self) -> str | None:
         """That this machine does not have the key of some bank connections, in a sentence for its operator."""
-        if not self.closed_connections:
+        closed = 0
+        with suppress(StoreUnavailable):  # of many machines one is away: that is no reason not to serve
+            closed = len(connection_secrets.unreadable(self.database, self.connection_keys))
+        if not closed:
             return None
         return (
-            f"{self.connection_keys.path} does not hold the key of {self.closed_connections} of this store's bank"
-            " connections, so they are not asked from here."
+            f"{self.connection_keys.path} does not hold the key of {closed} of this store's bank connections, so they"
+            " are not asked from here."
         )
 
     def fetch_rates(self) -> None:
@@ -205,12 +208,9 @@ def open_services(
             second_wall.build(database)
         clock.offset = timedelta(seconds=float(store_facts.recall(database, CLOCK_OFFSET) or 0))
         keys = ConnectionKeys(settings.connection_keys, may_begin=lambda: _may_begin_keys(database))
-        closed = 0
-        with suppress(StoreUnavailable):  # of many machines one is away: that is no reason not to serve
-            lost = connection_secrets.unreadable(database, keys)
-            closed = len(lost)
-            for user_id, connection_id in lost if for_server and not database.dialect.is_shared else ():
-                connections.need_user(database, user_id, connection_id)
+        has_own_store = for_server and not database.dialect.is_shared
+        if has_own_store:
+            missing_keys.settle(database, keys)
         if not database.dialect.is_shared:
             jobs.release_all(database)
     except BaseException:
@@ -240,11 +240,18 @@ def open_services(
         database=database,
         clock=clock,
         sync_engine=sync_engine,
-        scheduler=Scheduler(sync_engine, database, sources, clock, on_new_day=begin_day, plan=settings.schedule),
+        scheduler=Scheduler(
+            sync_engine,
+            database,
+            sources,
+            clock,
+            on_new_day=begin_day,
+            each_minute=partial(missing_keys.settle, database, keys) if has_own_store else lambda: None,
+            plan=settings.schedule,
+        ),
         authorization=_authorization(settings, database, clock),
         reader=reader,
         connection_keys=keys,
-        closed_connections=closed,
         connecting=Connecting(database, clock, keys, secrets, live, return_url=f"{settings.auth_url}{RETURN_PATH}"),
         uploads=UploadedFiles(
             database,

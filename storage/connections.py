@@ -233,16 +233,27 @@ def expire_consents_of(session: Session, user_id: str, *, now: datetime) -> None
         session.changes(user_id)
 
 
-def need_user(session: Session, user_id: str, connection_id: str) -> None:
-    """What opened the bank is lost: its user has to connect it again."""
+def need_user(session: Session, user_id: str, connection_id: str) -> bool:
+    """What opens the bank is missing, so that it is not asked; whether it was before."""
     changed = session.rows(
         "UPDATE connections SET status = 'REAUTH_REQUIRED' WHERE user_id = $1 AND id = $2"
         " AND status IN ('ACTIVE', 'ERROR') RETURNING user_id",
         user_id,
         connection_id,
     )
-    for row in changed:
-        session.changes(row["user_id"])
+    if changed:
+        session.changes(user_id)
+    return bool(changed)
+
+
+def need_user_no_more(session: Session, user_id: str, connection_id: str) -> None:
+    """What opens the bank is back."""
+    session.changes(user_id)
+    session.execute(
+        "UPDATE connections SET status = 'ACTIVE' WHERE user_id = $1 AND id = $2 AND status = 'REAUTH_REQUIRED'",
+        user_id,
+        connection_id,
+    )
 
 
 def remove(session: Session, user_id: str, connection_id: str, *, now: datetime) -> None:

@@ -149,16 +149,17 @@ def remove_connection(services: Services, report: Report, *, user: str, connecti
     ended = [each for each in connections.of_user(services.database, owner.id) if each.id == connection_id]
     if not ended:
         raise CommandError("The user has no connection with this id. `bankdata connections list` shows them.")
-    end_access(services, report, ended)
-    services.database.atomically(
-        lambda session: connections.remove(session, owner.id, connection_id, now=services.clock.now())
-    )
+    _say_what_is_left(report, services.connecting.remove(ended[0]))
     report.note("Removed. Its accounts and transactions stay; connecting the bank again renews it.")
 
 
 def end_access(services: Services, report: Report, ended: Sequence[StoredConnection]) -> None:
     """End the access at the providers too, as far as that can be done in half a minute, and say where it cannot."""
-    for each, why in services.connecting.disconnect(ended):
+    _say_what_is_left(report, services.connecting.disconnect(ended))
+
+
+def _say_what_is_left(report: Report, left: Iterable[tuple[StoredConnection, str]]) -> None:
+    for each, why in left:
         report.note(f"The access to {each.bank_name} could not be ended at the provider: {why} End it there.")
 
 

@@ -28,6 +28,8 @@ def check(services: Services, report: Report, *, has_accounts: bool = False) -> 
         faults.append(
             f"{services.own_profiles.folder} is not read: `bankdata profiles add FILE` keeps it in the store."
         )
+    if services.missing_key is not None:
+        faults.append(f"{services.missing_key} Bring the file back; the connections then go on by themselves.")
     there = store_facts.clock(services.database)
     apart = services.clock.now() - services.clock.offset - there if there is not None else timedelta(0)
     if abs(apart) > CLOCKS_APART_MAX:

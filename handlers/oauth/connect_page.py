@@ -13,15 +13,17 @@ from starlette.routing import BaseRoute
 from auth.people.sessions import Browser
 from connectors.connecting import Question, Redirect
 from connectors.sources.demo.live import PAGE_PATH, LiveDemoBank
+from connectors.sources.uploads import Uploads
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.rendering import page_headers
-from handlers.oauth.site import Site, Visit
+from handlers.oauth.site import BANKS_PAGE, Site, Visit
 from handlers.sync.connecting import RETURN_PATH, Attempt, AttemptUnknown
+from handlers.sync.stored_secrets import KEY_MISSING
 from storage.connections import StoredConnection
 from storage.users import User
 
 PURPOSE = "connect a bank"
-FETCHED = ("started", "recent", "refused")
+NOTICES = ("fetch_started", "fetch_recent", "fetch_refused", "disconnected", "disconnected_here")
 IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif")
 
 
@@ -32,6 +34,7 @@ def connect_routes(site: Site) -> list[BaseRoute]:
     return [
         site.route("/account/connect", {"GET": choice_page, "POST": begin}),
         site.route("/account/connect/fetch", {"POST": fetch}),
+        site.route("/account/connect/disconnect", {"GET": ask_to_disconnect, "POST": disconnect}),
         site.route("/account/connect/step", {"GET": step_page, "POST": answer}),
         site.route("/account/connect/image", {"GET": image}),
         site.route(RETURN_PATH, {"GET": come_back}),
@@ -40,7 +43,7 @@ def connect_routes(site: Site) -> list[BaseRoute]:
 
 
 def choice_page(site: Site, visit: Visit) -> Response:
-    """Which sources there are, and the connections that can be renewed."""
+    """Which sources there are, and the user's connections with what can be done about each."""
     if visit.browser is None or (user := site.server.sign_in.user_of(visit.browser)) is None:
         return site.sign_in_for_banks()
     assert site.banks is not None
@@ -49,8 +52,11 @@ def choice_page(site: Site, visit: Visit) -> Response:
         "connect.html",
         visit.words,
         sources=[each for each in sources.values() if each.is_set_up],
-        renewable=[each for each in site.banks.of_user(user.id) if each.connector in sources],
-        fetched=fetched if (fetched := visit.parameters.get("fetched", ("",))[0]) in FETCHED else "",
+        banks=[each for each in site.banks.of_user(user.id) if each.connector != Uploads.name],
+        live=sources.keys(),
+        closed=[each.id for each in site.banks.of_user(user.id) if not site.banks.has_key(each)],
+        key_missing=KEY_MISSING,
+        notice=notice if (notice := visit.parameters.get("notice", ("",))[0]) in NOTICES else "",
         form_token=_form_token(site, visit.browser),
     )
 
@@ -62,26 +68,46 @@ def begin(site: Site, visit: Visit) -> Response:
     renewed: StoredConnection | None = None
     name = visit.form.get("source", "")
     if "connection" in visit.form:
-        own = {each.id: each for each in site.banks.of_user(user.id)}
-        renewed = own.get(visit.form["connection"])
+        renewed = _own(site, user, visit.form["connection"])
         name = renewed.connector if renewed is not None else ""
     source = site.banks.connecting.sources.get(name)
     if source is None or (renewed is None and not source.is_set_up):
         raise Mistake("bad_form")
-    return _shown(site, site.banks.connecting.begin(user.id, name, renewed=renewed, browser=browser.id_hash))
+    return _shown(site, visit, site.banks.connecting.begin(user.id, name, renewed=renewed, browser=browser.id_hash))
 
 
 def fetch(site: Site, visit: Visit) -> Response:
     """A sync at the wish of a person who is there: the only one that the bank is told so of (decision 94)."""
     _, user = site.signed_in(visit, PURPOSE)
     assert site.banks is not None
-    own = {each.id: each for each in site.banks.of_user(user.id) if each.connector in site.banks.connecting.sources}
-    connection = own.get(visit.form.get("connection", ""))
-    if connection is None:
+    connection = _own(site, user, visit.form.get("connection", ""))
+    if connection is None or connection.connector not in site.banks.connecting.sources:
         raise Mistake("bad_form")
     started = site.banks.fetch_now(connection, visit.person)
     outcome = "started" if started.job is not None else "refused" if started.error is not None else "recent"
-    return site.redirect(site.address(f"/account/connect?fetched={outcome}"))
+    return site.redirect(site.address(f"/account/connect?notice=fetch_{outcome}"))
+
+
+def ask_to_disconnect(site: Site, visit: Visit) -> Response:
+    """Whether this connection is to end, and what stays."""
+    if visit.browser is None or (user := site.server.sign_in.user_of(visit.browser)) is None:
+        return site.sign_in_for_banks()
+    connection = _own(site, user, visit.parameters.get("connection", ("",))[0])
+    if connection is None:  # ended meanwhile, or somebody else's
+        return site.redirect(site.address(BANKS_PAGE))
+    return site.page("disconnect.html", visit.words, connection=connection, form_token=_form_token(site, visit.browser))
+
+
+def disconnect(site: Site, visit: Visit) -> Response:
+    """End the connection, at its provider too; what it brought stays, and it is recorded."""
+    _, user = site.signed_in(visit, PURPOSE)
+    assert site.banks is not None
+    connection = _own(site, user, visit.form.get("connection", ""))
+    if connection is None:
+        raise Mistake("bad_form")
+    left = site.banks.disconnect(connection)
+    site.server.record.note(user.id, "disconnectBank")
+    return site.redirect(site.address(f"{BANKS_PAGE}?notice={'disconnected_here' if left else 'disconnected'}"))
 
 
 def step_page(site: Site, visit: Visit) -> Response:
@@ -91,7 +117,7 @@ def step_page(site: Site, visit: Visit) -> Response:
     attempt = _attempt(site, user, visit.browser, visit.parameters.get("attempt", ("",))[0])
     is_early = "early" in visit.parameters
     if "look" in visit.parameters and attempt.waits_seconds is not None:
-        return _shown(site, _answered(site, user, visit.browser, attempt.id, {}), is_early=is_early)
+        return _shown(site, visit, _answered(site, user, visit.browser, attempt.id, {}), is_early=is_early)
     response = site.page(
         "connect_step.html",
         visit.words,
@@ -116,7 +142,7 @@ def answer(site: Site, visit: Visit) -> Response:
     attempt_id = visit.form.get("attempt", "")
     has_waited = _attempt(site, user, browser, attempt_id).waits_seconds is not None
     attempt = _answered(site, user, browser, attempt_id, given)
-    return _shown(site, attempt, is_early=has_waited and attempt.waits_seconds is not None)
+    return _shown(site, visit, attempt, is_early=has_waited and attempt.waits_seconds is not None)
 
 
 def image(site: Site, visit: Visit) -> Response:
@@ -142,13 +168,20 @@ def come_back(site: Site, visit: Visit) -> Response:
         raise Mistake("connecting_over") from None
     if browser is None or browser.user_id != user_id:  # a command began it, and goes on by itself
         return site.page("connect_back.html", visit.words, attempt=attempt)
-    return _shown(site, attempt)
+    return _shown(site, visit, attempt)
 
 
 def demo_bank(site: Site, visit: Visit) -> Response:
     """What stands for a bank's own page in `bankdata demo --live`."""
     state = visit.parameters.get("state", ("",))[0]
     return site.page("demo_bank.html", visit.words, back=site.address(RETURN_PATH), state=state)
+
+
+def _own(site: Site, user: User, connection_id: str) -> StoredConnection | None:
+    """The user's connection of this id that can be looked after here."""
+    assert site.banks is not None
+    found = (each for each in site.banks.of_user(user.id) if each.id == connection_id)
+    return next((each for each in found if each.connector != Uploads.name), None)
 
 
 def _attempt(site: Site, user: User, browser: Browser, attempt_id: str) -> Attempt:
@@ -167,12 +200,12 @@ def _answered(site: Site, user: User, browser: Browser, attempt_id: str, given: 
         raise Mistake("connecting_over") from None
 
 
-def _shown(site: Site, attempt: Attempt, *, is_early: bool = False) -> Response:
+def _shown(site: Site, visit: Visit, attempt: Attempt, *, is_early: bool = False) -> Response:
     """To the page of the step; a connection is synced at once, which takes nobody's turn (decision 25), and once,
     however often the last form is sent."""
     assert site.banks is not None
     if attempt.connection is not None and attempt.is_new:
-        site.banks.first_sync(attempt.connection)
+        site.banks.first_sync(attempt.connection, visit.person)
     return site.redirect(_step_address(site, attempt, is_early=is_early and attempt.waits_seconds is not None))
 
 

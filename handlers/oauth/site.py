@@ -20,6 +20,7 @@ from auth.server import AuthorizationServer
 from connectors.connector import Person
 from handlers.http import call
 from handlers.http.errors import RETRY_SECONDS
+from handlers.http.presence import person_at
 from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.oauth import forms
 from handlers.oauth.agents import agent_name
@@ -63,8 +64,10 @@ class Banks:
 
     connecting: Connecting
     of_user: Callable[[str], Sequence[StoredConnection]]
-    first_sync: Callable[[StoredConnection], object]
+    first_sync: Callable[[StoredConnection, Person | None], object]
     fetch_now: Callable[[StoredConnection, Person | None], Started]
+    disconnect: Callable[[StoredConnection], Sequence[tuple[StoredConnection, str]]]
+    has_key: Callable[[StoredConnection], bool]
     now: Callable[[], datetime]
 
 
@@ -160,7 +163,7 @@ class Site:
             bearer=bearer,
             agent=agent_name(request.headers.get("user-agent", "")),
             destination=request.headers.get("sec-fetch-dest"),
-            person=_person(request),
+            person=person_at(request.headers, call.current(request.scope).client_address),
         )
 
     def _refuse_foreign(self, request: Request) -> None:
@@ -263,12 +266,3 @@ class Site:
         response = RedirectResponse(address, status_code=303, headers=page_headers(""))
         response.headers["location"] = address  # as it is: Starlette would quote it again
         return response
-
-
-def _person(request: Request) -> Person | None:
-    said = [request.headers.get(name, "") for name in ("user-agent", "accept", "accept-language")]
-    if not all(said):
-        return None
-    agent, accept, language = said
-    address = call.current(request.scope).client_address
-    return Person(address=address, user_agent=agent, accept=accept, accept_language=language)

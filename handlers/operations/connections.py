@@ -5,8 +5,9 @@ from handlers.http.request import Json, Request
 from handlers.operations.covered_jobs import as_covered
 from handlers.operations.selection import covered_accounts
 from handlers.services import Services
-from handlers.sync.outcomes import NOT_SYNCABLE
+from handlers.sync.outcomes import NOT_SYNCABLE, ONLY_ATTENDED
 from handlers.sync.reminders import consent_reminder
+from handlers.sync.stored_secrets import KEY_MISSING
 from storage import accounts, connections, jobs
 from storage.connections import StoredConnection
 from storage.jobs import Job
@@ -39,7 +40,7 @@ def list_connections(services: Services, request: Request) -> Json:
                 next_at=next_at[each.id],
                 quota=quotas[each.id],
                 reminder=consent_reminder(each, now=now),
-                message=_message(each, latest.get(each.id)),
+                message=_message(services, each, latest.get(each.id)),
                 wrong=[text for id_ in brought.get(each.id, ()) for text in wrong.get(id_, ())],
             )
             for each in known
@@ -47,8 +48,12 @@ def list_connections(services: Services, request: Request) -> Json:
     }
 
 
-def _message(connection: StoredConnection, last: Job | None) -> str | None:
+def _message(services: Services, connection: StoredConnection, last: Job | None) -> str | None:
     """What its user should know; None when all is well."""
+    if not services.sync_engine.has_key(connection):
+        return KEY_MISSING
     if connection.status in NOT_SYNCABLE:
         return NOT_SYNCABLE[connection.status]
-    return last.error if last is not None else None
+    if last is not None and last.error is not None:
+        return last.error
+    return ONLY_ATTENDED if connection.is_attended_only else None

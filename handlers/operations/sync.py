@@ -7,9 +7,12 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
+from auth.apps.clients import PAGE
 from auth.principal import Principal
+from connectors.connector import Person
 from handlers import json_shapes
 from handlers.http.errors import BadRequest, NotFound, TooManyRequests
+from handlers.http.presence import person_at
 from handlers.http.request import Answer, Request
 from handlers.operations.covered_jobs import as_covered, check_covered
 from handlers.operations.selection import listed_ids
@@ -28,7 +31,8 @@ def start_sync(
     meant = _meant(services, request.principal, listed_ids(account_ids) | set((body or {}).get("accountIds") or ()))
     if not meant:
         raise NotFound("No bank connections found")
-    started = [services.sync_engine.start(connection) for connection in meant]
+    attended = _person(request)
+    started = [services.sync_engine.start(connection, attended=attended) for connection in meant]
     summaries = [
         json_shapes.job_summary(
             sync_id=each.job.id if each.job else None,
@@ -63,6 +67,13 @@ async def get_sync_job(services: Services, request: Request, *, sync_id: str) ->
         job = await run_in_threadpool(as_covered, services.database, caller, job)
     wait = services.sync_engine.seconds_until_due(job)
     return Answer(body=json_shapes.job(job), headers={"retry-after": f"{ceil(wait)}"} if wait else {})
+
+
+def _person(request: Request) -> Person | None:
+    """Whoever presses the button on the page of this server is there; of an app nobody knows that (decision 94)."""
+    if request.principal.client_id != PAGE:
+        return None
+    return person_at(request.headers, request.client_address)
 
 
 def _meant(services: Services, caller: Principal, account_ids: set[str]) -> list[StoredConnection]:

@@ -145,6 +145,15 @@ class Connecting:
         parameters = {name: value for name, value in returned.items() if name != "state"}
         return user_id, self._step(stored, {}, parameters)
 
+    def remove(self, ended: StoredConnection) -> Sequence[tuple[StoredConnection, str]]:
+        """End the connection here, and the access at its provider too; what it brought stays. Whatever could not be
+        ended at the provider, and why."""
+        left = self.disconnect([ended])
+        self._database.atomically(
+            lambda session: connections.remove(session, ended.user_id, ended.id, now=self._clock.now())
+        )
+        return left
+
     def disconnect(
         self, ended: Sequence[StoredConnection], *, within: float = DISCONNECT_WITHIN
     ) -> Sequence[tuple[StoredConnection, str]]:

@@ -109,11 +109,11 @@ class SyncEngine:
         it is certain that a person is there and asks for this. `is_first` is the sync that belongs to connecting or
         renewing: it takes nobody's turn (decision 25), and its user has just been there."""
         now = self._clock.now()
-        if connection.status in NOT_SYNCABLE:
-            return Started(error=NOT_SYNCABLE[connection.status])
         if not self.has_key(connection):
             return Started(error=KEY_MISSING)
-        if connection.is_attended_only and attended is None and not is_first:
+        if connection.status in NOT_SYNCABLE:
+            return Started(error=NOT_SYNCABLE[connection.status])
+        if connection.is_attended_only and not is_first:  # a person alone does not open it: the PIN comes by renewing
             return Started(error=ONLY_ATTENDED)
         if connection.is_past_consent(now):
             user_id = connection.user_id
@@ -160,9 +160,9 @@ class SyncEngine:
             return None
         return source_calls.quota(session, connection.user_id, connection.id, limit=limit, now=now)
 
-    def sync_now(self, connection: StoredConnection) -> None:
+    def sync_now(self, connection: StoredConnection, attended: Person | None = None) -> None:
         """Begin the sync that belongs to connecting: it takes nobody's turn (decision 25) and needs no reader."""
-        job = self.start(connection, is_first=True).job
+        job = self.start(connection, is_first=True, attended=attended).job
         if job is not None:
             self.advance(job)
 

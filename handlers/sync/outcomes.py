@@ -16,7 +16,7 @@ from storage.jobs import Job, JobEnded
 RETRY_SECONDS_MAX = 60.0  # a source that wants longer pauses ends the job, and may be asked again when it said
 TIMED_OUT = "The sync timed out"
 INTERNAL = "The sync failed because of an internal error"
-ONLY_ATTENDED = "This bank is asked only while you are there. Renew the connection to fetch."
+ONLY_ATTENDED = "Nothing is fetched from this bank by itself, for the PIN is not stored. Renew the connection to fetch."
 TOO_SLOW = "The bank asked for more time than a sync may take. Try again later."
 
 STATUS_AFTER: Mapping[type[SourceError], connections.Status | None] = {

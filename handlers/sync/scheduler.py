@@ -34,10 +34,11 @@ class Scheduler:
         clock: Clock,
         *,
         on_new_day: Callable[[date], None],
+        each_minute: Callable[[], None] = lambda: None,
         plan: Sequence[time] = (),
     ) -> None:
-        """`on_new_day` is called once with each day that begins while this works; `plan` are the times of the day,
-        in the configured zone, about which live sources are synced."""
+        """`on_new_day` is called once with each day that begins while this works, `each_minute` that often; `plan` are
+        the times of the day, in the configured zone, about which live sources are synced."""
         self._engine = engine
         self._database = database
         self._connectors = connectors
@@ -46,6 +47,7 @@ class Scheduler:
         self._looked_at = self._planned_at = clock.now()
         self._day = clock.today()
         self._on_new_day = on_new_day
+        self._each_minute = each_minute
         self._in_trouble: set[str] = set()  # jobs and connections whose last turn failed, and was logged
         self._sorting = Sorting(database, engine.import_lane, now=clock.now())
 
@@ -83,6 +85,7 @@ class Scheduler:
             self._look_for_news(now)
         if now - self._planned_at >= PLAN_EVERY:
             self._planned_at = now
+            self._each_minute()
             self._keep_plan(now)
         self._sorting.advance(now)
 

@@ -7,14 +7,15 @@ from typing import Any
 from connectors.connector import Misconfigured, UserActionRequired
 from storage import connections
 from storage.bank_access import connection_secrets
-from storage.bank_access.connection_keys import ConnectionKeys, ConnectionKeysUnusable, SecretsUnreadable
+from storage.bank_access.connection_keys import FILE_NAME, ConnectionKeys, ConnectionKeysUnusable, SecretsUnreadable
 from storage.connections import StoredConnection
 from storage.database import Database, Session
 
 KEY_IS_GONE = "What opens this bank cannot be read any more, for its key is gone. Connect the bank again."
 KEYS_UNUSABLE = "The server cannot use the keys of its bank connections. Its operator finds the reason in the log."
 KEY_MISSING = (
-    "The key of this bank connection is missing on this machine. Its operator brings the file; nothing was changed."
+    f"The file {FILE_NAME} on this server does not hold the key of this bank, or is missing. Once its operator brings"
+    " it back the bank is asked again; nothing was changed."
 )
 
 log = logging.getLogger("bankdata.sync")

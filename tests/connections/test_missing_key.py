@@ -7,6 +7,11 @@ from subprocess import PIPE, STDOUT, CompletedProcess, Popen, run
 
 import pytest
 
+from auth.principal import Principal
+from handlers.commands.control_socket import CommandError
+from handlers.commands.upkeep import check
+from handlers.http.request import Request
+from handlers.operations.connections import list_connections
 from handlers.services import Services, open_services
 from handlers.sync.scheduler import PLAN_EVERY, Scheduler
 from handlers.sync.stored_secrets import KEY_MISSING
@@ -15,7 +20,7 @@ from storage.bank_access import connection_secrets
 from storage.bank_access.connection_keys import FILE_NAME, ConnectionKeys, KeyMissing
 from tests.conftest import NOW
 from tests.engines import ENGINE
-from tests.service.conftest import BANKDATA, environment
+from tests.service.conftest import BANKDATA, Said, environment
 
 pytestmark = pytest.mark.requirement("live.secrets")
 
@@ -74,6 +79,61 @@ def test_a_command_without_the_file_of_keys_says_so_and_changes_nothing(folder: 
     assert not missing.exists()
     listed = command(folder, "connections", "list", "--user", "eva", keys=folder / FILE_NAME)
     assert (listed.stdout.rpartition("\t")[2], listed.stderr) == ("ACTIVE\n", "")
+
+
+@pytest.mark.engine("duckdb")
+def test_connections_wait_for_the_file_of_keys_and_go_on_when_it_is_back(folder: Path) -> None:
+    file, away = folder / FILE_NAME, folder / "away.json"
+    file.rename(away)
+    with closing(open_services(ENGINE.settings(folder), for_server=True)) as services:
+        store = services.database
+
+        def seen() -> tuple[str, str | None]:
+            caller = Principal(
+                user_id=users.named(store, "eva").id, client_id="", scopes=frozenset(), grant_id=None,
+                has_subscription=True,
+            )  # fmt: skip
+            asked = Request(caller=caller, method="", path="", query="", headers={}, client_address="")
+            (found,) = list_connections(services, asked)["connections"]
+            return found["status"], found["message"]
+
+        assert seen() == ("REAUTH_REQUIRED", KEY_MISSING)
+        (connection,) = connections.of_user(store, users.named(store, "eva").id)
+        assert services.sync_engine.start(connection).error == KEY_MISSING
+        said = Said()
+        with pytest.raises(CommandError):
+            check(services, said)
+        assert f"WRONG      {services.missing_key} Bring the file back; the connections then go on by themselves." in (
+            said.lines
+        )
+        services.clock.offset += PLAN_EVERY
+        services.scheduler.round()
+        assert seen() == ("REAUTH_REQUIRED", KEY_MISSING)
+        away.rename(file)
+        services.clock.offset += PLAN_EVERY
+        services.scheduler.round()
+        assert seen() == ("ACTIVE", None)
+        assert services.missing_key is None
+
+
+@pytest.mark.engine("duckdb")
+def test_a_file_of_keys_that_is_back_at_the_next_start_mends_only_what_its_absence_broke(folder: Path) -> None:
+    file, away = folder / FILE_NAME, folder / "away.json"
+    with closing(open_services(ENGINE.settings(folder))) as services:
+        (first,) = connections.of_connectors(services.database, ["simplefin"])
+        second = connections.add(
+            services.database, user_id=first.user_id, user_name="eva", connector="simplefin", bank_name="Other",
+            settings={}, now=NOW,
+        )  # fmt: skip
+        connection_secrets.keep(services.database, services.connection_keys, first.user_id, second.id, {"a": "b"})
+        connections.need_user(services.database, first.user_id, second.id)
+    for source, target in ((file, away), (away, file)):
+        source.rename(target)
+        open_services(ENGINE.settings(folder), for_server=True).close()
+    with closing(open_services(ENGINE.settings(folder))) as services:
+        assert connections.statuses(services.database, first.user_id) == {
+            first.id: "ACTIVE", second.id: "REAUTH_REQUIRED",
+        }  # fmt: skip
 
 
 @pytest.mark.engine("postgresql")

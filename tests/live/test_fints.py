@@ -8,6 +8,7 @@ import pytest
 from connectors.connector import Connection, Json
 from connectors.sources.fints.connector import FinTs
 from connectors.statements import read_records
+from handlers.sync.outcomes import ONLY_ATTENDED
 from storage.importing.records import Batch, TransactionRecord
 from tests.days import days_ago, today
 from tests.live.conftest import Live, Talk, connection
@@ -97,7 +98,7 @@ def test_a_pin_that_is_not_stored_opens_the_bank_once_and_lies_nowhere(live: Liv
     user = connected(live, bank, keep="no")
     asked = len(bank.asked)
     (line,) = sync(live, user)
-    assert line == "Testbank AG\tfailed: This bank is asked only while you are there. Renew the connection to fetch."
+    assert line == f"Testbank AG\tfailed: {ONLY_ATTENDED}"
     assert len(bank.asked) == asked
     assert live.status(user) == "ACTIVE"
     assert not connection(live, user)["canSync"]

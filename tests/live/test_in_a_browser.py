@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from tests.conftest import empty_folder
 from tests.days import today
 from tests.live.conftest import Live, connection
 from tests.page.conftest import chromium
-from tests.service.conftest import running
+from tests.service.conftest import get, running
 from tests.simulators import finapi, fints
 from tests.simulators.enable_banking import APPLICATION, BANK, BankAccount, EnableBankingSimulator, row
 from tests.simulators.finapi import FinApiHost
@@ -98,7 +99,9 @@ class Visitor:
         """The page says so, speaks one language throughout, and the first sync ends."""
         self.sees(f"{bank} is connected.", f"{bank} ist verbunden.")
         expect(self.page.locator("[lang]:not(html)")).to_have_count(0)
-        while connection(self.live, self.user)["lastSyncedAt"] is None:
+        for _ in range(300):
+            if connection(self.live, self.user)["lastSyncedAt"] is not None:
+                break
             self.page.wait_for_timeout(100)
         assert self.live.status(self.user) == "ACTIVE"
 
@@ -191,3 +194,71 @@ def test_an_approval_in_the_app_goes_on_by_itself_and_pressed_too_early_it_says_
     person.sees("Not yet: word that you are done has not arrived here.", "Noch nicht: Dass Sie fertig sind")
     banks.fints.bank.approve()
     person.is_connected("Testbank AG")
+    promise = person.page.get_by_text(
+        person.words("Nothing is fetched from this bank by itself", "Von dieser Bank wird nichts von selbst abgerufen")
+    )
+    expect(promise).to_have_count(1 if keep == "no" else 0)
+    person.page.goto(f"{banks.live.served.address}/connections")
+    expect(person.page.get_by_role("region", name="Testbank AG")).to_be_visible()
+    expect(promise).to_have_count(1 if keep == "no" else 0)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_bank_is_fetched_from_renewed_and_disconnected_beside_its_name(
+    banks: Banks, visitor: Visiting, language: str
+) -> None:
+    live, bank = banks.live, banks.live.enable_banking
+    person = visitor(language)
+    page = person.page
+    person.start("Enable Banking")
+    person.press("Next", "Weiter")
+    person.press("Next", "Weiter")
+    signs_in_at_the_bank(person)
+    person.is_connected(BANK)
+    before = connection(live, person.user)
+    asked = len(bank.asked)
+
+    page.goto(f"{live.served.address}/connections")
+    card = page.get_by_role("region", name=BANK)
+    expect(card).to_contain_text(person.words("4 of 4 fetches in 24 hours left", "noch 4 von 4 Abrufen in 24 Stunden"))
+    card.get_by_role("button", name=person.words("Sync now", "Jetzt abrufen")).click()
+    expect(page.get_by_text(person.words("Nothing new", "Nichts Neues"))).to_be_visible()
+    assert {each.headers.get("psu-ip-address") for each in bank.asked[asked:]} == {"127.0.0.1"}
+    assert connection(live, person.user)["quota"]["used"] == before["quota"]["used"] == 0
+
+    card.get_by_role("link", name=person.words("Renew", "Erneuern")).click()
+    person.press(f"Renew {BANK}", f"{BANK} erneuern")
+    signs_in_at_the_bank(person)
+    person.is_connected(BANK)
+    assert connection(live, person.user)["id"] == before["id"]
+
+    page.goto(f"{live.served.address}/connections")
+    page.get_by_role("region", name=BANK).get_by_role("link", name=person.words("Disconnect", "Trennen")).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(person.words(f"Disconnect {BANK}", f"{BANK} trennen"))
+    page.get_by_role("link", name=person.words("Keep it connected", "Verbunden lassen")).click()
+    page.get_by_role("link", name=person.words(f"Disconnect {BANK}", f"{BANK} trennen")).click()
+    person.press("Disconnect", "Trennen")
+    person.sees("The connection has ended.", "Die Verbindung ist getrennt.")
+    assert bank.paths()[-1].startswith("DELETE /sessions/")
+    assert get(live.client(person.user), "/connections") == {"connections": []}
+    assert len(live.bookings(person.user)) == 1
+    page.goto(f"{live.served.address}/account")
+    person.sees("Disconnected a bank", "Bank getrennt")
+
+
+def test_the_overview_reminds_of_a_bank_before_its_consent_ends(banks: Banks, visitor: Visiting) -> None:
+    soon = datetime.now(UTC) + timedelta(days=6)
+    banks.live.finapi.service = finapi.example(today())
+    banks.live.finapi.service.consent_until = f"{soon:%Y-%m-%d %H:%M:%S}.000"
+    person = visitor("de-DE")
+    person.start("finAPI")
+    with person.page.context.expect_page():
+        person.page.get_by_role("link", name="Zu Ihrer Bank").click()
+    person.is_connected("Beispielbank")
+    person.page.goto(banks.live.served.address)
+    reminder = person.page.get_by_role("region", name="Beispielbank")
+    expect(reminder).to_contain_text("Beispielbank: Die Zustimmung endet in weniger als 7 Tagen")
+    reminder.get_by_role("link").click()
+    expect(person.page).to_have_url(re.compile(r"/account/connect#con_"))
+    person.press("Beispielbank erneuern", "Beispielbank erneuern")
+    person.is_connected("Beispielbank")

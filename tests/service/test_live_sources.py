@@ -287,7 +287,7 @@ def test_a_sync_with_its_user_is_not_one_of_the_four_of_a_bank_and_one_of_the_24
 
 
 @pytest.mark.requirement("sync.quota")
-def test_what_can_be_asked_only_with_its_user_is_not_asked_by_an_app(scene: Scene) -> None:
+def test_what_only_its_user_can_open_is_asked_when_it_is_connected_and_never_by_itself(scene: Scene) -> None:
     connections.set_settings(scene.database, scene.connection.user_id, scene.connection.id, {"attended_only": True})
     assert scene.start() == Started(error=ONLY_ATTENDED)
     assert not scene.shown()["canSync"]
@@ -295,7 +295,7 @@ def test_what_can_be_asked_only_with_its_user_is_not_asked_by_an_app(scene: Scen
     for job in jobs.unfinished(scene.database):
         scene.engine.read(job.user_id, job.id)
     assert len(scene.bank.asked) == 1
-    assert scene.start(attended=PERSON).job is not None
+    assert scene.start(attended=PERSON) == Started(error=ONLY_ATTENDED)
 
 
 @pytest.mark.requirement("sync.source-pauses")

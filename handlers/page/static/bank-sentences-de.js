@@ -1,7 +1,7 @@
 /** Sentences about banks in German, loaded where banks are looked after: as `sentences` of words-de.js, each line two texts as JSON writes them. */
 export const sentences = [
   // syncs
-  ["This bank is asked only while you are there. Renew the connection to fetch.", "Diese Bank wird nur gefragt, wenn Sie dabei sind. Zum Abrufen erneuern Sie die Verbindung."],
+  ["Nothing is fetched from this bank by itself, for the PIN is not stored. Renew the connection to fetch.", "Von dieser Bank wird nichts von selbst abgerufen, denn die PIN ist nicht gespeichert. Zum Abrufen erneuern Sie die Verbindung."],
   ["The bank allows {} syncs in 24 hours while you are away, and they are used up. The next one is possible on {} at {} ({}).", "Die Bank erlaubt {} Abrufe in 24 Stunden ohne Sie, und die sind verbraucht. Der nächste ist möglich am {} um {} ({})."],
   ["The consent for {} ends in less than {} days. Renew the connection before.", "Die Zustimmung für {} endet in weniger als {} Tagen. Erneuern Sie die Verbindung vorher."],
   ["The connection was removed.", "Die Verbindung wurde getrennt."],
@@ -26,7 +26,7 @@ export const sentences = [
   ["The statement is damaged or incomplete.", "Der Kontoauszug ist beschädigt oder unvollständig."],
   ["The source is larger than allowed.", "Das ist größer als erlaubt."],
   ["Not a bank statement in a known format.", "Kein Kontoauszug in einem bekannten Format."],
-  ["The key of this bank connection is missing on this machine. Its operator brings the file; nothing was changed.", "Der Schlüssel dieser Bankverbindung fehlt auf diesem Rechner. Wer ihn betreibt, bringt die Datei; es wurde nichts geändert."],
+  ["The file {} on this server does not hold the key of this bank, or is missing. Once its operator brings it back the bank is asked again; nothing was changed.", "Der Datei {} auf diesem Server fehlt der Schlüssel dieser Bank, oder sie fehlt ganz. Sobald sie wieder da ist, wird die Bank wieder gefragt; es wurde nichts geändert."],
   // SimpleFIN
   ["This token has been used before or does not exist. If it was not you, somebody else may have access: disable it at SimpleFIN, then make another one.", "Dieser Token wurde schon benutzt, oder es gibt ihn nicht. Waren Sie das nicht, hat vielleicht jemand anders Zugang: Schalten Sie ihn bei SimpleFIN ab, und erstellen Sie dann einen neuen."],
   ["SimpleFIN wants to be paid: see to the subscription there.", "SimpleFIN will bezahlt werden: Sehen Sie dort nach Ihrem Abonnement."],

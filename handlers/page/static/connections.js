@@ -2,6 +2,7 @@
 import { useRead } from "./api.js";
 import { ago, day, moment } from "./format.js";
 import { ConnectBank, FolderHint } from "./first-run.js";
+import { AUTH_URL } from "./place.js";
 import { Facts, Loaded, Place, State, Told, accountName, tallBones } from "./parts.js";
 import { SyncButton, useIsSyncing } from "./sync.js";
 import { html } from "./ui.js";
@@ -23,14 +24,26 @@ export default function Connections({ person }) {
   <//>`;
 }
 
+const READ_HERE = ["folder", "files", "demo"]; // sources with nothing to renew at a bank
+
+/** The ways to the pages on which a bank is renewed and disconnected. */
+function Care({ connection: { bankName, id, source } }) {
+  const pages = `${AUTH_URL}/account/connect`;
+  return html`<p class="care">
+    ${!READ_HERE.includes(source) && html`<a class="button" href="${pages}#${id}" data-leaves aria-label="${t("renew")}: ${bankName}">${t("renew")}</a>`}
+    ${source !== "files" && html`<a class="button" href="${pages}/disconnect?connection=${id}" data-leaves aria-label="${t("disconnect")}: ${bankName}">${t("disconnect")}</a>`}
+  </p>`;
+}
+
 function Connection({ connection, person }) {
-  const { accountIds, bankName, canSync, consentDaysLeft, consentExpiresAt, isSyncing, lastSync, lastSyncedAt, message, needsUser, nextSyncAllowedAt, status, warnings } = connection;
+  const { accountIds, bankName, canSync, consentDaysLeft, consentExpiresAt, isSyncing, lastSync, lastSyncedAt, message, needsUser, nextSyncAllowedAt, quota, status, warnings } = connection;
   const accounts = accountIds.map((id) => person.byId.get(id)).filter(Boolean);
   const fresh = lastSync?.newTransactions > 0 ? ` · ${t("n_new", { n: lastSync.newTransactions })}` : "";
   const facts = [
     ["accounts", accounts.map(accountName).join(", ")],
     ["last_sync", lastSyncedAt ? ago(lastSyncedAt) + fresh : t("never")],
     ["next_sync", canSync ? t("now") : nextSyncAllowedAt && moment(nextSyncAllowedAt)],
+    ["quota", quota && t("quota_left", { n: quota.remaining, limit: quota.limit })],
     ["consent_until", consentExpiresAt && `${t("until", { day: day(consentExpiresAt) })}${consentDaysLeft === null ? "" : ` · ${t("days_left", { n: consentDaysLeft })}`}`],
   ];
   return html`<section class="card" aria-label=${bankName}>
@@ -41,5 +54,6 @@ function Connection({ connection, person }) {
     ${message && html`<p class=${needsUser ? "caution" : "soft"}><${Told} text=${message} /></p>`}
     ${warnings.map((warning) => html`<p class="caution" key=${warning}><${Told} text=${warning} /></p>`)}
     <${Facts} facts=${facts} />
+    <${Care} connection=${connection} />
   </section>`;
 }

@@ -4,11 +4,11 @@ import { Course, Legend, MonthBars } from "./charts.js";
 import { ago, comingUp, day, money, monthsBefore, sum } from "./format.js";
 import { FirstRun } from "./first-run.js";
 import { Bookings, Card, CategoryBars, Expected, Loaded, Money, MoreLink, NothingYet, Place, Segments, Titled, accountName, chartBones, shortIban } from "./parts.js";
-import { address } from "./place.js";
+import { AUTH_URL, address } from "./place.js";
 import { SyncButton } from "./sync.js";
 import { html, useState } from "./ui.js";
 import { Unproven } from "./unproven.js";
-import { named, t } from "./words.js";
+import { named, reminderOf, t } from "./words.js";
 
 const PERIODS = [["3", "m3"], ["6", "m6"], ["12", "m12"], ["24", "m24"], ["", "m_all"]]; // in months; the last one is all time
 
@@ -16,6 +16,7 @@ export default function Overview({ person }) {
   if (person.accounts.length === 0) return html`<${FirstRun} person=${person} />`;
   const synced = person.accounts.map(({ lastSyncedAt }) => lastSyncedAt).filter(Boolean).sort().at(-1);
   return html`<${Place} title=${t("overview")} text=${synced && t("updated", { ago: ago(synced) })} actions=${html`<${SyncButton} />`}>
+    <${Reminders} />
     <${Unproven} person=${person} />
     <div class="overview">
       <${Total} person=${person} />
@@ -26,6 +27,16 @@ export default function Overview({ person }) {
       <${ComingUp} person=${person} />
     </div>
   <//>`;
+}
+
+/** The banks that need their user, now or soon; silent while there is nothing to say, and where it cannot be read. */
+function Reminders() {
+  const { data } = useRead("/connections");
+  const wanted = (data?.connections ?? []).map((each) => [each, reminderOf(each)]).filter(([, reminder]) => reminder);
+  return wanted.map(([{ bankName, id }, reminder]) => html`<section class="card caution reminder" key=${id} aria-label=${bankName}>
+    <p><strong>${bankName}:</strong> ${reminder}</p>
+    <a class="button" href="${AUTH_URL}/account/connect#${id}" data-leaves aria-label="${t("renew")}: ${bankName}">${t("renew")}</a>
+  </section>`);
 }
 
 function Total({ person }) {

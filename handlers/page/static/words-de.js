@@ -238,6 +238,11 @@ export default {
   now: "jetzt",
   never: "noch nie",
   consent_until: "Zustimmung der Bank",
+  renew: "Erneuern",
+  disconnect: "Trennen",
+  quota: "Von selbst",
+  quota_left: "noch {n} von {limit} Abrufen in 24 Stunden",
+  consent_ends: "Die Zustimmung endet in weniger als {n} Tagen",
   until: "bis {day}",
 
   // settings

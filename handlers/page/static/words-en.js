@@ -238,6 +238,11 @@ export default {
   now: "now",
   never: "never",
   consent_until: "Consent of the bank",
+  renew: "Renew",
+  disconnect: "Disconnect",
+  quota: "By itself",
+  quota_left: "{n} of {limit} fetches in 24 hours left",
+  consent_ends: "The consent ends in less than {n} days",
   until: "until {day}",
 
   // settings

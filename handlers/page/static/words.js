@@ -59,3 +59,12 @@ export function t(name, values = {}) {
 
 /** What the interface calls something, in words; what is not known here as it came. */
 export const named = (name) => (name in words ? t(name) : name);
+
+const REMINDER_DAYS = [2, 7, 14]; // before a consent ends: urgent, soon, and early enough to be planned
+
+/** What a person is to know of a bank before it is too late, in our language; null while all is well. */
+export function reminderOf({ consentDaysLeft, needsUser, status }) {
+  if (needsUser) return named(status);
+  const days = consentDaysLeft === null ? undefined : REMINDER_DAYS.find((each) => consentDaysLeft < each);
+  return days === undefined ? null : t("consent_ends", { n: days });
+}
