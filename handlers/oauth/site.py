@@ -20,7 +20,6 @@ from auth.server import AuthorizationServer
 from connectors.connector import Person
 from handlers.http import call
 from handlers.http.errors import RETRY_SECONDS
-from handlers.http.presence import person_at
 from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.oauth import forms
 from handlers.oauth.agents import agent_name
@@ -30,6 +29,7 @@ from handlers.oauth.mistakes import Mistake
 from handlers.oauth.rendering import page_headers, rendered
 from handlers.sync.connecting import Connecting
 from handlers.sync.engine import Started
+from handlers.sync.presence import person_at
 from storage.accounts import StoredAccount
 from storage.connections import StoredConnection
 from storage.database import StoreUnavailable
