@@ -9,8 +9,10 @@ from functools import partial
 
 import pytest
 
+from analytics.integrity import LedgerProblem
 from connectors.connector import Connection, LeftOut
 from handlers.commands.syncs import sync
+from handlers.integrity_sentences import sentence
 from handlers.sync.file_import import store_file
 from storage import accounts, users
 from storage.database import Transaction
@@ -207,3 +209,12 @@ def test_an_account_that_its_bank_tells_no_more_is_a_warning_unless_it_is_hidden
     card = accounts.named(scene.database, user_id, "Card")
     accounts.hide(scene.database, user_id=user_id, account_id=card.id, since=NOW)
     assert warned(giro) == []
+
+
+@pytest.mark.requirement("integrity.gap")
+def test_a_gap_whose_amount_no_balance_tells_is_said_without_one() -> None:
+    first, last = NOW.date(), NOW.date() + timedelta(days=1)
+    gap = LedgerProblem(kind="gap", first=first, last=last, amount=None)
+    days = f"{first.day} {first:%B %Y} to {last.day} {last:%B %Y}"
+    assert sentence(gap, "EUR") == f"Bookings from {days} are missing. Import a statement of these days."
+    assert "1,234.50 EUR" in sentence(replace(gap, amount=Decimal("1234.5")), "EUR")
