@@ -98,6 +98,24 @@ def test_a_sign_in_that_the_bank_wants_ends_the_sync_until_it_is_renewed(live: L
     assert (live.status(user), live.ids(user)) == ("ACTIVE", before)
 
 
+def test_a_consent_that_is_over_though_the_bank_asks_for_nobody_is_given_again_in_a_new_form(
+    live: Live, service: FinApi
+) -> None:
+    user = connected(live, service)
+    before, until = live.ids(user), service.consent_until
+    service.consent_until = "2026-01-01 12:00:00.000"
+    sync(live, user)
+    assert live.status(user) == "EXPIRED"
+
+    def signs_in() -> None:
+        service.sign_in()
+        service.consent_until = until
+
+    talk = live.talk("connect live", meanwhile=signs_in, source="finapi", user=user, bank="Beispielbank")
+    assert (talk.error, talk.lines[-1]) == ("", "Beispielbank: 0 new accounts, 0 new transactions")
+    assert (live.status(user), live.ids(user)) == ("ACTIVE", before)
+
+
 @pytest.mark.parametrize(
     ("code", "is_wanted", "status"),
     [

@@ -86,6 +86,15 @@ def test_everything_is_there_once_and_keeps_its_id_whatever_is_told_later(live: 
     assert live.ids(user) == before
 
 
+def test_a_login_that_is_typed_with_the_command_takes_the_pin_alone_from_standard_input(
+    live: Live, bank: FinTsBank
+) -> None:
+    bank.bank.tan = "none"
+    named = ("--user", live.user(), "--url", bank.url, "--bank-code", BANK_CODE, "--login", bank.bank.login)
+    done = live.bankdata("connect", "fints", *named, stdin=f"{bank.bank.pin}\n")
+    assert (done.returncode, done.stdout) == (0, "Testbank AG: 2 new accounts, 2 new transactions\n"), done.stderr
+
+
 def test_a_bank_without_camt_gives_its_bookings_as_mt940(live: Live, bank: FinTsBank) -> None:
     bank.bank.format = "mt940"
     user = connected(live, bank)

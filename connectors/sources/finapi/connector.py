@@ -238,8 +238,11 @@ class FinApi:
         number = int(memo["bank_connection"])
         if told.get("status") == "WEB_FORM_REQUIRED":
             return self._sent_to(_object(_object(told, "payload"), "webForm"), user, number)
-        if told.get("status") in RUNNING_TASKS or isinstance(self._updated(user, number, now), Waiting):
-            return _look_again(memo)
+        try:
+            if told.get("status") in RUNNING_TASKS or isinstance(self._updated(user, number, now), Waiting):
+                return _look_again(memo)
+        except ConsentExpired:  # the bank asked for nobody, and its consent is over all the same
+            return self._first_form()
         if told.get("status") != "COMPLETED":
             raise ProviderUnavailable(detail=f"task {told.get('status')}")
         return self._done(user, number)

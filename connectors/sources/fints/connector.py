@@ -305,10 +305,12 @@ def _library() -> Any:
 
 
 def _sign_in(connection: Connection, given: Mapping[str, Any], problem: Sentence | None = None) -> Question:
-    """Login and PIN, the login of a connection that is renewed filled in."""
+    """Login and PIN, the login of a connection that is renewed filled in; one that was given already is not asked for
+    again, unless the bank refused what came with it."""
     named = replace(LOGIN, default=str(given.get("login") or connection.secrets.get("login") or ""))
     keep = replace(KEEP_PIN, default=YES if "pin" in connection.secrets else "no")
-    return Question(text=SIGN_IN, fields=(named, PIN, keep), problem=problem)
+    is_given = bool(given.get("login")) and problem is None
+    return Question(text=SIGN_IN, fields=(PIN, keep) if is_given else (named, PIN, keep), problem=problem)
 
 
 def _pin_of(secrets: Json) -> str:
