@@ -34,9 +34,14 @@ Deed = Literal[
     "useRecoveryCode",
     "addPasskey",
     "removePasskey",
+    "connectBank",
+    "renewBank",
     "disconnectBank",
+    "mergeAccount",
+    "deleteAccount",
 ]
-"""What is done to an account itself, besides what apps read of it."""
+"""What is done to an account itself, besides what apps read of it; what an operation does too has the operation's name,
+so that it is one line whoever did it."""
 
 DEEDS = frozenset(get_args(Deed))
 

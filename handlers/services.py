@@ -235,6 +235,7 @@ def open_services(
         connection_attempts.forget(database, now=clock.now())
         detect_for_new_day(database, reader.cache.users(), today=today, is_over=sync_engine.stopped.is_set)
 
+    authorization = _authorization(settings, database, clock)
     services = Services(
         settings=settings,
         database=database,
@@ -249,10 +250,18 @@ def open_services(
             each_minute=partial(missing_keys.settle, database, keys) if has_own_store else lambda: None,
             plan=settings.schedule,
         ),
-        authorization=_authorization(settings, database, clock),
+        authorization=authorization,
         reader=reader,
         connection_keys=keys,
-        connecting=Connecting(database, clock, keys, secrets, live, return_url=f"{settings.auth_url}{RETURN_PATH}"),
+        connecting=Connecting(
+            database,
+            clock,
+            keys,
+            secrets,
+            live,
+            return_url=f"{settings.auth_url}{RETURN_PATH}",
+            did=authorization.record.note,
+        ),
         uploads=UploadedFiles(
             database,
             clock,

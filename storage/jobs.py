@@ -265,7 +265,7 @@ def new_transactions_of(session: Session, job: Job, account_ids: Sequence[str]) 
     rows = session.rows(
         "SELECT count(*) AS added FROM journal AS j JOIN transactions AS t ON t.user_id = j.user_id"
         " AND t.id = j.transaction_id WHERE j.user_id = $1 AND t.user_id = $1 AND j.job_id = $2 AND j.change = 'added'"
-        " AND t.account_id = ANY($3::TEXT[])",
+        " AND NOT t.is_adjusting_entry AND t.account_id = ANY($3::TEXT[])",  # those are no news of a bank
         job.user_id,
         job.id,
         list(account_ids),

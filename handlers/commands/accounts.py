@@ -80,6 +80,7 @@ def merge_accounts(services: Services, report: Report, *, user: str, account: st
     except (SameAccount, OtherCurrency) as error:
         raise CommandError(str(error)) from error
     detect_after_import(services.database, [owner.id], today=services.clock.today())
+    services.authorization.record.note(owner.id, "mergeAccount")
     doubles = rebuilt.removed - rebuilt.added
     report.line(
         f"Merged {called(source)} into {called(target)}: {counted(doubles, 'booking')} stood in both and count once."
@@ -94,6 +95,7 @@ def delete_account(services: Services, report: Report, *, user: str, account: st
         lambda session: rebuild.delete(session, user=owner, account_id=chosen.id, now=now)
     )
     detect_after_import(services.database, [owner.id], today=services.clock.today())
+    services.authorization.record.note(owner.id, "deleteAccount")
     report.note(
         f"Deleted {called(chosen)} with {counted(rebuilt.removed, 'booking')}."
         " A later import or sync of the same account brings it back; to keep it away, hide it instead."

@@ -150,6 +150,7 @@ def remove_connection(services: Services, report: Report, *, user: str, connecti
     if not ended:
         raise CommandError("The user has no connection with this id. `bankdata connections list` shows them.")
     _say_what_is_left(report, services.connecting.remove(ended[0]))
+    services.authorization.record.note(owner.id, "disconnectBank")
     report.note("Removed. Its accounts and transactions stay; connecting the bank again renews it.")
 
 
@@ -241,6 +242,8 @@ def _connected(
 ) -> StoredConnection:
     """The connection of this name, new or renewed (decision 62), without a fault."""
 
+    known_before = {each.id for each in connections.of_user(services.database, owner.id)}
+
     def work(session: Session) -> StoredConnection:
         known = connections.add(
             session,
@@ -254,7 +257,9 @@ def _connected(
         kept = {name: value for name, value in known.settings.items() if name != "fault"}
         return connections.renew(session, known, settings={**kept, **settings})
 
-    return services.database.atomically(work)
+    made = services.database.atomically(work)
+    services.authorization.record.note(owner.id, "renewBank" if made.id in known_before else "connectBank")
+    return made
 
 
 def _sync_and_say(services: Services, report: Report, owner: User, connection: StoredConnection) -> bool:

@@ -12,6 +12,7 @@ from handlers.mcp.catalogue import WrongArgument
 from handlers.mcp.fence import CENTS, DETAIL_LENGTH_MAX, bank_text
 from handlers.mcp.masked_numbers import masked_field, whole_field
 from handlers.mcp.schemas import Json
+from handlers.operations.rules_in_words import BY_USER
 
 STREAMS_MAX = 60
 HISTORY_MAX = 24  # prices and missed charges of one recurring payment
@@ -168,7 +169,7 @@ def _detail(asking: Asking, row: Json, why: Json, *, is_strangers: bool, shows_n
         "accounts": asking.accounts,
         "explanation": {
             **{
-                name: _derivation(why[name], is_text=name == "merchantName")
+                name: _derivation(why[name], is_text=name == "merchantName", shows_numbers=shows_numbers)
                 for name in ("type", "category", "merchantName")
             },
             "transfer": why["transfer"],
@@ -241,12 +242,14 @@ def _stream(found: Json) -> Json:
     }
 
 
-def _derivation(found: Json, *, is_text: bool) -> Json:
-    """The contract's Derivation; a merchant's name is a stranger's text."""
-    if not is_text:
-        return found
-    texts, _flags = bank_text({"value": found["value"]}, limit=NAMES_LENGTH_MAX, withholds=False)
-    return {"rule": found["rule"], "reason": found["reason"], "bank_text": texts}
+def _derivation(found: Json, *, is_text: bool, shows_numbers: bool) -> Json:
+    """The contract's Derivation; a merchant's name is a stranger's text, and so may be what a user's rule compares."""
+    is_users = (found["rule"] or "").startswith(f"{BY_USER}:")
+    rule, reason = (BY_USER, "A rule of the user's own says so.") if is_users else (found["rule"], found["reason"])
+    told = {"value": found["value"] if is_text else None, "reason": found["reason"] if is_users else None}
+    texts, _flags = bank_text(told, limit=NAMES_LENGTH_MAX, shows_numbers=shows_numbers, withholds=False)
+    value = {} if is_text else {"value": found["value"]}
+    return {**value, "rule": rule, "reason": reason, **({"bank_text": texts} if texts or is_text else {})}
 
 
 def _is_done(jobs: Sequence[Json]) -> bool:

@@ -58,7 +58,7 @@ class CachedOperation:
 
     def _key(self, request: Request) -> Hashable:
         today: date = self.services.clock.today()  # figures are those of a day
-        return self.name, request.path, request.query, today, request.principal.coverage
+        return self.name, request.path, request.query, today, request.principal.coverage, request.principal.figures_only
 
 
 def _finished(answer: Answer) -> Answer:

@@ -25,7 +25,9 @@ from handlers.sync.detection import subscriptions_of
 from storage import accounts, transactions
 from storage.accounts import Selected
 from storage.database import Row
+from storage.importing.derivation import OWN_ACCOUNT_RULE
 
+OUT_OF_SIGHT = "out-of-sight"  # in place of a rule about an account that the caller may not read
 MONTH_NOT_FOUND = "Month not found. It is written YYYY-MM and lies in the history that GET /cashflow lists"
 SUBSCRIPTION_NOT_FOUND = "Subscription not found"
 
@@ -125,8 +127,9 @@ def explain_transaction(_services: Services, request: Request, reading: Reading,
     if row is None or not request.principal.covers(row["account_id"]):
         raise NotFound("Transaction not found")
     if row["transfer_account_id"] is not None and not request.principal.covers(row["transfer_account_id"]):
-        # An account that the caller may not read is none of the user's, as far as he is told
+        # An account that the caller may not read is none of the user's, as far as they are told
         row = {**row, **dict.fromkeys(("transfer_account_id", "transfer_id", "transfer_rule"))}
+        row |= {rule: OUT_OF_SIGHT for rule in ("category_rule", "merchant_rule") if row[rule] == OWN_ACCOUNT_RULE}
     derived = {
         key: json_shapes.derivation(
             row[column], row[rule], rules_in_words.reason(sentences, row[rule], reading.own_rules)

@@ -1,7 +1,7 @@
 """GET /cashflow, /snapshot and /subscriptions (interface 4.5 to 4.7); balances and categories over time."""
 
 from collections.abc import Iterable, Sequence
-from datetime import date
+from datetime import date, timedelta
 from urllib.parse import urlencode
 
 import polars as pl
@@ -14,11 +14,14 @@ from analytics.frames import BALANCES, HOLDINGS
 from analytics.snapshot import snapshot
 from handlers import json_shapes
 from handlers.cache.reader import Reading
+from handlers.http.errors import Forbidden
 from handlers.http.request import Answer, Request
 from handlers.operations.selection import check_window, selected_accounts, selected_or_all
 from handlers.services import Services
 from handlers.sync.detection import subscriptions_of
 from storage.accounts import StoredAccount
+
+MONTHS_ONLY = "This connection shows figures only: every must be month"
 
 
 def get_cashflow(
@@ -78,6 +81,10 @@ def get_balances(
     bookings = reading.bookings(selected.filter).filter(pl.col("account_id").is_in(selected.ids))
     currency, rates = money_of(services, reading, selected.accounts, bookings)
     known_from, last = bookings["booking_date"].min() or today, min(date_to or today, today)
+    if request.principal.figures_only:  # from one day to the next a balance says what was booked
+        if every != "month":
+            raise Forbidden(MONTHS_ONLY)
+        last = last if last == today or (last + timedelta(days=1)).day == 1 else last.replace(day=1) - timedelta(days=1)
     assert isinstance(known_from, date)
     found = balance_series(
         holdings(selected.accounts),

@@ -8,6 +8,7 @@ from analytics.transfers import BY_AMOUNT, BY_IBAN, BY_OTHER_LEG
 
 BY_USER = "user-rule"
 _ADJUSTING = "The service wrote this entry itself, so that an incomplete history meets the bank's balance."
+_OUT_OF_SIGHT = "What it follows from is nothing that this connection may read."
 _ISO = "The bank's ISO 20022 transaction code {} says so."
 _PURPOSE_CODE = "The ISO 20022 purpose code {} says so."
 _MCC = "The merchant category code {} of the card payment says so."
@@ -33,6 +34,7 @@ CATEGORY = {
     "brand": "It is what people buy from this company, which is in the table of known ones ({}).",
     "keyword": "A word in the names or in the purpose stands for it (“{}”).",
     "intermediary": "It is what payments through this service are mostly for ({}).",
+    "out-of-sight": _OUT_OF_SIGHT,
     "correction": "You have corrected a booking with the same {} before.",
     "default": "Nothing in the booking says more than its type ({}).",
     "nothing": "The booking says nothing but its amount and its day.",
@@ -46,6 +48,7 @@ MERCHANT = {
     "purpose": "The bank gives no name in a field of its own; the purpose begins with it.",
     "person": "The other side is a person, not a merchant.",
     "own-account": "The other side is an account of yours, not a merchant.",
+    "out-of-sight": _OUT_OF_SIGHT,
     "none": "Nothing in the booking names a merchant.",
 }
 TRANSFER = {

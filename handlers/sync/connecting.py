@@ -8,7 +8,7 @@ command began needs no session, for who may give commands owns the store.
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -18,6 +18,7 @@ from typing import Any
 
 from msgspec import convert, to_builtins
 
+from auth.record import Deed
 from connectors import connector as source
 from connectors.connecting import Done, LiveSource, Question, Redirect, Reply, Step
 from connectors.connector import SourceError, as_sentence
@@ -80,10 +81,13 @@ class Connecting:
         sources: Mapping[str, LiveSource],
         *,
         return_url: str,
+        did: Callable[[str, Deed], object],
     ) -> None:
-        """`sources` are those that can be connected, by name; `return_url` is where browsers come back to."""
+        """`sources` are those that can be connected, by name; `return_url` is where browsers come back to; `did` is
+        told what was done for which user, for the record."""
         self.sources = sources
         self.return_url = return_url
+        self._did = did
         self._database = database
         self._clock = clock
         self._keys = keys
@@ -299,7 +303,7 @@ class Connecting:
         """Store what the source gave, all at once."""
         name = _bank_name(given.get("bank_name") or done.bank_name)
 
-        def work(session: Session) -> StoredConnection:
+        def work(session: Session) -> tuple[StoredConnection, Deed]:
             owner = users.find(session, stored.user_id)
             assert owner is not None, "attempts go with their user"
             same, called = (renewed, name) if renewed is not None else self._same_or_new(owner, stored, done, name)
@@ -317,16 +321,18 @@ class Connecting:
                 jobs.fail(session, running, error=RENEWED, now=self._clock.now())
             connection_secrets.keep(session, self._keys, owner.id, connection.id, done.secrets)
             connection_attempts.end(session, self._keys, stored, outcome=CONNECTED, connection_id=connection.id)
-            return connections.renew(
+            made = connections.renew(
                 session,
                 connection,
                 settings=dict(done.settings),
                 consent_expires_at=done.consent_expires_at,
                 is_synced_next=True,
             )
+            return made, "connectBank" if same is None else "renewBank"
 
         with self._keys.held():
-            made = self._database.atomically(work)
+            made, deed = self._database.atomically(work)
+        self._did(made.user_id, deed)
         log.info("connection=%s user=%s connected", made.id, made.user_id)
         return Attempt(id=stored.id, source=self.sources[stored.connector], connection=made, is_new=True)
 

@@ -3,17 +3,19 @@
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from auth.principal import Principal
 from auth.scopes import SCOPES
+from handlers.commands.connections import connect_bank
 from handlers.commands.control_socket import CommandError
 from handlers.commands.table import perform
 from handlers.http.errors import BadRequest
 from handlers.http.request import Request
 from handlers.operations import account_changes
-from storage import accounts
+from storage import accounts, connections
 from storage.oauth.grants import Grant, Terms
 from tests.imports.household import Household
 from tests.imports.test_accounts import mt940
@@ -92,3 +94,23 @@ def test_a_merge_that_is_refused_changes_no_grant(eva: Household, write: Write, 
     with pytest.raises(BadRequest, match="different currencies"):
         account_changes.merge_account(eva.services, request, id=dollars, body={"into": two[0]})
     assert [grant.terms.accounts for grant in grants(eva)] == [(two[0],)]
+
+
+@pytest.mark.requirement("oauth.record")
+def test_a_merge_a_deleted_account_and_a_bank_connected_renewed_and_disconnected_are_recorded(
+    eva: Household, write: Write, two: tuple[str, str]
+) -> None:
+    def done(what: str, /, **arguments: object) -> list[str]:
+        perform(eva.services, what, {"user": "eva", **arguments}, eva)
+        return deeds(eva)
+
+    assert "mergeAccount" in done("accounts merge", account=two[0], into=two[1])
+    assert "deleteAccount" in done("accounts delete", account=two[1])
+    bank: Any = {"connector": "demo", "bank": None, "settings": {"household": "solo"}, "fault": None}
+    connect_bank(eva.services, eva, user="eva", **bank)
+    assert ("connectBank" in deeds(eva), "renewBank" in deeds(eva)) == (True, False)
+    connect_bank(eva.services, eva, user="eva", **bank)
+    assert "renewBank" in deeds(eva)
+    held = connections.of_user(eva.services.database, eva.user.id)
+    (connection,) = [each for each in held if each.connector != "files"]
+    assert "disconnectBank" in done("connections remove", connection_id=connection.id)

@@ -87,7 +87,15 @@ def scene(database: Database, tmp_path: Path) -> Scene:
     user = users.add(database, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW)
     bank, clock, keys = Bank(), Hand(ZoneInfo("Europe/Berlin")), ConnectionKeys(tmp_path / "keys.json")
     secrets, sources = StoredSecrets(database, keys), {"bank": cast(LiveSource, bank)}
-    connecting = Connecting(database, clock, keys, secrets, sources, return_url="https://here.example/connect/return")
+    connecting = Connecting(
+        database,
+        clock,
+        keys,
+        secrets,
+        sources,
+        return_url="https://here.example/connect/return",
+        did=lambda _user_id, _deed: None,
+    )
     return Scene(database, bank, clock, secrets, connecting, user.id)
 
 

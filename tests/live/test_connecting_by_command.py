@@ -74,6 +74,7 @@ def scene(database: Database, tmp_path: Path) -> Scene:
         StoredSecrets(database, keys),
         {"bank": cast(LiveSource, bank)},
         return_url="https://here.example/connect/return",
+        did=lambda _user_id, _deed: None,
     )
     return Scene(bank, connecting, user.id)
 

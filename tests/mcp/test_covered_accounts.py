@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 from io import BytesIO
 from typing import Any
 
@@ -249,9 +249,32 @@ def test_a_transfer_to_an_account_that_is_not_granted_is_not_told(demo_service: 
             "reason": "Nothing shows that the other side is an account of yours.",
         }
         assert transfer["accountId"] not in answer.text
+        assert "account of yours." not in answer.text.replace(answer.json()["transfer"]["reason"], "")
         both = granted.rest(only(own, transfer["accountId"])).get(f"/transactions/{row['id']}/explanation").json()
         assert both["transfer"] == transfer
     assert told
+
+
+@pytest.mark.requirement("grants.figures_only")
+def test_under_figures_only_balances_are_those_of_month_ends_and_of_today(granted: Granted) -> None:
+    today = granted.service.services.clock.today()
+    whole, client = granted.every, granted.rest(Terms(figures_only=True))
+    assert whole.get("/balances?every=day").status_code == 200
+    for path in ("/balances", "/balances?every=day", "/balances?every=week"):  # kept in memory for whoever sees them
+        refused = client.get(path)
+        assert (refused.status_code, "every must be month" in refused.json()["error"]) == (403, True)
+
+    def days(**window: str) -> list[str]:
+        return [each["date"][:10] for each in body_of(client, "/balances", every="month", **window)["points"]]
+
+    shown = days()
+    assert shown[-1] == today.isoformat()
+    ends = [(date.fromisoformat(each) + timedelta(days=1)).day for each in shown[:-1]]
+    assert set(ends) == {1}
+    month_end = shown[-3]
+    assert days(dateTo=month_end) == shown[:-2]
+    in_between = (date.fromisoformat(month_end) + timedelta(days=9)).isoformat()
+    assert days(dateTo=in_between) == shown[:-2]
 
 
 @pytest.fixture

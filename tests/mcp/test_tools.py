@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
+from analytics.classification.rules import Rule
 from handlers.mcp.catalogue import Catalogue
 from handlers.mcp.endpoint import Endpoint
 from handlers.mcp.orders import looks_like_instructions
 from handlers.mcp.schemas import Contract
+from handlers.mcp.tools import _derivation
+from handlers.operations import rules_in_words
 from tests.explanations.conftest import Service, body_of
 from tests.mcp.conftest import Assistant, assistant
 
@@ -275,3 +278,18 @@ def test_what_strangers_wrote_is_looked_through_in_a_thread(
         demo_user.result(tool, **arguments)
         assert len(seen) > before or tool == "refresh_bank_data"
     assert set(seen) == {"in a thread"}
+
+
+@pytest.mark.requirement("mcp.fence")
+@pytest.mark.parametrize(("shows_numbers", "shown"), [(False, "DE…3000"), (True, "DE89370400440532013000")])
+def test_what_a_rule_of_the_user_compares_stands_within_the_fence(shows_numbers: bool, shown: str) -> None:
+    rule = Rule(id="DE89370400440532013000", field="counterpartIban", operator="equals", value="DE89370400440532013000")
+    name = f"{rules_in_words.BY_USER}:{rule.id}"
+    found = {"value": "RENT", "rule": name, "reason": rules_in_words.reason(rules_in_words.CATEGORY, name, [rule])}
+    told = _derivation(found, is_text=False, shows_numbers=shows_numbers)
+    assert told == {
+        "value": "RENT",
+        "rule": "user-rule",
+        "reason": "A rule of the user's own says so.",
+        "bank_text": {"reason": f"«Your rule {shown} says so: counterpartIban is “{shown}”.»"},
+    }

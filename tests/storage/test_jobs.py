@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from threading import Event
 from time import sleep
@@ -13,7 +14,7 @@ from storage import jobs, sync_time_limits
 from storage.database import Conflict
 from storage.importing import runs
 from storage.jobs import Job, JobEnded, RefusedBatch
-from tests.storage.conftest import Bank
+from tests.storage.conftest import Bank, bookings
 
 MILLISECOND = timedelta(milliseconds=1)
 COOLDOWN = timedelta(minutes=30)
@@ -201,6 +202,16 @@ def test_a_job_that_had_nothing_to_store_has_stored_nothing(bank: Bank, job: Job
     assert found(bank, job).new_transactions is None
     jobs.complete(bank.database, job, now=bank.now)
     assert found(bank, job).new_transactions == 0
+
+
+@pytest.mark.requirement("interface 2.12 newTransactions")
+def test_what_the_service_wrote_itself_is_no_new_booking_of_an_account(bank: Bank, job: Job) -> None:
+    bank.bring(bookings("2026-01-02 | -1.00\n2026-01-03 | -2.00"))
+    row, _ = bank.rows("id, account_id, booking_date, amount")
+    told = replace(job, id="job-1")
+    assert jobs.new_transactions_of(bank.database, told, [row["account_id"]]) == 2
+    bank.database.execute("UPDATE transactions SET is_adjusting_entry = TRUE WHERE id = $1", row["id"])
+    assert jobs.new_transactions_of(bank.database, told, [row["account_id"]]) == 1
 
 
 @pytest.mark.requirement("decision 28")
