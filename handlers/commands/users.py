@@ -3,11 +3,11 @@
 import unicodedata
 from collections.abc import Mapping
 
-from analytics.currencies import EURO
 from auth.people.new_passwords import LENGTH_MIN, Weakness, weakness
 from handlers.commands.connections import end_access
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
+from handlers.operations.profile import NoRate, keep_home_currency
 from handlers.services import IS_DEMO, Services
 from storage import connections, store_facts, users
 
@@ -87,9 +87,10 @@ def set_subscription(services: Services, report: Report, *, name: str, active: b
 def set_currency(services: Services, report: Report, *, name: str, currency: str) -> None:
     """The currency of figures over several currencies (decision 19); raises CommandError for one without a rate."""
     user = users.named(services.database, name)
-    if currency != EURO and currency not in services.rates["currency"]:
-        raise CommandError(f"{currency!r} has no reference rate of the European Central Bank. Try EUR, USD or CHF.")
-    services.database.atomically(lambda session: users.set_home_currency(session, user.id, currency))
+    try:
+        keep_home_currency(services, user.id, currency)
+    except NoRate as error:
+        raise CommandError(str(error)) from error
     report.note(f"Figures over several currencies are in {currency} for {user.name} now.")
 
 

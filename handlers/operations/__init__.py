@@ -87,6 +87,7 @@ OTHERS: Mapping[str, Operation] = {
     "listImports": imports.list_imports,
     "undoImport": imports.undo_import,
     "getProfile": profile.get_profile,
+    "changeProfile": profile.change_profile,
 }
 """By operationId: takes the services, the request, and the parameters."""
 

@@ -1,8 +1,21 @@
-"""GET /profile: who is signed in, and whose calendar and money the figures are in."""
+"""GET and PATCH /profile: who is signed in, and whose calendar and money the figures are in."""
 
+from collections.abc import Mapping
+from typing import Any
+
+from analytics.currencies import EURO
+from handlers.http.errors import BadRequest
 from handlers.http.request import Json, Request
+from handlers.operations.selection import owner_of
 from handlers.services import Services
 from storage import users
+
+
+class NoRate(Exception):
+    """A home currency that nothing can be converted to."""
+
+    def __init__(self, currency: str) -> None:
+        super().__init__(f"{currency!r} has no reference rate of the European Central Bank. Try EUR, USD or CHF.")
 
 
 def get_profile(services: Services, request: Request) -> Json:
@@ -15,3 +28,21 @@ def get_profile(services: Services, request: Request) -> Json:
         "timeZone": services.settings.time_zone.key,
         "today": services.clock.today().isoformat(),
     }
+
+
+def change_profile(services: Services, request: Request, *, body: Mapping[str, Any]) -> Json:
+    """The profile, once figures over several currencies are in the one that was given."""
+    user_id, currency = owner_of(request), body.get("homeCurrency")
+    if currency is not None:
+        try:
+            keep_home_currency(services, user_id, currency)
+        except NoRate as error:
+            raise BadRequest(f"homeCurrency: {error}") from error
+    return get_profile(services, request)
+
+
+def keep_home_currency(services: Services, user_id: str, currency: str) -> None:
+    """The currency of figures over several currencies (decision 19); raises NoRate for one without a rate."""
+    if currency != EURO and currency not in services.rates["currency"]:
+        raise NoRate(currency)
+    services.database.atomically(lambda session: users.set_home_currency(session, user_id, currency))

@@ -165,7 +165,7 @@ OPERATIONS: dict[str, Operation] = {
     **dict.fromkeys(
         (
             *("createCorrection", "listCorrections", "deleteCorrection", "createRule", "listRules", "deleteRule"),
-            *("listHiddenAccounts", "changeAccount", "mergeAccount", "deleteAccount"),
+            *("listHiddenAccounts", "changeAccount", "mergeAccount", "deleteAccount", "changeProfile"),
         ),
         not_here,
     ),

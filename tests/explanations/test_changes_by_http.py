@@ -167,6 +167,22 @@ def test_accounts_are_merged_and_deleted_by_name(holder: Holder, demo_service: S
     assert holder.account_ids() == [dollars]
 
 
+@pytest.mark.requirement("page.profile")
+def test_the_home_currency_is_chosen_and_figures_over_several_currencies_are_in_it(holder: Holder) -> None:
+    client = writer(holder)
+    holder.bring(GIRO, [booked("2026-11-10", "-9.00", "Zwetschge")])
+    holder.bring(DOLLARS, [booked("2026-11-10", "-9.00", "Plum", currency="USD")])
+    before = holder.get("/profile")
+    assert client.patch("/profile", json={"homeCurrency": "CHF"}).json() == {**before, "homeCurrency": "CHF"}
+    months = f"/cashflow/categories?accountIds={','.join(holder.account_ids())}"
+    assert client.get(months).json()["currency"] == "CHF"
+    assert client.patch("/profile", json={}).json()["homeCurrency"] == "CHF"
+    refused = client.patch("/profile", json={"homeCurrency": "XAU"})
+    sentence = "homeCurrency: 'XAU' has no reference rate of the European Central Bank. Try EUR, USD or CHF."
+    assert (refused.status_code, refused.json()) == (400, {"error": sentence})
+    assert client.patch("/profile", json={"homeCurrency": "EUR"}).json() == before
+
+
 @pytest.mark.requirement("page.accounts")
 def test_the_list_of_hidden_accounts_is_no_account(holder: Holder) -> None:
     for method in ("PATCH", "DELETE", "PUT"):
@@ -181,6 +197,7 @@ def test_reading_scopes_change_nothing(holder: Holder) -> None:
         (client.patch(f"/accounts/{UNKNOWN}", json={}), "write:accounts"),
         (client.delete(f"/accounts/{UNKNOWN}?name=x"), "write:accounts"),
         (client.post(f"/accounts/{UNKNOWN}/merge", json={}), "write:accounts"),
+        (client.patch("/profile", json={}), "write:accounts"),
         (client.get("/rules"), "write:rules"),
         (client.post("/corrections", json={}), "write:rules"),
     ):

@@ -174,3 +174,35 @@ test("a bank reminds of itself 14, 7 and 2 days before its consent ends, and whe
   assert.equal(said(0, "EXPIRED"), "Zustimmung abgelaufen");
   await words.speak("en");
 });
+
+const REFUSALS = [
+  "transactionId: this booking names no counterpart to remember. Write a rule instead",
+  "homeCurrency: 'XAU' has no reference rate of the European Central Bank. Try EUR, USD or CHF.",
+  "name: must have printable characters",
+  "name: must be the name of the account, or its IBAN if it has none",
+  "dateFrom: must not be after dateTo",
+  "accountIds: one or more ids are unknown",
+  "body: more than 1000 rules",
+  "body: value must not be empty",
+  "body: value is longer than 200 characters",
+  "body: nothing to do: give category, merchant or type",
+  "The body is larger than 65536 bytes",
+  "Transaction not found",
+  "Internal error",
+  "Rate limit exceeded",
+  "The service cannot be used at the moment. Try again in a few seconds",
+];
+
+test("a refusal is a whole sentence in both languages, without the name of a field", async () => {
+  for (const language of ["en", "de"]) {
+    await words.speak(language);
+    for (const message of REFUSALS) {
+      assert.match(words.said({ message }), /^['A-ZÄÖÜ].*\.$/, message);
+      assert.doesNotMatch(words.said({ message }), /^\w+: |transactionId|IBAN if/, message);
+      if (language === "de") assert.equal(words.told(message).lang, undefined, message);
+    }
+  }
+  await words.speak("en");
+  assert.equal(words.said({ message: "perPage: must be at most 100" }), "Must be at most 100.");
+  assert.equal(words.said({ message: "" }), words.t("failed_text"));
+});

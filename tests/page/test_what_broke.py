@@ -362,3 +362,22 @@ def test_on_a_wide_screen_hardly_anything_is_empty_beside_the_content(signed_in:
         "all => all.map((each) => each.getBoundingClientRect().right)"
     )
     assert max(edges) > 1920 * 0.95
+
+
+@pytest.mark.requirement("page.tasks")
+@LANGUAGES
+def test_the_home_currency_is_chosen_and_sums_are_in_it(demo: Demo, signed_in: Opening, locale: str) -> None:
+    page = signed_in("/settings", user="globe", locale=locale)
+    home = page.get_by_label(re.compile("^(Home currency|Hauswährung)$"))
+    try:
+        home.select_option("CHF")
+        expect(page.get_by_text(re.compile(r"^(Saved|Gespeichert)\.$"))).to_be_visible()
+        page.get_by_role("navigation").locator("a[href='/']").first.click()
+        expect(page.locator(".total .figure")).to_contain_text("CHF")
+        token = demo.token("globe")
+        snapshot = demo.read(f"/snapshot?accountIds={ids(demo, token)}", token)
+        assert page.locator(".total .figure data").get_attribute("value") == str(snapshot["totalBalance"])
+    finally:
+        page.goto(demo.origin + "/settings")
+        home.select_option("EUR")
+        expect(page.get_by_text(re.compile(r"^(Saved|Gespeichert)\.$"))).to_be_visible()

@@ -56,6 +56,9 @@ export function sum(amounts, currency) {
 /** A whole number with the separators of the language. */
 export const count = (value) => withMinus(maker(Intl.NumberFormat, {}).format(value));
 
+/** EUR is Euro (EUR). */
+export const currencyName = (code) => `${new Intl.DisplayNames(tag, { type: "currency" }).of(code)} (${code})`;
+
 /** A whole percentage: 54 is 54 %. */
 export const percent = (value) => maker(Intl.NumberFormat, { style: "percent" }).format(value / 100);
 

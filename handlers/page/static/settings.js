@@ -1,8 +1,9 @@
 /** Settings: how the page looks and speaks, who is signed in, and the way to apps, password and interface. */
 import { Accounts } from "./accounts.js";
-import { useRead } from "./api.js";
+import { change, useRead } from "./api.js";
+import { currencyName } from "./format.js";
 import { undone } from "./correction.js";
-import { Card, Facts, Line, Loaded, Place, Segments, SignOut } from "./parts.js";
+import { Card, Choice, Facts, Line, Loaded, Place, Segments, SignOut, tried } from "./parts.js";
 import { AUTH_URL, address } from "./place.js";
 import { Rules } from "./rules.js";
 import { html, useState } from "./ui.js";
@@ -25,7 +26,7 @@ export default function Settings({ person }) {
   return html`<${Place} title=${t("settings")}>
     <div class="settings">
       <${Appearance} />
-      <${You} profile=${person.profile} />
+      <${You} person=${person} />
       ${person.accounts.length > 0 && html`<${Accounts} person=${person} />`}
       <${Corrections} />
       <${Rules} />
@@ -73,9 +74,18 @@ function Corrections() {
   <//>`;
 }
 
-function You({ profile }) {
+// Those of the European Central Bank's reference rates; another one is refused with a sentence
+const CURRENCIES = "AUD BRL CAD CHF CNY CZK DKK EUR GBP HKD HUF IDR ILS INR ISK JPY KRW MXN MYR NOK NZD PHP PLN RON SEK SGD THB TRY USD ZAR";
+
+function You({ person: { profile } }) {
+  const { homeCurrency } = profile;
+  const currencies = [...new Set([homeCurrency, ...CURRENCIES.split(" ")])].map((code) => [code, currencyName(code)]);
+  const choose = (chosen) => tried(() => change("PATCH", "/profile", { body: { homeCurrency: chosen } }), () => t("changed"));
   return html`<${Card} title=${t("you")}>
-    <${Facts} facts=${[["signed_in_as", profile.name], ["home_currency", profile.homeCurrency], ["time_zone", profile.timeZone]]} />
+    <${Facts} facts=${[["signed_in_as", profile.name], ["time_zone", profile.timeZone]]} />
+    <div class="field"><span class="label">${t("home_currency")}</span><p class="soft small">${t("home_currency_text")}</p>
+      <${Choice} name=${t("home_currency")} value=${homeCurrency} options=${currencies} onChoose=${choose} />
+    </div>
     <p class="buttons"><${SignOut} /></p>
   <//>`;
 }

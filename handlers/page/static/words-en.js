@@ -262,6 +262,7 @@ export default {
   you: "You",
   signed_in_as: "Signed in as",
   home_currency: "Home currency",
+  home_currency_text: "Sums over accounts of several currencies are in it.",
   time_zone: "Time zone",
   sign_out: "Sign out",
   own_name: "Own name",
@@ -367,6 +368,15 @@ export default {
 
 /** Sentences of the interface that hold a name of its own: `{word}` is what the page calls it. */
 export const sentences = [
+  ["transactionId: this booking names no counterpart to remember. Write a rule instead", "This booking names no other side that could be remembered. Add a rule of your own instead."],
+  ["homeCurrency: {} has no reference rate of the European Central Bank. Try EUR, USD or CHF.", "{} has no reference rate of the European Central Bank. Try EUR, USD or CHF."],
+  ["name: must have printable characters", "A name needs characters that can be seen."],
+  ["name: must be the name of the account, or its IBAN if it has none", "That is not the name of the account."],
+  ["dateFrom: must not be after dateTo", "The first day must not be after the last one."],
+  ["accountIds: {}", "These accounts are not yours, or no longer there."],
+  ["Internal error", "Something went wrong within the service. Nothing was changed."],
+  ["Rate limit exceeded", "There were too many requests. Try again in a moment."],
+  ["{} not found", "This does not exist (any more)."],
   ["Every booking of the type {word} has this category."],
   ["Nothing in the booking says more than its type ({word})."],
   ["Your rule {} says so: {word} contains “{}”."],

@@ -48,8 +48,14 @@ export function told(sentence) {
   return own === null ? { text: sentence, lang: "en" } : { text: own, lang: undefined };
 }
 
-/** What went wrong, in words for a person. */
-export const said = (error) => (error.message ? told(error.message).text : t("failed_text"));
+/** What went wrong, in words for a person: a whole sentence, without the name of the field that programs read first. */
+export function said({ message }) {
+  if (!message) return t("failed_text");
+  const own = translated(message);
+  if (own !== null) return own;
+  const plain = message.replace(/^[a-z]\w*: /, "");
+  return plain[0].toUpperCase() + plain.slice(1) + (/[.!?]$/.test(plain) ? "" : ".");
+}
 
 /** A text with its places filled; `n` decides between the forms for one and for many. */
 export function t(name, values = {}) {

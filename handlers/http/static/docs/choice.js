@@ -17,6 +17,10 @@
   follow();
   const spoken = kept("language") ?? navigator.languages.map((tag) => tag.slice(0, 2)).find((tag) => tag === "en" || tag === "de");
   addEventListener("DOMContentLoaded", () => {
-    document.getElementById("in-english").hidden = spoken !== "de";
+    if (spoken !== "de") return;
+    const said = document.createElement("p");
+    said.lang = "de";
+    said.textContent = "Die Beschreibung der Schnittstelle gibt es nur auf Englisch.";
+    document.querySelector(".masthead").append(said);
   });
 })();
