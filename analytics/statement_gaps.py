@@ -10,6 +10,8 @@ from itertools import accumulate, groupby
 
 OF_ONE_DAY_MAX = 100  # banks report hourly at most; each is compared with all of its day
 
+_NUMBER = re.compile(r"\d+")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stated:
@@ -46,7 +48,7 @@ def gaps(statements: Sequence[Stated]) -> Iterator[tuple[Stated, Stated]]:
 
 def number(sequence: str | None) -> tuple[tuple[int, ...], str]:
     """Statement numbers in their order: 9 before 10, page 12/10 before 13/1, and no number before all of them."""
-    return tuple(int(digits) for digits in re.findall(r"\d+", sequence or "")), sequence or ""
+    return tuple(int(digits) for digits in _NUMBER.findall(sequence or "")), sequence or ""
 
 
 class _Day:

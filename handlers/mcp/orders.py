@@ -113,6 +113,7 @@ def _folded(text: str) -> str:
 # Folded like the texts: half of a Russian word looks like ASCII
 _ORDER = re.compile("|".join(f"(?:{_folded(order)})" for order in _ORDERS))
 _SPACED_OUT = re.compile(r"(?:\b\w[ ._*\-]{1,2}){4,}\w\b")
+_PARTING = re.compile(r"[ ._*\-]")
 _DIGITS_FOR_LETTERS = str.maketrans("013457@$", "oieastas")
 
 
@@ -123,4 +124,4 @@ def looks_like_instructions(text: str) -> bool:
 
 
 def _joined(text: str) -> str:
-    return _SPACED_OUT.sub(lambda found: re.sub(r"[ ._*\-]", "", found[0]), text)
+    return _SPACED_OUT.sub(lambda found: _PARTING.sub("", found[0]), text)

@@ -71,6 +71,8 @@ class Steps:
                 return self._look(code is op.ASSERT, argument[0], argument[1])
             case op.AT:
                 return self._at(argument)
+            case op.GROUPREF:
+                return self._again
         raise NotImplementedError(f"{code}: teach this engine what it means")
 
     def _single(self, code: Any, argument: Any) -> Matcher:
@@ -78,6 +80,13 @@ class Steps:
             return then(place + 1) if self._fits(code, argument, place) else None
 
         return run
+
+    def _again(self, place: int, then: Then) -> int | None:
+        """The character before this one once more: the only group that our patterns refer to is a single character,
+        with nothing between."""
+        self.count += 1
+        is_same = 0 < place < len(self.text) and self.text[place] == self.text[place - 1]
+        return then(place + 1) if is_same else None
 
     def _fits(self, code: Any, argument: Any, place: int) -> bool:
         """Whether the character at this place is one that the item allows."""
