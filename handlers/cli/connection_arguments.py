@@ -89,13 +89,15 @@ def connect_fints(
 @owner_option
 @click.option("--country", help="Where the bank is, two letters; asked for where it is not given.")
 @click.option("--bank", help="The bank, as Enable Banking calls it; asked for where it is not given.")
+@click.option("--business", is_flag=True, help="The accounts are a company's.")
 @trace_option
 @data_option
 def connect_enable_banking(
-    user: str, country: str | None, bank: str | None, trace: Path | None, data_dir: Path | None
+    user: str, country: str | None, bank: str | None, business: bool, trace: Path | None, data_dir: Path | None
 ) -> None:
     """Banks in Europe, through Enable Banking: prints an address where the person signs in at the bank."""
-    given = {name: value for name, value in (("country", country), ("bank", bank)) if value}
+    named = {"country": country, "bank": bank, "psu_type": "business" if business else None}
+    given = {name: value for name, value in named.items() if value}
     run("connect live", data_dir, source="enable-banking", user=user, given=given, trace=_absolute(trace))
 
 

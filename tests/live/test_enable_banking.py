@@ -215,3 +215,24 @@ def test_the_way_back_is_good_once_in_the_browser_that_was_sent_and_for_no_forge
     assert f"{BANK} ist verbunden." in browser.get(back).text
     assert browser.get(back).status_code == 400
     assert bank.paths().count("POST /sessions") == exchanges + 1
+
+
+def test_the_accounts_of_a_company_are_asked_for_as_such_when_they_are_renewed_too(
+    live: Live, bank: EnableBankingSimulator, browser: httpx.Client
+) -> None:
+    user = live.user()
+    signed_in(browser, user)
+    page = browser.get("/account/connect").text
+    page = browser.post("/account/connect", data={**fields(page), "source": "enable-banking"}).text
+    form = {**fields(page), "country": "DE", "psu_type": "business"}
+    page = browser.post("/account/connect/step", data=form).text
+    page = browser.post("/account/connect/step", data={**fields(page), "bank": BANK}).text
+    (link,) = re.findall(r'<a class="primary button" href="([^"]+)"', page)
+    assert f"{BANK} ist verbunden." in browser.get(f"{unescape(link)}/approve").text
+    wait_for_sync(live, user)
+    given = {"form_token": fields(browser.get("/account/connect").text)["form_token"]}
+    browser.post("/account/connect", data={**given, "connection": connection(live, user)["id"]})
+    asked = [each.document() for each in bank.asked if each.path == "/auth"][-2:]
+    assert [each["psu_type"] for each in asked] == ["business", "business"]
+    listed = [each.query["psu_type"] for each in bank.asked if each.path == "/aspsps"][-2:]
+    assert listed == ["business", "business"]

@@ -344,7 +344,7 @@ def test_a_key_file_that_is_not_there_or_holds_no_key_is_named(asking: Asking, c
 def question(step: Step) -> tuple[Sentence, Sentence | None, tuple[tuple[str, str], ...]]:
     """What is asked, what was wrong, and what there is to choose from."""
     assert isinstance(step, Question)
-    (asked,) = step.fields
+    asked = step.fields[0]
     return step.text, step.problem, tuple(asked.choices)
 
 

@@ -42,10 +42,18 @@ CONSENT_SECONDS_MAX = 180 * 86_400  # PSD2: "at least every 180 days", Delegated
 COUNTRY_CODE = re.compile("[A-Z]{2}")
 SESSION_ID = re.compile(r"[\w-]{1,100}")
 
+BUSINESS = "business"
+
 COUNTRY = Question(
     text=Sentence(en="In which country is your bank?", de="In welchem Land ist Ihre Bank?"),
     fields=(
         FormField(name="country", label=Sentence(en="Country, two letters", de="Land, zwei Buchstaben"), default="DE"),
+        FormField(
+            name="psu_type",
+            label=Sentence(en="Whose accounts are they?", de="Wessen Konten sind es?"),
+            choices=(("personal", "personal / privat"), (BUSINESS, "business / geschäftlich")),
+            default="personal",
+        ),
     ),
 )
 NO_COUNTRY = Sentence(en="Two letters, such as DE or AT.", de="Zwei Buchstaben wie DE oder AT.")
@@ -91,13 +99,14 @@ class EnableBanking:
         if not COUNTRY_CODE.fullmatch(country):
             return Question(text=COUNTRY.text, fields=COUNTRY.fields, problem=NO_COUNTRY)
         wanted = str(reply.given.get("bank") or connection.settings.get("bank", "")).strip()
-        banks = self._banks(country, now)
+        is_business = (reply.given.get("psu_type") or connection.settings.get("psu_type")) == BUSINESS
+        banks = self._banks(country, now, is_business=is_business)
         chosen = next((each for each in banks if each["name"].casefold() == wanted.casefold()), None)
         if chosen is None:
             choices = tuple((each["name"], each["name"]) for each in banks)
             field = FormField(name="bank", label=Sentence(en="Bank", de="Bank"), choices=choices)
             return Question(text=WHICH_BANK, fields=(field,), problem=NO_SUCH_BANK if wanted else None)
-        return self._sent_to(chosen, country, reply, now)
+        return self._sent_to(chosen, country, reply, now, is_business=is_business)
 
     def is_same_login(self, known: Connection, done: Done) -> bool | None:
         """Whether both show an account in common: what those are called outlives a session."""
@@ -183,12 +192,12 @@ class EnableBanking:
         """Never by itself: accesses are counted."""
         return False
 
-    def _banks(self, country: str, now: datetime) -> list[dict[str, Any]]:
-        told = self._application.get("/aspsps", {"country": country, "psu_type": "personal"}, now=now)
+    def _banks(self, country: str, now: datetime, *, is_business: bool) -> list[dict[str, Any]]:
+        told = self._application.get("/aspsps", {"country": country, "psu_type": _psu_type(is_business)}, now=now)
         banks = [each for each in objects(told.get("aspsps")) if isinstance(each.get("name"), str)]
         return sorted(banks, key=lambda each: str(each["name"]).casefold())
 
-    def _sent_to(self, bank: Json, country: str, reply: Reply, now: datetime) -> Redirect:
+    def _sent_to(self, bank: Json, country: str, reply: Reply, now: datetime, *, is_business: bool) -> Redirect:
         longest = bank.get("maximum_consent_validity")
         lasts = min(longest, CONSENT_SECONDS_MAX) if isinstance(longest, int) and longest > 0 else CONSENT_SECONDS_MAX
         until = (now + timedelta(seconds=lasts)).replace(tzinfo=UTC, microsecond=0)
@@ -199,14 +208,14 @@ class EnableBanking:
                 "aspsp": {"name": bank["name"], "country": country},
                 "state": reply.state,
                 "redirect_url": reply.return_url,
-                "psu_type": "personal",
+                "psu_type": _psu_type(is_business),
             },
             now=now,
         )
         url = str(told.get("url", ""))
         if not is_reachable(url):
             raise ProviderUnavailable("Enable Banking sent an address that cannot be opened.", detail="url of /auth")
-        return Redirect(url=url, memo={"bank": bank["name"], "country": country})
+        return Redirect(url=url, memo={"bank": bank["name"], "country": country, **_kept(is_business)})
 
     def _exchanged(self, connection: Connection, reply: Reply, now: datetime) -> Done:
         code = reply.returned.get("code")
@@ -225,11 +234,21 @@ class EnableBanking:
             settings={
                 "bank": bank,
                 "country": str(reply.memo.get("country", "")),
+                **_kept(reply.memo.get("psu_type") == BUSINESS),
                 "accounts": {_key_of(each): known_of(each) for each in objects(session.get("accounts"))},
             },
             secrets={"session": id_},
             consent_expires_at=moment(members(session.get("access")).get("valid_until")),
         )
+
+
+def _psu_type(is_business: bool) -> str:
+    return BUSINESS if is_business else "personal"
+
+
+def _kept(is_business: bool) -> Json:
+    """What the connection remembers of it, for its renewal."""
+    return {"psu_type": BUSINESS} if is_business else {}
 
 
 def _key_of(account: Json) -> str:
