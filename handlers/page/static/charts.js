@@ -1,5 +1,5 @@
 /** The two charts, drawn as SVG: the course of a balance, and months as bars. */
-import { day, money, month, roundMoney, shortMonth } from "./format.js";
+import { day, money, monthInShort, roundMoney, shortMonth } from "./format.js";
 import { Icon } from "./icons.js";
 import { html, useEffect, useId, useRef, useState } from "./ui.js";
 import { t } from "./words.js";
@@ -156,9 +156,10 @@ export function MonthBars({ months, currency, link, chosen = null, running }) {
   ${width > 0 && most > 0 && html`<p class="buttons movers">${mover("earlier", Math.max(0, from - room))}${mover("later", Math.min(most, from + room))}</p>`}`;
 }
 
+// With the very words below the bar, for whoever says what they see
 function monthSaid({ month: iso, income, expenses, net }, currency, isRunning) {
   const said = { income: money(income, currency), expenses: money(expenses, currency), net: money(net, currency, { signed: true }) };
-  return t("bar_name", { month: month(iso) + (isRunning ? ` (${t("so_far")})` : ""), ...said });
+  return t("bar_name", { month: monthInShort(iso) + (isRunning ? ` (${t("so_far")})` : ""), ...said });
 }
 
 /** What the colours of the bars mean. */

@@ -95,7 +95,7 @@ export const monthInShort = (iso) => written(`${iso}-01`, { month: "short", year
 
 /** 2026-10 is Oct, and 2026-01 is 2026: the name under a bar. */
 export function shortMonth(iso) {
-  return iso.endsWith("-01") ? iso.slice(0, 4) : written(`${iso}-01`, { month: "short" }).replace(".", "");
+  return iso.endsWith("-01") ? iso.slice(0, 4) : monthInShort(iso).replace(/\.?\s*\d{4}$/, "");
 }
 
 /** A moment in the zone of the browser: 22 Nov, 14:05. */
