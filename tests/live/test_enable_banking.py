@@ -236,3 +236,17 @@ def test_the_accounts_of_a_company_are_asked_for_as_such_when_they_are_renewed_t
     assert [each["psu_type"] for each in asked] == ["business", "business"]
     listed = [each.query["psu_type"] for each in bank.asked if each.path == "/aspsps"][-2:]
     assert listed == ["business", "business"]
+
+
+def test_of_many_banks_one_is_searched_by_name_and_needs_no_script(
+    live: Live, bank: EnableBankingSimulator, browser: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bank, "other_banks", [f"Sparkasse {number}" for number in range(2_402)])
+    signed_in(browser, live.user())
+    page = browser.get("/account/connect").text
+    page = browser.post("/account/connect", data={**fields(page), "source": "enable-banking"}).text
+    page = browser.post("/account/connect/step", data={**fields(page), "country": "DE"}).text
+    assert re.findall(r'name="bank" type="text" list="(\S+)"', page) == ["choices-1"]
+    assert page.count("<option") == 2_403
+    page = browser.post("/account/connect/step", data={**fields(page), "bank": BANK.upper()}).text
+    assert 'class="primary button"' in page

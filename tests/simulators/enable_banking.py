@@ -55,6 +55,7 @@ class EnableBankingSimulator(WebBank):
         super().__init__(port)
         self.key = generate_private_key(public_exponent=65537, key_size=2048)
         self.accounts: list[BankAccount] = []
+        self.other_banks: list[str] = []
         self.consents: dict[str, dict[str, Any]] = {}  # by the id in the address of the bank's page
         self.codes: dict[str, str] = {}
         self.sessions: dict[str, dict[str, Any]] = {}
@@ -84,7 +85,9 @@ class EnableBankingSimulator(WebBank):
             return Said(status=401, document={"error": "UNAUTHORIZED"})
         match asked.method, parts:
             case "GET", ["aspsps"]:
-                return Said(document={"aspsps": [{"name": BANK, "maximum_consent_validity": 90 * 86_400}]})
+                names = [BANK, *self.other_banks]
+                banks = [{"name": each, "maximum_consent_validity": 7_776_000} for each in names]
+                return Said(document={"aspsps": banks})
             case "POST", ["auth"]:
                 id_ = token_urlsafe(12)
                 self.consents[id_] = asked.document()
