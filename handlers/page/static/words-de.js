@@ -387,6 +387,7 @@ export const sentences = [
   ["Your rule {} says so: {word} contains “{}”.", "Ihre Regel {} besagt es: {word} enthält „{}“."],
   ["Your rule {} says so: {word} is “{}”.", "Ihre Regel {} besagt es: {word} ist „{}“."],
   ["Your rule {} says so: {word} begins with “{}”.", "Ihre Regel {} besagt es: {word} beginnt mit „{}“."],
+  ["What it follows from is nothing that this connection may read.", "Woraus es folgt, darf diese Verbindung nicht lesen."],
   // transfers between own accounts
   ["The IBAN of the other side is that of another account of yours; {}", "Die IBAN der Gegenseite ist die eines anderen Ihrer Konten; {}"],
   ["The booking on your other account names the IBAN of this one, with the opposite amount; {}", "Die Buchung auf Ihrem anderen Konto nennt die IBAN von diesem, mit umgekehrtem Betrag; {}"],
