@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from subprocess import PIPE, STDOUT, CompletedProcess, Popen, run
+from typing import NoReturn
 
 import pytest
 
@@ -18,6 +19,7 @@ from handlers.sync.stored_secrets import KEY_MISSING
 from storage import connections, users
 from storage.bank_access import connection_secrets
 from storage.bank_access.connection_keys import FILE_NAME, ConnectionKeys, KeyMissing
+from storage.database import StoreUnavailable
 from tests.conftest import NOW
 from tests.engines import ENGINE
 from tests.service.conftest import BANKDATA, Said, environment
@@ -114,6 +116,15 @@ def test_connections_wait_for_the_file_of_keys_and_go_on_when_it_is_back(folder:
         services.scheduler.round()
         assert seen() == ("ACTIVE", None)
         assert services.missing_key is None
+
+
+def test_a_store_that_is_away_is_no_missing_key(elsewhere: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: object) -> NoReturn:
+        raise StoreUnavailable
+
+    assert elsewhere.missing_key is not None
+    monkeypatch.setattr(connection_secrets, "unreadable", away)
+    assert elsewhere.missing_key is None
 
 
 @pytest.mark.engine("duckdb")

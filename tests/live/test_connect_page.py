@@ -32,7 +32,11 @@ def said(answer: httpx.Response) -> tuple[int, str]:
 
 
 def test_who_is_not_signed_in_is_led_to_the_sign_in_and_sees_no_picture(browser: httpx.Client) -> None:
-    for path in ("/account/connect", "/account/connect/step?attempt=att_1"):
+    for path in (
+        "/account/connect",
+        "/account/connect/step?attempt=att_1",
+        "/account/connect/disconnect?connection=con_1",
+    ):
         answer = browser.get(path)
         assert (answer.status_code, answer.headers["location"]) == (303, "/oauth/login")
     assert browser.get("/account/connect/image?attempt=att_1").status_code == 400
@@ -46,6 +50,11 @@ def test_what_is_not_offered_or_is_another_users_is_not_begun_and_what_is_unknow
     assert said(browser.post("/account/connect", data={**form, "source": "nobody"})) == UNREADABLE
     assert said(browser.post("/account/connect", data={**form, "connection": "con_of_another"})) == UNREADABLE
     assert said(browser.post("/account/connect/fetch", data={**form, "connection": "con_of_another"})) == UNREADABLE
+    assert (
+        said(browser.post("/account/connect/disconnect", data={**form, "connection": "con_of_another"})) == UNREADABLE
+    )
+    asked = browser.get("/account/connect/disconnect?connection=con_of_another")
+    assert (asked.status_code, asked.headers["location"].endswith("/account/connect")) == (303, True)
     assert said(browser.post("/account/connect/step", data={**form, "attempt": "att_1"})) == OVER
     assert said(browser.get("/account/connect/step?attempt=att_1")) == OVER
     step = browser.post("/account/connect", data={**form, "source": "simplefin"}).headers["location"]
