@@ -216,6 +216,16 @@ def state_in(session: Session, user_id: str) -> int:
     return int(rows[0]["state"]) if rows else 0
 
 
+def columns_of(session: Session, table: str) -> list[str]:
+    """The columns of a table, in their order."""
+    rows = session.rows(
+        "SELECT column_name FROM information_schema.columns WHERE table_name = $1 AND table_schema = current_schema()"
+        " ORDER BY ordinal_position",
+        table,
+    )
+    return [row["column_name"] for row in rows]
+
+
 def as_json(value: Any) -> str:
     """How JSON is kept in TEXT columns: one spelling per value."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -23,9 +23,7 @@ from handlers.sync.detection import detect_after_import
 from handlers.sync.file_import import (
     CONNECTION_DEFAULT,
     ConnectionBusy,
-    again_or_read,
     kept_or_tried,
-    known_file,
     read_file,
     same_account,
     store_file,
@@ -34,7 +32,6 @@ from storage.database import Transaction
 from storage.importing.account_batch import AccountReport
 from storage.importing.account_identity import NEW_ACCOUNT, AccountUnclear
 from storage.importing.batches import AccountStatement, ReadBatch
-from storage.importing.known_files import KnownFile
 from storage.importing.records import InvalidRecord, Record
 from storage.users import User
 
@@ -100,8 +97,7 @@ def import_files(
             read = cache(partial(_read, services, Path(name), outcome, report, profiles))
             try:
                 with lane.turn():
-                    known = _known(services, Path(name), user, target, choice, profiles)
-                    again_or_read(known, partial(keep, choice), read)
+                    keep(choice, read())
             except AccountUnclear as unclear:
                 chosen = _chosen(unclear, name, report)  # outside: no other import waits while a person thinks
                 with lane.turn():
@@ -132,26 +128,9 @@ def _read(
         return read_file(
             stream,
             name=path.name,
-            format_name=outcome.format,
             profiles=profiles,
             today=services.clock.today(),
             watched=lambda records: _watched(records, stream, size, path.name, report),
-        )
-
-
-def _known(
-    services: Services, path: Path, user: User, connection: str, choice: str | None, profiles: Sequence[Profile]
-) -> KnownFile | None:
-    with path.open("rb") as stream:
-        return known_file(
-            services.database,
-            stream,
-            name=path.name,
-            user=user,
-            connection=connection,
-            choice=choice,
-            profiles=profiles,
-            today=services.clock.today(),
         )
 
 
@@ -174,9 +153,7 @@ def _chosen(unclear: AccountUnclear, file: str, report: Report) -> str:
     return unclear.candidates[answer].id if answer < len(names) else NEW_ACCOUNT
 
 
-def _same_account(
-    session: Transaction, user: User, read: ReadBatch | KnownFile, result: Sequence[AccountReport]
-) -> str | None:
+def _same_account(session: Transaction, user: User, read: ReadBatch, result: Sequence[AccountReport]) -> str | None:
     """What to say where more than half of the file stands in another account, and would be counted twice."""
     found = same_account(session, user, read, result)
     if found is None:
@@ -197,16 +174,13 @@ def _keep(
     connection: str,
     outcome: FileReport,
     choice: str | None,
-    read: ReadBatch | KnownFile,
+    read: ReadBatch,
     *,
     is_dry_run: bool,
 ) -> None:
     """Import one file as one job, all in one transaction; a dry run undoes it, and so does an interrupt."""
     label = f"{Path(outcome.file).name}: storing, {sum(len(each.places) for each in read.statements):,} rows"
-
     outcome.statements = read.statements
-    if isinstance(read, KnownFile):
-        outcome.format = read.format
 
     def work(session: Transaction) -> None:
         report.progress(label, READING_SHARE, WHOLE)

@@ -1,6 +1,4 @@
-"""One statement file through the import core, for the command and the page: read whole, then stored whole or tried.
-A file that has been imported before, and would change nothing more, is not read again (storage.importing.known_files).
-"""
+"""One statement file through the import core, for the command and the page: read whole, then stored whole or tried."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -8,19 +6,17 @@ from datetime import date, datetime, timedelta
 from io import BufferedReader
 
 from connectors.bank_csv.profile import Profile
-from connectors.reader_version import reader_version
 from connectors.reference.bank_names import with_bank_names
 from connectors.sources import uploads
 from connectors.sources.folder import batch_id
 from connectors.statements import read_records
 from storage import connections, jobs
-from storage.database import Database, Session, Transaction
-from storage.importing import known_files, runs
+from storage.database import Database, Transaction
+from storage.importing import runs
 from storage.importing.account_batch import AccountReport
 from storage.importing.account_identity import Overlap, overlap
 from storage.importing.batches import ReadBatch, read_batch
-from storage.importing.known_files import KnownFile, NoLongerKnown
-from storage.importing.records import Batch, ReaderUsed, Record
+from storage.importing.records import Batch, Record
 from storage.users import User
 
 CONNECTION_DEFAULT = "Statement files"
@@ -28,9 +24,6 @@ CONNECTION_DEFAULT = "Statement files"
 
 class ConnectionBusy(Exception):
     """These files are being synced. Try again in a moment."""
-
-
-Store = Callable[[ReadBatch | KnownFile], None]
 
 
 class _DryRun(Exception):
@@ -41,7 +34,6 @@ def read_file(
     stream: BufferedReader,
     *,
     name: str,
-    format_name: str | None,
     profiles: Sequence[Profile],
     today: date,
     watched: Callable[[Iterator[Record]], Iterator[Record]] = iter,
@@ -50,38 +42,12 @@ def read_file(
     they are read, and hands them on."""
     identity = batch_id(stream, name)
     records = with_bank_names(watched(read_records(stream, profiles)))
-    reading = ReaderUsed(reader_version(profiles), format_name)
-    return read_batch(Batch(id=identity, name=name, records=records, reading=reading), today=today)
-
-
-def known_file(
-    session: Session,
-    stream: BufferedReader,
-    *,
-    name: str,
-    user: User,
-    connection: str,
-    choice: str | None,
-    profiles: Sequence[Profile],
-    today: date,
-) -> KnownFile | None:
-    """The file, if it need not be read, as far as that can be told before it is stored: then NoLongerKnown may be
-    raised. It is at its beginning again afterwards."""
-    return known_files.find(
-        session,
-        user_id=user.id,
-        connection_id=connections.id_of(user_name=user.name, connector=uploads.NAME, bank_name=connection),
-        id_=batch_id(stream, name),
-        name=name,
-        version=reader_version(profiles),
-        choice=choice,
-        today=today,
-    )
+    return read_batch(Batch(id=identity, name=name, records=records), today=today)
 
 
 def store_file(
     session: Transaction,
-    read: ReadBatch | KnownFile,
+    read: ReadBatch,
     *,
     user: User,
     connection: str,
@@ -90,7 +56,7 @@ def store_file(
     job_id: str | None = None,
 ) -> Sequence[AccountReport]:
     """The file as one completed job of this connection, in the caller's transaction; `choice` is the account that it is
-    about where it does not say. Raises ConnectionBusy, InvalidRecord and NoLongerKnown."""
+    about where it does not say. Raises ConnectionBusy and InvalidRecord."""
     source = connections.add(
         session,
         user_id=user.id,
@@ -109,18 +75,6 @@ def store_file(
     return result
 
 
-def again_or_read(known: KnownFile | None, store: Store, read: Callable[[], ReadBatch]) -> None:
-    """Store the file that is known, or the one that is read because it is not, or no longer."""
-    if known is not None:
-        try:
-            store(known)
-        except NoLongerKnown:
-            pass
-        else:
-            return
-    store(read())
-
-
 def kept_or_tried(database: Database, work: Callable[[Transaction], None], *, is_dry_run: bool) -> None:
     """Do all of it in one transaction, which a dry run takes back."""
 
@@ -134,11 +88,11 @@ def kept_or_tried(database: Database, work: Callable[[Transaction], None], *, is
 
 
 def same_account(
-    session: Transaction, user: User, read: ReadBatch | KnownFile, result: Sequence[AccountReport]
+    session: Transaction, user: User, read: ReadBatch, result: Sequence[AccountReport]
 ) -> tuple[Overlap, int] | None:
     """The account in which more than half of the file stands already, to be counted twice, and how many bookings the
     file has; None where there is none."""
-    if isinstance(read, KnownFile) or not any(each.new for each in result):
+    if not any(each.new for each in result):
         return None
     bookings = read.spool.keys(each.places for each in read.statements).filter("is_booked")
     found = overlap(session, user.id, bookings, but=[each.account_id for each in result])

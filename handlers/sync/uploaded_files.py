@@ -21,9 +21,7 @@ from handlers.sync.concurrency import Closed, ImportLane
 from handlers.sync.file_import import (
     CONNECTION_DEFAULT,
     ConnectionBusy,
-    again_or_read,
     kept_or_tried,
-    known_file,
     read_file,
     same_account,
     store_file,
@@ -34,7 +32,6 @@ from storage.importing import file_imports
 from storage.importing.account_identity import AccountUnclear
 from storage.importing.batches import AccountStatement, ReadBatch
 from storage.importing.file_imports import SharedImport
-from storage.importing.known_files import KnownFile
 from storage.importing.records import InvalidRecord, TransactionRecord
 from storage.users import User
 
@@ -229,27 +226,11 @@ class UploadedFiles:
 
     def _import(self, report: FileImport, user: User, file: BufferedReader, choice: str | None) -> None:
         profiles, today = self._profiles(), self._clock.today()
-        known = known_file(
-            self._database,
-            file,
-            name=report.name,
-            user=user,
-            connection=CONNECTION_DEFAULT,
-            choice=choice,
-            profiles=profiles,
-            today=today,
-        )
-
-        def read() -> ReadBatch:
-            report.format = format_name(file)
-            file.seek(0)
-            return read_file(file, name=report.name, format_name=report.format, profiles=profiles, today=today)
-
-        def store(read: ReadBatch | KnownFile) -> None:
-            work = partial(self._store, report=report, user=user, read=read, choice=choice)
-            kept_or_tried(self._database, work, is_dry_run=report.is_dry_run)
-
-        again_or_read(known, store, read)
+        report.format = format_name(file)
+        file.seek(0)
+        read = read_file(file, name=report.name, profiles=profiles, today=today)
+        work = partial(self._store, report=report, user=user, read=read, choice=choice)
+        kept_or_tried(self._database, work, is_dry_run=report.is_dry_run)
         if not report.is_dry_run:
             self._after_import(user.id)
 
@@ -259,11 +240,10 @@ class UploadedFiles:
         *,
         report: FileImport,
         user: User,
-        read: ReadBatch | KnownFile,
+        read: ReadBatch,
         choice: str | None,
     ) -> None:
-        if isinstance(read, ReadBatch):
-            report.statements = [(each, read.spool.records(each.places[:FIRST_ROWS])) for each in read.statements]
+        report.statements = [(each, read.spool.records(each.places[:FIRST_ROWS])) for each in read.statements]
         result = store_file(
             session,
             read,
@@ -273,10 +253,6 @@ class UploadedFiles:
             now=self._clock.now(),
             job_id=report.id,
         )
-        if isinstance(read, KnownFile):  # and still is, or nothing would be stored
-            report.format = read.format
-            first_rows = read.first_records(session, user.id, FIRST_ROWS)
-            report.statements = list(zip(read.statements, first_rows, strict=True))
         touched = [each.account_id for each in result]
         wrong = integrity_sentences.warnings_of(session, user.id, touched, today=self._clock.today())
         report.warnings = [*read.warnings, *wrong]

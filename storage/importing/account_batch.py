@@ -1,42 +1,33 @@
 """What one batch does to one account: bookings compared, written and claimed, pending ones ended, balances kept."""
 
-import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 
 import polars as pl
 
 from storage import journal
 from storage.connections import StoredConnection
 from storage.database import Transaction, as_json
-from storage.importing import statements
+from storage.importing import statements, taken_back
 from storage.importing.batches import AccountStatement
 from storage.importing.derivation import Derivation, write
-from storage.importing.matching.booking_keys import transaction_id
-from storage.importing.matching.certain_matches import (
-    MONEY,
-    certain,
-    claims_of,
-    left_over,
-    numbered,
-    prepared,
-    undecided,
-)
-from storage.importing.matching.compared_rows import Item
-from storage.importing.matching.counted_merge import match_booked
-from storage.importing.matching.pending_bookings import match_pending
-from storage.importing.matching.stored_bookings import Reach, StoredBookings, days_around
-from storage.importing.matching.stored_index import FILES
+from storage.importing.fuller_words import fuller_words
+from storage.importing.matching.booking_keys import fingerprint, transaction_id
+from storage.importing.matching.exact_matches import MONEY, exact_matches, left_over, numbered, prepared
+from storage.importing.matching.likely_matches import Item, Remaining
+from storage.importing.matching.pending_bookings import AFTER, BEFORE, SAME_DAY, pending_matches
+from storage.importing.matching.stored_bookings import FILES, NEIGHBOUR_DAYS, STORED, StoredBookings, claims_with
+from storage.importing.matching.windows import ToldWindow, is_whole, windows
 from storage.importing.rows import incoming
 from storage.importing.spool import Spool
+from storage.importing.taken_back import TakenBack
 
-WRITTEN = ("place", "stored_id", "identity", "fingerprint", "created_at", "claims", *MONEY)
-MODIFIED = pl.col("told_print") != pl.col("fingerprint")
-NEWLY_CLAIMED = (
-    pl.col("claim").is_not_null() & pl.col("told_print").is_null() & pl.col("own_id").ne_missing(pl.col("stored_id"))
-)
-FOUND = {"place": pl.UInt32(), "stored_id": pl.String(), "takes_over": pl.Boolean()}
+WAITING = ("pending_transactions", "taken_back_transactions")  # rows that a booking may take over, with their ids
+COMPARED_AT_ONCE = 20_000  # bookings that are compared field by field: bounds memory, changes no result
+WRITTEN = ("place", "stored_id", "identity", "fingerprint", "created_at", "claims", *MONEY, "connection_id", "batch_id")
+FOUND = {"place": pl.UInt32(), "stored_id": pl.String(), "is_correction": pl.Boolean(), "is_part": pl.Boolean()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +37,7 @@ class AccountReport:
     account_id: str
     new: int
     known: int
+    taken_back: Sequence[TakenBack] = ()
 
 
 class AccountBatch:
@@ -76,12 +68,13 @@ class AccountBatch:
         self._file_connections = file_connections
         self._source = FILES if connection.id in file_connections else connection.id
         self._stored = StoredBookings(
-            session, user_id=user_id, account_id=account_id, file_connections=file_connections
+            session, user_id=user_id, account_id=account_id, source=self._source, file_connections=file_connections
         )
 
     def merge(self, source: str, told: Sequence[AccountStatement]) -> AccountReport:
-        """Bookings, balances and gaps of the account after what this source reported."""
-        report = self._merge_booked(source, told)
+        """Bookings, balances and gaps of the account after what was reported of it under this source's name."""
+        given = windows(told)
+        report = self._merge_booked(source, told, given)
         waiting = self._keys(told, ~pl.col("is_booked"))
         is_complete = any(each.statement.is_pending_complete for each in told)
         if is_complete or not waiting.is_empty():
@@ -101,138 +94,225 @@ class AccountBatch:
         self.changes.append(pl.DataFrame(changes, schema=journal.CHANGES, orient="row"))
         return report
 
-    def settled(self, told: Sequence[AccountStatement]) -> tuple[int, Reach | None] | None:
-        """How many bookings would be known, and within which reach they are found, if all of this came once more; None
-        unless keys alone would tell all of them and nothing would be written."""
-        keys = self._spool.keys(each.places for each in told)
-        is_complete = any(each.statement.is_pending_complete for each in told)
-        if is_complete or not keys["is_booked"].all() or keys["own_id"].null_count() < keys.height:
-            return None  # our own ids are looked for in all accounts
-        if keys.is_empty():
-            return 0, None
-        booked = prepared(keys, self._source)
-        stored = self._stored.around("transactions", booked)
-        found = certain(booked, stored, self._source)
-        takes_over = pl.lit(value=False).alias("takes_over")
-        known = self._with_rows(booked, found.with_columns(takes_over), stored.with_columns(takes_over))
-        if not known["is_known"].all() or not known.filter(MODIFIED | NEWLY_CLAIMED).is_empty():
-            return None
-        first, last = days_around(booked)
-        return known.height, Reach(first, last, is_far=booked["claim"].null_count() < booked.height)
-
     def _keys(self, told: Sequence[AccountStatement], kept: pl.Expr | str) -> pl.DataFrame:
         return self._spool.keys(each.places for each in told).filter(kept)
 
-    def _merge_booked(self, source: str, told: Sequence[AccountStatement]) -> AccountReport:
-        """New bookings and pending ones that booked are written, reworded ones are written again; of what is known as
-        it is reported nothing is derived."""
-        are_days_complete = any(each.statement.are_days_complete for each in told)
+    def _merge_booked(
+        self, source: str, told: Sequence[AccountStatement], given: Sequence[ToldWindow]
+    ) -> AccountReport:
+        """New bookings and pending ones that booked are written, rows that are told otherwise are written again, and
+        those that the bank has taken back are put aside; of what is known as it is told nothing is derived."""
         booked = prepared(self._keys(told, "is_booked"), self._source)
-        new, known = self._compared(source, booked, are_days_complete=are_days_complete)
-        report = AccountReport(account_id=self.account_id, new=new.height, known=known.height)
-        modified = known.filter(MODIFIED)
-        self._claim(known.filter(NEWLY_CLAIMED))
-        self._delete("pending_transactions", new["stored_id"].drop_nulls())
-        self._delete("transactions", modified["stored_id"])
-        new, modified = _to_write(new), _to_write(modified)
-        del known  # what is written takes long, and needs the room
-        self._write("transactions", new, "added")
-        self._write("transactions", modified, "modified")
+        stored = self._stored.around("transactions", booked, given)
+        found, gone = self._found(source, booked, stored, given)
+        known = booked.join(found, on="place").join(
+            stored.rename({"fingerprint": "stored_print", "claim": "stored_claim"}).drop(*MONEY, "references"),
+            left_on="stored_id",
+            right_on="id",
+            maintain_order="left",
+        )
+        new = self._taking_over(booked.filter(~pl.col("place").is_in(known["place"].implode())))
+        difference = known.filter(~pl.col("is_part")).join(stored.select(stored_id="id", was="amount"), on="stored_id")
+        back = taken_back.proven(
+            self._session,
+            user_id=self._user_id,
+            account_id=self.account_id,
+            gone=gone,
+            arrived=new.select("booking_date", "amount"),
+            corrected=difference.select((pl.col("amount") - pl.col("was")).sum()).item() or Decimal(0),
+            told=[each.statement for each in told],
+            given=given,
+            file_connections=self._file_connections,
+        )
+        self.changes.append(taken_back.put_aside(self._session, self._user_id, [each.id for each in back]))
+        self._reword(known.filter(~pl.col("is_part")))
+        for table in WAITING:
+            self._delete(table, new["stored_id"].drop_nulls())
+        report = AccountReport(account_id=self.account_id, new=new.height, known=known.height, taken_back=back)
+        new = new.with_columns(numbered(new, self._highest(new, stored)), claims=pl.lit(None, dtype=pl.String))
+        del known, stored, found  # what is written takes long, and needs the room
+        self._write("transactions", new, self._spool, "added")
         return report
 
-    def _compared(
-        self, source: str, told: pl.DataFrame, *, are_days_complete: bool
-    ) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """The bookings that are new, or were pending until now, and those that are known."""
-        stored, waiting = self._stored.around("transactions", told), self._stored.around("pending_transactions")
-        found = self._found(source, told, stored, waiting, are_days_complete=are_days_complete)
-        takes_over = pl.lit(value=True).alias("takes_over")
-        rows = pl.concat([stored.with_columns(~takes_over), waiting.with_columns(takes_over)])
-        matched = self._with_rows(told, found, rows)
-        return _numbered(matched.filter(~pl.col("is_known")), stored), matched.filter("is_known")
+    def _highest(self, new: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
+        """The ordinals that are taken under the keys of new bookings."""
+        is_first = stored.is_empty() and self._stored.is_empty()
+        return self._stored.highest(new["base"].head(0) if is_first else new["base"])
 
     def _found(
-        self, source: str, told: pl.DataFrame, stored: pl.DataFrame, waiting: pl.DataFrame, *, are_days_complete: bool
-    ) -> pl.DataFrame:
-        """`place` and `stored_id` of the bookings that are rows already; `takes_over` where that was pending until now.
-        What keys do not decide is looked at one by one."""
-        known = certain(told, stored, self._source)
-        rest, free = left_over(told, stored, known)
-        rest, maybe = undecided(rest, pl.concat([free, waiting]), self._source)
-        found = known.with_columns(takes_over=pl.lit(value=False))
-        if rest.is_empty():
-            return found
-        reworded = maybe["id"].to_list() if are_days_complete else self._stored.told_elsewhere(source, told)
-        matches = match_booked(
-            self._items(rest),
-            self._stored.rows("transactions", maybe["id"]),
-            self._stored.rows("pending_transactions", maybe["id"]),
-            source=self._source,
-            reworded=set(reworded),
-        )
-        pairs = [(each.item.place, each.stored.id, each.takes_over) for each in matches if each.stored]
-        return pl.concat([found, pl.DataFrame(pairs, schema=FOUND, orient="row")])
-
-    def _with_rows(self, told: pl.DataFrame, found: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-        """The bookings with what is stored of the row that each is, and what its source last reported of it, by this
-        very id (`told_print`)."""
-        last = claims_of(rows.filter(~pl.col("takes_over")), self._source)
-        as_stored = rows.select(
-            "identity",
-            "created_at",
-            "claims",
-            "takes_over",
-            first_claim="claim",
-            first_print="told_print",
-            stored_id="id",
-        )
-        return (
-            told.drop("is_part")
-            .join(found, on="place", how="left", maintain_order="left")
-            .join(as_stored, on=["stored_id", "takes_over"], how="left", maintain_order="left")
-            .join(
-                last.select("claim", "told_print", stored_id="id"),
-                on=["stored_id", "claim"],
-                how="left",
-                maintain_order="left",
+        self, source: str, told: pl.DataFrame, stored: pl.DataFrame, given: Sequence[ToldWindow]
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The bookings that are rows already, as FOUND, and the rows that the source no longer tells."""
+        pairs, are_lasting = exact_matches(told, stored, given)
+        found = [pairs.with_columns(is_correction=pl.lit(value=False), is_part=pl.lit(value=False))]
+        left, rows = left_over(told, stored, pairs)
+        parts: set[str] = set()
+        elsewhere = self._stored.told_elsewhere(source, left)
+        for items, near in self._by_day(left, rows):
+            remaining = Remaining(
+                self._items(items),
+                self._stored.rows("transactions", near),
+                are_references_lasting=are_lasting,
+                windows=given,
+                told_elsewhere=elsewhere,
             )
-            .with_columns(is_known=pl.col("stored_id").is_not_null() & ~pl.col("takes_over"))
+            remaining.match_by_day()
+            found.append(_found(remaining, is_correction=False))
+            parts.update(near["id"].to_list())
+            parts.difference_update(remaining.rows)
+        found_by_day = pl.concat(found)
+        left, rows = left_over(left, rows.filter(~pl.col("id").is_in(list(parts))), found_by_day)
+        gone = rows.filter(is_whole(given))
+        corrected = self._corrected(left, rows, gone, given)
+        return pl.concat([found_by_day, corrected]), gone.filter(~pl.col("id").is_in(corrected["stored_id"].implode()))
+
+    def _by_day(self, told: pl.DataFrame, stored: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+        """Bookings and rows that may be one by day and amount, or as a batch and its details, some days at a time."""
+        is_part = pl.col("references").str.contains(r"/\d+(\x1f|\"|$)")
+        keys = ["booking_date", "currency"]
+        if told.filter(is_part).is_empty() and stored.filter(is_part).is_empty():
+            keys.append("amount")
+        told, stored = told.join(stored, on=keys, how="semi"), stored.join(told, on=keys, how="semi")
+        days = told.group_by("booking_date").agg(n=pl.len()).sort("booking_date")
+        days = days.with_columns(share=(pl.col("n").cum_sum() - pl.col("n")) // COMPARED_AT_ONCE)
+        for of_share in days.partition_by("share"):
+            share = of_share.select("booking_date")
+            yield told.join(share, on="booking_date", how="semi"), stored.join(share, on="booking_date", how="semi")
+
+    def _corrected(
+        self, told: pl.DataFrame, stored: pl.DataFrame, gone: pl.DataFrame, given: Sequence[ToldWindow]
+    ) -> pl.DataFrame:
+        """Of what is left the bookings that are rows with another amount or on another day, as FOUND."""
+        claimed = stored.join(told, on="claim", how="semi")
+        rows = pl.concat([gone, claimed]).unique("id", maintain_order=True)
+        if rows.is_empty():
+            return pl.DataFrame(schema=FOUND)
+        first, last = rows.select(pl.min("booking_date"), last=pl.max("booking_date")).row(0)
+        near = pl.col("booking_date").is_between(
+            pl.lit(first).dt.offset_by(f"-{NEIGHBOUR_DAYS}d"), pl.lit(last).dt.offset_by(f"{NEIGHBOUR_DAYS}d")
         )
+        items = told.filter(near | pl.col("claim").is_in(claimed["claim"].implode()).fill_null(value=False))
+        remaining = Remaining(
+            self._items(items), self._stored.rows("transactions", rows), are_references_lasting=False, windows=given
+        )
+        remaining.match_corrections()
+        return _found(remaining, is_correction=True)
+
+    def _taking_over(self, new: pl.DataFrame) -> pl.DataFrame:
+        """New bookings with `stored_id` and `created_at` of the row that each was, pending or taken back."""
+        found: list[tuple[int, str, datetime]] = []
+        left = new
+        for table, direction in zip(WAITING, (BEFORE, SAME_DAY), strict=True):
+            waiting = self._stored.every(table)
+            if waiting.is_empty() or left.is_empty():
+                continue
+            created = dict(waiting.select("id", "created_at").iter_rows())
+            alike = left.join(waiting, on=["amount", "currency"], how="semi")
+            pairs = pending_matches(self._items(alike), self._stored.rows(table, waiting), direction=direction)
+            found += [(item.place, row.id, created[row.id]) for item, row in pairs]
+            left = left.filter(~pl.col("place").is_in([item.place for item, _ in pairs]))
+        schema = {"place": pl.UInt32(), "stored_id": pl.String(), "created_at": STORED["created_at"]}
+        return new.join(pl.DataFrame(found, schema=schema, orient="row"), on="place", how="left", maintain_order="left")
+
+    def _reword(self, known: pl.DataFrame) -> None:
+        """Write what is told otherwise: a correction of the source that had told it, or the fuller words of another
+        one; and remember what each source has told, and under which id."""
+        is_news = (pl.col("told_print") != pl.col("fingerprint")).fill_null(value=True)
+        is_live = self._source != FILES
+        changed = known.filter(
+            (pl.col("fingerprint") != pl.col("stored_print")) & (is_news if is_live else pl.lit(value=True))
+        )
+        is_claimed = pl.col("claim").is_not_null() & pl.col("claim").ne_missing(pl.col("stored_claim"))
+        is_own = pl.col("own_id").eq_missing(pl.col("stored_id"))
+        claimed = known.filter(((is_claimed | is_news) if is_live else is_claimed) & ~is_own)
+        if not claimed.is_empty():
+            write(self._session, self._user_id, claimed.select(self._claims(claimed), id="stored_id"))
+        for piece in changed.sort("place").iter_slices(COMPARED_AT_ONCE):
+            self._rewrite(piece)
+
+    def _rewrite(self, changed: pl.DataFrame) -> None:
+        before = self._stored.records(changed["stored_id"].to_list())
+        told = self._spool.records(changed["place"].to_list())
+        spool, rows = Spool(), []
+        columns = ("stored_id", "identity", "created_at", "told_print", "is_correction", "connection_id", "batch_id")
+        claims = self._claims(changed)
+        for row, record, claim in zip(changed.select(columns).iter_rows(), told, claims, strict=True):
+            id_, identity, created_at, told_print, is_correction, *teller = row
+            corrects = is_correction or (self._source != FILES and told_print is not None)
+            words = fuller_words(before[id_], record, is_correction=corrects)
+            if words != before[id_]:
+                money = (words.booking_date, words.amount, words.currency)
+                teller = [self._connection.id, self._batch_id] if corrects else teller
+                rows.append((len(spool), id_, identity, fingerprint(words), created_at, claim, *money, *teller))
+                spool.add(words)
+        schema = {
+            "place": pl.UInt32(),
+            "stored_id": pl.String(),
+            "identity": pl.String(),
+            "fingerprint": pl.String(),
+            "created_at": STORED["created_at"],
+            "claims": pl.String(),
+            **{name: STORED[name] for name in (*MONEY, "connection_id", "batch_id")},
+        }
+        again = pl.DataFrame(rows, schema=schema, orient="row")
+        self._delete("transactions", again["stored_id"])
+        self._write("transactions", again, spool, "modified")
+
+    def _claims(self, known: pl.DataFrame) -> pl.Series:
+        """By which ids sources know these rows, this one included; a file is remembered by its ids alone."""
+        found = []
+        for place, claims, first, stored_print, claim, told in known.select(
+            "place", "claims", "first_claim", "stored_print", "claim", "fingerprint"
+        ).iter_rows():
+            now = claim or (f"{self._source}:" if self._source != FILES else None)
+            is_told_first = first is not None and first != f"{FILES}:"
+            with_now = claims_with(
+                claims, (first, stored_print) if is_told_first else None, (now, told) if now else None
+            )
+            found.append(as_json(with_now) if with_now else None)
+            del place
+        return pl.Series("claims", found, dtype=pl.String)
 
     def _merge_pending(self, told: pl.DataFrame, *, is_complete: bool) -> None:
         """What is still pending keeps its id; a complete set ends all others."""
-        known = self._stored.around("pending_transactions")
-        around = self._stored.around("transactions", told)
-        _, booked = undecided(told, around, self._source)
-        matches = match_pending(
-            self._items(told),
-            self._stored.rows("pending_transactions", known["id"]),
-            self._stored.rows("transactions", booked["id"]),
-            source=self._source,
+        stored = self._stored.every("pending_transactions")
+        known = pending_matches(
+            self._items(told), self._stored.rows("pending_transactions", stored), direction=SAME_DAY
         )
-        pairs = [(each.item.place, each.stored.id if each.stored else None, False) for each in matches]
-        found = pl.DataFrame(pairs, schema=FOUND, orient="row")
-        waiting = told.filter(pl.col("place").is_in(found["place"].implode()))
-        matched = self._with_rows(waiting, found, known.with_columns(takes_over=pl.lit(value=False)))
-        new, kept = matched.filter(~pl.col("is_known")), matched.filter("is_known")
-        new = _numbered(new, pl.concat([known, around]))  # it keeps its id when it books: no booked one may have it
-        self._delete("pending_transactions", known["id"] if is_complete else kept["stored_id"])
-        self._write("pending_transactions", _to_write(pl.concat([kept.drop("base"), new])))
+        left = told.filter(~pl.col("place").is_in([item.place for item, _ in known]))
+        around = self._stored.around("transactions", left).join(left, on=["amount", "currency"], how="semi")
+        booked = pending_matches(self._items(left), self._stored.rows("transactions", around), direction=AFTER)
+        waiting = told.filter(~pl.col("place").is_in([item.place for item, _ in booked]))
+        pairs = pl.DataFrame(
+            [(item.place, row.id) for item, row in known],
+            schema={"place": pl.UInt32(), "stored_id": pl.String()},
+            orient="row",
+        )
+        rows = waiting.join(pairs, on="place", how="left", maintain_order="left").join(
+            stored.select("identity", "created_at", stored_id="id"), on="stored_id", how="left", maintain_order="left"
+        )
+        new = rows.filter(pl.col("stored_id").is_null()).drop("identity")
+        kept = rows.filter(pl.col("stored_id").is_not_null())
+        new = new.with_columns(numbered(new, self._stored.highest(new["base"])))  # it keeps its id when it books
+        ended = stored["id"] if is_complete else kept["stored_id"]
+        self._delete("pending_transactions", ended)
+        columns = [*kept.columns]
+        written = pl.concat([kept, new.select(columns)]).with_columns(claims=pl.lit(None, dtype=pl.String))
+        self._write("pending_transactions", written.sort("place"), self._spool)
 
     def _items(self, told: pl.DataFrame) -> list[Item]:
-        keys = told.select("place", "base", "fingerprint", "claim").rows()
-        records = self._spool.records(told["place"].to_list())
+        keys = told.select("place", "claim").rows()
+        records = self._spool.records([place for place, _ in keys])
         return [Item(record, *of_booking) for record, of_booking in zip(records, keys, strict=True)]
 
-    def _claim(self, matched: pl.DataFrame) -> None:
-        """Remember by which ids the source knows these rows; what they say stays."""
-        write(self._session, self._user_id, matched.select(_claims(matched), id="stored_id"))
-
-    def _write(self, table: str, matched: pl.DataFrame, change: journal.Change | None = None) -> None:
-        """Derive and append the rows of these bookings (as `_to_write`), a piece at a time."""
+    def _write(self, table: str, bookings: pl.DataFrame, spool: Spool, change: journal.Change | None = None) -> None:
+        """Derive and append the rows of these bookings, whose words are in the spool, a piece at a time."""
         done = 0
-        for places, wordings in self._spool.pieces(matched["place"].to_list()):
-            piece = matched.slice(done, len(places))
+        if "batch_id" not in bookings.columns:
+            bookings = bookings.with_columns(connection_id=pl.lit(self._connection.id), batch_id=pl.lit(self._batch_id))
+        bookings = bookings.select(WRITTEN).sort("place")
+        for places, wordings in spool.pieces(bookings["place"].to_list()):
+            piece = bookings.slice(done, len(places))
             done += len(places)
             ids = [
                 id_ or transaction_id(self.account_id, identity)
@@ -243,8 +323,8 @@ class AccountBatch:
                 incoming(keys, wordings).with_columns(
                     user_id=pl.lit(self._user_id),
                     account_id=pl.lit(self.account_id),
-                    connection_id=pl.lit(self._connection.id),
-                    batch_id=pl.lit(self._batch_id),
+                    connection_id=piece["connection_id"],
+                    batch_id=piece["batch_id"],
                     is_adjusting_entry=False,
                 )
             )
@@ -259,32 +339,7 @@ class AccountBatch:
             )
 
 
-def _numbered(new: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
-    return new.with_columns(numbered(new, stored)).drop("base")
-
-
-def _to_write(matched: pl.DataFrame) -> pl.DataFrame:
-    """The bookings in the order of their places, with nothing but what is written of them."""
-    return matched.with_columns(_claims(matched)).select(WRITTEN).sort("place")
-
-
-def _claims(matched: pl.DataFrame) -> pl.Series:
-    """By which ids sources know the rows that were stored before, this one included; null for the others."""
-    if not (matched["is_known"] & matched["claim"].is_not_null()).any():
-        return pl.Series("claims", [None], dtype=pl.String).new_from_index(0, matched.height)
-    columns = matched.select("is_known", "claim", "fingerprint", "claims", "first_claim", "first_print")
-    return pl.Series("claims", [_claims_with(*row) for row in columns.iter_rows()], dtype=pl.String)
-
-
-def _claims_with(
-    is_known: bool,
-    claim: str | None,
-    fingerprint: str,
-    claims: str | None,
-    first_claim: str | None,
-    first_print: str | None,
-) -> str | None:
-    if not is_known or claim is None:
-        return None
-    before = json.loads(claims) if claims else {first_claim: first_print} if first_claim else {}
-    return as_json({**before, claim: fingerprint})
+def _found(remaining: Remaining, *, is_correction: bool) -> pl.DataFrame:
+    rows = [(item.place, row.id, is_correction, False) for item, row in remaining.pairs]
+    rows += [(item.place, row.id, False, True) for item, row in remaining.parts]
+    return pl.DataFrame(rows, schema=FOUND, orient="row")

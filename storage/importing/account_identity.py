@@ -13,7 +13,7 @@ from storage.connections import StoredConnection
 from storage.database import Session, Transaction
 from storage.importing import contributions
 from storage.importing.matching.booking_keys import account_id, fingerprint
-from storage.importing.matching.certain_matches import MONEY
+from storage.importing.matching.exact_matches import MONEY
 from storage.importing.records import AccountRecord, InvalidRecord, TransactionRecord
 from storage.users import User
 

@@ -12,7 +12,6 @@ from storage.importing.records import (
     AccountRecord,
     Batch,
     InvalidRecord,
-    ReaderUsed,
     Record,
     StatementRecord,
     TransactionRecord,
@@ -68,15 +67,13 @@ class ReadBatch:
     statements: list[AccountStatement]
     spool: Spool
     warnings: list[str]
-    day: date  # on which it was read
     name: str | None = None
-    reading: ReaderUsed | None = None
 
 
 def read_batch(batch: Batch, *, today: date) -> ReadBatch:
     """Everything the batch says, statement by statement; raises what its source raises, and InvalidRecord."""
     statements, spool = spooled(_checked(batch, today))
-    return ReadBatch(batch.id, statements, spool, batch.warnings, today, batch.name, batch.reading)
+    return ReadBatch(batch.id, statements, spool, batch.warnings, batch.name)
 
 
 def spooled(records: Iterable[Record]) -> tuple[list[AccountStatement], Spool]:

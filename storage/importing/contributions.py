@@ -14,7 +14,7 @@ import polars as pl
 
 from storage.database import Row, Session, Transaction
 from storage.importing.batches import AccountStatement
-from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
+from storage.importing.records import AccountRecord, Record, StatementRecord
 from storage.importing.spool import CHUNK_ROWS, Spool, record_of
 
 COLUMNS = "sequence, job_id, connection_id, account_id, source_id, batch_id, label, blocks, imported_at"
@@ -61,9 +61,9 @@ def remember(
     spool: Spool,
     now: datetime,
     is_first: bool = False,
-) -> int:
+) -> None:
     """Keep what this batch says of the account, after everything that the user's earlier imports have said, or with
-    `is_first` before all that; its sequence."""
+    `is_first` before all that."""
     blocks = [ContributedBlock(each.account, each.statement, len(each.places)) for each in told]
     place = "coalesce(min(sequence), 1) - 1" if is_first else "coalesce(max(sequence), 0) + 1"
     added = session.rows(
@@ -91,48 +91,6 @@ def remember(
             user_id,
             sequence,
         )
-    return sequence
-
-
-def remember_again(
-    session: Session, *, user_id: str, sequence: int, job_id: str, label: str | None, now: datetime
-) -> str:
-    """What contributed this before contributes the same once more, after everything else; the id of its batch."""
-    added = session.rows(
-        f"INSERT INTO contributions (user_id, {COLUMNS})"
-        " SELECT $1, (SELECT max(sequence) + 1 FROM contributions WHERE user_id = $1), $3, connection_id, account_id,"
-        " source_id, batch_id, $4, blocks, $5 FROM contributions WHERE user_id = $1 AND sequence = $2"
-        " RETURNING sequence, batch_id",
-        user_id,
-        sequence,
-        job_id,
-        label,
-        now,
-    )
-    session.execute(
-        "INSERT INTO contribution_bookings (user_id, contribution, position, booking)"
-        " SELECT user_id, $3::BIGINT, position, booking FROM contribution_bookings"
-        " WHERE user_id = $1 AND contribution = $2",
-        user_id,
-        sequence,
-        added[0]["sequence"],
-    )
-    return str(added[0]["batch_id"])
-
-
-def bookings_at(
-    session: Transaction, user_id: str, places: Sequence[tuple[int, int]]
-) -> dict[tuple[int, int], TransactionRecord]:
-    """The bookings at these places: contribution and position."""
-    wanted = pl.DataFrame(places, schema={"contribution": pl.Int64, "position": pl.Int32}, orient="row")
-    with session.staged("wanted", wanted):
-        rows = session.rows(
-            "SELECT seen.contribution, seen.position, known.wording FROM wanted JOIN contribution_bookings AS seen"
-            " USING (contribution, position) JOIN booking_wordings AS known"
-            " ON known.user_id = seen.user_id AND known.number = seen.booking WHERE seen.user_id = $1",
-            user_id,
-        )
-    return {(row["contribution"], row["position"]): record_of(row["wording"]) for row in rows}
 
 
 def _keep_wordings(session: Session, user_id: str, spool: Spool) -> None:

@@ -11,7 +11,7 @@ import polars as pl
 from storage import accounts, connections, journal
 from storage.connections import StoredConnection
 from storage.database import Transaction
-from storage.importing import contributions, duplicate_flags, known_files, statements, transfer_pairs
+from storage.importing import contributions, duplicate_flags, transfer_pairs
 from storage.importing.account_batch import AccountBatch, AccountReport
 from storage.importing.account_identity import (
     Owner,
@@ -24,9 +24,8 @@ from storage.importing.account_identity import (
 from storage.importing.batches import AccountStatement, ReadBatch, spooled
 from storage.importing.contributions import Contribution, records
 from storage.importing.derivation import Derivation
-from storage.importing.known_files import KnownFile, SettledPart
 from storage.importing.own_exports import OWN_IDS_LOOKED_AT, exported_from
-from storage.importing.records import AccountRecord, InvalidRecord, ReaderUsed
+from storage.importing.records import AccountRecord, InvalidRecord
 from storage.importing.spool import Spool
 from storage.users import User
 
@@ -51,16 +50,16 @@ def store(
     user: User,
     connection: StoredConnection,
     job_id: str,
-    batches: Iterable[ReadBatch | KnownFile],
+    batches: Iterable[ReadBatch],
     now: datetime,
     choice: str | None = None,
     unnamed: str | None = None,
 ) -> ImportReport:
     """Merge the batches into the user's accounts; runs inside the transaction that also completes the job. `choice` is
     the id of the account they are about, or NEW_ACCOUNT, where the user has said so; `unnamed`
-    is the account of files that do not say theirs. Raises AccountUnclear where nobody says so, and NoLongerKnown."""
+    is the account of files that do not say theirs. Raises AccountUnclear where nobody says so."""
     run = _Import(session, user, connection, now, job_id=job_id, choice=choice, unnamed=unnamed)
-    reports = {batch.id: run.add_again(batch) if isinstance(batch, KnownFile) else run.add(batch) for batch in batches}
+    reports = {batch.id: run.add(batch) for batch in batches}
     run.flag_duplicates()
     changes = pl.concat(run.changes)
     if not changes.is_empty():
@@ -112,18 +111,15 @@ class _Import:
     def add(self, batch: ReadBatch) -> list[AccountReport]:
         """Merge one batch, all statements of an account together: keys are unique in a file or not keys. The files of
         a container follow one another: the intraday and the daily report of one day report the same bookings."""
-        by_account: dict[AccountRecord, list[int]] = defaultdict(list)
-        for number, statement in enumerate(batch.statements):
-            by_account[statement.account].append(number)
+        by_account: dict[AccountRecord, list[AccountStatement]] = defaultdict(list)
+        for statement in batch.statements:
+            by_account[statement.account].append(statement)
         parts: dict[tuple[int, str], list[AccountStatement]] = defaultdict(list)
-        numbers: dict[tuple[int, str], list[int]] = defaultdict(list)
         owners: dict[str, Owner] = {}
-        is_one_source = True  # of each account
         unnamed: dict[tuple[str, str], Owner] = {}
         if self.choice and len({(account.stable_key, account.currency) for account in by_account}) > 1:
             raise InvalidRecord("The file is about several accounts; only for a file about one can it be chosen.")
-        for account, of_account in by_account.items():
-            told = [batch.statements[number] for number in of_account]
+        for account, told in by_account.items():
             whose = unnamed.get((account.stable_key, account.currency)) or self._owner(batch, account, told)
             if account.is_anonymous:  # the files of one container are about one account
                 unnamed[account.stable_key, account.currency] = whose
@@ -131,15 +127,12 @@ class _Import:
             if self.connection.id not in self.file_connections:
                 remember(self.session, user=self.user, connection=self.connection, told=account, owner=whose)
             owners.setdefault(whose.account_id, whose)
-            is_one_source = is_one_source and owners[whose.account_id].source_id == whose.source_id
             parts[account.part, whose.account_id] += [replace(each, account=whose.account) for each in told]
-            numbers[account.part, whose.account_id] += of_account
         derivation = Derivation.of_user(self.session, self.user.id)
         reports: list[AccountReport] = []
-        merged: list[tuple[int, AccountBatch]] = []
         for (part, id_), told in parts.items():
             batch_id = _part_of(batch, part)
-            sequence = contributions.remember(
+            contributions.remember(
                 self.session,
                 user_id=self.user.id,
                 job_id=self.job_id,
@@ -153,73 +146,7 @@ class _Import:
                 now=self.now,
             )
             into = self.account_batch(batch_id, id_, batch.spool, derivation)
-            merged.append((sequence, into))
             reports.append(self.merge(into, owners[id_].source_id, told))
-        if batch.reading is not None and is_one_source:
-            self._remember(batch, batch.reading, merged, list(numbers.values()))
-        return reports
-
-    def _remember(
-        self,
-        batch: ReadBatch,
-        reading: ReaderUsed,
-        merged: Sequence[tuple[int, AccountBatch]],
-        numbers: Sequence[Sequence[int]],
-    ) -> None:
-        """Keep what there is to know of a file, if it would change nothing more; `merged` are its contributions, and
-        `numbers` the statements of each."""
-        parts = []
-        for (sequence, into), of_part in zip(merged, numbers, strict=True):
-            settled = into.settled([batch.statements[number] for number in of_part])
-            if settled is None:
-                return
-            known, reach = settled
-            parts.append(
-                SettledPart(
-                    contribution=sequence,
-                    account_id=into.account_id,
-                    statements=list(of_part),
-                    known=known,
-                    reach=reach,
-                )
-            )
-        known_files.remember(
-            self.session,
-            user_id=self.user.id,
-            connection=self.connection,
-            batch=batch,
-            reading=reading,
-            choice=self.choice,
-            parts=parts,
-        )
-
-    def add_again(self, known: KnownFile) -> list[AccountReport]:
-        """A file that is known as it is: it has contributed the same once more, and what it says of balances may be
-        news still. Raises NoLongerKnown."""
-        known_files.check(self.session, self.user.id, known)
-        reports = []
-        for part in known.parts:
-            batch_id = contributions.remember_again(
-                self.session,
-                user_id=self.user.id,
-                sequence=part.contribution,
-                job_id=self.job_id,
-                label=known.name,
-                now=self.now,
-            )
-            told = [known.statements[number] for number in part.statements]
-            changes = statements.keep(
-                self.session,
-                user_id=self.user.id,
-                account_id=part.account_id,
-                connection_id=self.connection.id,
-                batch_id=batch_id,
-                stated=[(each.statement, each.adds_up) for each in told],
-                file_connections=self.file_connections,
-                now=self.now,
-            )
-            self.changes.append(pl.DataFrame(changes, schema=journal.CHANGES, orient="row"))
-            reports.append(AccountReport(account_id=part.account_id, new=0, known=part.known))
         return reports
 
     def _owner(self, batch: ReadBatch, account: AccountRecord, told: Sequence[AccountStatement]) -> Owner:

@@ -108,20 +108,12 @@ class StatementRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
 Record = AccountRecord | TransactionRecord | StatementRecord
 
 
-class ReaderUsed(Struct, frozen=True):
-    """How the bytes of a file are read: the same bytes say the same under the same `version`; `format` is what they are
-    called in reports."""
-
-    version: str
-    format: str | None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
     """What is read in one go (one file, one answer of a bank): references are unique within it or not keys at all.
 
     `name` is what its user calls it (the name of a file). `cursor` is where the next fetch goes on once this batch is
-    stored; None leaves the place as it is. `reading` is set where `id` stands for the bytes of a file.
+    stored; None leaves the place as it is.
     """
 
     id: str
@@ -130,4 +122,3 @@ class Batch:
     name: str | None = None
     cursor: Mapping[str, Any] | None = None
     tells_only_news: bool = False  # of its days, and not all that is booked in them once more
-    reading: ReaderUsed | None = None

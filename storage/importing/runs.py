@@ -9,7 +9,6 @@ from storage.database import Transaction
 from storage.importing import ingest
 from storage.importing.account_batch import AccountReport
 from storage.importing.batches import ReadBatch
-from storage.importing.known_files import KnownFile
 from storage.jobs import Job, JobEnded
 
 
@@ -17,7 +16,7 @@ def store_batch(
     session: Transaction,
     job: Job,
     connection: StoredConnection,
-    batch: ReadBatch | KnownFile,
+    batch: ReadBatch,
     *,
     now: datetime,
     choice: str | None = None,
@@ -25,7 +24,7 @@ def store_batch(
 ) -> Sequence[AccountReport]:
     """One batch with its part of the job's count: all of it in the caller's transaction, so that a crash
     leaves the batch whole or not at all; `choice` and `unnamed` as in `ingest.store`. Raises JobEnded, before any
-    work where the job has been ended already, and NoLongerKnown."""
+    work where the job has been ended already."""
     session.hold(job.user_id)
     jobs.check_running(session, job)
     user = users.find(session, job.user_id)

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from storage.database import Session, Transaction
+from storage.database import Session, Transaction, columns_of
 from storage.importing import contributions
 from storage.importing.batches import spooled
 from storage.importing.records import AccountRecord, BookingStatus, TransactionRecord
@@ -22,7 +22,7 @@ OLD_SAID = tuple(
 
 def restore(session: Session, user_id: str, ids: Sequence[str]) -> None:
     for table in ("accounts", *TABLES):
-        columns = ", ".join(_columns(session, f"earlier_{table}"))
+        columns = ", ".join(columns_of(session, f"earlier_{table}"))
         which = "id" if table == "accounts" else "account_id"
         session.execute(
             f"INSERT INTO {table} ({columns}) SELECT {columns} FROM earlier_{table}"
@@ -76,15 +76,6 @@ def hand_over(session: Transaction, user_id: str, source_id: str, target_id: str
         target_id,
     )
     forget(session, user_id, source_id)
-
-
-def _columns(session: Session, table: str) -> list[str]:
-    rows = session.rows(
-        "SELECT column_name FROM information_schema.columns WHERE table_name = $1 AND table_schema = current_schema()"
-        " ORDER BY ordinal_position",
-        table,
-    )
-    return [row["column_name"] for row in rows]
 
 
 def _bookings(

@@ -15,7 +15,7 @@ import polars as pl
 
 from storage import accounts, connections, journal
 from storage.database import Session, Transaction
-from storage.importing import account_identity, contributions, ingest, known_files, transfer_pairs
+from storage.importing import account_identity, contributions, ingest, transfer_pairs
 from storage.importing.contributions import Contribution
 from storage.importing.derivation import derive_again
 from storage.transactions import EVERYTHING
@@ -123,9 +123,7 @@ def delete(session: Transaction, *, user: User, account_id: str, now: datetime) 
 
 
 def _forget(session: Session, user_id: str, told: Sequence[Contribution]) -> None:
-    sequences = [contribution.sequence for contribution in told]
-    contributions.forget(session, user_id, sequences)
-    known_files.forget(session, user_id, sequences)
+    contributions.forget(session, user_id, [contribution.sequence for contribution in told])
 
 
 def rebuild(session: Transaction, *, user: User, account_ids: set[str], job_id: str, now: datetime) -> Rebuilt:
@@ -212,7 +210,7 @@ def _set_settings(session: Session, user_id: str, settings: Sequence[Mapping[str
 
 
 def _clear(session: Session, user_id: str, ids: Sequence[str]) -> None:
-    for table in baseline.TABLES:
+    for table in (*baseline.TABLES, "taken_back_transactions"):
         session.execute(f"DELETE FROM {table} WHERE user_id = $1 AND account_id = ANY($2::TEXT[])", user_id, ids)
     session.execute("DELETE FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, ids)
 

@@ -85,7 +85,7 @@ def test_enable_banking_tells_again_what_a_file_has_told(live: Live, tmp_path: P
     assert live.sync(user) == ["Statement files\t0 new transactions", f"{BANK}\t0 new transactions"]
     later = f"{rows.rstrip()}\n{day(1)} | -6.00 | Baecker | Karte 1234 Baecker"
     assert "0 new, 6 known" in imported(live, user, tmp_path / "later.xml", statement(later, "120.00"))
-    assert live.bookings(user) == everything
+    assert live.bookings(user) == [*everything[:-1], (day(1), -6.0, "Karte 1234 Baecker")]
     assert live.balances(user) == {"Account giro": 120.0}
 
 
@@ -125,10 +125,10 @@ def test_simplefin_names_no_account_number_so_its_user_says_once_that_two_accoun
     done = live.bankdata(*merge, "--yes")
     assert done.stdout == "Merged Account 1 into 110000000 / 556677: 4 bookings stood in both and count once.\n"
     everything = [
-        (day(4), -10.0, None),
-        (day(4), -10.0, None),
-        (day(3), -3.0, None),
-        (day(2), 99.0, None),
+        (day(4), -10.0, "POS CAFE 1234"),
+        (day(4), -10.0, "POS CAFE 1234"),
+        (day(3), -3.0, "POS KIOSK 1234"),
+        (day(2), 99.0, "POS EMPLOYER 1234"),
         (day(1), -6.0, "Bakery"),
     ]
     assert live.bookings(user) == everything

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -425,7 +425,10 @@ def test_each_account_is_a_batch_and_says_which_were_read_until_when(
     host.service.accounts[0].bookings.append(booking(5, TODAY, "-1.00", "Neu", "Neu"))
     host.service.accounts[1].bookings.append(booking(6, date(2026, 1, 2), "-2.00", "Alt", "Alt"))
     of_known_and_new = fetched(source, connected, cursor={"imported_until": "2026-11-19", "accounts": ["81"]})
-    assert [told(each)[1] for each in of_known_and_new] == [["5", None], ["6"]]
+    assert [told(each)[1] for each in of_known_and_new] == [["1", "2", "3", "4", "5", None], ["6"]]
+    host.service.accounts[0].bookings.append(booking(7, TODAY - timedelta(days=91), "-1.00", "Alt", "Alt"))
+    (giro, _) = fetched(source, connected, cursor={"imported_until": "2026-11-19", "accounts": ["81"]})
+    assert told(giro)[1] == ["1", "2", "3", "4", "5", None]
 
 
 def test_what_a_finapi_does_not_say_of_pending_bookings_is_no_complete_set(

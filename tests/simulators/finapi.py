@@ -193,8 +193,10 @@ class FinApi:
             return 200, {"pendingTransactions": account.pending}
         if kind != "transactions" or query.get("view") != "bankView" or query.get("order") != "id,asc":
             return 400, _errors("BAD_REQUEST", "view and order")
-        since = query.get("minImportDate", "")
-        rows = sorted((each for each in account.bookings if each["importDate"] >= since), key=lambda each: each["id"])
+        since = query.get("minBankBookingDate", "")
+        rows = sorted(
+            (each for each in account.bookings if each["bankBookingDate"] >= since), key=lambda each: each["id"]
+        )
         size, page = min(int(query.get("perPage", 20)), self.page_size), int(query.get("page", 1))
         pages = max(1, -(-len(rows) // size))
         paging = {"page": page, "perPage": size, "pageCount": pages, "totalCount": len(rows)}

@@ -107,13 +107,22 @@ def test_line_breaks_and_case_make_no_new_booking(bank: Bank) -> None:
 
 
 @pytest.mark.requirement("import.provider-id")
-def test_a_provider_id_is_the_booking_whatever_it_says_now(bank: Bank) -> None:
+def test_an_id_with_another_day_and_another_amount_is_another_booking(bank: Bank) -> None:
     bank.bring(bookings("2026-11-02 | -5.00 | Shop | x | provider_id=p1"))
-    (before,) = bank.ids()
+    before = bank.ids()
     report = bank.bring(bookings("2026-11-03 | -5.50 | Shop | corrected | provider_id=p1"))
+    assert (report.new_transactions, len(bank.ids())) == (1, 2)
+    assert before < bank.ids()
+
+
+@pytest.mark.requirement("import.provider-id")
+def test_another_amount_under_an_id_on_its_day_is_a_correction(bank: Bank) -> None:
+    bank.bring(bookings("2026-11-02 | -5.00 | Shop | Einkauf | provider_id=p1"))
+    (before,) = bank.ids()
+    report = bank.bring(bookings("2026-11-02 | -5.50 | Shop | Einkauf im November | provider_id=p1"))
     assert (report.new_transactions, report.changes.rows()) == (0, [(before, "modified")])
     (row,) = bank.rows("id, amount, purpose, booking_date")
-    assert (row["id"], row["amount"], row["purpose"]) == (before, Decimal("-5.50000"), "corrected")
+    assert (row["id"], row["amount"], row["purpose"]) == (before, Decimal("-5.50000"), "Einkauf im November")
 
 
 @pytest.mark.requirement("import.reproducible")

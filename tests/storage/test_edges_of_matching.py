@@ -9,12 +9,11 @@ import pytest
 from storage import journal
 from storage.importing import account_identity, ingest
 from storage.importing.account_identity import AccountUnclear
-from storage.importing.matching.certain_matches import prepared
-from storage.importing.matching.stored_index import FILES
+from storage.importing.matching.exact_matches import prepared
+from storage.importing.matching.stored_bookings import FILES
 from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from storage.importing.spool import Spool
 from tests.storage.conftest import Bank, bookings
-from tests.storage.test_certain_matches import keys_of
 
 NOBODY = AccountRecord(stable_key="unnamed", currency="EUR", is_anonymous=True)
 CLOSING = StatementRecord(closing=Decimal("5"), closing_date=date(2026, 11, 19))
@@ -43,8 +42,10 @@ def record(*references: str) -> TransactionRecord:
 
 @pytest.mark.requirement("import.references")
 def test_a_booking_is_known_by_its_first_reference_that_no_other_of_the_batch_has() -> None:
-    told = keys_of([record("order:1", "txid:A"), record("order:1", "txid:B"), record("order:1")])
-    keys = prepared(told, FILES)["base"].to_list()
+    spool = Spool()
+    for each in (record("order:1", "txid:A"), record("order:1", "txid:B"), record("order:1")):
+        spool.add(each)
+    keys = prepared(spool.keys([range(3)]), FILES)["base"].to_list()
     assert keys[:2] == ["txid:A|2026-11-02|-5", "txid:B|2026-11-02|-5"]
     assert keys[2].startswith("content:")
 

@@ -1,6 +1,7 @@
 """What a bank tells over its interface: ids that last, rows that repeat, bookings that a file has told before."""
 
 from collections.abc import Callable
+from datetime import date
 from decimal import Decimal
 
 import pytest
@@ -36,12 +37,14 @@ def test_an_id_that_is_pending_and_booked_in_one_batch_is_booked(bank: Bank) -> 
 
 
 @pytest.mark.requirement("import.provider-id")
-def test_a_known_id_is_known_however_far_its_day_has_moved(bank: Bank) -> None:
-    bank.bring(bookings("2026-03-02 | -5.00 | Shop | x | provider_id=p1"))
+@pytest.mark.parametrize(("first", "is_moved"), [("2026-11-01", True), ("2026-11-08", False)])
+def test_a_known_id_that_is_told_no_more_on_its_day_has_moved(bank: Bank, first: str, is_moved: bool) -> None:
+    bank.bring(bookings("2026-11-02 | -5.00 | Shop | x | provider_id=p1"))
     before = bank.ids()
-    report = bank.bring(bookings("2026-11-02 | -5.00 | Shop | x | provider_id=p1"))
-    assert (report.new_transactions, [change for _, change in report.changes.rows()]) == (0, ["modified"])
-    assert bank.ids() == before
+    said = StatementRecord(told_from=date.fromisoformat(first), told_until=date(2026, 11, 20))
+    report = bank.bring(bookings("2026-11-19 | -5.00 | Shop | x | provider_id=p1"), statement=said)
+    assert report.new_transactions == int(not is_moved)
+    assert (bank.ids() == before) is is_moved
 
 
 @pytest.mark.requirement("import.file-then-live")
@@ -66,10 +69,12 @@ def test_a_new_id_claims_the_booking_that_a_file_has_told(bank: Bank, told: str,
         assert (report.new_transactions, report.changes.rows()) == (0, [])
     assert files.bring(bookings(told)).new_transactions == 0
     assert bank.ids() == before
-    report = bank.bring(bookings("2026-11-04 | -5.50 | Shop | corrected | provider_id=p1"))
+    corrected = again.replace("-5.00", "-5.50")
+    october = StatementRecord(told_from=date(2026, 10, 1), told_until=date(2026, 11, 20))
+    report = bank.bring(bookings(corrected), statement=october)
     assert [change for _, change in report.changes.rows()] == ["modified"]
     assert bank.ids() == before
-    assert bank.bring(bookings("2026-11-04 | -5.50 | Shop | corrected | provider_id=p1")).changes.rows() == []
+    assert bank.bring(bookings(corrected), statement=october).changes.rows() == []
 
 
 @pytest.mark.requirement("import.file-then-live")

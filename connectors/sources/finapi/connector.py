@@ -1,7 +1,8 @@
 """finAPI as a source: for each connection a user of its own there, whose password nobody else knows.
 
 A person signs in at the bank in finAPI's Web Form; so he does again when the bank wants to see him. A sync asks finAPI
-for a background update, waits for that task, and reads what was imported since the last time, with a day of overlap.
+for a background update, waits for that task, and reads the bookings of the days that the bank tells, whichever of them
+are new.
 """
 
 import re
@@ -29,7 +30,7 @@ from connectors.connector import (
 )
 from connectors.outgoing_http import Provider, ProviderAnswer
 from connectors.reachable import is_reachable
-from connectors.sources.finapi.records import records
+from connectors.sources.finapi.records import TOLD_DAYS, records
 from connectors.text import clean, is_currency
 from storage.importing.records import Batch
 
@@ -40,6 +41,7 @@ PAGE_ROWS = 500
 PAGES_MAX = 1_000
 PAGE_REFUSED = (400, 404, 422)
 OVERLAP = timedelta(days=1)
+TOLD_AGAIN = timedelta(days=TOLD_DAYS + 1)  # of all these days, so that what is gone or under another id is seen
 DEVICE = re.compile(r"\(([^()]+)\)")
 OPEN_FORMS = ("NOT_YET_OPENED", "IN_PROGRESS")
 RUNNING_TASKS = ("NOT_YET_STARTED", "IN_PROGRESS")
@@ -141,14 +143,14 @@ class FinApi:
         cursor: Json | None,
         today: date,
     ) -> Iterator[Batch | LeftOut]:
-        """A batch per account: what finAPI has imported since the last time, and all that is pending."""
+        """A batch per account: all bookings of the days that its bank tells, and all that is pending."""
         user, number = self._user(connection), _bank_connection(connection)
         parameters = {"bankConnectionIds": str(number)}
         told = user.members(
             lambda headers: self._access.get("/api/v2/accounts", parameters=parameters, headers=headers)
         )
         accounts = _objects(told, "accounts")
-        since = str(cursor["imported_until"]) if cursor is not None else None
+        since = min(date.fromisoformat(cursor["imported_until"]), today - TOLD_AGAIN) if cursor is not None else None
         known = {str(each) for each in cursor["accounts"]} if cursor is not None else set()
         whole: list[str] = []
         for account in accounts:
@@ -286,13 +288,13 @@ class FinApi:
     def _bank_connection(self, user: "_UserAtFinApi", number: int) -> Json:
         return user.members(lambda headers: self._access.get(f"/api/v2/bankConnections/{number}", headers=headers))
 
-    def _bookings(self, user: "_UserAtFinApi", account: str, since: str | None) -> tuple[list[Json], bool]:
-        """The bookings of the account that finAPI imported from this day on, each once, and whether they are all: not
+    def _bookings(self, user: "_UserAtFinApi", account: str, since: date | None) -> tuple[list[Json], bool]:
+        """The account's bookings from this day on, each once, and whether they are all: not
         where a page says nothing new or is refused, nor where pages have no end."""
         found: dict[str, Json] = {}
         asked = {"view": "bankView", "accountIds": account, "perPage": str(PAGE_ROWS), "order": "id,asc"}
         if since is not None:
-            asked["minImportDate"] = since
+            asked["minBankBookingDate"] = since.isoformat()
         for page in range(1, PAGES_MAX + 1):
             answer = user.ask(
                 partial(self._transactions, {**asked, "page": str(page)}),

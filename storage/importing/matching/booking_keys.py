@@ -2,7 +2,7 @@
 
 References of banks are not ids (a series of 1,311 real entries has neither entry nor servicer references; end-to-end
 ids repeat), and equal content is no proof either (up to 9 % of real entries are equal in account, dates, amount and
-text). So a key never stands alone: equal keys are *counted* (storage.importing.matching.counted_merge).
+text). So a key never stands alone: equal keys are *counted* (storage.importing.matching.exact_matches).
 """
 
 import re

@@ -1,25 +1,118 @@
-"""Which pending bookings of a batch are stored as pending already, which have booked since, and which are new.
+"""Which pending booking a booked one was, and which are pending still: by id, by content, by likeness within a week."""
 
-The other way, a booked one whose row was pending until now, is the last step of `match_booked`.
-"""
+import re
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
+from datetime import timedelta
+from itertools import islice
 
-from collections.abc import Sequence
+from storage.importing.matching.booking_keys import own_id, squeezed
+from storage.importing.matching.likely_matches import CANDIDATES_MAX, Item, Pair
+from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, StoredRow
+from storage.importing.records import TransactionRecord
 
-from storage.importing.matching.compared_rows import Item, StoredRow
-from storage.importing.matching.counted_merge import Match, explained
-from storage.importing.matching.stored_index import Known
+SHARED_WORDS_MIN = 0.5  # of the shorter text: card texts gain a place and lose a prefix when they book
+WORD = re.compile(r"[^\W\d_]{3,}")
+BEFORE, SAME_DAY, AFTER = -1, 0, 1
+Said = TransactionRecord | StoredRow
 
 
-def match_pending(
-    items: Sequence[Item], pending: Sequence[StoredRow], booked: Sequence[StoredRow], *, source: str
-) -> list[Match]:
-    """One match per booking that is still pending; one whose booked row is stored already is left out."""
-    known, done = Known(pending, source), Known(booked, source)
-    found = explained(items, (known.by_own_id, known.by_key, known.by_content), any_stored=bool(pending))
-    left = [None if row else item for row, item in zip(found, items, strict=True)]
-    booked_since = explained(
-        left, (done.by_own_id, done.by_key, done.by_content, done.by_likeness_after), any_stored=bool(booked)
+def pending_matches(items: Iterable[Item], rows: Iterable[StoredRow], *, direction: int) -> list[Pair]:
+    """The bookings that are these rows, each once: by the source's id, else by day, amount and words, else by amount
+    and likeness on the nearest of the days before or after (`direction`)."""
+    free = {row.id: row for row in rows}
+    index = _WaitingRows(free)
+    pairs: list[Pair] = []
+    left = list(items) if free else []
+    ways: Sequence[Callable[[Item], StoredRow | None]] = (
+        index.by_claim,
+        index.by_content,
+        lambda item: index.nearest(item.record, direction),
     )
-    return [
-        Match(item, row) for item, row, has_booked in zip(items, found, booked_since, strict=True) if has_booked is None
-    ]
+    for way in ways if direction else ways[:2]:
+        still = []
+        for item in left:
+            row = way(item)
+            if row is None:
+                still.append(item)
+            else:
+                del free[row.id]
+                pairs.append((item, row))
+        left = still
+    return pairs
+
+
+class _WaitingRows:
+    """Rows by what finds them; lists are in the order of identities, and rows that are taken drop out of them."""
+
+    def __init__(self, free: dict[str, StoredRow]) -> None:
+        self._free = free
+        self._by_key: dict[Hashable, list[str]] = defaultdict(list)
+        self._by_day: dict[Hashable, dict[Hashable, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for row in reversed(list(free.values())):
+            self._by_key[row.claim].append(row.id)
+            self._by_key[_content(row)].append(row.id)
+            alike = self._by_day[row.amount, row.currency, row.booking_date]
+            for key in (*_parties(row), _words(row)):
+                alike[key].append(row.id)
+
+    def by_claim(self, item: Item) -> StoredRow | None:
+        """By the id of the source, or by our own in an export that comes back."""
+        own = self._free.get(own_id(item.record) or "")
+        if own is not None and own.amount == item.record.amount:
+            return own
+        return self._head(self._by_key.get(item.claim)) if item.claim is not None else None
+
+    def by_content(self, item: Item) -> StoredRow | None:
+        return self._head(self._by_key.get(_content(item.record)))
+
+    def nearest(self, record: TransactionRecord, direction: int) -> StoredRow | None:
+        for number in range(NEIGHBOUR_DAYS + 1):
+            day = record.booking_date + direction * timedelta(days=number)
+            alike = self._by_day.get((record.amount, record.currency, day))
+            for ids in self._alike(record, alike) if alike else ():
+                if (row := self._head(ids)) is not None:
+                    return row
+        return None
+
+    def _alike(self, record: TransactionRecord, rows: dict[Hashable, list[str]]) -> Iterator[list[str]]:
+        """The rows of the same counterpart, and those that share half of the words of the shorter text."""
+        yield from (rows[key] for key in _parties(record) if key in rows)
+        ours = _words(record)
+        yield rows.get(ours, []) if ours else []
+        worded = ((key, ids) for key, ids in list(rows.items()) if isinstance(key, frozenset))
+        for theirs, ids in islice(worded, CANDIDATES_MAX):
+            if self._head(ids) is None:
+                del rows[theirs]
+            elif is_alike(ours, theirs):
+                yield ids
+
+    def _head(self, ids: list[str] | None) -> StoredRow | None:
+        while ids:
+            row = self._free.get(ids[-1])
+            if row is not None:
+                return row
+            ids.pop()
+        return None
+
+
+def is_alike(ours: Set[str], theirs: Set[str]) -> bool:
+    """Whether two texts share half of the words of the shorter one."""
+    shorter = min(len(ours), len(theirs))
+    return shorter > 0 and len(ours & theirs) / shorter >= SHARED_WORDS_MIN
+
+
+def _content(what: Said) -> Hashable:
+    texts = (what.counterpart_iban or what.counterpart_name, what.purpose)
+    return what.booking_date, what.amount, what.currency, *map(squeezed, texts)
+
+
+def _parties(what: Said) -> list[Hashable]:
+    """The counterpart by account number and by name, as far as they are stated."""
+    given = (("iban", what.counterpart_iban), ("name", squeezed(what.counterpart_name)))
+    return [(kind, text) for kind, text in given if text]
+
+
+def _words(what: Said) -> frozenset[str]:
+    texts = (what.counterpart_name, what.purpose)
+    return frozenset(word for text in texts if text for word in WORD.findall(text.casefold()))

@@ -1,23 +1,22 @@
 """The stored bookings of an account that a batch may speak of, as the merge compares them."""
 
 import json
-from array import array
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
-from hashlib import blake2b
+from decimal import Decimal
 
 import polars as pl
-from msgspec import Struct
 
 from analytics.frames import MONEY
-from storage.database import Session, Transaction
+from storage.database import Transaction
 from storage.importing import contributions
 from storage.importing.matching.booking_keys import PROVIDER
-from storage.importing.matching.compared_rows import StoredRow
-from storage.importing.matching.stored_index import FILES
+from storage.importing.matching.windows import ToldWindow
+from storage.importing.records import TransactionRecord
 
-NEIGHBOUR_DAYS = 60  # how far around a batch stored rows can be the same bookings (dates move, pending rows book)
-NO_CLAIMS: Mapping[str, str] = {}
+FILES = "files"  # the source of all files: their ids are chosen by whoever wrote them
+NEIGHBOUR_DAYS = 7  # around a batch: a pending row books within a week or lapses, and so far a booking's day moves
 STORED: dict[str, pl.DataType] = {
     "id": pl.String(),
     "identity": pl.String(),
@@ -25,23 +24,49 @@ STORED: dict[str, pl.DataType] = {
     "amount": MONEY,
     "currency": pl.String(),
     "created_at": pl.Datetime("us"),
+    "fingerprint": pl.String(),
+    "references": pl.String(),
     "claim": pl.String(),
     "told_print": pl.String(),
     "claims": pl.String(),
-    "is_part": pl.Boolean(),
+    "first_claim": pl.String(),
+    "connection_id": pl.String(),
+    "batch_id": pl.String(),
 }
-"""What stored bookings are compared by. `claim` is the id by which one source knows the row, with the fingerprint of
-what it last reported; a row that several ids stand for has all of them in `claims`, as JSON, and null there."""
+"""What stored bookings are compared by; `references` is JSON. `told_print` is the fingerprint of what the batch's own
+source last reported of the row, `claim` the id under which it did; `claims` is all that is stored of such ids, and
+where that is nothing `first_claim` is the one of the source that told the row first."""
 _SELECTED = (
-    "id, identity, booking_date, amount, currency, created_at, claims, strpos(reference_keys, '/') > 0 AS is_part,"
-    f" CASE WHEN claims IS NULL AND starts_with(identity, '{PROVIDER}') THEN connection_id END AS connection_id,"
-    f" CASE WHEN claims IS NULL AND starts_with(identity, '{PROVIDER}') THEN fingerprint END AS told_print"
+    "id, identity, booking_date, amount, currency, created_at, fingerprint, reference_keys AS references, claims,"
+    " connection_id, batch_id"
 )
-_AS_SELECTED = {**{name: dtype for name, dtype in STORED.items() if name != "claim"}, "connection_id": pl.String()}
+_AS_SELECTED = {name: dtype for name, dtype in STORED.items() if name not in ("claim", "told_print", "first_claim")}
 _IN_FULL = (
-    "id, identity, fingerprint, reference_keys, booking_date, amount, currency, counterpart_iban, counterpart_name,"
-    " purpose, created_at, claims, connection_id"
+    "id, reference_keys, booking_date, amount, currency, value_date, counterpart_iban, counterpart_name, creditor_id,"
+    " mandate_reference, purpose, connection_id"
 )
+_OTHER_FIELDS = ("provider_id", "references", "status", "merchant_name", "detail")
+_SAID = tuple(name for name in TransactionRecord.__struct_fields__ if name not in _OTHER_FIELDS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRow:
+    """A stored booking as it is compared one by one. `claim` and `told_print` as in STORED."""
+
+    id: str
+    is_other_source: bool
+    claim: str | None
+    told_print: str | None
+    references: tuple[str, ...]
+    booking_date: date
+    amount: Decimal
+    currency: str
+    value_date: date | None
+    counterpart_iban: str | None
+    counterpart_name: str | None
+    creditor_id: str | None
+    mandate_reference: str | None
+    purpose: str | None
 
 
 def base_of(identity: str) -> pl.Expr:
@@ -49,29 +74,24 @@ def base_of(identity: str) -> pl.Expr:
     return pl.col(identity).str.strip_chars_end("0123456789").str.head(-1)
 
 
-class Reach(Struct, frozen=True):
-    """Which rows of an account are compared with some bookings: those of these days, and with `is_far` all others."""
-
-    first: date
-    last: date
-    is_far: bool
-
-
 class StoredBookings:
-    """What one account of the user has."""
+    """What one account of the user has, seen by one source: a connection, or FILES."""
 
     def __init__(
-        self, session: Transaction, *, user_id: str, account_id: str, file_connections: Collection[str]
+        self, session: Transaction, *, user_id: str, account_id: str, source: str, file_connections: Collection[str]
     ) -> None:
         self._session = session
         self._user_id = user_id
         self._account_id = account_id
+        self._source = source
         self._file_connections = file_connections
 
     def told_elsewhere(self, source: str, told: pl.DataFrame) -> set[str]:
-        """Ids of the account's bookings that another source of it reported first."""
+        """Ids of the account's bookings that were reported under another source's name for it, on these days."""
+        if told.is_empty():
+            return set()
         told_by = contributions.sources_of_batches(self._session, self._user_id, self._account_id)
-        if told.is_empty() or {self._account_id, *told_by.values()} == {source}:
+        if {self._account_id, *told_by.values()} == {source}:
             return set()
         rows = self._session.rows(
             "SELECT id, batch_id FROM transactions WHERE user_id = $1 AND account_id = $2"
@@ -82,45 +102,89 @@ class StoredBookings:
         )
         return {row["id"] for row in rows if told_by.get(row["batch_id"], self._account_id) != source}
 
-    def around(self, table: str, told: pl.DataFrame | None = None) -> pl.DataFrame:
-        """The account's rows as STORED, in the order of their identities: those that these bookings may be, or all."""
-        if told is None:
-            return self._frame(table, "TRUE")
-        if told.is_empty():
+    def around(self, table: str, told: pl.DataFrame, windows: Sequence[ToldWindow] = ()) -> pl.DataFrame:
+        """The account's rows of the days of these bookings and windows, and a week around them, as STORED, in the order
+        of their identities."""
+        days = [day for each in windows for day in (each.first, each.last)]
+        days += told.select(pl.min("booking_date"), last=pl.max("booking_date")).row(0) if not told.is_empty() else []
+        if not days:
             return pl.DataFrame(schema=STORED)
-        first, last = days_around(told)
-        near = self._frame(table, "booking_date BETWEEN $3 AND $4", first, last)
-        wanted = told.filter(pl.col("claim").is_not_null()).select("base").unique()
-        if wanted.is_empty():
-            return near
-        with self._session.staged("wanted", wanted):  # a provider's id is the booking, however far its date has moved
-            far = self._frame(
-                table,
-                "NOT booking_date BETWEEN $3 AND $4 AND (claims IS NOT NULL OR"
-                " substr(identity, 1, length(identity) - strpos(reverse(identity), '#')) IN (SELECT base FROM wanted))",
-                first,
-                last,
-            )
-        return _in_order(pl.concat([near, far]))
+        margin = timedelta(days=NEIGHBOUR_DAYS)
+        return self._frame(table, "booking_date BETWEEN $3 AND $4", min(days) - margin, max(days) + margin)
 
-    def rows(self, table: str, ids: pl.Series) -> list[StoredRow]:
-        """These rows with all that a comparison one by one looks at."""
-        with self._session.staged("looked_at", ids.alias("id").to_frame()):
+    def is_empty(self) -> bool:
+        """Whether nothing has been stored for the account, or pending there, or taken back."""
+        found = self._session.rows(
+            "SELECT EXISTS (SELECT 1 FROM transactions WHERE user_id = $1 AND account_id = $2)"
+            " OR EXISTS (SELECT 1 FROM pending_transactions WHERE user_id = $1 AND account_id = $2)"
+            " OR EXISTS (SELECT 1 FROM taken_back_transactions WHERE user_id = $1 AND account_id = $2) AS is_there",
+            self._user_id,
+            self._account_id,
+        )
+        return not found[0]["is_there"]
+
+    def every(self, table: str) -> pl.DataFrame:
+        """All rows of the account, likewise."""
+        return self._frame(table, "TRUE")
+
+    def highest(self, bases: pl.Series) -> pl.DataFrame:
+        """For those of these keys under which bookings have been stored, ever so long ago, the `highest` ordinal."""
+        if bases.is_empty():
+            return pl.DataFrame(schema={"base": pl.String(), "highest": pl.Int64()})
+        found = []
+        with self._session.staged("wanted", bases.unique().alias("base").to_frame()):
+            for table in ("transactions", "pending_transactions", "taken_back_transactions"):
+                found.append(
+                    self._session.frame(
+                        f"SELECT identity FROM {table} WHERE user_id = $1 AND account_id = $2 AND"
+                        " substr(identity, 1, length(identity) - strpos(reverse(identity), '#'))"
+                        " IN (SELECT base FROM wanted)",
+                        self._user_id,
+                        self._account_id,
+                        schema={"identity": pl.String()},
+                    )
+                )
+        ordinal = pl.col("identity").str.extract(r"(\d+)$").cast(pl.Int64)
+        return pl.concat(found).group_by(base=base_of("identity")).agg(highest=ordinal.max())
+
+    def rows(self, table: str, stored: pl.DataFrame) -> list[StoredRow]:
+        """These rows (STORED) with all that a comparison one by one looks at, in their order."""
+        if stored.is_empty():
+            return []
+        with self._session.staged("looked_at", stored.select("id")):
             rows = self._session.rows(
                 f"SELECT {_IN_FULL} FROM {table} WHERE user_id = $1 AND account_id = $2"
                 " AND id IN (SELECT id FROM looked_at)",
                 self._user_id,
                 self._account_id,
             )
-        return [
-            StoredRow(
-                source=(source := self._source_of(row.pop("connection_id"))),
-                claims=_claims(row.pop("claims"), source, row["identity"], row["fingerprint"]),
-                references=tuple(json.loads(row.pop("reference_keys"))),
-                **row,
+        by_id = {row["id"]: row for row in rows}
+        found = []
+        for id_, claim, told_print in stored.select("id", "claim", "told_print").iter_rows():
+            row = by_id[id_]
+            is_other = self._source_of(row.pop("connection_id")) != self._source
+            references = tuple(json.loads(row.pop("reference_keys")))
+            found.append(
+                StoredRow(claim=claim, told_print=told_print, is_other_source=is_other, references=references, **row)
+            )
+        return found
+
+    def records(self, ids: Sequence[str]) -> dict[str, TransactionRecord]:
+        """What the store says of these rows, as a source would say it, by id."""
+        with self._session.staged("looked_at", pl.DataFrame({"id": list(ids)}, schema={"id": pl.String()})):
+            rows = self._session.rows(
+                f"SELECT id, source_merchant_name, reference_keys, {', '.join(_SAID)} FROM transactions"
+                " WHERE user_id = $1 AND id IN (SELECT id FROM looked_at)",
+                self._user_id,
+            )
+        return {
+            row["id"]: TransactionRecord(
+                merchant_name=row["source_merchant_name"],
+                references=tuple(json.loads(row["reference_keys"])),
+                **{name: row[name] for name in _SAID},
             )
             for row in rows
-        ]
+        }
 
     def _frame(self, table: str, condition: str, *parameters: object) -> pl.DataFrame:
         rows = self._session.frame(
@@ -131,45 +195,40 @@ class StoredBookings:
             *parameters,
             schema=_AS_SELECTED,
         )
-        source = pl.when(pl.col("connection_id").is_in(self._file_connections)).then(pl.lit(FILES))
-        claim = pl.format("{}:{}", source.otherwise("connection_id"), base_of("identity").str.strip_prefix(PROVIDER))
-        return _in_order(rows.with_columns(claim=claim).select(*STORED))
+        source = pl.when(pl.col("connection_id").is_in(list(self._file_connections))).then(pl.lit(FILES))
+        own_id = pl.when(pl.col("identity").str.starts_with(PROVIDER)).then(
+            base_of("identity").str.strip_prefix(PROVIDER)
+        )
+        first = pl.format("{}:{}", source.otherwise("connection_id"), own_id.fill_null(""))
+        is_ours = pl.col("first_claim").str.starts_with(f"{self._source}:")
+        rows = rows.with_columns(first_claim=pl.when(pl.col("claims").is_null()).then(first)).with_columns(
+            claim=pl.when(is_ours).then("first_claim"), told_print=pl.when(is_ours).then("fingerprint")
+        )
+        several = rows.filter(pl.col("claims").is_not_null())
+        if not several.is_empty():
+            rows = rows.update(self._claimed(several), on="id", how="left")
+        return rows.select(*STORED).sort(pl.col("identity").str.len_chars(), "identity")
+
+    def _claimed(self, several: pl.DataFrame) -> pl.DataFrame:
+        found = [(id_, *self._last_claim(claims)) for id_, claims in several.select("id", "claims").iter_rows()]
+        schema = {"id": pl.String, "claim": pl.String, "told_print": pl.String}
+        return pl.DataFrame(found, schema=schema, orient="row")
+
+    def _last_claim(self, claims: str) -> tuple[str | None, str | None]:
+        """Under which id this source knows a row, and what it last reported of it."""
+        ours = [(claim, told) for claim, told in json.loads(claims).items() if claim.startswith(f"{self._source}:")]
+        return ours[-1] if ours else (None, None)
 
     def _source_of(self, connection_id: str) -> str:
         return FILES if connection_id in self._file_connections else connection_id
 
 
-def days_around(told: pl.DataFrame) -> tuple[date, date]:
-    """The first and the last day on which rows can be the same bookings as these."""
-    margin = timedelta(days=NEIGHBOUR_DAYS)
-    first, last = told.select(pl.min("booking_date") - margin, last=pl.max("booking_date") + margin).row(0)
-    return first, last
-
-
-def print_of(session: Session, user_id: str, account_id: str, reach: Reach) -> bytes:
-    """Another one as soon as anything changes by which a row within this reach is compared."""
-    rows = session.frame(
-        f"SELECT {_SELECTED} FROM transactions WHERE user_id = $1 AND account_id = $2 AND NOT is_adjusting_entry"
-        " AND ($5 OR booking_date BETWEEN $3 AND $4) ORDER BY id",
-        user_id,
-        account_id,
-        reach.first,
-        reach.last,
-        reach.is_far,
-        schema=_AS_SELECTED,
-    )
-    return blake2b(array("Q", rows.hash_rows())).digest()
-
-
-def _claims(stored: str | None, source: str, identity: str, fingerprint: str) -> Mapping[str, str]:
-    """By which ids of which sources a row is known; a row's first id is in its identity."""
-    if stored is not None:
-        found: dict[str, str] = json.loads(stored)
-        return found
-    if not identity.startswith(PROVIDER):
-        return NO_CLAIMS
-    return {f"{source}:{identity.removeprefix(PROVIDER).rpartition('#')[0]}": fingerprint}
-
-
-def _in_order(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows.sort(pl.col("identity").str.len_chars(), "identity")
+def claims_with(claims: str | None, first: tuple[str, str] | None, told: tuple[str, str] | None) -> dict[str, str]:
+    """The ids by which sources know a row, each with what was last reported: of each source the last one. `first` is
+    that of the source which told the row first, `told` the one that is told now."""
+    known: dict[str, str] = json.loads(claims) if claims else dict([first] if first else [])
+    if told:
+        source = told[0].partition(":")[0]
+        known = {claim: fingerprint for claim, fingerprint in known.items() if claim.partition(":")[0] != source}
+        known[told[0]] = told[1]
+    return known

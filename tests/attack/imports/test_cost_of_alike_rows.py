@@ -12,15 +12,16 @@ from msgspec.structs import replace
 
 from analytics.statement_gaps import Stated, gaps
 from storage.importing import statements
-from storage.importing.matching.compared_rows import StoredRow
-from storage.importing.matching.counted_merge import Match, match_booked
+from storage.importing.matching.likely_matches import Item, Remaining
+from storage.importing.matching.pending_bookings import BEFORE, pending_matches
+from storage.importing.matching.stored_bookings import StoredRow
 from storage.importing.records import TransactionRecord
-from tests.storage.test_matching_agrees import BANK, items, rows
 
 DAY = date(2026, 11, 2)
 SIZES = (200, 800)
 RATIO_MAX = 6.0  # four times the rows: linear is 4, quadratic 16
 COFFEE = TransactionRecord(amount=Decimal("-2.80"), currency="EUR", booking_date=DAY, counterpart_name="Cafe")
+Case = tuple[Sequence[TransactionRecord], Sequence[TransactionRecord]]
 
 
 def steps(work: Callable[[], object]) -> int:
@@ -41,56 +42,81 @@ def steps(work: Callable[[], object]) -> int:
     return count
 
 
+def items(records: Sequence[TransactionRecord]) -> list[Item]:
+    """Incoming bookings of a bank that gives no ids."""
+    return [Item(record, place, None) for place, record in enumerate(records)]
+
+
+def stored(records: Sequence[TransactionRecord]) -> list[StoredRow]:
+    """The same as rows that a file has told."""
+    return [
+        StoredRow(
+            id=f"row{number}",
+            is_other_source=True,
+            claim=None,
+            told_print=None,
+            references=record.references,
+            booking_date=record.booking_date,
+            amount=record.amount,
+            currency=record.currency,
+            value_date=None,
+            counterpart_iban=None,
+            counterpart_name=record.counterpart_name,
+            creditor_id=None,
+            mandate_reference=None,
+            purpose=record.purpose,
+        )
+        for number, record in enumerate(records)
+    ]
+
+
 def numbered(count: int, **common: object) -> list[TransactionRecord]:
     """Equal bookings under references of their own."""
     return [replace(COFFEE, references=(f"s:{number}",), **common) for number in range(count)]
 
 
-def other_references(count: int) -> tuple[Sequence[TransactionRecord], list[StoredRow], list[StoredRow]]:
-    told = rows(numbered(count), [None] * count)
-    return [replace(each, references=(f"s:x{each.references[0]}",)) for each in numbered(count)], told, []
+def other_references(count: int) -> Case:
+    return [replace(each, references=(f"s:x{each.references[0]}",)) for each in numbered(count)], numbered(count)
 
 
-def booked_now(count: int) -> tuple[Sequence[TransactionRecord], list[StoredRow], list[StoredRow]]:
-    booked = [replace(each, booking_date=DAY + timedelta(days=5), purpose="gebucht") for each in numbered(count)]
-    return booked, [], rows(numbered(count), [None] * count)
-
-
-def other_texts(count: int) -> tuple[Sequence[TransactionRecord], list[StoredRow], list[StoredRow]]:
+def other_texts(count: int) -> Case:
     def text(number: int, first: int) -> str:
         return " ".join(chr(first + int(digit)) * 4 for digit in f"{number:04}")
 
-    pending = [
-        replace(COFFEE, counterpart_name=None, purpose=text(number, ord("a")), references=(f"s:{number}",))
-        for number in range(count)
-    ]
-    booked = [replace(each, purpose=text(number, ord("k"))) for number, each in enumerate(pending)]
-    return [replace(each, references=()) for each in booked], [], rows(pending, [None] * count)
+    told = [replace(COFFEE, counterpart_name=None, purpose=text(number, ord("k"))) for number in range(count)]
+    return told, [replace(each, purpose=text(number, ord("a"))) for number, each in enumerate(told)]
 
 
-def one_whole(count: int) -> tuple[Sequence[TransactionRecord], list[StoredRow], list[StoredRow]]:
+def one_whole(count: int) -> Case:
     details = [replace(each, references=(f"s:7/{number}",)) for number, each in enumerate(numbered(count))]
-    whole = replace(COFFEE, amount=Decimal(-1), references=("s:7",))
-    return [whole] * count, rows(details, [None] * count), []
+    return [replace(COFFEE, amount=Decimal(-1), references=("s:7",))] * count, details
 
 
-def kinds_of_their_own(count: int) -> tuple[Sequence[TransactionRecord], list[StoredRow], list[StoredRow]]:
+def kinds_of_their_own(count: int) -> Case:
     told = [replace(each, references=("a:1", f"kind{number}:1")) for number, each in enumerate(numbered(count))]
-    return [replace(COFFEE, references=("a:2",))] * count, rows(told, [None] * count), []
+    return [replace(COFFEE, references=("a:2",))] * count, told
 
 
 @pytest.mark.requirement("import.cost")
-@pytest.mark.parametrize("made", [other_references, booked_now, other_texts, one_whole, kinds_of_their_own])
-def test_alike_rows_cost_the_same_each(
-    made: Callable[[int], tuple[Sequence[TransactionRecord], list[StoredRow], list[StoredRow]]],
-) -> None:
+@pytest.mark.parametrize("are_lasting", [True, False])
+@pytest.mark.parametrize("made", [other_references, other_texts, one_whole, kinds_of_their_own])
+def test_alike_rows_cost_the_same_each(made: Callable[[int], Case], *, are_lasting: bool) -> None:
     def cost(count: int) -> int:
-        records, stored, pending = made(count)
+        told, known = made(count)
+        remaining = Remaining(items(told), stored(known), are_references_lasting=are_lasting, windows=[])
+        return steps(remaining.match_by_day)
 
-        def work() -> list[Match]:
-            return match_booked(items(records, BANK), stored, pending, source=BANK)
+    small, large = map(cost, SIZES)
+    assert large / small < RATIO_MAX
 
-        return steps(work)
+
+@pytest.mark.requirement("import.cost")
+@pytest.mark.parametrize("made", [other_references, other_texts])
+def test_alike_pending_rows_cost_the_same_each(made: Callable[[int], Case]) -> None:
+    def cost(count: int) -> int:
+        told, waiting = made(count)
+        booked = [replace(each, booking_date=DAY + timedelta(days=5)) for each in told]
+        return steps(lambda: pending_matches(items(booked), stored(waiting), direction=BEFORE))
 
     small, large = map(cost, SIZES)
     assert large / small < RATIO_MAX
@@ -110,12 +136,12 @@ def test_statements_of_one_day_cost_the_same_each(length: int) -> None:
             )
             for number in range(count)
         ]
-        stored = [
+        known = [
             {"opening": one.opening, "closing": one.closing, "sequence": one.sequence, "is_authoritative": True}
             | {"received_at": DAY, "position": 0, "connection_id": "con_1"}
             for one in told
         ]
-        return steps(lambda: list(gaps(told))) + steps(lambda: statements._last_of_a_day(stored, ()))
+        return steps(lambda: list(gaps(told))) + steps(lambda: statements._last_of_a_day(known, ()))
 
     small, large = map(cost, SIZES)
     assert large / small < RATIO_MAX

@@ -1,0 +1,31 @@
+"""One wording of a booking out of two: what is stored, and what is told of the same booking now."""
+
+from msgspec.structs import replace
+
+from storage.importing.matching.evidence import is_fuller
+from storage.importing.records import TransactionRecord
+
+TEXTS = ("counterpart_name", "counterpart_bank_name", "purpose", "bank_text")
+OF_THE_SOURCE = ("provider_id", "status", "detail")
+REFERENCES_MAX = 8
+
+
+def fuller_words(stored: TransactionRecord, told: TransactionRecord, *, is_correction: bool) -> TransactionRecord:
+    """The stored wording with what it lacks, and of each text the fuller one: a file that cuts a purpose does not
+    shorten it. A correction (`is_correction`), by the source that had told the booking, holds in everything it states,
+    but for texts that it merely cuts."""
+    fields: dict[str, object] = {}
+    for name in TransactionRecord.__struct_fields__:
+        ours, theirs = getattr(stored, name), getattr(told, name)
+        if name in OF_THE_SOURCE or not theirs or ours == theirs:
+            continue
+        if name == "references":
+            fields[name] = tuple(dict.fromkeys((*ours, *theirs)))[:REFERENCES_MAX]
+        elif not ours:
+            fields[name] = theirs
+        elif is_correction:
+            if name not in TEXTS or not is_fuller(ours, than=theirs):
+                fields[name] = theirs
+        elif name in TEXTS and is_fuller(theirs, than=ours):
+            fields[name] = theirs
+    return replace(stored, **fields)

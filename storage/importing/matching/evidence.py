@@ -1,0 +1,126 @@
+"""What two tellings of a booking say of each other: which fields agree, which contradict, and which say nothing.
+
+Formats leave fields out, cut them, write umlauts out or all in capitals. So a field that one side lacks says nothing,
+and a text agrees with the text that it is the beginning of.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Protocol
+
+FOLDED_MAX = 500  # characters of a folded text that are compared: banks write 140, a stranger's file writes anything
+BEGINNING_MIN = 4  # characters of a text that another one begins with
+PART_MIN = 6  # characters of a text that stands in another one
+PART_OF_NUMBER_MIN = 16  # ... where it ends within a number: 27 characters of a cut text are about 20 folded ones
+UMLAUT = re.compile("([aou])e")
+PUNCTUATION = re.compile(r"[\W_]+")
+
+AGREES, SILENT, CONTRADICTS = 1, 0, -1
+IDENTIFIER_WEIGHT, TEXT_WEIGHT, OTHER_WORDS_WEIGHT = 8, 4, 2
+
+
+class ComparedBooking(Protocol):
+    """What is compared of a booking, stored or incoming."""
+
+    @property
+    def counterpart_iban(self) -> str | None:
+        """The counterpart's account."""
+
+    @property
+    def counterpart_name(self) -> str | None:
+        """The counterpart."""
+
+    @property
+    def creditor_id(self) -> str | None:
+        """Who collects a direct debit."""
+
+    @property
+    def mandate_reference(self) -> str | None:
+        """The mandate of a direct debit."""
+
+    @property
+    def purpose(self) -> str | None:
+        """The remittance information."""
+
+    @property
+    def value_date(self) -> object | None:
+        """The value date."""
+
+    @property
+    def references(self) -> Sequence[str]:
+        """Weak keys, each with its kind."""
+
+
+@lru_cache(maxsize=20_000)
+def folded(text: str) -> str:
+    """The letters and digits of a text without case and accents, nor the e of a written-out umlaut: Ö is OE is O."""
+    text = text[: 4 * FOLDED_MAX]
+    if not text.isascii():
+        text = "".join(each for each in unicodedata.normalize("NFKD", text) if not unicodedata.combining(each))
+        text = text[: 4 * FOLDED_MAX].casefold()
+    return UMLAUT.sub(r"\1", PUNCTUATION.sub("", text.lower()))[:FOLDED_MAX]
+
+
+def text_agreement(one: str | None, other: str | None) -> int:
+    """Whether one text is the other, its beginning, or a part of it; SILENT where either is missing."""
+    first, second = folded(one or ""), folded(other or "")
+    if not first or not second:
+        return SILENT
+    if first == second:
+        return AGREES
+    shorter, longer = sorted((first, second), key=len)
+    place = longer.find(shorter)
+    if place < 0 or len(shorter) < (PART_MIN if place else BEGINNING_MIN):
+        return CONTRADICTS
+    end = place + len(shorter)
+    splits_number = (shorter[-1].isdigit() and longer[end : end + 1].isdigit()) or (
+        shorter[0].isdigit() and longer[max(place - 1, 0) : place].isdigit()
+    )
+    return CONTRADICTS if splits_number and len(shorter) < PART_OF_NUMBER_MIN else AGREES
+
+
+def evidence(told: ComparedBooking, stored: ComparedBooking, *, is_other_source: bool) -> int | None:
+    """How much speaks for two bookings of one day and amount being one; None where they cannot be.
+
+    They cannot be where an identifier contradicts, or the purpose, or the name without a purpose and an identifier that
+    agree. Of two sources (`is_other_source`) each may have words of its own: there a name or a purpose is enough.
+    """
+    identifiers = (
+        _equal(told.counterpart_iban, stored.counterpart_iban),
+        _equal(told.creditor_id, stored.creditor_id),
+        text_agreement(told.mandate_reference, stored.mandate_reference),
+    )
+    if CONTRADICTS in identifiers:
+        return None
+    name = text_agreement(told.counterpart_name, stored.counterpart_name)
+    purpose = text_agreement(told.purpose, stored.purpose)
+    if purpose == CONTRADICTS and not (is_other_source and name == AGREES):
+        return None
+    if name == CONTRADICTS and not (purpose == AGREES and (is_other_source or AGREES in identifiers)):
+        return None
+    score = IDENTIFIER_WEIGHT * sum(identifiers) + TEXT_WEIGHT * (name + purpose)
+    if told.value_date is not None and stored.value_date is not None:
+        score += 1 if told.value_date == stored.value_date else -1
+    return score
+
+
+def references_contradict(told: Sequence[str], stored: Sequence[str]) -> bool:
+    """Whether both have a reference of one kind and none in common."""
+    if not told or not stored or not set(told).isdisjoint(stored):
+        return False
+    return not {each.partition(":")[0] for each in told}.isdisjoint(each.partition(":")[0] for each in stored)
+
+
+def is_fuller(text: str | None, than: str | None) -> bool:
+    """Whether the text says what the other one says, and more."""
+    if not text or not than:
+        return bool(text)
+    return len(folded(text)) > len(folded(than)) and text_agreement(text, than) == AGREES
+
+
+def _equal(one: str | None, other: str | None) -> int:
+    if not one or not other:
+        return SILENT
+    return AGREES if folded(one) == folded(other) else CONTRADICTS

@@ -1,0 +1,185 @@
+"""Which stored row each booking of a batch is, where keys or the whole content decide it: joins of frames, counted.
+
+Equal keys and equal contents are counted, the n-th told is the n-th stored: so twins stay two, and a hundred thousand
+equal rows cost what a hundred thousand different ones do. What is left over is compared field by field
+(storage.importing.matching.likely_matches).
+"""
+
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from storage.importing.matching.booking_keys import PROVIDER
+from storage.importing.matching.evidence import references_contradict
+from storage.importing.matching.stored_bookings import FILES, base_of
+from storage.importing.matching.windows import ToldWindow, is_whole
+from storage.importing.spool import PARTING
+
+MONEY = ("booking_date", "amount", "currency")
+PIECE_ROWS = 25_000  # compared in one go: bounds memory, changes no result
+PAIRS = {"place": pl.UInt32(), "stored_id": pl.String()}
+
+TOLD = ("place", *MONEY, "amount_text", "provider_id", "own_id", "references", "fingerprint")  # of spool.KEYS
+COMPARED = ("place", *MONEY, "own_id", "fingerprint", "claim", "base", "references")
+
+
+class Matches(NamedTuple):
+    """`pairs` of `place` and `stored_id`, and whether the references of this source are lasting: otherwise another
+    reference says nothing."""
+
+    pairs: pl.DataFrame
+    are_references_lasting: bool
+
+
+def prepared(told: pl.DataFrame, source: str) -> pl.DataFrame:
+    """Bookings (spool.KEYS) of one account in one batch as COMPARED: with `claim`, their provider's id in the name
+    space of the source, and `base`, the key that the identity of a new one is made of, still without its ordinal.
+
+    The key is the provider's id; else the strongest reference that is unique within the batch, together with day and
+    amount; else the content. A row that is repeated under one id, as where a page ends, is told as it is told last."""
+    claimed = told.select(TOLD).with_columns(claim=pl.lit(f"{source}:") + pl.col("provider_id"))
+    if claimed["claim"].null_count() < claimed.height:
+        claimed = _each_claim_once(claimed)
+    references = claimed.select("place", _references()).explode("references")["references"]
+    repeated = references.filter(references.is_duplicated()).unique().implode()
+    return pl.concat([_named(piece, repeated) for piece in [*claimed.iter_slices(PIECE_ROWS)] or [claimed]])
+
+
+def exact_matches(told: pl.DataFrame, stored: pl.DataFrame, windows: Sequence[ToldWindow]) -> Matches:
+    """The bookings (as `prepared`) that are rows (STORED) by our own id inside the source's, by an id or a reference
+    together with the same words, by their words alone, and last by an id or a reference in other words.
+
+    Where all bookings of a day are told another reference is no difference. Elsewhere equal words under another
+    reference are another booking, unless most references have changed: then they say nothing, in any of these ways."""
+    found: list[pl.DataFrame] = []
+
+    def take(pairs: pl.DataFrame) -> None:
+        nonlocal told, stored
+        found.append(pairs)
+        told, stored = left_over(told, stored, pairs)
+
+    own = told.filter(pl.col("own_id").is_not_null())
+    by_own_id = own.join(stored, left_on=["own_id", *MONEY], right_on=["id", *MONEY], maintain_order="left")
+    take(by_own_id.unique("own_id", keep="first", maintain_order=True).select("place", stored_id="own_id"))
+    is_named = pl.col("claim").is_not_null()
+    is_key = is_named | ~pl.col("base").str.starts_with("content:")
+    keyed = told.filter(is_key).height
+    take(_paired(told.filter(is_named), _as_last_told(stored), ("claim", "fingerprint")))
+    take(_paired(told.filter(~is_named), _with_base(stored), ("base", "currency", "fingerprint")))
+    agreeing = keyed - told.filter(is_key).height
+    alike = [_paired(told, _as_last_told(stored), ("fingerprint",))]
+    rest = left_over(told, stored, alike[0])
+    alike.append(_paired(*rest, ("fingerprint",)))
+    contradicting = _contradicting(told, stored, pl.concat(alike))
+    are_lasting = contradicting.height <= agreeing + 1  # a single one is a twin, several are an id that changes
+    take(_but(pl.concat(alike), contradicting.filter(~is_whole(windows))) if are_lasting else pl.concat(alike))
+    if are_lasting:
+        take(_paired(told.filter(_is_lasting_id()), stored, ("claim", *MONEY)))
+        take(_paired(told.filter(~is_named), _with_base(stored), ("base", "currency")))
+    return Matches(pl.concat(found), are_lasting)
+
+
+def left_over(told: pl.DataFrame, stored: pl.DataFrame, known: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The bookings and the rows that are not among these pairs."""
+    if known.is_empty():
+        return told, stored
+    return (
+        told.filter(~pl.col("place").is_in(known["place"].implode())),
+        stored.filter(~pl.col("id").is_in(known["stored_id"].implode())),
+    )
+
+
+def numbered(told: pl.DataFrame, highest: pl.DataFrame) -> pl.Series:
+    """For each booking the identity of one more row under its base; `highest` has the `highest` ordinal of a `base`
+    that is stored."""
+    if told.is_empty():
+        return told["base"].alias("identity")
+    number = pl.int_range(1, pl.len() + 1, dtype=pl.Int64)
+    bases = told.select("base", number=number.over("base") if told["base"].is_duplicated().any() else pl.lit(1))
+    bases = bases.join(highest, on="base", how="left", maintain_order="left").select(
+        "base", number=pl.col("number") + pl.col("highest").fill_null(0)
+    )
+    return bases.select(identity=pl.concat_str("base", "number", separator="#"))["identity"]
+
+
+def _each_claim_once(told: pl.DataFrame) -> pl.DataFrame:
+    keys = ("claim", *MONEY)
+    ordered = told.with_row_index("order")
+    claimed = ordered.filter(pl.col("claim").is_not_null())
+    last = claimed.unique(keys, keep="last").drop("order")
+    first = claimed.unique(keys, keep="first").select("order", *keys)
+    once = last.join(first, on=keys).select(ordered.columns)
+    return pl.concat([ordered.filter(pl.col("claim").is_null()), once]).sort("order").drop("order")
+
+
+def _references() -> pl.Expr:
+    return pl.when(pl.col("references") != "").then(pl.col("references").str.split(PARTING)).alias("references")
+
+
+def _named(claimed: pl.DataFrame, repeated: pl.Series) -> pl.DataFrame:
+    """The bookings as COMPARED; `repeated` are the references that stand in the batch more than once."""
+    references = claimed.select("place", _references()).explode("references").drop_nulls()
+    unique = references.filter(~pl.col("references").is_in(repeated)).unique("place", keep="first", maintain_order=True)
+    dated = pl.concat_str("strongest", pl.col("booking_date").dt.to_string("%Y-%m-%d"), "amount_text", separator="|")
+    base = pl.coalesce(pl.lit(PROVIDER) + pl.col("provider_id"), dated, pl.lit("content:") + pl.col("fingerprint"))
+    strongest = unique.rename({"references": "strongest"})
+    return (
+        claimed.join(strongest, on="place", how="left", maintain_order="left").with_columns(base=base).select(COMPARED)
+    )
+
+
+def _is_lasting_id() -> pl.Expr:
+    """Whether a booking has an id that is more than a number which a file gave it."""
+    return (~pl.col("claim").str.starts_with(f"{FILES}:")).fill_null(value=False)
+
+
+def _with_base(stored: pl.DataFrame) -> pl.DataFrame:
+    return stored.with_columns(base=base_of("identity")).filter(~pl.col("base").str.starts_with(PROVIDER))
+
+
+def _as_last_told(stored: pl.DataFrame) -> pl.DataFrame:
+    return stored.filter(pl.col("told_print").is_not_null()).with_columns(fingerprint="told_print")
+
+
+def _but(pairs: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
+    return pairs.filter(~pl.col("place").is_in(others["place"].implode()))
+
+
+def _contradicting(told: pl.DataFrame, stored: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+    """Of these pairs those whose ids or references of one kind are different, with `booking_date` and `told_print`."""
+    theirs = stored.select(
+        stored_id="id", stored_references="references", stored_claim="claim", told_print="told_print"
+    )
+    ours = told.select("place", "booking_date", "references", "claim")
+    both = pairs.join(ours, on="place").join(theirs, on="stored_id")
+    is_other_id = (pl.col("claim") != pl.col("stored_claim")).fill_null(value=False) & _is_lasting_id()
+    may_differ = both.filter((pl.col("references") != "") & (pl.col("stored_references") != "[]"))
+    differing = [
+        place
+        for place, told_references, stored_references in may_differ.select(
+            "place", "references", "stored_references"
+        ).iter_rows()
+        if references_contradict(told_references.split(PARTING), json.loads(stored_references))
+    ]
+    is_other_reference = pl.col("place").is_in(pl.Series(differing, dtype=pl.UInt32).implode())
+    return both.filter(is_other_id | is_other_reference).select("place", "booking_date", "told_print")
+
+
+def _paired(told: pl.DataFrame, rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """The n-th booking of a key and the n-th row of it; `place` and `stored_id`."""
+    if told.is_empty() or rows.is_empty():
+        return pl.DataFrame(schema=PAIRS)
+    shares = max(told.height, rows.height) // PIECE_ROWS + 1
+    share = (pl.col(keys[0]).hash() % shares).alias("share")
+    ours = told.select("place", *keys, share).partition_by("share", as_dict=True, include_key=False)
+    theirs = rows.select(pl.col("id").alias("stored_id"), *keys, share).partition_by(
+        "share", as_dict=True, include_key=False
+    )
+    number = pl.int_range(pl.len()).over(keys).alias("number")
+    pairs = [
+        ours[each].with_columns(number).join(theirs[each].with_columns(number), on=[*keys, "number"])
+        for each in ours.keys() & theirs.keys()
+    ]
+    return pl.concat([pl.DataFrame(schema=PAIRS), *(pair.select("place", "stored_id") for pair in pairs)])

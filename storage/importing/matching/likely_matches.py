@@ -1,0 +1,259 @@
+"""Which stored row each of the remaining bookings is: compared field by field, the surest pairs first, each row once.
+
+Everything here is bounded: bookings of one day and amount are grouped by what they say, so that many equal ones cost
+what one costs, and of very many different ones each is compared with those that share a name, a purpose or a number.
+"""
+
+import re
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from itertools import islice
+from typing import TypeVar
+
+from storage.importing.matching.evidence import evidence, folded, references_contradict
+from storage.importing.matching.stored_bookings import FILES, NEIGHBOUR_DAYS, StoredRow
+from storage.importing.matching.windows import ToldWindow, is_day_whole
+from storage.importing.records import TransactionRecord
+
+PART = re.compile(r"(.+)/\d+")  # a detail of a batch: the batch's reference and its number
+PAIRS_MAX = 10_000  # of what bookings of one day and amount say; more are compared where they have a text in common
+CANDIDATES_MAX = 100  # of one booking, where they are many
+
+T = TypeVar("T", "Item", StoredRow)
+Said = TransactionRecord | StoredRow
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An incoming booking; `place` is its own in the batch, `claim` its provider's id with its source."""
+
+    record: TransactionRecord
+    place: int
+    claim: str | None
+
+
+Pair = tuple[Item, StoredRow]
+
+
+class Remaining:
+    """Bookings and rows that are not matched yet."""
+
+    def __init__(
+        self,
+        items: Iterable[Item],
+        rows: Iterable[StoredRow],
+        *,
+        are_references_lasting: bool,
+        windows: Sequence[ToldWindow],
+        told_elsewhere: Collection[str] = (),
+    ) -> None:
+        """`windows` are those of the batch; `told_elsewhere` are the rows that another source of the account told: a
+        person has said that both are one account, so day and amount are enough once everything else has been tried."""
+        self.items = {item.place: item for item in items}
+        self.rows = {row.id: row for row in rows}
+        self.pairs: list[Pair] = []
+        self.parts: list[Pair] = []
+        self._are_references_lasting = are_references_lasting
+        self._windows = windows
+        self._told_elsewhere = told_elsewhere
+
+    def match_by_day(self) -> None:
+        """Pairs of one day and amount: details of a batch and the whole, equal references, what the fields say, and
+        where all of a day is told what is left one to one."""
+        self._match_parts()
+        if self._are_references_lasting:
+            self._match_references()
+        rows = _by_money(self.rows.values(), lambda row: row)
+        for money, items in _by_money(self.items.values(), lambda item: item.record).items():
+            if money in rows:
+                self._match_bucket(items, rows[money])
+
+    def match_corrections(self) -> None:
+        """Pairs that differ in day or amount: rows that were told under the same id or in the same words, and that the
+        source, which tells everything, tells no more as they were."""
+        gone = {row.id: row for row in self.rows.values() if self._is_told_whole(row)}
+        known = {row.claim: row for row in self.rows.values() if row.claim is not None}
+        for item in [item for item in self.items.values() if item.claim in known]:
+            row = known.pop(item.claim or "", None)
+            if row is not None and self._is_corrected(item.record, row, is_gone=row.id in gone):
+                self._take(item, row)
+        by_text: dict[Hashable, list[StoredRow]] = defaultdict(list)
+        for row in gone.values():
+            for text in _texts(row):
+                by_text[text].append(row)
+        for item in list(self.items.values()) if by_text else ():
+            if is_day_whole(self._windows, item.record.booking_date, is_ours=True):
+                self._match_correction(item.record, item, by_text)
+
+    def _is_told_whole(self, row: StoredRow) -> bool:
+        return is_day_whole(self._windows, row.booking_date, is_ours=row.told_print is not None)
+
+    def _is_corrected(self, record: TransactionRecord, row: StoredRow, *, is_gone: bool) -> bool:
+        """Whether a booking under the id of a row is that row: with another amount on its day, if it has its words or
+        the row is told no more by itself, and then with the same amount on another day. With both it is another
+        booking, for ids are used again, unless its words are those of the row that is gone from a few days away."""
+        days = abs((record.booking_date - row.booking_date).days)
+        has_its_words = evidence(record, row, is_other_source=days == 0) is not None
+        is_same_amount = (record.amount, record.currency) == (row.amount, row.currency)
+        if days == 0:
+            return has_its_words or is_gone
+        return is_gone and (is_same_amount or (has_its_words and days <= NEIGHBOUR_DAYS))
+
+    def _match_correction(self, record: TransactionRecord, item: Item, gone: dict[Hashable, list[StoredRow]]) -> None:
+        """The row of the same words that has another amount on this day, else the same amount some days away."""
+        near = {row.id: row for text in _texts(record) for row in islice(gone.get(text, ()), CANDIDATES_MAX)}
+        likely = []
+        for row in near.values():
+            days = abs((row.booking_date - record.booking_date).days)
+            is_same_amount = (row.amount, row.currency) == (record.amount, record.currency)
+            if row.id in self.rows and (is_same_amount if 0 < days <= NEIGHBOUR_DAYS else days == 0):
+                score = evidence(record, row, is_other_source=False)
+                if score is not None:
+                    likely.append((-days, score, row))
+        if likely:
+            self._take(item, max(likely, key=lambda each: each[:2])[2])
+
+    def _match_bucket(self, items: Sequence[Item], rows: Sequence[StoredRow]) -> None:
+        """Pairs of one day and amount, those with most evidence first; what is left of a whole day one to one."""
+        told, stored = _by_content(items, lambda item: item.record), _by_content(rows, lambda row: row)
+        scored = [
+            (-score, place, number)
+            for place, number in self._candidates(told, stored)
+            if (score := self._score(told[place][0], stored[number][0])) is not None
+        ]
+        for _, place, number in sorted(scored):
+            while told[place] and stored[number]:
+                self._take(told[place].popleft(), stored[number].popleft())
+        left = [row for each in stored for row in each if self._is_told_whole(row) or row.id in self._told_elsewhere]
+        for item, row in zip((item for each in told for item in each), left, strict=False):
+            self._take(item, row)
+
+    def _candidates(self, told: Sequence[deque[Item]], stored: Sequence[deque[StoredRow]]) -> Iterator[tuple[int, int]]:
+        if len(told) * len(stored) <= PAIRS_MAX:
+            yield from ((place, number) for place in range(len(told)) for number in range(len(stored)))
+            return
+        by_text: dict[Hashable, list[int]] = defaultdict(list)
+        for number, rows in enumerate(stored):
+            for text in _texts(rows[0]):
+                by_text[text].append(number)
+        for place, items in enumerate(told):
+            numbers = (number for text in _texts(items[0].record) for number in by_text.get(text, ()))
+            yield from ((place, number) for number in dict.fromkeys(islice(numbers, CANDIDATES_MAX)))
+
+    def _score(self, item: Item, row: StoredRow) -> int | None:
+        if self._are_references_lasting and not self._is_told_whole(row):
+            is_other_id = item.claim is not None and row.claim is not None and not row.claim.startswith(f"{FILES}:")
+            if is_other_id or references_contradict(item.record.references, row.references):
+                return None
+        return evidence(item.record, row, is_other_source=row.is_other_source)
+
+    def _match_references(self) -> None:
+        """A booking and a row of the same money that have a reference in common."""
+        uses: dict[Hashable, list[Item]] = defaultdict(list)
+        for item in self.items.values():
+            for reference in item.record.references:
+                uses[reference].append(item)
+        for row in list(self.rows.values()):
+            for reference in row.references:
+                named = uses.get(reference, ())
+                if len(named) == 1 and named[0].place in self.items and _is_same_money(named[0].record, row):
+                    self._take(named[0], row)
+                    break
+
+    def _match_parts(self) -> None:
+        """A batch that one source books as a whole ("servicer:7") and another by its details ("servicer:7/0", "/1") is
+        the same money: parts that add up to a stored whole are known, and so is a whole that stored parts add up to."""
+        wholes = {
+            (each, row.booking_date, row.currency, row.amount): row
+            for row in self.rows.values()
+            for each in row.references
+        }
+        for key, items in _parts(self.items.values(), lambda item: item.record).items():
+            whole = wholes.get((*key, _sum(item.record for item in items)))
+            if whole is not None and whole.id in self.rows and _is_one_way(item.record for item in items):
+                self._explain(items, [whole])
+        stored = _parts(self.rows.values(), lambda row: row)
+        for item in list(self.items.values()) if stored else ():
+            for reference in item.record.references:
+                rows = stored.pop((reference, item.record.booking_date, item.record.currency), None)
+                if rows and _is_one_way(rows) and _sum(rows) == item.record.amount:
+                    self._explain([item], rows)
+                    break
+
+    def _explain(self, items: Sequence[Item], rows: Sequence[StoredRow]) -> None:
+        """All of these bookings are these rows; each is counted as the first of them."""
+        for item in items:
+            del self.items[item.place]
+            self.parts.append((item, rows[0]))
+        for row in rows:
+            del self.rows[row.id]
+
+    def _take(self, item: Item, row: StoredRow) -> None:
+        del self.items[item.place]
+        del self.rows[row.id]
+        self.pairs.append((item, row))
+
+
+def _is_same_money(record: TransactionRecord, row: StoredRow) -> bool:
+    return (record.booking_date, record.amount, record.currency) == (row.booking_date, row.amount, row.currency)
+
+
+def _by_money(each: Iterable[T], said: Callable[[T], Said]) -> dict[Hashable, list[T]]:
+    found: dict[Hashable, list[T]] = defaultdict(list)
+    for one in each:
+        what = said(one)
+        found[what.booking_date, what.amount, what.currency].append(one)
+    return found
+
+
+def _by_content(each: Iterable[T], said: Callable[[T], Said]) -> list[deque[T]]:
+    """Those that say the same, and have references of the same kinds, together."""
+    found: dict[Hashable, deque[T]] = defaultdict(deque)
+    for one in each:
+        what: Said = said(one)
+        fields: tuple[Hashable, ...] = (
+            what.counterpart_iban,
+            what.creditor_id,
+            what.mandate_reference,
+            what.value_date,
+        )
+        kinds = frozenset(reference.partition(":")[0] for reference in what.references)
+        teller = (one.is_other_source, one.told_print is None) if isinstance(one, StoredRow) else None
+        found[(*_texts(what), *fields, kinds, one.claim is None, teller)].append(one)
+    return list(found.values())
+
+
+def _parts(each: Iterable[T], said: Callable[[T], Said]) -> dict[tuple[str, date, str], list[T]]:
+    """The details of each batch."""
+    found: dict[tuple[str, date, str], list[T]] = defaultdict(list)
+    for one in each:
+        what = said(one)
+        for reference in what.references:
+            if part := PART.fullmatch(reference):
+                found[part[1], what.booking_date, what.currency].append(one)
+                break
+    return found
+
+
+def _sum(each: Iterable[Said]) -> Decimal:
+    return sum((one.amount for one in each), Decimal(0))
+
+
+def _is_one_way(each: Iterable[Said]) -> bool:
+    """Money in and money out that happen to give a whole are not its details."""
+    amounts = [one.amount for one in each]
+    return min(amounts) >= 0 or max(amounts) <= 0
+
+
+def _texts(what: Said) -> list[Hashable]:
+    """What a booking may share with another one: name, beginning of the purpose, account, mandate."""
+    given = (
+        ("name", folded(what.counterpart_name or "")),
+        ("purpose", folded(what.purpose or "")),
+        ("iban", what.counterpart_iban),
+        ("mandate", what.mandate_reference),
+    )
+    return [(kind, text) for kind, text in given if text]

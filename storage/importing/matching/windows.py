@@ -1,0 +1,47 @@
+"""The days of which a batch tells every booking: there what is counted decides, elsewhere only what is said."""
+
+from collections.abc import Iterable
+from datetime import date, timedelta
+from typing import NamedTuple
+
+import polars as pl
+
+from storage.importing.batches import AccountStatement
+
+DAY = timedelta(days=1)
+
+
+class ToldWindow(NamedTuple):
+    """The days from `first` to `last`: all of their bookings are told, but the first day's, which may have begun
+    before, and the last one's, which goes on. What a live source has told of its last day it tells again."""
+
+    first: date
+    last: date
+    is_live: bool
+
+
+def windows(told: Iterable[AccountStatement]) -> list[ToldWindow]:
+    """Those of a source that was asked for days, and those of statements whose balances prove them."""
+    found = []
+    for each in told:
+        said = each.statement
+        if said.told_from is not None and said.told_until is not None:
+            found.append(ToldWindow(said.told_from, said.told_until, is_live=True))
+        elif said.are_days_complete and each.first_day is not None and each.last_day is not None:
+            found.append(ToldWindow(each.first_day - DAY, each.last_day, is_live=True))
+        elif said.is_authoritative and each.adds_up and said.opening_date is not None and said.closing_date is not None:
+            found.append(ToldWindow(said.opening_date + DAY, said.closing_date, is_live=False))
+    return found
+
+
+def is_whole(given: Iterable[ToldWindow]) -> pl.Expr:
+    """Whether all bookings of `booking_date` are told, as an expression: on the last day of a live source only those
+    that it has told before (where `told_print` is set)."""
+    day, is_ours = pl.col("booking_date"), pl.col("told_print").is_not_null()
+    among = [(day > each.first) & ((day < each.last) | ((day == each.last) & is_ours & each.is_live)) for each in given]
+    return pl.any_horizontal(among) if among else pl.lit(value=False)
+
+
+def is_day_whole(given: Iterable[ToldWindow], day: date, *, is_ours: bool) -> bool:
+    """The same of one row; `is_ours` is one that the source has told before."""
+    return any(each.first < day < each.last or (day == each.last and each.is_live and is_ours) for each in given)

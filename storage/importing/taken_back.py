@@ -1,0 +1,120 @@
+"""Bookings that a bank has taken back: they leave the ledger and every figure, and are kept where they can be seen."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+
+import polars as pl
+
+from storage import journal
+from storage.database import Session, Transaction, columns_of
+from storage.importing.matching.windows import ToldWindow, is_whole
+from storage.importing.records import StatementRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenBack:
+    """One such booking."""
+
+    id: str
+    booking_date: date
+    amount: Decimal
+    currency: str
+
+
+def proven(
+    session: Session,
+    *,
+    user_id: str,
+    account_id: str,
+    gone: pl.DataFrame,
+    arrived: pl.DataFrame,
+    corrected: Decimal,
+    told: Sequence[StatementRecord],
+    given: Sequence[ToldWindow],
+    file_connections: Collection[str],
+) -> list[TakenBack]:
+    """Those of the rows that a source tells no more (`gone`, STORED) which the balance proves to be taken back: the
+    balances of a statement that holds all bookings of their days, or what a live source says of the balance now and
+    said the last time, if the difference is explained without them and not with them.
+
+    `arrived` are the new bookings (`booking_date`, `amount`), `corrected` is by how much others have changed."""
+    if gone.is_empty():
+        return []
+    is_stated = is_whole([each for each in given if not each.is_live])
+    stated, others = gone.filter(is_stated), gone.filter(~is_stated)
+    others = _explaining(others, _unexplained(session, user_id, account_id, arrived, corrected, told, file_connections))
+    columns = ("id", "booking_date", "amount", "currency")
+    return [TakenBack(**row) for row in pl.concat([stated, others]).select(columns).iter_rows(named=True)]
+
+
+def put_aside(session: Transaction, user_id: str, ids: Sequence[str]) -> pl.DataFrame:
+    """Move these bookings out of the ledger; the journal's rows (journal.CHANGES)."""
+    if ids:
+        columns = ", ".join(columns_of(session, "taken_back_transactions"))
+        session.execute(
+            f"INSERT INTO taken_back_transactions ({columns}) SELECT {columns} FROM transactions"
+            " WHERE user_id = $1 AND id = ANY($2::TEXT[])",
+            user_id,
+            ids,
+        )
+        session.execute("DELETE FROM transactions WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, ids)
+    return journal.changed(ids, "removed")
+
+
+def _unexplained(
+    session: Session,
+    user_id: str,
+    account_id: str,
+    arrived: pl.DataFrame,
+    corrected: Decimal,
+    told: Sequence[StatementRecord],
+    file_connections: Collection[str],
+) -> list[Decimal]:
+    """By how much the balance has changed since a live source told it last, less what has been booked since then; once
+    for each answer to the question whether late bookings, of days before that balance, were in it already."""
+    closing = next((each.closing for each in reversed(told) if each.closing is not None), None)
+    before = session.rows(
+        "SELECT closing, closing_date, received_at FROM statements WHERE user_id = $1 AND account_id = $2"
+        " AND closing IS NOT NULL AND opening IS NULL AND NOT connection_id = ANY($3::TEXT[])"
+        " ORDER BY received_at DESC, position DESC LIMIT 1",
+        user_id,
+        account_id,
+        list(file_connections),
+    )
+    if closing is None or not before:
+        return []
+    since = session.frame(
+        "SELECT booking_date, amount FROM transactions WHERE user_id = $1 AND account_id = $2"
+        " AND NOT is_adjusting_entry AND created_at > $3",
+        user_id,
+        account_id,
+        before[0]["received_at"],
+        schema={name: arrived.schema[name] for name in ("booking_date", "amount")},
+    )
+    change = closing - before[0]["closing"] - corrected
+    day = pl.lit(before[0]["closing_date"])
+    found = []
+    for all_of_since in (True, False):
+        for all_arrived in (True, False):
+            counted = pl.concat(
+                [
+                    since.filter(pl.lit(all_of_since) | (pl.col("booking_date") > day)),
+                    arrived.filter(pl.lit(all_arrived) | (pl.col("booking_date") > day)),
+                ]
+            )
+            found.append(change - Decimal(counted["amount"].sum() or 0))
+    return found
+
+
+def _explaining(gone: pl.DataFrame, unexplained: Sequence[Decimal]) -> pl.DataFrame:
+    """Those rows without which nothing is left to explain: all of them, or the only one of its amount."""
+    if not unexplained or Decimal(0) in unexplained:
+        return gone.clear()
+    total = gone["amount"].sum()
+    for missing in unexplained:
+        alone = gone.filter(pl.col("amount") == -missing)
+        if total == -missing or alone.height == 1:
+            return gone if total == -missing else alone
+    return gone.clear()

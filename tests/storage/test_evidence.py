@@ -1,0 +1,178 @@
+"""What two tellings of a booking say of each other, one smallest pair each."""
+
+from collections.abc import Mapping
+from datetime import date
+from decimal import Decimal
+
+import pytest
+from msgspec.structs import replace
+
+from storage.importing.fuller_words import fuller_words
+from storage.importing.matching.evidence import evidence, folded, is_fuller, references_contradict, text_agreement
+from storage.importing.matching.likely_matches import Item, Remaining
+from storage.importing.matching.pending_bookings import BEFORE, pending_matches
+from storage.importing.matching.stored_bookings import StoredRow
+from storage.importing.matching.windows import ToldWindow
+from storage.importing.records import TransactionRecord
+
+pytestmark = pytest.mark.requirement("import.formats")
+DAY = date(2026, 11, 2)
+
+
+def record(**said: object) -> TransactionRecord:
+    fields: Mapping[str, object] = {"amount": Decimal(-5), "currency": "EUR", "booking_date": DAY, **said}
+    return TransactionRecord(**fields)  # type: ignore[arg-type]  # the fields' names and types
+
+
+def stored(id_: str = "row", *, is_other_source: bool = False, **said: object) -> StoredRow:
+    told = record(**said)
+    return StoredRow(
+        id=id_,
+        is_other_source=is_other_source,
+        claim=None,
+        told_print="print",
+        references=told.references,
+        booking_date=told.booking_date,
+        amount=told.amount,
+        currency=told.currency,
+        value_date=told.value_date,
+        counterpart_iban=told.counterpart_iban,
+        counterpart_name=told.counterpart_name,
+        creditor_id=told.creditor_id,
+        mandate_reference=told.mandate_reference,
+        purpose=told.purpose,
+    )
+
+
+def test_an_umlaut_is_its_letter_however_it_is_written() -> None:
+    assert {folded(text) for text in ("Öffentliche Bücherei", "OEFFENTLICHE BUECHEREI", "offentliche-bucherei")} == {
+        "offentlichebucherei"
+    }
+    assert len(folded("\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}" * 5_000)) <= 500
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "agreement"),
+    [
+        ("Miete Oktober", "Miete Oktober 2026", 1),
+        ("Oktober", "Miete Oktober 2026", 1),
+        ("Rewe", "Rewe Markt", 1),
+        ("dm", "dm Markt", -1),
+        ("Markt", "Rewe Markt", -1),
+        ("Rechnung 1", "Rechnung 12", -1),
+        ("23 Rechnung", "123 Rechnung", -1),
+        ("Kartenzahlung vom 1", "Kartenzahlung vom 12", 1),
+        ("Miete", None, 0),
+    ],
+)
+def test_a_text_agrees_with_the_one_that_it_begins_or_stands_in(one: str, other: str | None, agreement: int) -> None:
+    assert text_agreement(one, other) == text_agreement(other, one) == agreement
+
+
+@pytest.mark.parametrize(
+    ("told", "known", "score"),
+    [
+        ({"counterpart_iban": "DE1"}, {"counterpart_iban": "DE2"}, None),
+        ({"mandate_reference": "M1"}, {}, 0),
+        ({"purpose": "Brot"}, {"purpose": "Kuchen"}, None),
+        ({"counterpart_name": "Anna"}, {"counterpart_name": "Bert"}, None),
+        (
+            {"counterpart_name": "Anna", "purpose": "Miete", "creditor_id": "C"},
+            {"counterpart_name": "Bert", "purpose": "Miete", "creditor_id": "C"},
+            8,
+        ),
+        ({"value_date": DAY, "purpose": "Brot"}, {"value_date": DAY, "purpose": "brot"}, 5),
+        ({"value_date": DAY}, {"value_date": date(2026, 11, 3)}, -1),
+    ],
+)
+def test_identifiers_weigh_most_then_texts_then_the_value_date(
+    told: dict[str, object], known: dict[str, object], score: int | None
+) -> None:
+    assert evidence(record(**told), record(**known), is_other_source=False) == score
+
+
+def test_another_source_may_have_words_of_its_own() -> None:
+    told, known = record(counterpart_name="Shop", purpose="Brot"), record(counterpart_name="SHOP", purpose="Karte")
+    assert evidence(told, known, is_other_source=True) == 0
+    told, known = record(counterpart_name="Anna", purpose="Miete"), record(counterpart_name="Bert", purpose="Miete")
+    assert evidence(told, known, is_other_source=True) == 0
+
+
+def test_references_contradict_only_within_a_kind() -> None:
+    assert references_contradict(("a:1",), ("a:2",))
+    assert not references_contradict(("a:1",), ("b:2",))
+    assert not references_contradict(("a:1", "b:1"), ("a:2", "b:1"))
+    assert not references_contradict((), ("a:2",))
+
+
+def test_the_fuller_text_says_the_other_one_and_more() -> None:
+    assert is_fuller("Miete Oktober", than="Miete")
+    assert is_fuller("Miete", than=None)
+    assert not is_fuller(None, than="Miete")
+    assert not is_fuller("Kuchen und Torte", than="Brot")
+
+
+def test_what_is_stored_gains_what_it_lacks_and_a_correction_holds_but_for_cut_texts() -> None:
+    known = record(counterpart_name="Anna", purpose="Miete Oktober", mandate_reference="M1", references=("a:1",))
+    told = record(counterpart_name="Bert", purpose="Miete", mandate_reference="M2", references=("b:1",), gvc="105")
+    gained = replace(known, references=("a:1", "b:1"), gvc="105")
+    assert fuller_words(known, told, is_correction=False) == gained
+    assert fuller_words(told, known, is_correction=False).purpose == "Miete Oktober"
+    corrected = replace(gained, counterpart_name="Bert", mandate_reference="M2")
+    assert fuller_words(known, told, is_correction=True) == corrected
+
+
+def test_a_correction_is_looked_for_only_among_rows_of_its_words_that_are_left() -> None:
+    window = [ToldWindow(date(2026, 11, 1), date(2026, 11, 20), is_live=True)]
+    told = [record(amount=Decimal(-6), purpose="Einkauf"), record(amount=Decimal(-7), purpose="Einkauf")]
+    items = [Item(record(amount=Decimal(-8), purpose="Einkauf", mandate_reference="M2"), 3, "bank:9")]
+    items += [Item(each, place, None) for place, each in enumerate(told)]
+    items.append(Item(record(booking_date=date(2026, 10, 1), purpose="Einkauf"), 2, None))
+    rows = [stored("a", purpose="Einkauf", mandate_reference="M1")]
+    remaining = Remaining(items, rows, are_references_lasting=False, windows=window)
+    remaining.match_corrections()
+    assert [(item.place, row.id) for item, row in remaining.pairs] == [(0, "a")]
+
+
+def test_a_reference_that_several_bookings_have_says_nothing() -> None:
+    told = [record(references=("a:1",), purpose="Brot"), record(references=("a:1",), purpose="Kuchen")]
+    rows = [stored("x", references=("a:1",), purpose="Torte"), stored("y", references=("b:1", "c:1"), purpose="Eis")]
+    items = [Item(each, place, None) for place, each in enumerate(told)]
+    for are_lasting in (True, False):
+        remaining = Remaining(items, rows, are_references_lasting=are_lasting, windows=[])
+        remaining.match_by_day()
+        assert remaining.pairs == []
+
+
+def test_one_of_two_alike_wholes_is_the_parts() -> None:
+    rows = [stored("x", amount=Decimal(-10), references=("s:7",)), stored("y", amount=Decimal(3), references=("s:8",))]
+    told = [record(references=("s:7/0",)), record(references=("s:7/1",)), record(amount=Decimal(4))]
+    items = [Item(each, place, None) for place, each in enumerate(told)]
+    remaining = Remaining(items, rows, are_references_lasting=True, windows=[])
+    remaining.match_by_day()
+    assert [(item.place, row.id) for item, row in remaining.parts] == [(0, "x"), (1, "x")]
+
+
+def test_parts_that_do_not_add_up_are_no_whole() -> None:
+    rows = [stored("x", references=("s:7/0",)), stored("y", amount=Decimal(-6), references=("s:7/1",))]
+    told = [record(amount=Decimal(-12), references=("s:7", "t:1")), record(amount=Decimal(-7))]
+    remaining = Remaining(
+        [Item(each, place, None) for place, each in enumerate(told)], rows, are_references_lasting=True, windows=[]
+    )
+    remaining.match_by_day()
+    assert (remaining.parts, remaining.pairs) == ([], [])
+
+
+def test_a_pending_row_books_under_our_own_id_in_an_export_that_comes_back() -> None:
+    own = f"txn_{'0' * 32}"
+    waiting = [stored(own, purpose="Vormerkung")]
+    for amount, is_it in ((Decimal(-5), True), (Decimal(-6), False)):
+        booked = Item(record(amount=amount, provider_id=own, purpose="Anders"), 0, None)
+        assert bool(pending_matches([booked], waiting, direction=BEFORE)) is is_it
+
+
+def test_pending_rows_that_are_taken_drop_out_of_the_lists_of_words() -> None:
+    waiting = [stored("a", purpose="Karte Cafe Blau"), stored("b", purpose="Miete Nord Sued")]
+    told = ["Cafe Blau Mitte", "Cafe Blau Ost", "Cafe Blau West"]
+    items = [Item(record(purpose=purpose), place, None) for place, purpose in enumerate(told)]
+    assert [(item.place, row.id) for item, row in pending_matches(items, waiting, direction=BEFORE)] == [(0, "a")]
