@@ -62,6 +62,17 @@ def test_what_is_not_offered_or_is_another_users_is_not_begun_and_what_is_unknow
     assert said(asked) == (404, OVER[1])
 
 
+def test_an_end_that_the_provider_does_not_know_of_is_told_as_such_and_an_unknown_notice_not_at_all(
+    live: Live, browser: httpx.Client
+) -> None:
+    signed_in(browser, live.user())
+    told = "The access could not be ended at the provider from here"
+    assert told in browser.get("/account/connect?notice=disconnected_here").text
+    assert told not in browser.get("/account/connect?notice=disconnected").text
+    unknown = browser.get("/account/connect?notice=anything")
+    assert (unknown.status_code, "anything" in unknown.text) == (200, False)
+
+
 def shown(step: object) -> Any:
     """The answer to the request for the picture of this step."""
     user = SimpleNamespace(id="eva")
