@@ -261,8 +261,8 @@ class AccountBatch:
     def _claims(self, known: pl.DataFrame) -> pl.Series:
         """By which ids sources know these rows, this one included; a file is remembered by its ids alone."""
         found = []
-        for place, claims, first, stored_print, claim, told in known.select(
-            "place", "claims", "first_claim", "stored_print", "claim", "fingerprint"
+        for claims, first, stored_print, claim, told in known.select(
+            "claims", "first_claim", "stored_print", "claim", "fingerprint"
         ).iter_rows():
             now = claim or (f"{self._source}:" if self._source != FILES else None)
             is_told_first = first is not None and first != f"{FILES}:"
@@ -270,7 +270,6 @@ class AccountBatch:
                 claims, (first, stored_print) if is_told_first else None, (now, told) if now else None
             )
             found.append(as_json(with_now) if with_now else None)
-            del place
         return pl.Series("claims", found, dtype=pl.String)
 
     def _merge_pending(self, told: pl.DataFrame, *, is_complete: bool) -> None:
@@ -296,8 +295,7 @@ class AccountBatch:
         new = new.with_columns(numbered(new, self._stored.highest(new["base"])))  # it keeps its id when it books
         ended = stored["id"] if is_complete else kept["stored_id"]
         self._delete("pending_transactions", ended)
-        columns = [*kept.columns]
-        written = pl.concat([kept, new.select(columns)]).with_columns(claims=pl.lit(None, dtype=pl.String))
+        written = pl.concat([kept, new.select(kept.columns)]).with_columns(claims=pl.lit(None, dtype=pl.String))
         self._write("pending_transactions", written.sort("place"), self._spool)
 
     def _items(self, told: pl.DataFrame) -> list[Item]:
