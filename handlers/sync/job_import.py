@@ -105,9 +105,8 @@ class JobImport:
             try:
                 read = read_batch(replace(batch, records=self._until_stopped(batch.records)), today=self._clock.today())
                 with nullcontext() if is_local else self._lane.turn(job.id):
-                    may_be_empty = is_local or batch.tells_only_news
                     cursor = batch.cursor if keeps_cursor else None
-                    account_ids, is_silent = self._store(job, connection, read, cursor, may_be_empty=may_be_empty)
+                    account_ids, is_silent = self._store(job, connection, read, cursor, may_be_empty=is_local)
             except (*UNREADABLE, InvalidRecord) as error:
                 log.warning("job %s refused a batch: %s", job.id, type(error).__name__)
                 refusal = RefusedBatch(name=batch.name or batch.id, reason=as_sentence(error))

@@ -104,7 +104,7 @@ class AccountBatch:
         those that the bank has taken back are put aside; of what is known as it is told nothing is derived."""
         booked = prepared(self._keys(told, "is_booked"), self._source)
         stored = self._stored.around("transactions", booked, given)
-        found, gone = self._found(source, booked, stored, given)
+        found, gone = self._matches(source, booked, stored, given)
         known = booked.join(found, on="place").join(
             stored.rename({"fingerprint": "stored_print", "claim": "stored_claim"}).drop(*MONEY, "references"),
             left_on="stored_id",
@@ -139,7 +139,7 @@ class AccountBatch:
         is_first = stored.is_empty() and self._stored.is_empty()
         return self._stored.highest(new["base"].head(0) if is_first else new["base"])
 
-    def _found(
+    def _matches(
         self, source: str, told: pl.DataFrame, stored: pl.DataFrame, given: Sequence[ToldWindow]
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The bookings that are rows already, as FOUND, and the rows that the source no longer tells."""
@@ -157,7 +157,7 @@ class AccountBatch:
                 told_elsewhere=elsewhere,
             )
             remaining.match_by_day()
-            found.append(_found(remaining, is_correction=False))
+            found.append(_as_found(remaining, is_correction=False))
             parts.update(near["id"].to_list())
             parts.difference_update(remaining.rows)
         found_by_day = pl.concat(found)
@@ -196,7 +196,7 @@ class AccountBatch:
             self._items(items), self._stored.rows("transactions", rows), are_references_lasting=False, windows=given
         )
         remaining.match_corrections()
-        return _found(remaining, is_correction=True)
+        return _as_found(remaining, is_correction=True)
 
     def _taking_over(self, new: pl.DataFrame) -> pl.DataFrame:
         """New bookings with `stored_id` and `created_at` of the row that each was, pending or taken back."""
@@ -337,7 +337,7 @@ class AccountBatch:
             )
 
 
-def _found(remaining: Remaining, *, is_correction: bool) -> pl.DataFrame:
+def _as_found(remaining: Remaining, *, is_correction: bool) -> pl.DataFrame:
     rows = [(item.place, row.id, is_correction, False) for item, row in remaining.pairs]
     rows += [(item.place, row.id, False, True) for item, row in remaining.parts]
     return pl.DataFrame(rows, schema=FOUND, orient="row")

@@ -17,11 +17,11 @@ def fuller_words(stored: TransactionRecord, told: TransactionRecord, *, is_corre
     fields: dict[str, object] = {}
     for name in TransactionRecord.__struct_fields__:
         ours, theirs = getattr(stored, name), getattr(told, name)
-        if name in OF_THE_SOURCE or not theirs or ours == theirs:
+        if name in OF_THE_SOURCE or theirs is None or theirs is False or theirs == () or ours == theirs:
             continue
         if name == "references":
             fields[name] = tuple(dict.fromkeys((*ours, *theirs)))[:REFERENCES_MAX]
-        elif not ours:
+        elif ours is None or ours is False:
             fields[name] = theirs
         elif is_correction:
             if name not in TEXTS or not is_fuller(ours, than=theirs):

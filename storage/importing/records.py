@@ -86,8 +86,8 @@ class StatementRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
 
     `closing` is the booked balance (CLBD and its like, never an available one). `is_pending_complete` claims
     that the pending rows before it are all there are: stored ones that are missing have been dropped by the bank.
-    `are_days_complete` claims that of each day with a booking before it all bookings are told: one that the source told
-    before and tells no more is there in other words.
+    `are_days_complete` claims that of each day with a booking before it all bookings are told. Sources say
+    `told_from` and `told_until` instead; it is read from what was kept of earlier imports.
     `told_from` and `told_until` claim that the bookings of these days, both included, are told by a source that is
     asked for days: what lies before them it may not be able to tell any more.
     `is_authoritative` claims that closing minus the bookings is the opening balance of a gapless history.
@@ -121,4 +121,3 @@ class Batch:
     warnings: list[str] = field(default_factory=list)
     name: str | None = None
     cursor: Mapping[str, Any] | None = None
-    tells_only_news: bool = False  # of its days, and not all that is booked in them once more

@@ -416,7 +416,6 @@ def test_an_account_is_what_the_bank_says_of_it(source: FinTs, served: FinTsBank
         told_from=TODAY - timedelta(days=89),
         told_until=TODAY,
         is_pending_complete=True,
-        are_days_complete=True,
     )
     assert bookings(current) == [
         ("2026-11-08", "booked", "Gehalt"),

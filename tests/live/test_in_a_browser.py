@@ -243,7 +243,7 @@ def test_a_bank_is_fetched_from_renewed_and_disconnected_beside_its_name(
     assert get(live.client(person.user), "/connections") == {"connections": []}
     assert len(live.bookings(person.user)) == 1
     page.goto(f"{live.served.address}/account")
-    person.sees("Disconnected a bank", "Bank getrennt")
+    person.sees("Bank disconnected", "Bank getrennt")
 
 
 def test_the_overview_reminds_of_a_bank_before_its_consent_ends(banks: Banks, visitor: Visiting) -> None:

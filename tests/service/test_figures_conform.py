@@ -242,12 +242,17 @@ def test_expenses_of_the_last_30_days_by_category(books: Books, today: date) -> 
 
 
 def paid_before(books: Books, ids: Sequence[str], credit: Json) -> bool:
+    """Whether the counterpart of a credit was paid before: what comes back as rent, for rent."""
+
     def known_by(row: Json) -> set[str]:
         names = {(row[name] or "").lower() for name in ("counterpartName", "merchantName")}
         return (names | {row["counterpartIban"] or ""}) - {""}
 
     return any(
-        row["amount"] < 0 and day_of(row) <= day_of(credit) and known_by(row) & known_by(credit)
+        row["amount"] < 0
+        and day_of(row) <= day_of(credit)
+        and known_by(row) & known_by(credit)
+        and (credit["category"] != "RENT" or row["category"] == "RENT")
         for row in books.crossing(ids)
     )
 

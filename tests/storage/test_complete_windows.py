@@ -84,12 +84,21 @@ def test_an_id_with_another_day_and_amount_is_its_row_only_in_the_words_of_one_t
     [
         ("2026-11-03 | -5.00 | Shop | Brot | provider_id=1", "2026-11-03 | -5.50 | Shop | Brot | provider_id=2"),
         ("2026-11-03 | -5.00 | Shop | Brot", "2026-11-03 | -5.50 | Shop | Brot"),
+        ("2026-11-03 | -5.00 | Shop | Brot", "2026-11-03 | 0.00 | Shop | Brot"),
         ("2026-11-03 | -5.00 | Shop | Brot", "2026-11-05 | -5.00 | Shop | Brot"),
         ("2026-11-03 | -5.00 | Shop | Brot", "2026-11-03 | -5.00 | Markt | Einkauf"),
         ("2026-11-20 | -5.00 | Shop | Brot", "2026-11-20 | -5.00 | Markt | Einkauf"),
         ("2026-11-03 | -5.00 | Shop | Brot | provider_id=1", "2026-11-04 | -5.00 | Kino | Film | provider_id=1"),
     ],
-    ids=["amount", "amount without an id", "day", "words", "words today", "day and words under an id"],
+    ids=[
+        "amount",
+        "amount without an id",
+        "amount of nothing",
+        "day",
+        "words",
+        "words today",
+        "day and words under an id",
+    ],
 )
 def test_what_is_told_otherwise_in_a_window_changes_the_row_and_keeps_its_id(bank: Bank, first: str, then: str) -> None:
     sync(bank, f"{first}\n2026-11-10 | -1.00 | Kiosk | Zeitung")

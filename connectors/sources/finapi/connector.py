@@ -174,7 +174,6 @@ class FinApi:
                     is_first=own not in known,
                 ),
                 cursor={"imported_until": str(today - OVERLAP), "accounts": list(whole)},
-                tells_only_news=own in known,
             )
             if not is_whole:
                 yield LeftOut(name=name, reason=CUT_OFF)

@@ -291,7 +291,6 @@ class FinTs:
             told_from=told_from,
             told_until=today,
             is_pending_complete=True,
-            are_days_complete=True,
         )
 
 

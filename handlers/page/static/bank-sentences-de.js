@@ -19,6 +19,8 @@ export const sentences = [
   ["The server that read the file has ended. Import the file again.", "Der Server, der die Datei las, wurde beendet. Importieren Sie die Datei noch einmal."],
   ["The bank sent a damaged answer.", "Die Antwort der Bank war beschädigt."],
   ["The bank broke off its list of bookings. The next sync asks for all of it again.", "Die Bank hat ihre Buchungsliste abgebrochen. Der nächste Abruf fragt noch einmal nach allem."],
+  ["The bank told no booking of this account, not even those of the last days. The next sync asks again.", "Die Bank hat zu diesem Konto keine Buchung genannt, auch nicht die der letzten Tage. Beim nächsten Abruf wird wieder gefragt."],
+  ["The bank tells nothing of this account any more. Hide it if it is closed.", "Die Bank nennt dieses Konto nicht mehr. Blenden Sie es aus, wenn es geschlossen ist."],
   // folders
   ["The folder of this connection cannot be read.", "Der Ordner dieser Verbindung ist nicht lesbar."],
   ["{} in the folder of this connection is not a folder. Move it away.", "{} im Ordner dieser Verbindung ist kein Ordner. Räumen Sie es weg."],

@@ -8,7 +8,8 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Protocol
+
+from storage.importing.matching.stored_bookings import Said
 
 FOLDED_MAX = 500  # characters of a folded text that are compared: banks write 140, a stranger's file writes anything
 BEGINNING_MIN = 4  # characters of a text that another one begins with
@@ -18,39 +19,7 @@ UMLAUT = re.compile("([aou])e")
 PUNCTUATION = re.compile(r"[\W_]+")
 
 AGREES, SILENT, CONTRADICTS = 1, 0, -1
-IDENTIFIER_WEIGHT, TEXT_WEIGHT, OTHER_WORDS_WEIGHT = 8, 4, 2
-
-
-class ComparedBooking(Protocol):
-    """What is compared of a booking, stored or incoming."""
-
-    @property
-    def counterpart_iban(self) -> str | None:
-        """The counterpart's account."""
-
-    @property
-    def counterpart_name(self) -> str | None:
-        """The counterpart."""
-
-    @property
-    def creditor_id(self) -> str | None:
-        """Who collects a direct debit."""
-
-    @property
-    def mandate_reference(self) -> str | None:
-        """The mandate of a direct debit."""
-
-    @property
-    def purpose(self) -> str | None:
-        """The remittance information."""
-
-    @property
-    def value_date(self) -> object | None:
-        """The value date."""
-
-    @property
-    def references(self) -> Sequence[str]:
-        """Weak keys, each with its kind."""
+IDENTIFIER_WEIGHT, TEXT_WEIGHT = 8, 4
 
 
 @lru_cache(maxsize=20_000)
@@ -81,7 +50,7 @@ def text_agreement(one: str | None, other: str | None) -> int:
     return CONTRADICTS if splits_number and len(shorter) < PART_OF_NUMBER_MIN else AGREES
 
 
-def evidence(told: ComparedBooking, stored: ComparedBooking, *, is_other_source: bool) -> int | None:
+def evidence(told: Said, stored: Said, *, is_other_source: bool) -> int | None:
     """How much speaks for two bookings of one day and amount being one; None where they cannot be.
 
     They cannot be where an identifier contradicts, or the purpose, or the name without a purpose and an identifier that

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TypeVar
 
 from storage.importing.matching.evidence import evidence, folded, references_contradict
-from storage.importing.matching.stored_bookings import FILES, NEIGHBOUR_DAYS, StoredRow
+from storage.importing.matching.stored_bookings import FILES, NEIGHBOUR_DAYS, Said, StoredRow
 from storage.importing.matching.windows import ToldWindow, is_day_whole
 from storage.importing.records import TransactionRecord
 
@@ -23,7 +23,6 @@ PAIRS_MAX = 10_000  # of what bookings of one day and amount say; more are compa
 CANDIDATES_MAX = 100  # of one booking, where they are many
 
 T = TypeVar("T", "Item", StoredRow)
-Said = TransactionRecord | StoredRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,12 @@ from itertools import islice
 
 from storage.importing.matching.booking_keys import own_id, squeezed
 from storage.importing.matching.likely_matches import CANDIDATES_MAX, Item, Pair
-from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, StoredRow
+from storage.importing.matching.stored_bookings import NEIGHBOUR_DAYS, Said, StoredRow
 from storage.importing.records import TransactionRecord
 
 SHARED_WORDS_MIN = 0.5  # of the shorter text: card texts gain a place and lose a prefix when they book
 WORD = re.compile(r"[^\W\d_]{3,}")
 BEFORE, SAME_DAY, AFTER = -1, 0, 1
-Said = TransactionRecord | StoredRow
 
 
 def pending_matches(items: Iterable[Item], rows: Iterable[StoredRow], *, direction: int) -> list[Pair]:

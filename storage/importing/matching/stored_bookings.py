@@ -69,6 +69,10 @@ class StoredRow:
     purpose: str | None
 
 
+Said = TransactionRecord | StoredRow
+"""A booking as it is compared, told or stored."""
+
+
 def base_of(identity: str) -> pl.Expr:
     """The key in a column of identities, without its ordinal."""
     return pl.col(identity).str.strip_chars_end("0123456789").str.head(-1)
