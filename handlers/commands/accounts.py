@@ -11,7 +11,7 @@ from storage.accounts import AccountAmbiguous, AccountUnknown, StoredAccount
 from storage.database import Session
 from storage.transactions import Selection
 from storage.undo_and_merge import rebuild
-from storage.undo_and_merge.rebuild import OtherCurrency, SameAccount
+from storage.undo_and_merge.rebuild import NotOneAccount, SameAccount
 from storage.users import User
 
 
@@ -77,7 +77,7 @@ def merge_accounts(services: Services, report: Report, *, user: str, account: st
         rebuilt = services.database.atomically(
             lambda session: rebuild.merge(session, user=owner, source_id=source.id, target_id=target.id, now=now)
         )
-    except (SameAccount, OtherCurrency) as error:
+    except (SameAccount, NotOneAccount) as error:
         raise CommandError(str(error)) from error
     detect_after_import(services.database, [owner.id], today=services.clock.today())
     services.authorization.record.note(owner.id, "mergeAccount")

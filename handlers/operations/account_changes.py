@@ -13,7 +13,7 @@ from storage import accounts, users
 from storage.accounts import StoredAccount
 from storage.database import Transaction
 from storage.undo_and_merge import rebuild
-from storage.undo_and_merge.rebuild import OtherCurrency, SameAccount
+from storage.undo_and_merge.rebuild import NotOneAccount, SameAccount
 from storage.users import User
 
 ACCOUNT_NOT_FOUND = "Account not found"
@@ -57,7 +57,7 @@ def merge_account(services: Services, request: Request, *, id: str, body: Mappin
         rebuilt = services.database.atomically(
             lambda session: rebuild.merge(session, user=user, source_id=id, target_id=body["into"], now=now)
         )
-    except (SameAccount, OtherCurrency) as error:
+    except (SameAccount, NotOneAccount) as error:
         raise BadRequest(f"into: {error}") from error
     detect_after_import(services.database, [user.id], today=services.clock.today())
     return import_shapes.rebuilt(rebuilt)

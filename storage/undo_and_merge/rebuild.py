@@ -45,8 +45,23 @@ class SameAccount(Exception):
     """These are already one account."""
 
 
-class OtherCurrency(Exception):
+class NotOneAccount(Exception):
+    """Two accounts that cannot be one: the docstring of its class says why."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__class__.__doc__)
+
+
+class OtherCurrency(NotOneAccount):
     """Accounts of different currencies cannot be merged."""
+
+
+class OtherType(NotOneAccount):
+    """Accounts of different types cannot be merged."""
+
+
+class OtherIban(NotOneAccount):
+    """Accounts with different IBANs cannot be merged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +99,7 @@ def undo(session: Transaction, *, user: User, job_id: str, now: datetime) -> Reb
 
 def merge(session: Transaction, *, user: User, source_id: str, target_id: str, now: datetime) -> Rebuilt:
     """Both accounts' bookings in the target, each once; the source is gone, and what comes for it goes to the target.
-    Raises SameAccount and OtherCurrency."""
+    Raises SameAccount and NotOneAccount."""
     session.hold(user.id)
     check_mergeable(session, user.id, source_id=source_id, target_id=target_id)
     baseline.hand_over(session, user.id, source_id, target_id)
@@ -96,19 +111,18 @@ def merge(session: Transaction, *, user: User, source_id: str, target_id: str, n
 
 
 def check_mergeable(session: Session, user_id: str, *, source_id: str, target_id: str) -> None:
-    """Whether two accounts can be one; raises SameAccount and OtherCurrency."""
-    currencies = {
-        row["id"]: row["currency"]
-        for row in session.rows(
-            "SELECT id, currency FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[])",
-            user_id,
-            [source_id, target_id],
-        )
-    }
+    """Whether two accounts can be one; raises SameAccount, and NotOneAccount where what both of them say differs: the
+    balance of one would take the place of the other's."""
     if source_id == target_id:
         raise SameAccount(SameAccount.__doc__)
-    if currencies[source_id] != currencies[target_id]:
-        raise OtherCurrency(OtherCurrency.__doc__)
+    one, other = session.rows(
+        "SELECT currency, kind, iban FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[])",
+        user_id,
+        [source_id, target_id],
+    )
+    for column, refusal in (("currency", OtherCurrency), ("kind", OtherType), ("iban", OtherIban)):
+        if one[column] and other[column] and one[column] != other[column]:
+            raise refusal
 
 
 def delete(session: Transaction, *, user: User, account_id: str, now: datetime) -> Rebuilt:

@@ -154,6 +154,12 @@ def test_accounts_are_merged_and_deleted_by_name(holder: Holder, demo_service: S
     stranger = writer(demo_service.newcomer())
     assert stranger.post(f"/accounts/{other}/merge", json={"into": giro}).status_code == 404
     assert stranger.delete(f"/accounts/{other}?name={OTHER.iban}").status_code == 404
+    refused = client.post(f"/accounts/{other}/merge", json={"into": giro})
+    assert (refused.status_code, refused.json()["error"]) == (
+        400,
+        "into: Accounts with different IBANs cannot be merged.",
+    )
+    holder.service.services.database.execute("UPDATE accounts SET iban = NULL WHERE id = $1", other)
     merged = client.post(f"/accounts/{other}/merge", json={"into": giro}).json()
     assert merged["accountsGone"] == [other]
     assert holder.account_ids() == [giro, dollars]

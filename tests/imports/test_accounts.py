@@ -215,6 +215,37 @@ def test_accounts_of_two_currencies_and_one_with_itself_are_not_merged(eva: Hous
 
 
 @pytest.mark.requirement("accounts.merged")
+@pytest.mark.parametrize(
+    ("first", "second", "refusal"),
+    [
+        ({"iban": GIRO, "kind": "checking"}, {"iban": None, "kind": "credit_card"}, "different types"),
+        ({"iban": GIRO, "kind": "checking"}, {"iban": SAVINGS, "kind": "checking"}, "different IBANs"),
+        ({"iban": GIRO, "kind": None}, {"iban": SAVINGS, "kind": None}, "different IBANs"),
+        ({"iban": GIRO, "kind": "checking"}, {"iban": None, "kind": None}, None),
+        ({"iban": None, "kind": "savings"}, {"iban": GIRO, "kind": "savings"}, None),
+    ],
+)
+def test_what_both_accounts_say_has_to_agree(
+    first: dict[str, str | None], second: dict[str, str | None], refusal: str | None, eva: Household, write: Write
+) -> None:
+    for name, said in (("1", first), ("2", second)):
+        eva.bring(write(f"{name}.sta", mt940(name, ("0102", "C", f"{name},00", "x"), closing=f"{name}0,00")))
+        eva.services.database.execute(
+            "UPDATE accounts SET iban = $2, kind = $3 WHERE stable_key = $1", name, said["iban"], said["kind"]
+        )
+    before = [(each.id, each.balance) for each in accounts.every(eva.services.database, eva.user.id)]
+    if refusal is None:
+        command(eva, "accounts merge", account=before[0][0], into=before[1][0])
+        assert amounts(eva, only(eva).id) == [1, 2]
+        return
+    (one, _), (other, _) = before
+    for source, target in ((one, other), (other, one)):
+        with pytest.raises(CommandError, match=refusal):
+            command(eva, "accounts merge", account=source, into=target)
+    assert [(each.id, each.balance) for each in accounts.every(eva.services.database, eva.user.id)] == before
+
+
+@pytest.mark.requirement("accounts.merged")
 def test_what_was_merged_into_an_account_follows_it_into_the_next(eva: Household, write: Write) -> None:
     first, second, third = (
         write(f"{number}.sta", mt940(number, ("0102", "C", f"{number},00", "x"))) for number in "123"

@@ -438,6 +438,8 @@ export const sentences = [
   ["name: must be the name of the account, or its IBAN if it has none", "Das ist nicht der Name des Kontos."],
   ["into: These are already one account.", "Das ist schon ein und dasselbe Konto."],
   ["into: Accounts of different currencies cannot be merged.", "Konten verschiedener Währungen lassen sich nicht zusammenführen."],
+  ["into: Accounts of different types cannot be merged.", "Konten verschiedener Art lassen sich nicht zusammenführen."],
+  ["into: Accounts with different IBANs cannot be merged.", "Konten mit verschiedener IBAN lassen sich nicht zusammenführen."],
   ["Internal error", "Im Dienst ist ein Fehler passiert. Es wurde nichts geändert."],
   ["Rate limit exceeded", "Es waren zu viele Anfragen. Versuchen Sie es gleich noch einmal."],
 ];
