@@ -38,6 +38,7 @@ Deed = Literal[
     "renewBank",
     "disconnectBank",
     "mergeAccount",
+    "separateAccount",
     "deleteAccount",
 ]
 """What is done to an account itself, besides what apps read of it; what an operation does too has the operation's name,

@@ -1,4 +1,4 @@
-"""Commands for accounts: list, rename, hide, show, merge, delete."""
+"""Commands for accounts: list, rename, hide, show, merge, separate, delete."""
 
 from pathlib import Path
 
@@ -64,8 +64,21 @@ def accounts_merge(account: str, into: str, user: str, yes: bool, data_dir: Path
     A booking that both have counts once. What comes later for either goes to INTO.
     """
     if not yes:
-        confirm(f"Merge {account} into {into}? They cannot be separated again.")
+        run("accounts merge", data_dir, user=user, account=account, into=into, is_dry_run=True)
+        confirm("Merge them?")
     run("accounts merge", data_dir, user=user, account=account, into=into)
+
+
+@accounts.command("separate")
+@click.argument("account")
+@user_option
+@data_option
+def accounts_separate(account: str, user: str, data_dir: Path | None) -> None:
+    """Take a merge back: ACCOUNT, which was merged into another one, stands by itself again.
+
+    Its later bookings are its own, too. Apps that lost sight of the merged account do not get it back.
+    """
+    run("accounts separate", data_dir, user=user, account=account)
 
 
 @accounts.command("delete")

@@ -3,6 +3,7 @@
 from connectors import limits
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
+from handlers.operations import account_merges
 from handlers.operations.account_changes import called
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
@@ -10,8 +11,8 @@ from storage import accounts, transactions, users
 from storage.accounts import AccountAmbiguous, AccountUnknown, StoredAccount
 from storage.database import Session
 from storage.transactions import Selection
-from storage.undo_and_merge import rebuild
-from storage.undo_and_merge.rebuild import NotOneAccount, SameAccount
+from storage.undo_and_merge import merges, rebuild
+from storage.undo_and_merge.merges import NotOneAccount
 from storage.users import User
 
 
@@ -66,25 +67,41 @@ def hide_account(services: Services, report: Report, *, user: str, account: str,
     )
 
 
-def merge_accounts(services: Services, report: Report, *, user: str, account: str, into: str) -> None:
+def merge_accounts(
+    services: Services, report: Report, *, user: str, account: str, into: str, is_dry_run: bool = False
+) -> None:
     """Two accounts that are one: all bookings in the second, each once; what comes for either goes there."""
     owner = users.named(services.database, user)
     source, target = (chosen_account(services.database, owner, each) for each in (account, into))
-    now = services.clock.now()
     try:
-        rebuild.check_mergeable(services.database, owner.id, source_id=source.id, target_id=target.id)
-        services.authorization.grants.keep_exclusions(owner.id, source_id=source.id, target_id=target.id)
-        rebuilt = services.database.atomically(
-            lambda session: rebuild.merge(session, user=owner, source_id=source.id, target_id=target.id, now=now)
-        )
-    except (SameAccount, NotOneAccount) as error:
+        merged = account_merges.merge(services, owner, source, target, is_dry_run=is_dry_run)
+    except NotOneAccount as error:
         raise CommandError(str(error)) from error
-    detect_after_import(services.database, [owner.id], today=services.clock.today())
+    names = f"{called(source)} into {called(target)}"
+    if is_dry_run:
+        balance = "none" if merged.balance is None else f"{merged.balance.normalize():f} {target.currency}"
+        report.line(
+            f"Merge {names}: {counted(merged.bookings, 'booking')} would go there; {merged.in_both} of them stand in"
+            f" both and would count once. The balance would be {balance}."
+            f" {counted(merged.access_narrowed, 'app')} would no longer see it."
+        )
+        return
     services.authorization.record.note(owner.id, "mergeAccount")
-    doubles = rebuilt.removed - rebuilt.added
-    report.line(
-        f"Merged {called(source)} into {called(target)}: {counted(doubles, 'booking')} stood in both and count once."
-    )
+    report.line(f"Merged {names}: {counted(merged.in_both, 'booking')} stood in both and count once.")
+    report.note(f"To take it back: bankdata accounts separate {source.id} --user {owner.name}")
+
+
+def separate_accounts(services: Services, report: Report, *, user: str, account: str) -> None:
+    """A merged account made one of its own again."""
+    owner = users.named(services.database, user)
+    merged = merges.merged_accounts(services.database, owner.id)
+    chosen = [each for each in merged if account in (each.id, each.iban, each.name)]
+    if len(chosen) != 1:
+        listed = ", ".join(f"{each.id} ({each.name or each.iban or each.bank_name})" for each in merged) or "none"
+        raise CommandError(f"No merged account is clearly {account}. Merged accounts: {listed}.")
+    account_merges.separate(services, owner, chosen[0].id)
+    services.authorization.record.note(owner.id, "separateAccount")
+    report.line(f"{chosen[0].name or chosen[0].id} is an account of its own again.")
 
 
 def delete_account(services: Services, report: Report, *, user: str, account: str) -> None:

@@ -48,6 +48,7 @@ COMMANDS: Mapping[str, Command] = {
     "accounts hide": accounts.hide_account,
     "accounts show": accounts.hide_account,
     "accounts merge": accounts.merge_accounts,
+    "accounts separate": accounts.separate_accounts,
     "accounts delete": accounts.delete_account,
     "imports list": import_history.list_imports,
     "imports undo": import_history.undo_import,

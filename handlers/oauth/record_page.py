@@ -30,6 +30,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
         "getBalances",
         "getIntegrity",
         "listHiddenAccounts",
+        "listMergedAccounts",
         "get_overview",
     ),
     "read_transactions": (

@@ -1,19 +1,20 @@
-"""PATCH and DELETE /accounts/{id}, and POST /accounts/{id}/merge: accounts as their user wants to see them."""
+"""PATCH and DELETE /accounts/{id}, /accounts/merged and /accounts/{id}/merge: accounts as their user wants them."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from handlers.http.errors import BadRequest, NotFound
 from handlers.http.request import Json, Request
-from handlers.operations import import_shapes
+from handlers.json_shapes import money
+from handlers.operations import account_merges, import_shapes
 from handlers.operations.selection import owner_of
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from storage import accounts, users
 from storage.accounts import StoredAccount
 from storage.database import Transaction
-from storage.undo_and_merge import rebuild
-from storage.undo_and_merge.rebuild import NotOneAccount, SameAccount
+from storage.undo_and_merge import merges, rebuild
+from storage.undo_and_merge.merges import NotMerged, NotOneAccount
 from storage.users import User
 
 ACCOUNT_NOT_FOUND = "Account not found"
@@ -46,20 +47,48 @@ def change_account(services: Services, request: Request, *, id: str, body: Mappi
     return _told(_owned(services, user_id, id))
 
 
-def merge_account(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
+def list_merged_accounts(services: Services, request: Request) -> Json:
+    """The accounts that are parts of others."""
+    merged = merges.merged_accounts(services.database, owner_of(request))
+    return {
+        "accounts": [
+            {
+                "id": each.id,
+                "accountName": each.name,
+                "iban": each.iban,
+                "bankName": each.bank_name,
+                "into": each.into,
+            }
+            for each in merged
+        ]
+    }
+
+
+def merge_account(services: Services, request: Request, *, id: str, dry_run: bool, body: Mapping[str, Any]) -> Json:
     """Two accounts that are one: all bookings in the other, each once; what comes for either goes there."""
-    user, now = _user(services, request), services.clock.now()
-    for each in (id, body["into"]):
-        _owned(services, user.id, each)
+    user = _user(services, request)
+    source, target = (_owned(services, user.id, each) for each in (id, body["into"]))
     try:
-        rebuild.check_mergeable(services.database, user.id, source_id=id, target_id=body["into"])
-        services.authorization.grants.keep_exclusions(user.id, source_id=id, target_id=body["into"])
-        rebuilt = services.database.atomically(
-            lambda session: rebuild.merge(session, user=user, source_id=id, target_id=body["into"], now=now)
-        )
-    except (SameAccount, NotOneAccount) as error:
+        merged = account_merges.merge(services, user, source, target, is_dry_run=dry_run)
+    except NotOneAccount as error:
         raise BadRequest(f"into: {error}") from error
-    detect_after_import(services.database, [user.id], today=services.clock.today())
+    return {
+        **import_shapes.rebuilt(merged.rebuilt),
+        "isDryRun": dry_run,
+        "bookings": merged.bookings,
+        "inBoth": merged.in_both,
+        "balance": None if merged.balance is None else money(merged.balance, target.currency),
+        "currency": target.currency,
+        "accessNarrowed": merged.access_narrowed,
+    }
+
+
+def separate_account(services: Services, request: Request, *, id: str) -> Json:
+    """An account that was merged into another stands by itself again."""
+    try:
+        rebuilt = account_merges.separate(services, _user(services, request), id)
+    except NotMerged as error:
+        raise NotFound(ACCOUNT_NOT_FOUND) from error
     return import_shapes.rebuilt(rebuilt)
 
 

@@ -1,4 +1,4 @@
-"""Accounts rebuilt from what their imports said: to take an import back, to merge two accounts, to delete one.
+"""Accounts rebuilt from what their imports said: to take an import back, to delete an account (merges: merges.py).
 
 The state of an account is what was stored before imports were remembered, and after it every contribution in its order.
 So whoever changes the list of contributions has the same function as every import make the account of it, and nothing
@@ -15,7 +15,7 @@ import polars as pl
 
 from storage import accounts, connections, journal
 from storage.database import Session, Transaction
-from storage.importing import account_identity, contributions, ingest, transfer_pairs
+from storage.importing import contributions, ingest, transfer_pairs
 from storage.importing.contributions import Contribution
 from storage.importing.derivation import derive_again
 from storage.transactions import EVERYTHING
@@ -39,29 +39,6 @@ class ImportNotKept(ImportUnknown):
 
 class ImportRunning(ImportUnknown):
     """This import has not ended yet. Try again when it has."""
-
-
-class SameAccount(Exception):
-    """These are already one account."""
-
-
-class NotOneAccount(Exception):
-    """Two accounts that cannot be one: the docstring of its class says why."""
-
-    def __init__(self) -> None:
-        super().__init__(self.__class__.__doc__)
-
-
-class OtherCurrency(NotOneAccount):
-    """Accounts of different currencies cannot be merged."""
-
-
-class OtherType(NotOneAccount):
-    """Accounts of different types cannot be merged."""
-
-
-class OtherIban(NotOneAccount):
-    """Accounts with different IBANs cannot be merged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,34 +74,6 @@ def undo(session: Transaction, *, user: User, job_id: str, now: datetime) -> Reb
     )
 
 
-def merge(session: Transaction, *, user: User, source_id: str, target_id: str, now: datetime) -> Rebuilt:
-    """Both accounts' bookings in the target, each once; the source is gone, and what comes for it goes to the target.
-    Raises SameAccount and NotOneAccount."""
-    session.hold(user.id)
-    check_mergeable(session, user.id, source_id=source_id, target_id=target_id)
-    baseline.hand_over(session, user.id, source_id, target_id)
-    session.execute(
-        "UPDATE contributions SET account_id = $3 WHERE user_id = $1 AND account_id = $2", user.id, source_id, target_id
-    )
-    account_identity.add_alias(session, user_id=user.id, source_id=source_id, account_id=target_id)
-    return rebuild(session, user=user, account_ids={source_id, target_id}, job_id="merge", now=now)
-
-
-def check_mergeable(session: Session, user_id: str, *, source_id: str, target_id: str) -> None:
-    """Whether two accounts can be one; raises SameAccount, and NotOneAccount where what both of them say differs: the
-    balance of one would take the place of the other's."""
-    if source_id == target_id:
-        raise SameAccount(SameAccount.__doc__)
-    one, other = session.rows(
-        "SELECT currency, kind, iban FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[])",
-        user_id,
-        [source_id, target_id],
-    )
-    for column, refusal in (("currency", OtherCurrency), ("kind", OtherType), ("iban", OtherIban)):
-        if one[column] and other[column] and one[column] != other[column]:
-            raise refusal
-
-
 def delete(session: Transaction, *, user: User, account_id: str, now: datetime) -> Rebuilt:
     """The account with all that was reported of it; a later import of the same brings it back."""
     session.hold(user.id)
@@ -144,7 +93,7 @@ def rebuild(session: Transaction, *, user: User, account_ids: set[str], job_id: 
     """Make these accounts anew from what is still reported of them, and bring up to date what depends on them."""
     ids = sorted(account_ids)
     before = _state(session, user.id)
-    settings = _settings(session, user.id, ids)
+    settings = settings_of(session, user.id, ids)
     _clear(session, user.id, ids)
     baseline.restore(session, user.id, ids)
     told = contributions.of_accounts(session, user.id, ids)
@@ -154,7 +103,7 @@ def rebuild(session: Transaction, *, user: User, account_ids: set[str], job_id: 
         connection = connections.find(session, user.id, connection_id)
         assert connection is not None, f"the connection of import {job} has vanished"
         ingest.replay(session, user=user, connection=connection, given=each, now=each[0].imported_at)
-    _set_settings(session, user.id, settings)
+    set_settings(session, user.id, settings)
     _set_synced(session, user.id)
     _set_positions(session, user.id)
     transfer_pairs.pair_again(session, user.id)
@@ -205,14 +154,15 @@ def _changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(journal.changed(rows["id"].sort(), change) for change, rows in of_kinds.items())
 
 
-def _settings(session: Session, user_id: str, ids: Sequence[str]) -> list[dict[str, Any]]:
+def settings_of(session: Session, user_id: str, ids: Sequence[str]) -> list[dict[str, Any]]:
     """What the user has said of these accounts, and which IBANs they had."""
     return session.rows(
         "SELECT id, iban, given_name, hidden_at FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, ids
     )
 
 
-def _set_settings(session: Session, user_id: str, settings: Sequence[Mapping[str, Any]]) -> None:
+def set_settings(session: Session, user_id: str, settings: Sequence[Mapping[str, Any]]) -> None:
+    """Say again what the user had said of these accounts."""
     for row in settings:
         session.execute(
             "UPDATE accounts SET given_name = $3, hidden_at = $4 WHERE user_id = $1 AND id = $2",

@@ -165,7 +165,15 @@ OPERATIONS: dict[str, Operation] = {
     **dict.fromkeys(
         (
             *("createCorrection", "listCorrections", "deleteCorrection", "createRule", "listRules", "deleteRule"),
-            *("listHiddenAccounts", "changeAccount", "mergeAccount", "deleteAccount", "changeProfile"),
+            *(
+                "listHiddenAccounts",
+                "changeAccount",
+                "mergeAccount",
+                "separateAccount",
+                "deleteAccount",
+                "listMergedAccounts",
+                "changeProfile",
+            ),
         ),
         not_here,
     ),

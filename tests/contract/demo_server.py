@@ -42,8 +42,12 @@ class Demo:
 
     def token(self, user: str, scope: str = SCOPES) -> str:
         """An access token with every scope that reads, from the command line."""
+        return self.command("token", "--user", user, "--scope", scope)
+
+    def command(self, *words: str) -> str:
+        """What a command prints that is typed beside the server."""
         return subprocess.run(
-            [COMMAND, "token", "--user", user, "--scope", scope, "--data", str(self.folder)],
+            [COMMAND, *words, "--data", str(self.folder)],
             env=environment(),
             check=True,
             capture_output=True,

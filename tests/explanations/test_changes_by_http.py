@@ -13,7 +13,7 @@ from auth.scopes import ALL_SCOPES
 from handlers.http.errors import Forbidden
 from handlers.http.request import Request
 from handlers.operations.selection import owner_of
-from storage.importing.records import AccountRecord, TransactionRecord
+from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from tests.explanations.conftest import Holder, Service
 
 GIRO = AccountRecord(stable_key="DE02120300000000202051", iban="DE02120300000000202051", currency="EUR", name="Giro")
@@ -145,7 +145,8 @@ def test_an_account_is_renamed_hidden_and_shown_again(holder: Holder) -> None:
 def test_accounts_are_merged_and_deleted_by_name(holder: Holder, demo_service: Service) -> None:
     client = writer(holder)
     holder.bring(GIRO, [booked("2026-11-10", "-9.00", "Rewe"), booked("2026-11-11", "-1.00")])
-    holder.bring(OTHER, [booked("2026-11-10", "-9.00", "Rewe")])
+    closing = StatementRecord(closing=Decimal("50.05"), closing_date=date(2026, 11, 11))
+    holder.bring(OTHER, [booked("2026-11-10", "-9.00", "Rewe")], closing)
     holder.bring(DOLLARS, [booked("2026-11-10", "-5.00", currency="USD")])
     giro, other, dollars = holder.account_ids()
     assert client.post(f"/accounts/{other}/merge", json={"into": dollars}).status_code == 400
@@ -160,9 +161,41 @@ def test_accounts_are_merged_and_deleted_by_name(holder: Holder, demo_service: S
         "into: Accounts with different IBANs cannot be merged.",
     )
     holder.service.services.database.execute("UPDATE accounts SET iban = NULL WHERE id = $1", other)
+    before = holder.get("/transactions", accountIds=f"{giro},{other}")
+    expected = {
+        "removed": 1,
+        "added": 0,
+        "accountsGone": [other],
+        "bookings": 1,
+        "inBoth": 1,
+        "balance": 50.05,
+        "currency": "EUR",
+        "accessNarrowed": 0,
+    }
+    planned = client.post(f"/accounts/{other}/merge?dryRun=true", json={"into": giro}).json()
+    assert planned == {**expected, "isDryRun": True}
+    assert holder.get("/transactions", accountIds=f"{giro},{other}") == before
     merged = client.post(f"/accounts/{other}/merge", json={"into": giro}).json()
-    assert merged["accountsGone"] == [other]
+    assert merged == {**expected, "isDryRun": False}
     assert holder.account_ids() == [giro, dollars]
+    (part,) = client.get("/accounts/merged").json()["accounts"]
+    assert part == {
+        "id": other,
+        "accountName": OTHER.name,
+        "iban": OTHER.iban,
+        "bankName": "Bank",
+        "into": giro,
+    }
+    assert stranger.get("/accounts/merged").json() == {"accounts": []}
+    assert stranger.delete(f"/accounts/{other}/merge").status_code == 404
+    again = client.delete(f"/accounts/{other}/merge").json()
+    assert again == {"removed": 0, "added": 1, "accountsGone": []}
+    assert holder.get("/transactions", accountIds=f"{giro},{other}") == before
+    assert client.get("/accounts/merged").json() == {"accounts": []}
+    missing = client.delete(f"/accounts/{other}/merge")
+    assert (missing.status_code, missing.json()) == (404, {"error": "Account not found"})
+    holder.service.services.database.execute("UPDATE accounts SET iban = NULL WHERE id = $1", other)
+    client.post(f"/accounts/{other}/merge", json={"into": giro})
     refused = client.delete(f"/accounts/{giro}?name=Dollars")
     assert (refused.status_code, refused.json()["error"][:5]) == (400, "name:")
     assert client.delete(f"/accounts/{giro}?name=Giro").json() == {

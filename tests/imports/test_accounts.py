@@ -246,6 +246,52 @@ def test_what_both_accounts_say_has_to_agree(
 
 
 @pytest.mark.requirement("accounts.merged")
+def test_a_merge_is_said_before_and_taken_back_with_what_came_since(eva: Household, write: Write) -> None:
+    eva.bring(write("a.csv", JANUARY))
+    eva.bring(write("a.sta", THE_SAME))
+    csv_account, target = accounts.of_user(eva.services.database, eva.user.id)
+    command(eva, "accounts rename", account=csv_account.id, name="Mine")
+    command(eva, "accounts hide", account=csv_account.id, is_hidden=True)
+    before = eva.rows("transactions")
+    eva.lines.clear()
+    command(eva, "accounts merge", account=csv_account.id, into=target.id, is_dry_run=True)
+    (plan,) = eva.lines
+    assert plan.startswith(f"Merge Mine into {target.iban}: 3 bookings would go there; 3 of them stand in both")
+    assert eva.rows("transactions") == before
+    with pytest.raises(CommandError, match=r"Merged accounts: none\."):
+        command(eva, "accounts separate", account="Mine")
+    command(eva, "accounts merge", account=csv_account.id, into=target.id)
+    with pytest.raises(CommandError, match=rf"Merged accounts: {csv_account.id} \(Mine\)\."):
+        command(eva, "accounts separate", account="Yours")
+    command(eva, "accounts separate", account="Mine")
+    assert eva.rows("transactions") == before
+    mine = accounts.named(eva.services.database, eva.user.id, csv_account.id)
+    assert (mine.name, mine.is_hidden) == ("Mine", True)
+    command(eva, "accounts merge", account=csv_account.id, into=target.id)
+    eva.bring(write("b.csv", JANUARY + "2026-02-01,Someone,,Income,four,40.00\n"))
+    assert amounts(eva, target.id) == [10, 20, 30, 40]
+    command(eva, "accounts separate", account=csv_account.id)
+    assert amounts(eva, csv_account.id) == [10, 20, 30, 40]
+    assert amounts(eva, target.id) == [10, 20, 30]
+    eva.bring(write("c.csv", JANUARY + "2026-02-02,Someone,,Income,five,50.00\n"))
+    assert amounts(eva, csv_account.id) == [10, 20, 30, 40, 50]
+    assert amounts(eva, target.id) == [10, 20, 30]
+
+
+@pytest.mark.requirement("accounts.merged")
+def test_what_was_merged_into_an_account_goes_with_it_when_it_is_separated(eva: Household, write: Write) -> None:
+    for number in "123":
+        eva.bring(write(f"{number}.sta", mt940(number, ("0102", "C", f"{number},00", "x"))))
+    ids = [each.id for each in accounts.of_user(eva.services.database, eva.user.id)]
+    command(eva, "accounts merge", account="1", into="2")
+    command(eva, "accounts merge", account="2", into="3")
+    command(eva, "accounts separate", account=ids[1])
+    assert [amounts(eva, each) for each in ids] == [[], [1, 2], [3]]
+    command(eva, "accounts separate", account=ids[0])
+    assert [amounts(eva, each) for each in ids] == [[1], [2], [3]]
+
+
+@pytest.mark.requirement("accounts.merged")
 def test_what_was_merged_into_an_account_follows_it_into_the_next(eva: Household, write: Write) -> None:
     first, second, third = (
         write(f"{number}.sta", mt940(number, ("0102", "C", f"{number},00", "x"))) for number in "123"

@@ -92,7 +92,7 @@ def test_a_merge_that_is_refused_changes_no_grant(eva: Household, write: Write, 
     caller = Principal(user_id=eva.user.id, client_id="", scopes=frozenset(), grant_id=None, has_subscription=True)
     request = Request(caller=caller, method="POST", path="", query="", headers={}, client_address="")
     with pytest.raises(BadRequest, match="different currencies"):
-        account_changes.merge_account(eva.services, request, id=dollars, body={"into": two[0]})
+        account_changes.merge_account(eva.services, request, id=dollars, dry_run=False, body={"into": two[0]})
     assert [grant.terms.accounts for grant in grants(eva)] == [(two[0],)]
 
 

@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.contract.demo_server import Demo
 from tests.page.conftest import Opening
-from tests.page.test_in_a_browser import exact, ids
+from tests.page.test_in_a_browser import exact, ids, total
 
 LANGUAGES = pytest.mark.parametrize("locale", ["en-GB", "de-DE"])
 SHEETS_MAX = 6
@@ -135,7 +135,7 @@ def test_a_sign_out_that_nobody_hears_is_said_and_the_session_goes_on(
 @pytest.mark.requirement("page.states")
 @LANGUAGES
 def test_transactions_on_paper_are_the_bookings_that_are_there_and_no_empty_sheet(
-    signed_in: Opening, locale: str
+    demo: Demo, signed_in: Opening, locale: str
 ) -> None:
     page = signed_in("/transactions", locale=locale, color_scheme="dark")
     expect(rows(page).first).to_be_visible()
@@ -144,7 +144,9 @@ def test_transactions_on_paper_are_the_bookings_that_are_there_and_no_empty_shee
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     expect(page.locator(".long-list li")).to_have_count(100)
-    said = page.get_by_text(re.compile(r"100 of 1,652 transactions are on paper|100 von 1\.652 Umsätzen"))
+    count = f"{total(demo, demo.token('demo')):,}"
+    german = re.escape(count.replace(",", "."))
+    said = page.get_by_text(re.compile(f"100 of {count} transactions are on paper|100 von {german} Umsätzen"))
     expect(said).to_be_visible()
     assert page.evaluate("getComputedStyle(document.querySelector('.card')).backgroundColor") == "rgb(255, 255, 255)"
     boxes = page.locator(".long-list li").evaluate_all("all => all.map((each) => each.getBoundingClientRect().top)")
@@ -337,6 +339,47 @@ def test_nine_files_are_one_press_one_summary_and_one_way_back(
     assert demo.read("/accounts", token)["accounts"] == []
     together.get_by_role("button", name=re.compile("^(Clear this list|Liste leeren)$")).click()
     expect(page.locator(".card.file")).to_have_count(0)
+
+
+@pytest.mark.requirement("page.accounts")
+@LANGUAGES
+def test_a_merge_is_said_before_it_is_made_and_taken_back_and_what_cannot_be_one_account_is_refused(
+    demo: Demo, signed_in: Opening, complaints: list[str], tmp_path: Path, locale: str
+) -> None:
+    token = demo.token("empty")
+    said = statement(("2026-02-05", "-1.50"), ("2026-02-06", "-2.50"))
+    for name, text in {
+        "first": said,
+        "second": said.replace("<IBAN>DE89370400440532013000</IBAN>", "<Othr><Id>77</Id></Othr>"),
+        "third": said.replace("DE89370400440532013000", "DE02120300000000202051"),
+    }.items():
+        file = tmp_path / f"{name}.xml"
+        file.write_text(text)
+        demo.command("import", str(file), "--user", "empty")
+    first, second, third = (each["id"] for each in demo.read("/accounts", token)["accounts"])
+    page = signed_in("/settings", user="empty", locale=locale)
+    page.get_by_role("button", name=re.compile("^(Change|Ändern): ")).nth(1).click()
+    into = page.get_by_label(re.compile("^(Merge into|Zusammenführen mit)$"))
+    merge = page.get_by_role("button", name=re.compile("^(Merge|Zusammenführen)$"))
+    expect(merge).to_have_count(0)
+    into.select_option(value=first)
+    plan = re.compile("^(2 transactions go to .*2 of them are there|2 Umsätze kommen zu .*2 davon sind dort).*1[.,]000")
+    expect(page.get_by_role("dialog").get_by_role("status")).to_have_text(plan)
+    merge.click()
+    apart = page.get_by_role("button", name=re.compile("^(Separate|Trennen): "))
+    expect(apart).to_be_visible()
+    assert [each["id"] for each in demo.read("/accounts", token)["accounts"]] == [first, third]
+    apart.click()
+    expect(apart).to_have_count(0)
+    assert [each["id"] for each in demo.read("/accounts", token)["accounts"]] == [first, second, third]
+    assert complaints == []
+    page.get_by_role("button", name=re.compile("^(Change|Ändern): ")).nth(2).click()
+    into.select_option(value=first)
+    expect(page.get_by_role("alert")).to_contain_text(re.compile("different IBANs|verschiedener IBAN"))
+    expect(merge).to_have_count(0)
+    complaints.clear()  # the browser writes down what is refused
+    for account in (first, second, third):
+        demo.command("accounts", "delete", account, "--user", "empty", "--yes")
 
 
 @pytest.mark.requirement("page.states")

@@ -1,11 +1,13 @@
 /** Accounts as their person wants to see them: own names, hidden ones, two that are one, and gone for good. */
 import { change, useRead } from "./api.js";
-import { Card, Choice, Dialog, Line, accountAmong, accountName, shortIban, tried } from "./parts.js";
-import { html, useState } from "./ui.js";
+import { Card, Choice, Dialog, Failed, Line, accountAmong, accountName, shortIban, tried } from "./parts.js";
+import { money } from "./format.js";
+import { html, useEffect, useState } from "./ui.js";
 import { t } from "./words.js";
 
 export function Accounts({ person }) {
   const hidden = useRead("/accounts/hidden");
+  const merged = useRead("/accounts/merged");
   const [open, setOpen] = useState(null);
   const act = async ({ id }, method, along, below = "") => {
     const isDone = await tried(() => change(method, `/accounts/${encodeURIComponent(id)}${below}`, along), () => t("changed"));
@@ -19,12 +21,39 @@ export function Accounts({ person }) {
       ${hidden.data?.accounts.map((account) => html`<${Line} key=${account.id} title=${accountName(account)} about=${about(account, account.bankName, t("hidden"))}>
         <button type="button" aria-label="${t("show")}: ${accountAmong(account)}" onClick=${() => act(account, "PATCH", { body: { isHidden: false } })}>${t("show")}</button>
       <//>`)}
+      ${merged.data?.accounts.map((account) => html`<${Line} key=${account.id} title=${accountName(account)} about=${about(account, account.bankName, t("merged_into", { name: nameOf(person, account.into) }))}>
+        <button type="button" aria-label="${t("separate")}: ${accountAmong(account)}" onClick=${() => act(account, "DELETE", {}, "/merge")}>${t("separate")}</button>
+      <//>`)}
     </ul>
     ${open && html`<${Change} account=${open} others=${person.accounts.filter(({ id }) => id !== open.id)} onClose=${() => setOpen(null)} act=${act} />`}
   <//>`;
 }
 
 const about = (account, ...more) => [...more, (account.accountName || account.accountType) && shortIban(account.iban)].filter(Boolean).join(" · ");
+
+const nameOf = (person, id) => {
+  const found = person.accounts.find((account) => account.id === id);
+  return found ? accountName(found) : t("hidden");
+};
+
+/** What a merge would come to, before it is confirmed. */
+function Plan({ account, target }) {
+  const [plan, setPlan] = useState(null);
+  useEffect(() => {
+    let isLeft = false;
+    const told = (what) => isLeft || setPlan(what);
+    setPlan(null);
+    change("POST", `/accounts/${encodeURIComponent(account.id)}/merge`, { parameters: { dryRun: true }, body: { into: target.id } })
+      .then((data) => told({ data }), (error) => told({ error }));
+    return () => { isLeft = true; };
+  }, [account.id, target.id]);
+  if (!plan) return null;
+  if (plan.error) return html`<${Failed} error=${plan.error} />`;
+  const { bookings, inBoth, balance, currency, accessNarrowed } = plan.data;
+  return html`<p role="status">${t("merge_plan", { n: bookings, name: accountName(target) })} ${inBoth > 0 && t("merge_twice", { n: inBoth })}
+    ${" "}${balance !== null && t("merge_balance", { amount: money(balance, currency) })} ${accessNarrowed > 0 && t("merge_apps", { n: accessNarrowed })} ${t("merge_back")}</p>
+    <button type="submit">${t("merge")}</button>`;
+}
 
 function Change({ account, others, onClose, act }) {
   const [name, setName] = useState(account.accountName ?? "");
@@ -44,7 +73,8 @@ function Change({ account, others, onClose, act }) {
     ${others.length > 0 && html`<form class="field" onSubmit=${submitted("POST", { body: { into } }, "/merge")}>
       <span class="label">${t("merge_into")}</span><p class="soft small">${t("merge_text")}</p>
       <span class="buttons"><${Choice} name=${t("merge_into")} value=${into} onChoose=${setInto}
-        options=${[["", t("choose")], ...others.map((each) => [each.id, accountAmong(each)])]} /><button type="submit" disabled=${!into}>${t("merge")}</button></span>
+        options=${[["", t("choose")], ...others.map((each) => [each.id, accountAmong(each)])]} /></span>
+      ${into && html`<${Plan} account=${account} target=${others.find(({ id }) => id === into)} />`}
     </form>`}
     <form class="field" onSubmit=${submitted("DELETE", { parameters: { name: typed } })}>
       <label for="delete-name">${t("delete_account")}</label><p class="soft small">${t("delete_text", { name: shown })}</p>

@@ -277,6 +277,13 @@ export default {
   change: "Ändern",
   hide_text: "Ein ausgeblendetes Konto zählt nirgends und wird nirgends gezeigt. Hier blenden Sie es wieder ein.",
   merge_text: "Für ein Konto, das doppelt da ist: Seine Buchungen gehen zum anderen.",
+  merge_plan: "{n} {Umsatz kommt|Umsätze kommen} zu {name}.",
+  merge_twice: "{n} davon {ist|sind} dort schon da und {zählt|zählen} einmal.",
+  merge_balance: "Sein Saldo ist dann {amount}.",
+  merge_apps: "{n} {App, die|Apps, die} nur eines der beiden {sieht|sehen}, {sieht|sehen} es dann nicht.",
+  merge_back: "Sie können beide wieder trennen.",
+  merged_into: "Teil von {name}",
+  separate: "Trennen",
   changed: "Gespeichert.",
 
   // export

@@ -277,6 +277,13 @@ export default {
   change: "Change",
   hide_text: "A hidden account is counted nowhere and listed nowhere. You can show it again here.",
   merge_text: "For one account that came twice: its bookings go to the other one.",
+  merge_plan: "{n} {transaction goes|transactions go} to {name}.",
+  merge_twice: "{n} of them {is|are} there already and {counts|count} once.",
+  merge_balance: "Its balance is then {amount}.",
+  merge_apps: "{n} {app that sees|apps that see} only one of the two will not see it.",
+  merge_back: "You can separate them again.",
+  merged_into: "Part of {name}",
+  separate: "Separate",
   changed: "Saved.",
 
   // export

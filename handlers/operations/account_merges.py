@@ -1,0 +1,63 @@
+"""Accounts merged and separated, with what follows: which apps see them, and which payments recur."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from handlers.services import Services
+from handlers.sync.detection import detect_after_import
+from handlers.sync.file_import import kept_or_tried
+from storage import accounts, transactions
+from storage.accounts import StoredAccount
+from storage.database import Transaction
+from storage.transactions import Selection
+from storage.undo_and_merge import merges
+from storage.undo_and_merge.rebuild import Rebuilt
+from storage.users import User
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """What a merge comes to: how many bookings the first account has and how many of them the second one has, too, the
+    balance of both as one, and how many apps saw one of the two and do not see the merged one."""
+
+    rebuilt: Rebuilt
+    bookings: int
+    in_both: int
+    balance: Decimal | None
+    access_narrowed: int
+
+
+def merge(services: Services, user: User, source: StoredAccount, target: StoredAccount, *, is_dry_run: bool) -> Merged:
+    """The first account made a part of the second, or what would come of it; raises NotOneAccount."""
+    grants, results = services.authorization.grants, list[tuple[Rebuilt, Decimal | None]]()
+
+    def work(session: Transaction) -> None:
+        rebuilt = merges.merge(session, user=user, source_id=source.id, target_id=target.id, now=services.clock.now())
+        balance = next(each.balance for each in accounts.every(session, user.id) if each.id == target.id)
+        results.append((rebuilt, balance))
+
+    merges.check_mergeable(services.database, user.id, source_id=source.id, target_id=target.id)
+    bookings = transactions.count(services.database, user.id, Selection(account_ids=[source.id]))
+    narrowed = grants.widened_by_merge(user.id, source_id=source.id, target_id=target.id)
+    if not is_dry_run:
+        grants.keep_exclusions(user.id, source_id=source.id, target_id=target.id)
+    kept_or_tried(services.database, work, is_dry_run=is_dry_run)
+    if not is_dry_run:
+        detect_after_import(services.database, [user.id], today=services.clock.today())
+    rebuilt, balance = results[-1]
+    return Merged(
+        rebuilt=rebuilt,
+        bookings=bookings,
+        in_both=rebuilt.removed - rebuilt.added,
+        balance=balance,
+        access_narrowed=len(narrowed),
+    )
+
+
+def separate(services: Services, user: User, account_id: str) -> Rebuilt:
+    """A merged account made one of its own again; raises NotMerged."""
+    rebuilt = services.database.atomically(
+        lambda session: merges.separate(session, user=user, source_id=account_id, now=services.clock.now())
+    )
+    detect_after_import(services.database, [user.id], today=services.clock.today())
+    return rebuilt

@@ -1,0 +1,158 @@
+"""Two accounts made one, and the one made two again: every contribution knows the account that it came for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from storage import connections
+from storage.database import Session, Transaction
+from storage.importing import account_identity, contributions
+from storage.undo_and_merge import baseline
+from storage.undo_and_merge.rebuild import Rebuilt, rebuild, set_settings, settings_of
+from storage.users import User
+
+
+class NotOneAccount(Exception):
+    """Two accounts that cannot be one: the docstring of its class says why."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__class__.__doc__)
+
+
+class SameAccount(NotOneAccount):
+    """These are already one account."""
+
+
+class OtherCurrency(NotOneAccount):
+    """Accounts of different currencies cannot be merged."""
+
+
+class OtherType(NotOneAccount):
+    """Accounts of different types cannot be merged."""
+
+
+class OtherIban(NotOneAccount):
+    """Accounts with different IBANs cannot be merged."""
+
+
+class NotMerged(Exception):
+    """No account with this id was merged into another."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__class__.__doc__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergedAccount:
+    """An account that is a part of another one: `into` is where its bookings are, `parent` which one it was merged
+    into, perhaps before that one was merged itself."""
+
+    id: str
+    into: str
+    parent: str
+    name: str | None
+    iban: str | None
+    bank_name: str
+    given_name: str | None
+    hidden_at: datetime | None
+
+
+def merge(session: Transaction, *, user: User, source_id: str, target_id: str, now: datetime) -> Rebuilt:
+    """Both accounts' bookings in the target, each once; the source is gone, and what comes for it goes to the target.
+    Raises NotOneAccount."""
+    session.hold(user.id)
+    check_mergeable(session, user.id, source_id=source_id, target_id=target_id)
+    (settings,) = settings_of(session, user.id, [source_id])
+    baseline.hand_over(session, user.id, source_id, target_id)
+    session.execute(
+        "UPDATE contributions SET account_id = $3 WHERE user_id = $1 AND account_id = $2", user.id, source_id, target_id
+    )
+    account_identity.add_alias(session, user_id=user.id, source_id=source_id, account_id=target_id)
+    session.execute(
+        "UPDATE account_aliases SET merged_into = $3, given_name = $4, hidden_at = $5"
+        " WHERE user_id = $1 AND source_id = $2",
+        user.id,
+        source_id,
+        target_id,
+        settings["given_name"],
+        settings["hidden_at"],
+    )
+    return rebuild(session, user=user, account_ids={source_id, target_id}, job_id="merge", now=now)
+
+
+def separate(session: Transaction, *, user: User, source_id: str, now: datetime) -> Rebuilt:
+    """An account that was merged stands by itself again, under its id and name and with what was merged into it before;
+    what came for it since is its own, too. Raises NotMerged."""
+    session.hold(user.id)
+    merged = merged_accounts(session, user.id)
+    chosen = next((each for each in merged if each.id == source_id), None)
+    if chosen is None:
+        raise NotMerged
+    ids = [source_id, *_merged_before(merged, source_id)]
+    session.execute(
+        "UPDATE contributions SET account_id = $3"
+        " WHERE user_id = $1 AND source_id = ANY($2::TEXT[]) AND account_id = $4",
+        user.id,
+        ids,
+        source_id,
+        chosen.into,
+    )
+    for table in ("account_keys", "account_aliases"):
+        session.execute(
+            f"UPDATE {table} SET account_id = $3 WHERE user_id = $1 AND source_id = ANY($2::TEXT[])",
+            user.id,
+            ids,
+            source_id,
+        )
+    session.execute("DELETE FROM account_aliases WHERE user_id = $1 AND source_id = $2", user.id, source_id)
+    rebuilt = rebuild(session, user=user, account_ids={source_id, chosen.into}, job_id="separate", now=now)
+    set_settings(session, user.id, [{"id": source_id, "given_name": chosen.given_name, "hidden_at": chosen.hidden_at}])
+    return rebuilt
+
+
+def merged_accounts(session: Session, user_id: str) -> list[MergedAccount]:
+    """The accounts that are parts of others, as their sources named them first."""
+    aliases = session.rows(
+        "SELECT source_id, account_id, merged_into, given_name, hidden_at FROM account_aliases WHERE user_id = $1"
+        " ORDER BY source_id",
+        user_id,
+    )
+    told = contributions.of_accounts(session, user_id, sorted({row["account_id"] for row in aliases}))
+    first = {each.source_id: each for each in reversed(told)}
+    named = {each.source_id: each.blocks[0].account for each in reversed(told)}
+    banks = connections.bank_names(session, user_id)
+    return [
+        MergedAccount(
+            id=row["source_id"],
+            into=row["account_id"],
+            parent=row["merged_into"] or row["account_id"],
+            name=row["given_name"] or account.name,
+            iban=account.iban,
+            bank_name=account.bank_name or banks[first[row["source_id"]].connection_id],
+            given_name=row["given_name"],
+            hidden_at=row["hidden_at"],
+        )
+        for row in aliases
+        if (account := named.get(row["source_id"]))
+    ]
+
+
+def check_mergeable(session: Session, user_id: str, *, source_id: str, target_id: str) -> None:
+    """Whether two accounts can be one; raises NotOneAccount where what both of them say differs: the balance of one
+    would take the place of the other's."""
+    if source_id == target_id:
+        raise SameAccount
+    one, other = session.rows(
+        "SELECT currency, kind, iban FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[])",
+        user_id,
+        [source_id, target_id],
+    )
+    for column, refusal in (("currency", OtherCurrency), ("kind", OtherType), ("iban", OtherIban)):
+        if one[column] and other[column] and one[column] != other[column]:
+            raise refusal
+
+
+def _merged_before(merged: Sequence[MergedAccount], account_id: str) -> list[str]:
+    """The accounts that were merged into this one, and those that had been merged into these."""
+    parts = [each.id for each in merged if each.parent == account_id]
+    return [*parts, *(before for part in parts for before in _merged_before(merged, part))]
