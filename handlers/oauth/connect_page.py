@@ -117,7 +117,7 @@ def step_page(site: Site, visit: Visit) -> Response:
     attempt = _attempt(site, user, visit.browser, visit.parameters.get("attempt", ("",))[0])
     is_early = "early" in visit.parameters
     if "look" in visit.parameters and attempt.waits_seconds is not None:
-        return _shown(site, visit, _answered(site, user, visit.browser, attempt.id, {}), is_early=is_early)
+        return _shown(site, visit, _attempt(site, user, visit.browser, attempt.id, {}), is_early=is_early)
     response = site.page(
         "connect_step.html",
         visit.words,
@@ -141,7 +141,7 @@ def answer(site: Site, visit: Visit) -> Response:
     given = {name: value for name, value in visit.form.items() if name not in own}
     attempt_id = visit.form.get("attempt", "")
     has_waited = _attempt(site, user, browser, attempt_id).waits_seconds is not None
-    attempt = _answered(site, user, browser, attempt_id, given)
+    attempt = _attempt(site, user, browser, attempt_id, given)
     return _shown(site, visit, attempt, is_early=has_waited and attempt.waits_seconds is not None)
 
 
@@ -184,18 +184,16 @@ def _own(site: Site, user: User, connection_id: str) -> StoredConnection | None:
     return next((each for each in found if each.connector != Uploads.name), None)
 
 
-def _attempt(site: Site, user: User, browser: Browser, attempt_id: str) -> Attempt:
+def _attempt(
+    site: Site, user: User, browser: Browser, attempt_id: str, given: Mapping[str, str] | None = None
+) -> Attempt:
+    """The attempt as it is, or where an answer is given what that brings; a mistake where it is over."""
     assert site.banks is not None
+    connecting = site.banks.connecting
     try:
-        return site.banks.connecting.find(user.id, attempt_id, browser=browser.id_hash)
-    except AttemptUnknown:
-        raise Mistake("connecting_over") from None
-
-
-def _answered(site: Site, user: User, browser: Browser, attempt_id: str, given: Mapping[str, str]) -> Attempt:
-    assert site.banks is not None
-    try:
-        return site.banks.connecting.answer(user.id, attempt_id, given, browser=browser.id_hash)
+        if given is None:
+            return connecting.find(user.id, attempt_id, browser=browser.id_hash)
+        return connecting.answer(user.id, attempt_id, given, browser=browser.id_hash)
     except AttemptUnknown:
         raise Mistake("connecting_over") from None
 

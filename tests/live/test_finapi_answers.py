@@ -233,6 +233,14 @@ def test_to_renew_waits_until_what_the_bank_gave_is_there(
     assert isinstance(step(source, connected, asking), Done)
 
 
+def test_a_consent_that_is_over_though_the_bank_asks_for_nobody_opens_a_new_form(
+    host: FinApiHost, source: FinApi, connected: Connection
+) -> None:
+    asking = step(source, connected)
+    host.service.broken["/bankConnections"] = bank_connection(["2026-11-20 12:00:00.000"])
+    assert isinstance(step(source, connected, asking), Redirect)
+
+
 def test_a_bank_that_is_asked_already_is_renewed_a_minute_later(
     host: FinApiHost, source: FinApi, connected: Connection
 ) -> None:

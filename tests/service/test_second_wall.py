@@ -153,6 +153,7 @@ def test_every_operation_asks_as_the_role_of_requests(services: Services, demo: 
         "changeAccount": {"json": {"name": "Mine"}},
         "mergeAccount": {"json": {"into": owned[1]}},
         "deleteAccount": {"params": {"name": "Mine"}},
+        "changeProfile": {"json": {"homeCurrency": "CHF"}},
         "startSync": {"json": {}},
         "exportTransactions": {"params": {**every, "format": "csv"}},
     }

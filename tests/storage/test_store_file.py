@@ -107,6 +107,12 @@ def test_a_store_that_another_process_has_is_refused_here(tmp_path: Path) -> Non
 
 
 @pytest.mark.requirement("decision 40")
+def test_a_frame_has_the_types_that_were_asked_for(database: Database) -> None:
+    found = database.frame("SELECT 1::INTEGER AS n, 'x' AS word", schema={"n": pl.Int64(), "word": pl.String()})
+    assert found.equals(pl.DataFrame({"n": [1], "word": ["x"]}))
+    assert found.schema["n"] == pl.Int64
+
+
 def test_the_file_has_the_format_that_all_newer_engines_read(database: Database) -> None:
     (tags,) = [row["tags"] for row in database.rows("SELECT tags FROM duckdb_databases() WHERE path IS NOT NULL")]
     assert tags["storage_version"] == "v1.2.0+"
