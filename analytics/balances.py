@@ -15,6 +15,17 @@ Every = Literal["day", "week", "month"]
 Reason = Literal["no_balance", "no_rate"]
 
 POINTS_MAX = 3_700  # ten years of days
+OLD_BALANCE_DAYS = 7  # banks state balances on working days, and no row of holidays is longer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatedBalance:
+    """What an account holds now, as its source said of the end of `day`; None without a rate today."""
+
+    account_id: str
+    day: date
+    balance: Decimal | None
+    is_old: bool  # more than OLD_BALANCE_DAYS ago: the account may hold something else by now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +33,7 @@ class BalanceSeries:
     """All balances are in `currency`; `left_out` are the accounts that no point holds, and why."""
 
     currency: str
+    accounts: Sequence[DatedBalance]  # those with a balance, in their order; they add up to the point of today
     points: Sequence[tuple[date, Decimal]]  # oldest first
     left_out: Sequence[tuple[str, Reason]]  # account id and reason, in the order of the accounts
 
@@ -62,6 +74,7 @@ def balance_series(
     known_from = max((place + 1 for place, (_, row) in enumerate(points) if row["is_unknown"]), default=0)
     return BalanceSeries(
         currency=currency,
+        accounts=_dated(accounts, converted, today=today),
         points=[(day, row["balance"]) for day, row in points[known_from:]],
         left_out=[(id_, reason) for id_, reason in reasons if reason is not None],
     )
@@ -91,13 +104,30 @@ def _reason(balance: Decimal | None, *, has_rate: bool) -> Reason | None:
     return None if has_rate else "no_rate"
 
 
+def _dated(accounts: pl.DataFrame, converted: pl.DataFrame, *, today: date) -> list[DatedBalance]:
+    now = converted.filter(pl.col("day") == today)
+    amounts = dict(zip(now["id"], now["home_amount"], strict=True))
+    dated = _with_day(accounts, today=today)
+    return [
+        DatedBalance(
+            account_id=id_, day=day, balance=amounts[id_], is_old=today - day > timedelta(days=OLD_BALANCE_DAYS)
+        )
+        for id_, day in zip(dated["id"], dated["until"], strict=True)
+    ]
+
+
+def _with_day(accounts: pl.DataFrame, *, today: date) -> pl.DataFrame:
+    """The accounts that have a balance, and its day as `until`: today's where none is said, or a later one."""
+    return accounts.filter(pl.col("balance").is_not_null()).with_columns(
+        pl.min_horizontal(pl.col("balance_date").fill_null(today), pl.lit(today)).alias("until")
+    )
+
+
 def _held(
     accounts: pl.DataFrame, bookings: pl.DataFrame, *, days: Sequence[date], today: date, rates: pl.DataFrame
 ) -> pl.DataFrame:
     """Columns id, currency, day, balance (FIGURE): what each account with a balance held at the end of each day."""
-    counted = accounts.filter(pl.col("balance").is_not_null()).with_columns(
-        pl.min_horizontal(pl.col("balance_date").fill_null(today), pl.lit(today)).alias("until")
-    )
+    counted = _with_day(accounts, today=today)
     moved = _moved(counted, bookings, rates=rates)
     grid = counted.join(pl.DataFrame({"day": sorted(set(days))}, schema={"day": pl.Date()}), how="cross")
     return (

@@ -126,6 +126,15 @@ def balances(value: BalanceSeries) -> Json:
     """The body of GET /balances."""
     return {
         "currency": value.currency,
+        "accounts": [
+            {
+                "accountId": each.account_id,
+                "date": each.day.isoformat(),
+                "balance": money(each.balance, value.currency) if each.balance is not None else None,
+                "isOld": each.is_old,
+            }
+            for each in value.accounts
+        ],
         "leftOut": [{"accountId": account_id, "reason": reason} for account_id, reason in value.left_out],
         "points": [
             {"date": day.isoformat(), "balance": money(balance, value.currency)} for day, balance in value.points

@@ -1,5 +1,8 @@
 """The accounts of a user: listed, renamed, hidden, merged, deleted."""
 
+from datetime import date
+from decimal import Decimal
+
 from connectors import limits
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
@@ -21,14 +24,13 @@ def list_accounts(services: Services, report: Report, *, user: str | None) -> No
     for owner in [users.named(services.database, user)] if user else users.everyone(services.database):
         for each in accounts.every(services.database, owner.id):
             count = transactions.count(services.database, owner.id, Selection(account_ids=[each.id]))
-            balance = "no balance" if each.balance is None else f"{each.balance.normalize():f}"
             cells = (
                 each.id,
                 owner.name,
                 each.name or "",
                 each.iban or "",
                 each.bank_name,
-                f"{balance} {each.currency}",
+                _balance(each.balance, each.currency, each.balance_date) or f"no balance {each.currency}",
                 counted(count, "booking"),
                 "hidden" if each.is_hidden else "shown",
             )
@@ -79,7 +81,7 @@ def merge_accounts(
         raise CommandError(str(error)) from error
     names = f"{called(source)} into {called(target)}"
     if is_dry_run:
-        balance = "none" if merged.balance is None else f"{merged.balance.normalize():f} {target.currency}"
+        balance = _balance(merged.balance, target.currency, merged.balance_date) or "none"
         report.line(
             f"Merge {names}: {counted(merged.bookings, 'booking')} would go there; {merged.in_both} of them stand in"
             f" both and would count once. The balance would be {balance}."
@@ -125,3 +127,8 @@ def chosen_account(session: Session, owner: User, id_or_name: str) -> StoredAcco
         return accounts.named(session, owner.id, id_or_name)
     except (AccountUnknown, AccountAmbiguous) as error:
         raise CommandError(str(error)) from error
+
+
+def _balance(balance: Decimal | None, currency: str, day: date | None) -> str | None:
+    """A balance with the day that its source said it of; nothing where there is none."""
+    return f"{balance.normalize():f} {currency} as of {day}" if balance is not None else None

@@ -38,12 +38,17 @@ async def get_overview(asking: Asking) -> Json:
     listed = (await asking.ask("listAccounts"))["accounts"]
     ids = ",".join(account["id"] for account in listed)
     snapshot = await asking.ask("getSnapshot", accountIds=ids or None)
+    now = {"dateFrom": asking.today, "dateTo": asking.today, "every": "month"}  # figures only see no other days
+    balances = await asking.ask("getBalances", accountIds=ids or None, **now)
+    days = {each["accountId"]: each["date"] for each in balances["accounts"]}
     return {
         "today": asking.today,
         "currency": currency,
         "totalBalance": snapshot["totalBalance"],
         "unconvertedCurrencies": asking.unconverted,
-        "accounts": await asking.shaped(lambda: [_account(asking, account) for account in listed]),
+        "accounts": await asking.shaped(
+            lambda: [_account(asking, account, days.get(account["id"])) for account in listed]
+        ),
         "last30Days": snapshot["last30Days"],
     }
 
@@ -213,13 +218,14 @@ TOOLS: Mapping[str, Callable[..., Awaitable[Json]]] = {
 """By name: takes the call and the arguments of handlers/mcp/tools.json."""
 
 
-def _account(asking: Asking, account: Json) -> Json:
+def _account(asking: Asking, account: Json, balance_date: str | None) -> Json:
     texts, flags = bank_text(account_texts(account))
     return {
         "ref": asking.ref(account),
         "id": account["id"],
         "accountType": account["accountType"],
         "balance": account["balance"],
+        "balanceDate": balance_date,
         "currency": account["currency"],
         "iban": masked_field(account["iban"]) if account["iban"] else None,
         "status": account["bankConnection"]["status"],

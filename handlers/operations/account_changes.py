@@ -78,6 +78,7 @@ def merge_account(services: Services, request: Request, *, id: str, dry_run: boo
         "bookings": merged.bookings,
         "inBoth": merged.in_both,
         "balance": None if merged.balance is None else money(merged.balance, target.currency),
+        "balanceDate": merged.balance_date.isoformat() if merged.balance_date is not None else None,
         "currency": target.currency,
         "accessNarrowed": merged.access_narrowed,
     }

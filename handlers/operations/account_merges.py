@@ -1,6 +1,7 @@
 """Accounts merged and separated, with what follows: which apps see them, and which payments recur."""
 
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 
 from handlers.services import Services
@@ -18,23 +19,24 @@ from storage.users import User
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
     """What a merge comes to: how many bookings the first account has and how many of them the second one has, too, the
-    balance of both as one, and how many apps saw one of the two and do not see the merged one."""
+    balance of both as one with its day, and how many apps saw one of the two and do not see the merged one."""
 
     rebuilt: Rebuilt
     bookings: int
     in_both: int
     balance: Decimal | None
+    balance_date: date | None
     access_narrowed: int
 
 
 def merge(services: Services, user: User, source: StoredAccount, target: StoredAccount, *, is_dry_run: bool) -> Merged:
     """The first account made a part of the second, or what would come of it; raises NotOneAccount."""
-    grants, results = services.authorization.grants, list[tuple[Rebuilt, Decimal | None]]()
+    grants, results = services.authorization.grants, list[tuple[Rebuilt, StoredAccount]]()
 
     def work(session: Transaction) -> None:
         rebuilt = merges.merge(session, user=user, source_id=source.id, target_id=target.id, now=services.clock.now())
-        balance = next(each.balance for each in accounts.every(session, user.id) if each.id == target.id)
-        results.append((rebuilt, balance))
+        whole = next(each for each in accounts.every(session, user.id) if each.id == target.id)
+        results.append((rebuilt, whole))
 
     merges.check_mergeable(services.database, user.id, source_id=source.id, target_id=target.id)
     bookings = transactions.count(services.database, user.id, Selection(account_ids=[source.id]))
@@ -44,12 +46,13 @@ def merge(services: Services, user: User, source: StoredAccount, target: StoredA
     kept_or_tried(services.database, work, is_dry_run=is_dry_run)
     if not is_dry_run:
         detect_after_import(services.database, [user.id], today=services.clock.today())
-    rebuilt, balance = results[-1]
+    rebuilt, whole = results[-1]
     return Merged(
         rebuilt=rebuilt,
         bookings=bookings,
         in_both=rebuilt.removed - rebuilt.added,
-        balance=balance,
+        balance=whole.balance,
+        balance_date=whole.balance_date,
         access_narrowed=len(narrowed),
     )
 

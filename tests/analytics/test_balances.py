@@ -62,6 +62,31 @@ def test_adjusting_entries_count_and_what_is_dated_ahead_does_not() -> None:
     assert said(found) == [("03-29", "7.00"), ("03-30", "10.00"), ("03-31", "10.00")]
 
 
+@pytest.mark.requirement("balances.age")
+def test_a_balance_is_old_when_its_day_is_more_than_a_week_ago() -> None:
+    held = table(
+        """
+        id | balance | balance_date | currency
+        a  | 1.00    | 2026-03-24   | EUR
+        b  | 2.00    | 2026-03-23   | EUR
+        c  |         | 2018-12-31   | EUR
+        d  | 4.00    |              | EUR
+        e  | 5.00    | 2026-04-02   | EUR
+        f  | 6.00    | 2018-12-31   | XXX
+        """,
+        HOLDINGS,
+    )
+    found = balance_series(held, bookings(LEDGER).clear(), days=march(31), today=TODAY, currency="EUR")
+    assert [(each.account_id, f"{each.day}", f"{each.balance}", each.is_old) for each in found.accounts] == [
+        ("a", "2026-03-24", "1.00000", False),
+        ("b", "2026-03-23", "2.00000", True),
+        ("d", "2026-03-31", "4.00000", False),
+        ("e", "2026-03-31", "5.00000", False),
+        ("f", "2018-12-31", "None", True),
+    ]
+    assert said(found) == [("03-31", "12.00")]
+
+
 @pytest.mark.requirement("balances.points")
 def test_an_account_without_balance_is_left_out_and_named() -> None:
     held = table("id | balance\n a | \n b | 50.00", HOLDINGS)

@@ -134,7 +134,7 @@ def get_profile(request: Request) -> dict[str, Any]:
 
 
 def get_balances(request: Request, **filters: Any) -> dict[str, Any]:
-    return {"currency": "EUR", "leftOut": [], "points": []}
+    return {"currency": "EUR", "accounts": [], "leftOut": [], "points": []}
 
 
 def get_cashflow_categories(request: Request, **filters: Any) -> dict[str, Any]:

@@ -169,6 +169,7 @@ def test_accounts_are_merged_and_deleted_by_name(holder: Holder, demo_service: S
         "bookings": 1,
         "inBoth": 1,
         "balance": 50.05,
+        "balanceDate": "2026-11-11",
         "currency": "EUR",
         "accessNarrowed": 0,
     }

@@ -42,8 +42,10 @@ def test_balances_are_told_back_to_the_first_booking(holder: Holder) -> None:
     )
     holder.bring(CASH, [booked("2026-11-18", "-1.00")])
     giro, cash = holder.account_ids()
+    held = [{"accountId": giro, "date": "2026-11-20", "balance": 100.0, "isOld": False}]
     assert holder.get("/balances") == {
         "currency": "EUR",
+        "accounts": held,
         "leftOut": [{"accountId": cash, "reason": "no_balance"}],
         "points": [
             {"date": "2026-11-17", "balance": 104.5},
@@ -53,9 +55,32 @@ def test_balances_are_told_back_to_the_first_booking(holder: Holder) -> None:
         ],
     }
     weekly = holder.get("/balances", every="week", dateTo="2026-11-19", accountIds=giro)
-    assert weekly == {"currency": "EUR", "leftOut": [], "points": [{"date": "2026-11-19", "balance": 100.0}]}
+    points = [{"date": "2026-11-19", "balance": 100.0}]
+    assert weekly == {"currency": "EUR", "accounts": held, "leftOut": [], "points": points}
     assert holder.get("/balances", dateFrom="2026-11-21")["points"] == []
     assert holder.get("/balances", dateTo="2026-11-16")["points"] == []
+
+
+@pytest.mark.requirement("balances.age")
+def test_an_old_balance_says_its_day_and_counts_as_it_was(holder: Holder) -> None:
+    dollars = AccountRecord(stable_key="dollars", name="Dollars", currency="USD")
+    roubles = AccountRecord(stable_key="roubles", name="Roubles", currency="RUB")
+    holder.bring(GIRO, [booked("2018-12-30", "5.00")], statement("2018-12-31", "1234.56"))
+    holder.bring(dollars, [], statement("2026-11-20", "11.00"))
+    holder.bring(roubles, [], statement("2024-06-30", "70.00"))
+    giro, dollar, rouble = holder.account_ids()
+    ids = f"{giro},{dollar},{rouble}"
+    found = holder.get("/balances", every="month", dateFrom="2026-11-20", dateTo="2026-11-20")
+    total = holder.get("/snapshot", accountIds=ids)["totalBalance"]
+    in_euros = round(total - 1234.56, 2)
+    assert found["accounts"] == [
+        {"accountId": giro, "date": "2018-12-31", "balance": 1234.56, "isOld": True},
+        {"accountId": dollar, "date": "2026-11-20", "balance": in_euros, "isOld": False},
+        {"accountId": rouble, "date": "2024-06-30", "balance": None, "isOld": True},
+    ]
+    assert found["leftOut"] == [{"accountId": rouble, "reason": "no_rate"}]
+    assert found["points"] == [{"date": "2026-11-20", "balance": total}]
+    assert 8 < in_euros < 12
 
 
 @pytest.mark.requirement("balances.points")
@@ -66,7 +91,9 @@ def test_the_last_point_is_the_snapshot_of_every_user_of_the_demo(demo_service: 
         ids = ",".join(account["id"] for account in body_of(client, "/accounts")["accounts"])
         total = body_of(client, "/snapshot", accountIds=ids)["totalBalance"]
         for every in ("day", "week", "month"):
-            points = body_of(client, "/balances", every=every)["points"]
+            series = body_of(client, "/balances", every=every)
+            points = series["points"]
+            assert sum(Decimal(str(each["balance"] or 0)) for each in series["accounts"]) == Decimal(str(total))
             assert points[-1] == {"date": today, "balance": total}
             assert len(points) > 12
 
@@ -75,6 +102,7 @@ def test_the_last_point_is_the_snapshot_of_every_user_of_the_demo(demo_service: 
 def test_a_user_without_accounts_holds_nothing(holder: Holder) -> None:
     assert holder.get("/balances") == {
         "currency": "EUR",
+        "accounts": [],
         "leftOut": [],
         "points": [{"date": "2026-11-20", "balance": 0.0}],
     }

@@ -336,6 +336,8 @@ def test_figures_only_shows_no_booking_and_asks_for_nothing(granted: Granted, op
 def test_figures_only_lists_no_tool_that_shows_bookings(granted: Granted) -> None:
     someone = granted.assistant(Terms(figures_only=True))
     assert [tool["name"] for tool in someone.tools()] == ["get_overview", "get_cashflow", "refresh_bank_data"]
+    for account in someone.answer("get_overview")["accounts"]:
+        assert (account["balance"] is None) is (account["balanceDate"] is None)
     answer = someone.asks("tools/call", {"name": "search_transactions"})
     assert answer.status_code == 403
     assert "www-authenticate" not in answer.headers

@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from auth.scopes import SCOPES
-from storage.importing.records import AccountRecord, TransactionRecord
+from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from tests.explanations.conftest import Service, opened
 from tests.mcp.conftest import ADDRESS, Assistant
 
@@ -26,6 +26,7 @@ def somebody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Assistant]:
             TransactionRecord(amount=Decimal(amount), currency=currency, booking_date=DAY, counterpart_name="Shop")
             for amount, currency in (("-5.00", "EUR"), ("0.10", "EUR"), ("-30000000000000.07", "EUR"), ("-7.00", "XAU"))
         ],
+        StatementRecord(closing=Decimal("12.30"), closing_date=date(2018, 12, 31)),
     )
     token = service.services.authorization.issue_token(
         holder.user.id, frozenset(SCOPES), timedelta(hours=1), resource="mcp"
@@ -58,3 +59,9 @@ def test_every_figure_names_the_currencies_that_it_lacks(somebody: Assistant) ->
     ):
         assert somebody.answer(tool, **arguments)["unconvertedCurrencies"] == ["XAU"]
     assert somebody.answer("search_transactions", dateFrom="2026-11-11")["unconvertedCurrencies"] == []
+
+
+@pytest.mark.requirement("balances.age")
+def test_the_overview_says_of_which_day_a_balance_is(somebody: Assistant) -> None:
+    (giro,) = somebody.answer("get_overview")["accounts"]
+    assert (giro["balance"], giro["balanceDate"]) == (12.3, "2018-12-31")

@@ -149,6 +149,8 @@ class Shaped(Asking):
                 return {"accounts": [account(at, text) for at, text in enumerate(self.texts)]}
             case "getSnapshot":
                 return {"totalBalance": 1, "last30Days": {}}
+            case "getBalances":
+                return {"accounts": []}
             case "sumTransactions" | "getCashflow":
                 return {"cashflow": []}
             case "listTransactions" | "listCashflowTransactions" | "listCategoryTransactions":

@@ -62,7 +62,10 @@ def test_the_overview_has_accounts_balances_and_the_last_30_days(demo_user: Assi
     found = demo_user.answer("get_overview")
     listed = body_of(demo_user.rest, "/accounts")["accounts"]
     snapshot = body_of(demo_user.rest, "/snapshot", accountIds=ids_of(demo_user))
+    balances = body_of(demo_user.rest, "/balances", accountIds=ids_of(demo_user))["accounts"]
+    days = {each["accountId"]: each["date"] for each in balances}
     for mine, theirs in zip(found["accounts"], listed, strict=True):
+        assert mine["balanceDate"] == days.get(mine["id"])
         for name in ("id", "accountType", "balance", "currency", "lastSyncedAt"):
             assert mine[name] == theirs[name]
         assert mine["status"] == theirs["bankConnection"]["status"]

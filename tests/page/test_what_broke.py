@@ -363,7 +363,8 @@ def test_a_merge_is_said_before_it_is_made_and_taken_back_and_what_cannot_be_one
     merge = page.get_by_role("button", name=re.compile("^(Merge|Zusammenführen)$"))
     expect(merge).to_have_count(0)
     into.select_option(value=first)
-    plan = re.compile("^(2 transactions go to .*2 of them are there|2 Umsätze kommen zu .*2 davon sind dort).*1[.,]000")
+    there = "^(2 transactions go to .*2 of them are there|2 Umsätze kommen zu .*2 davon sind dort)"
+    plan = re.compile(there + r".*1[.,]000.*, (as of 6 Feb 2026|Stand 6\. Feb\. 2026)\.")
     expect(page.get_by_role("dialog").get_by_role("status")).to_have_text(plan)
     merge.click()
     apart = page.get_by_role("button", name=re.compile("^(Separate|Trennen): "))

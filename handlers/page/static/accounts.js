@@ -1,7 +1,7 @@
 /** Accounts as their person wants to see them: own names, hidden ones, two that are one, and gone for good. */
 import { change, useRead } from "./api.js";
 import { Card, Choice, Dialog, Failed, Line, accountAmong, accountName, shortIban, tried } from "./parts.js";
-import { money } from "./format.js";
+import { day, money } from "./format.js";
 import { html, useEffect, useState } from "./ui.js";
 import { t } from "./words.js";
 
@@ -49,9 +49,9 @@ function Plan({ account, target }) {
   }, [account.id, target.id]);
   if (!plan) return null;
   if (plan.error) return html`<${Failed} error=${plan.error} />`;
-  const { bookings, inBoth, balance, currency, accessNarrowed } = plan.data;
+  const { bookings, inBoth, balance, balanceDate, currency, accessNarrowed } = plan.data;
   return html`<p role="status">${t("merge_plan", { n: bookings, name: accountName(target) })} ${inBoth > 0 && t("merge_twice", { n: inBoth })}
-    ${" "}${balance !== null && t("merge_balance", { amount: money(balance, currency) })} ${accessNarrowed > 0 && t("merge_apps", { n: accessNarrowed })} ${t("merge_back")}</p>
+    ${" "}${balance !== null && t("merge_balance", { amount: money(balance, currency), as_of: t("as_of", { day: day(balanceDate) }) })} ${accessNarrowed > 0 && t("merge_apps", { n: accessNarrowed })} ${t("merge_back")}</p>
     <button type="submit">${t("merge")}</button>`;
 }
 

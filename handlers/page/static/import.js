@@ -187,6 +187,7 @@ function Report({ report }) {
       <p class="soft small">
         ${t("rows", { n: statement.bookings })}${statement.firstDay && ` · ${day(statement.firstDay)} – ${day(statement.lastDay)}`}
         ${statement.closing !== null && ` · ${t("closing")} ${money(statement.closing, statement.currency)}`}
+        ${statement.closing !== null && statement.closingDate && ` ${t("as_of", { day: day(statement.closingDate) })}`}
         ${" "}${statement.addsUp !== null && html`<span class="pill ${statement.addsUp ? "good" : "up"}">${t(statement.addsUp ? "adds_up" : "adds_not")}</span>`}
       </p>
       <ol class="plain" aria-label=${t("first_rows")}>

@@ -13,14 +13,26 @@ import { named, reminderOf, t } from "./words.js";
 const PERIODS = [["3", "m3"], ["6", "m6"], ["12", "m12"], ["24", "m24"], ["", "m_all"]]; // in months; the last one is all time
 
 export default function Overview({ person }) {
-  if (person.accounts.length === 0) return html`<${FirstRun} person=${person} />`;
-  const synced = person.accounts.map(({ lastSyncedAt }) => lastSyncedAt).filter(Boolean).sort().at(-1);
-  return html`<${Place} title=${t("overview")} text=${synced && t("updated", { ago: ago(synced) })} actions=${html`<${SyncButton} />`}>
+  return person.accounts.length === 0 ? html`<${FirstRun} person=${person} />` : html`<${Figures} person=${person} />`;
+}
+
+function Figures({ person }) {
+  const [months, setMonths] = useState("12");
+  const balances = useRead("/balances", {
+    accountIds: person.ids, dateFrom: months && monthsBefore(person.profile.today, Number(months)), dateTo: person.profile.today,
+    every: months && months !== "24" ? "day" : "week",
+  });
+  const dated = new Map(balances.data?.accounts.map((each) => [each.accountId, each]));
+  // An old statement that came in a minute ago brings nothing up to date
+  const current = person.accounts.filter(({ id }) => dated.get(id)?.isOld === false);
+  const synced = current.map(({ lastSyncedAt }) => lastSyncedAt).filter(Boolean).sort().at(-1);
+  const updated = balances.data ? synced && t("updated", { ago: ago(synced) }) : "\u00a0";
+  return html`<${Place} title=${t("overview")} text=${updated} actions=${html`<${SyncButton} />`}>
     <${Reminders} />
     <${Unproven} person=${person} />
     <div class="overview">
-      <${Total} person=${person} />
-      <${Accounts} person=${person} />
+      <${Total} person=${person} balances=${balances} months=${months} setMonths=${setMonths} />
+      <${Accounts} person=${person} dated=${dated} />
       <${LastMonths} person=${person} />
       <${Spending} person=${person} />
       <${Latest} person=${person} />
@@ -39,15 +51,13 @@ function Reminders() {
   </section>`);
 }
 
-function Total({ person }) {
-  const [months, setMonths] = useState("12");
+function Total({ person, balances, months, setMonths }) {
   const isKnown = person.accounts.some(({ balance }) => balance !== null);
   const { currency } = person;
   const snapshot = useRead("/snapshot", { accountIds: person.ids });
-  const balances = useRead("/balances", {
-    accountIds: person.ids, dateFrom: months && monthsBefore(person.profile.today, Number(months)), dateTo: person.profile.today,
-    every: months && months !== "24" ? "day" : "week",
-  });
+  const held = (balances.data?.accounts ?? []).filter(({ balance }) => balance !== null);
+  const old = held.filter(({ isOld }) => isOld);
+  const isAllOld = old.length === held.length;
   const choice = html`<${Segments} legend=${t("period")} value=${months} onChoose=${setMonths}
     options=${PERIODS.map(([key, name]) => [key, t(name), t(`${name}_long`)])} />`;
   return html`<section class="card total" aria-labelledby="total">
@@ -57,7 +67,10 @@ function Total({ person }) {
         <${Loaded} of=${snapshot} bones=${html`<p class="figure coming"></p>`}>
           ${({ totalBalance }) => html`<p class="figure">${isKnown ? html`<${Money} amount=${totalBalance} currency=${currency} />` : "–"}</p>`}
         <//>
-        ${isKnown && balances.data && html`<${Change} of=${balances.data} />`}
+        ${old.length > 0 && html`<p class="soft">${isAllOld ? asOf(old) : t("part_of_total", {
+          amount: money(sum(old.map(({ balance }) => balance), balances.data.currency), balances.data.currency), as_of: asOf(old),
+        })}</p>`}
+        ${!isAllOld && html`<${Change} of=${balances.data} />`}
       </div>
       ${isKnown && choice}
     </div>
@@ -68,6 +81,13 @@ function Total({ person }) {
       `}
     <//>
   </section>`;
+}
+
+/** Of which day, or from which to which days, balances are. */
+function asOf(balances) {
+  const days = balances.map(({ date }) => date).sort();
+  const [first, last] = [day(days[0]), day(days.at(-1))];
+  return first === last ? t("as_of", { day: first }) : t("as_of_days", { first, last });
 }
 
 function leftOut(accounts, person) {
@@ -84,7 +104,7 @@ function Change({ of: { points, currency } }) {
   </p>`;
 }
 
-function Accounts({ person }) {
+function Accounts({ person, dated }) {
   const banks = [...new Set(person.accounts.map(bankOf))];
   const counted = `${t("accounts_at", { n: person.accounts.length })} ${t("at_banks", { n: banks.length })}`;
   return html`<${Card} title=${t("accounts")} aside=${html`<span class="soft small">${counted}</span>`}>
@@ -96,7 +116,10 @@ function Accounts({ person }) {
             <${Titled} title=${accountName(account)} about=${about(account)} />
             ${account.balance === null
               ? html`<span class="soft small">${t("no_balance")}</span>`
-              : html`<${Money} amount=${account.balance} currency=${account.currency} />`}
+              : html`<span class="dated">
+                <${Money} amount=${account.balance} currency=${account.currency} />
+                ${dated.get(account.id)?.isOld && html`<span class="soft small">${asOf([dated.get(account.id)])}</span>`}
+              </span>`}
           </a>
         </li>`)}
       </ul>
