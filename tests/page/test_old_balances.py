@@ -91,3 +91,17 @@ def test_the_total_tells_apart_what_is_of_old_balances(
     page.reload()
     assert part.format(three, days) in total(page).splitlines()
     assert cut_off(page, ".account .row-title, .dated, .total-head") == []
+
+
+@pytest.mark.requirement("balances.age")
+@pytest.mark.parametrize("options", OPTIONS)
+def test_the_preview_of_a_file_says_the_day_of_its_closing_balance(
+    signed_in: Opening, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    file = tmp_path / "old.xml"
+    file.write_text(statement(("2018-12-31", "-1.50")))
+    page = signed_in("/import", user="empty", **options)
+    page.locator("input[type=file]").set_input_files(file)
+    day, _days, amount, _sum = DAYS[options["locale"]]
+    said = page.get_by_role("region", name="old.xml").locator(".statement > p")
+    expect(said).to_contain_text(re.compile(f"{re.escape(amount).replace(' ', '.')} {re.escape(day)}"))
