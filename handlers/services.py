@@ -227,6 +227,7 @@ def open_services(
         cooldown=settings.sync_cooldown_seconds,
         after_import=lambda user_id: detect_after_import(database, [user_id], today=clock.today()),
         secrets=secrets,
+        plan=settings.schedule,
     )
     reader = Reader(database, bytes_max=settings.cache_mb * 2**20, render=json_shapes.transaction)
 

@@ -32,7 +32,7 @@ def start_sync(
     if not meant:
         raise NotFound("No bank connections found")
     attended = _person(request)
-    started = [services.sync_engine.start(connection, attended=attended) for connection in meant]
+    started = [services.sync_engine.start(each, attended=attended, keeps_plan=True) for each in meant]
     summaries = [
         json_shapes.job_summary(
             sync_id=each.job.id if each.job else None,

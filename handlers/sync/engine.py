@@ -7,11 +7,11 @@ due or not: what its source said of the next attempt is obeyed.
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextvars import copy_context
 from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
@@ -24,7 +24,8 @@ from handlers.sync.asked_connections import Secrets
 from handlers.sync.concurrency import ImportLane, SourceCalls
 from handlers.sync.job_import import JobImport
 from handlers.sync.job_step import JobStep
-from handlers.sync.outcomes import NOT_SYNCABLE, ONLY_ATTENDED, TIMED_OUT, Outcomes, QuotaUsed
+from handlers.sync.outcomes import NOT_SYNCABLE, ONLY_ATTENDED, TIMED_OUT, KeptForPlan, Outcomes, QuotaUsed
+from handlers.sync.plan import coming, leaves_room
 from handlers.sync.stored_secrets import KEY_MISSING
 from storage import connections, jobs
 from storage.bank_access import source_calls
@@ -66,14 +67,17 @@ class SyncEngine:
         cooldown: timedelta,
         after_import: Callable[[str], None],
         secrets: Secrets | None = None,
+        plan: Sequence[time] = (),
     ) -> None:
-        """`after_import` is called with the user's id once an import is committed."""
+        """`after_import` is called with the user's id once an import is committed; `plan` are the times of the day
+        about which live sources are synced, for which room is kept in what they allow."""
         self.import_lane = ImportLane()
         self._database = database
         self._clock = clock
         self._connectors = connectors
         self._secrets = secrets
         self._cooldown = cooldown
+        self._plan = plan
         self._calls = SourceCalls()
         self._lock = threading.Lock()
         self._steps: dict[str, Future[None]] = {}  # by job id; done when the step is, or when the engine stops
@@ -102,12 +106,14 @@ class SyncEngine:
         job_id: str | None = None,
         is_first: bool = False,
         is_forced: bool = False,
+        keeps_plan: bool = False,
         attended: Person | None = None,
     ) -> Started:
         """A job for the connection, if its state and the rate rule allow one; `is_forced`, for the operator alone,
         goes past our own rule, never past what the source has said of itself or counts. `attended` is the user, where
-        it is certain that a person is there and asks for this. `is_first` is the sync that belongs to connecting or
-        renewing: it takes nobody's turn (decision 25), and its user has just been there."""
+        it is certain that a person is there and asks for this. With `keeps_plan` the planned syncs are left what they
+        need of the quota. `is_first` is the sync that belongs to connecting or renewing: it takes nobody's turn
+        (decision 25), and its user has just been there."""
         now = self._clock.now()
         if not self.has_key(connection):
             return Started(error=KEY_MISSING)
@@ -139,12 +145,15 @@ class SyncEngine:
                 return job
             if not quota.remaining:
                 raise QuotaUsed(quota.limit, self._clock.in_zone(quota.resets_at(now)))
+            planned = coming(connection.id, self._plan, zone=self._clock.zone, now=now)
+            if keeps_plan and not leaves_room(quota.calls, planned, limit=quota.limit):
+                raise KeptForPlan(quota.limit, self._clock.in_zone(planned[0]))
             source_calls.count(session, connection.user_id, connection.id, job_id=job.id, now=now)
             return job
 
         try:
             return Started(job=self._database.atomically(begin))
-        except QuotaUsed as used:  # what was begun is taken back
+        except (QuotaUsed, KeptForPlan) as used:  # what was begun is taken back
             return Started(error=str(used))
 
     def has_key(self, connection: StoredConnection) -> bool:

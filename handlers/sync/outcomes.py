@@ -41,6 +41,11 @@ RETRY_LAST = timedelta(hours=6)
 HICCUPS = (source.ProviderUnavailable, source.RateLimited)
 
 
+def pause_after(failures: int) -> timedelta:
+    """How long a source that has failed so often in a row rests before it is asked again."""
+    return min(RETRY_FIRST * (1 << min(failures, 10)), RETRY_LAST)
+
+
 class QuotaUsed(Exception):
     """The source of a connection may not be asked before `free_at`, in local time, unless its user is there."""
 
@@ -48,6 +53,17 @@ class QuotaUsed(Exception):
         super().__init__(
             f"The bank allows {limit} syncs in 24 hours while you are away, and they are used up. The next one is"
             f" possible on {free_at:%Y-%m-%d at %H:%M} ({free_at.tzinfo})."
+        )
+
+
+class KeptForPlan(Exception):
+    """What the source of a connection still allows is kept for its planned syncs, the next of which is at `planned_at`,
+    in local time."""
+
+    def __init__(self, limit: int, planned_at: datetime) -> None:
+        super().__init__(
+            f"The bank allows {limit} syncs in 24 hours while you are away, and the rest is kept for the planned ones."
+            f" The next one is on {planned_at:%Y-%m-%d at %H:%M} ({planned_at.tzinfo})."
         )
 
 
@@ -86,7 +102,7 @@ class Outcomes:
                 jobs.put_off(self._database, job, until=now + timedelta(seconds=pause))
             return
         if pause is None and isinstance(error, HICCUPS) and not is_local:
-            pause = min(RETRY_FIRST * 2 ** min(connection.failures_in_row, 10), RETRY_LAST).total_seconds()
+            pause = pause_after(connection.failures_in_row).total_seconds()
         retry_at = now + timedelta(seconds=pause) if pause is not None else None
         status = next((status for kind, status in STATUS_AFTER.items() if isinstance(error, kind)), None)
         self.fail(job, as_sentence(error), status, retry_at=retry_at)

@@ -5,17 +5,39 @@ from datetime import UTC, datetime, time, timedelta
 from hashlib import sha256
 from zoneinfo import ZoneInfo
 
+from storage.bank_access.source_calls import PERIOD
+
 SPREAD = timedelta(minutes=90)  # around each time, so that not everybody asks a provider at once
+LATE_MAX = timedelta(minutes=10)  # after its moment, so that yesterday's call is out of the 24 hours by then
 
 
 def last_planned(connection_id: str, times: Sequence[time], *, zone: ZoneInfo, now: datetime) -> datetime | None:
     """The connection's latest moment that has come, in UTC without a zone; None where nothing is planned."""
+    return max((each for each in _moments(connection_id, times, zone=zone, now=now) if each <= now), default=None)
+
+
+def coming(connection_id: str, times: Sequence[time], *, zone: ZoneInfo, now: datetime) -> Sequence[datetime]:
+    """The connection's moments of the next 24 hours, in their order."""
+    moments = _moments(connection_id, times, zone=zone, now=now)
+    return sorted(each for each in moments if now < each <= now + timedelta(days=1))
+
+
+def leaves_room(calls: Sequence[datetime], planned: Sequence[datetime], *, limit: int) -> bool:
+    """Whether a call now leaves each planned one its place among the `limit` of any 24 hours; `calls` are earlier
+    ones."""
+    return all(
+        sum(each > moment - PERIOD + LATE_MAX for each in calls) + 1 + number <= limit
+        for number, moment in enumerate(planned, 1)
+    )
+
+
+def _moments(connection_id: str, times: Sequence[time], *, zone: ZoneInfo, now: datetime) -> Sequence[datetime]:
+    """Those of yesterday, today and tomorrow."""
     part = int.from_bytes(sha256(connection_id.encode()).digest()[:4]) / 2**32
     offset = SPREAD * part - SPREAD / 2
     today = now.replace(tzinfo=UTC).astimezone(zone).date()
-    moments = [
+    return [
         (datetime.combine(today + timedelta(days=days), each, zone).astimezone(UTC) + offset).replace(tzinfo=None)
         for days in (-1, 0, 1)
         for each in times
     ]
-    return max((moment for moment in moments if moment <= now), default=None)

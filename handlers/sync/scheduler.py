@@ -9,6 +9,7 @@ from connectors.connector import Connector
 from handlers.clock import Clock
 from handlers.sync.asked_connections import asked
 from handlers.sync.engine import SyncEngine
+from handlers.sync.outcomes import pause_after
 from handlers.sync.plan import last_planned
 from handlers.sync.sorting import Sorting
 from storage import connections, jobs
@@ -90,16 +91,29 @@ class Scheduler:
         self._sorting.advance(now)
 
     def _keep_plan(self, now: datetime) -> None:
-        """Start the planned sync of every connection to another machine whose moment has come: once, though the server
-        was down then, and whatever comes of it."""
+        """Start the planned sync of every connection to another machine whose moment has come, though the server was
+        down then, and one that failed again, with growing pauses, until the next moment."""
         live = [name for name, connector in self._connectors.items() if not connector.is_local]
         for connection in connections.of_connectors(self._database, live) if self._plan else ():
             moment = last_planned(connection.id, self._plan, zone=self._clock.zone, now=now)
             if moment is None or connection.is_attended_only:
                 continue
             with self._each_for_itself(connection.id):
-                if self._engine.has_key(connection) and self._takes(connection, moment, now):
+                if not self._engine.has_key(connection):
+                    continue
+                if self._takes(connection, moment, now):
                     self._engine.start(connection)
+                elif self._is_tried_again(connection, moment, now):
+                    self._engine.start(connection, keeps_plan=True)
+
+    def _is_tried_again(self, connection: StoredConnection, moment: datetime, now: datetime) -> bool:
+        """Whether the last sync was begun for this moment or after it, failed, and has rested for long enough."""
+        if not connection.failures_in_row:
+            return False
+        last = jobs.latest(self._database, connection.user_id).get(connection.id)
+        if last is None or last.status != "failed" or last.created_at < moment:
+            return False
+        return now - last.updated_at >= pause_after(connection.failures_in_row - 1)
 
     def _takes(self, connection: StoredConnection, moment: datetime, now: datetime) -> bool:
         """Whether it is this process that starts the planned sync."""

@@ -31,7 +31,7 @@ from handlers.commands.syncs import sync
 from handlers.operations.connections import list_connections
 from handlers.sync.engine import Started, SyncEngine
 from handlers.sync.outcomes import NOT_SYNCABLE, ONLY_ATTENDED
-from handlers.sync.plan import last_planned
+from handlers.sync.plan import coming, last_planned, leaves_room
 from handlers.sync.scheduler import PLAN_EVERY, Scheduler
 from storage import connections, jobs, users
 from storage.connections import StoredConnection
@@ -415,6 +415,91 @@ def test_a_planned_sync_that_cannot_begin_holds_up_no_other_and_is_logged_once(
     assert caplog.text.count(f"goes on without {scene.connection.id}") == 1
     broken.clear()
     assert synced() == {scene.connection.id, other.id}
+
+
+@pytest.mark.requirement("sync.plan")
+def test_a_planned_sync_that_failed_is_tried_again_with_growing_pauses_until_it_goes_well(scene: Scene) -> None:
+    scheduler = Scheduler(
+        scene.engine, scene.database, {"live": scene.bank}, scene.clock, on_new_day=lambda _: None, plan=[time(18, 30)]
+    )
+    scene.bank.tell = fails(ProviderUnavailable())
+    first = scene.clock.moment = datetime.fromisoformat("2026-11-20T19:00")
+
+    def minutes_of_jobs(until: int) -> list[int]:
+        """How long after the first one each job began, looked at each minute."""
+        while scene.clock.moment < first + timedelta(minutes=until):
+            scheduler.round()
+            for job in scene.database.rows("SELECT id FROM jobs"):
+                scene.engine.read(scene.connection.user_id, job["id"])
+            scene.clock.moment += PLAN_EVERY
+        rows = scene.database.rows("SELECT created_at FROM jobs ORDER BY created_at")
+        return [round((row["created_at"] - first).total_seconds() / 60) for row in rows]
+
+    assert minutes_of_jobs(20) == [0, 5, 15]
+    scene.bank.tell = giro
+    assert minutes_of_jobs(90) == [0, 5, 15, 35]
+
+
+@pytest.mark.requirement("sync.plan")
+def test_a_planned_sync_that_went_well_is_not_tried_again_and_one_asked_for_before_the_moment_neither(
+    scene: Scene,
+) -> None:
+    scheduler = Scheduler(
+        scene.engine, scene.database, {"live": scene.bank}, scene.clock, on_new_day=lambda _: None, plan=[time(18, 30)]
+    )
+    scene.bank.tell = fails(ProviderUnavailable())
+    scene.sync()  # at noon
+    scene.bank.tell = giro
+    connections.keep_plan(
+        scene.database, scene.stored(), planned_at=scene.clock.moment + timedelta(hours=5), now=scene.clock.moment
+    )
+    scene.clock.moment += timedelta(hours=4)
+    scheduler.round()
+    assert len(scene.bank.asked) == 1
+
+
+@pytest.mark.requirement("sync.plan")
+@pytest.mark.requirement("sync.quota")
+def test_apps_leave_the_planned_syncs_what_they_need_of_the_quota(scene: Scene) -> None:
+    engine = SyncEngine(
+        scene.database, {"live": scene.bank}, scene.clock, cooldown=COOLDOWN, after_import=lambda _: None,
+        secrets=scene.drawer, plan=(time(6, 30), time(18, 30)),
+    )  # fmt: skip
+
+    def app_syncs() -> str | None:
+        started = engine.start(scene.stored(), keeps_plan=True)
+        if started.job is not None:
+            step = engine.advance(started.job)
+            assert step is not None
+            step.result(60)
+        scene.clock.moment += COOLDOWN
+        return started.error
+
+    assert [app_syncs(), app_syncs()] == [None, None]
+    refusal = app_syncs()
+    assert refusal is not None
+    assert "4 syncs in 24 hours while you are away, and the rest is kept for the planned ones. The next one" in refusal
+    assert engine.start(scene.stored()).job is not None  # the planned one itself
+    engine.close()
+
+
+@pytest.mark.requirement("sync.plan")
+def test_room_is_left_for_each_planned_sync_of_the_next_24_hours() -> None:
+    noon, zone = datetime.fromisoformat("2026-11-20T12:00"), ZoneInfo("UTC")
+    planned = coming("con_1", (time(6, 30), time(18, 30)), zone=zone, now=noon)
+    evening, morning = planned
+    assert noon < evening < datetime.fromisoformat("2026-11-20T19:16")
+    assert datetime.fromisoformat("2026-11-21T05:44") < morning < noon + timedelta(days=1)
+
+    def has_room(*hours_ago: int) -> bool:
+        return leaves_room([noon - timedelta(hours=each) for each in hours_ago], planned, limit=4)
+
+    assert has_room()
+    assert has_room(6)  # and two planned ones to come
+    assert has_room(20, 21, 6)  # those of yesterday count no more when tomorrow's comes
+    assert not has_room(5, 4)  # tomorrow morning they, this call and the evening's are four
+    assert leaves_room([], [], limit=1)
+    assert not leaves_room([], planned, limit=2)
 
 
 def services_of(scene: Scene) -> Any:
