@@ -12,6 +12,7 @@ from storage.accounts import StoredAccount
 from storage.database import Session
 
 MISSING = "Bookings from {first} to {last} are missing. Import a statement of these days."
+PERHAPS_SAME = "Is this the same account as {other}? Its bookings are there too. It counts once you have said so."
 SENTENCES: Mapping[Kind, str] = {
     "gap": "Bookings from {first} to {last} are missing, {amount} in all. Import a statement of these days.",
     "statement_differs": "The statement from {first} to {last} differs from its bookings by {amount}.",
@@ -31,11 +32,22 @@ def of_accounts(
 
 
 def warnings_of(session: Session, user_id: str, account_ids: Iterable[str], *, today: date) -> list[str]:
-    """What makes figures of these accounts wrong, hidden ones too."""
-    wanted = set(account_ids)
-    meant = [account for account in stored_accounts.every(session, user_id) if account.id in wanted]
+    """What makes figures of these accounts wrong or is asked about them, hidden ones too."""
+    wanted, owned = set(account_ids), stored_accounts.every(session, user_id)
+    meant = [account for account in owned if account.id in wanted]
     said = warnings(of_accounts(session, user_id, meant, today=today), meant)
-    return [text for account in meant for text in said.get(account.id, ())]
+    questions = questions_of(owned)
+    return [text for account in meant for text in (*questions.get(account.id, ()), *said.get(account.id, ()))]
+
+
+def questions_of(owned: Sequence[StoredAccount]) -> dict[str, list[str]]:
+    """By account what its user is asked: whether it is another one of theirs."""
+    by_id = {account.id: account for account in owned}
+    return {
+        account.id: [f"{_called(account)}: {PERHAPS_SAME.format(other=_called(by_id[account.same_as]))}"]
+        for account in owned
+        if account.same_as in by_id
+    }
 
 
 def sentence(problem: LedgerProblem, currency: str) -> str:
@@ -52,11 +64,15 @@ def warnings(found: Iterable[AccountIntegrity], accounts: Iterable[StoredAccount
     said: dict[str, list[str]] = {}
     for each in found:
         account = by_id[each.account_id]
-        name = account.name or account.iban or account.id
+        name = _called(account)
         unsound = [sentence(problem, account.currency) for problem in each.problems if problem.is_unsound]
         if unsound:
             said[each.account_id] = [f"{name}: {text}" for text in unsound]
     return said
+
+
+def _called(account: StoredAccount) -> str:
+    return account.name or account.iban or account.id
 
 
 def _day(day: date) -> str:

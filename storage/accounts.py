@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from storage.database import Session
 from storage.importing.records import AccountKind, AccountRecord
@@ -11,8 +11,12 @@ from storage.importing.records import AccountKind, AccountRecord
 UNNAMED = "unnamed"  # the key of an account that its file does not name at all
 COLUMNS = (
     "id, connection_id, stable_key, iban, coalesce(given_name, name) AS said_name, kind, currency, bank_name, bic,"
-    " balance, balance_date, last_synced_at, hidden_at IS NOT NULL AS is_hidden"
+    " balance, balance_date, last_synced_at, hidden_at IS NOT NULL AS is_hidden,"
+    " perhaps_same_as"
 )
+
+Difference = Literal["currency", "kind", "iban"]
+DIFFERENCES: tuple[Difference, ...] = ("currency", "kind", "iban")
 
 
 class AccountUnknown(Exception):
@@ -32,7 +36,7 @@ class AccountAmbiguous(Exception):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredAccount:
     """An account; `balance` is the booked one in `currency`, None where its source gives none; `said_name` is the
-    user's name for it, else its source's."""
+    user's name for it, else its source's; `perhaps_same_as` is the account that its user has been asked about."""
 
     id: str
     connection_id: str
@@ -47,6 +51,7 @@ class StoredAccount:
     balance_date: date | None
     last_synced_at: datetime | None
     is_hidden: bool = False
+    perhaps_same_as: str | None = None
 
     @property
     def name(self) -> str | None:
@@ -54,6 +59,19 @@ class StoredAccount:
         if self.said_name is not None or self.iban is not None:
             return self.said_name
         return self.bank_name if self.stable_key == UNNAMED else self.stable_key.replace("/", " / ")
+
+    @property
+    def same_as(self) -> str | None:
+        """The account that it seems to be, as long as its user has not said whether it is."""
+        return self.perhaps_same_as if self.is_hidden else None
+
+    def difference(self, other: "StoredAccount") -> Difference | None:
+        """What is stated of both accounts and tells them apart, None where they may be one."""
+        for name in DIFFERENCES:
+            one, another = getattr(self, name), getattr(other, name)
+            if one and another and one != another:
+                return name
+        return None
 
 
 class Selected(NamedTuple):
@@ -117,6 +135,14 @@ def hide(session: Session, *, user_id: str, account_id: str, since: datetime | N
     """Serve and sum the account no more, or again (None); what comes for it is kept either way."""
     _change(session, user_id)
     session.execute("UPDATE accounts SET hidden_at = $3 WHERE user_id = $1 AND id = $2", user_id, account_id, since)
+
+
+def ask_whether_same(session: Session, *, user_id: str, account_id: str, other: str, now: datetime) -> None:
+    """Hide the account until its user has said whether it is the other one."""
+    hide(session, user_id=user_id, account_id=account_id, since=now)
+    session.execute(
+        "UPDATE accounts SET perhaps_same_as = $3 WHERE user_id = $1 AND id = $2", user_id, account_id, other
+    )
 
 
 def bring(

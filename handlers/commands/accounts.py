@@ -13,6 +13,7 @@ from handlers.sync.detection import detect_after_import
 from storage import accounts, transactions, users
 from storage.accounts import AccountAmbiguous, AccountUnknown, StoredAccount
 from storage.database import Session
+from storage.importing import same_accounts
 from storage.transactions import Selection
 from storage.undo_and_merge import merges, rebuild
 from storage.undo_and_merge.merges import NotOneAccount
@@ -32,7 +33,7 @@ def list_accounts(services: Services, report: Report, *, user: str | None) -> No
                 each.bank_name,
                 _balance(each.balance, each.currency, each.balance_date) or f"no balance {each.currency}",
                 counted(count, "booking"),
-                "hidden" if each.is_hidden else "shown",
+                f"the same as {each.same_as}?" if each.same_as else "hidden" if each.is_hidden else "shown",
             )
             report.line("\t".join(cells))
 
@@ -59,7 +60,7 @@ def hide_account(services: Services, report: Report, *, user: str, account: str,
     chosen = chosen_account(services.database, owner, account)
     since = services.clock.now() if is_hidden else None
     services.database.atomically(
-        lambda session: accounts.hide(session, user_id=owner.id, account_id=chosen.id, since=since)
+        lambda session: same_accounts.hide(session, user_id=owner.id, account_id=chosen.id, since=since)
     )
     detect_after_import(services.database, [owner.id], today=services.clock.today())
     report.note(
@@ -119,6 +120,17 @@ def delete_account(services: Services, report: Report, *, user: str, account: st
         f"Deleted {called(chosen)} with {counted(rebuilt.removed, 'booking')}."
         " A later import or sync of the same account brings it back; to keep it away, hide it instead."
     )
+
+
+def note_questions(session: Session, report: Report, owner: User) -> None:
+    """Which accounts wait for their user to say whether they are others, and how to say so."""
+    for each in accounts.every(session, owner.id):
+        if each.same_as is not None:
+            command, whose = "bankdata accounts", f"--user {owner.name}"
+            report.note(
+                f"{called(each)} waits for your answer. The same account:"
+                f" {command} merge {each.id} {each.same_as} {whose}. Another one: {command} show {each.id} {whose}."
+            )
 
 
 def chosen_account(session: Session, owner: User, id_or_name: str) -> StoredAccount:

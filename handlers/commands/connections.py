@@ -14,19 +14,16 @@ from connectors.exchange_protocol import as_text
 from connectors.outgoing_http import WATCHED_BY, Exchange
 from connectors.sources.folder import Folder, checked_folder, is_waiting
 from connectors.statements import format_name
-from handlers.commands.accounts import chosen_account
+from handlers.commands.accounts import chosen_account, note_questions
 from handlers.commands.control_socket import CommandError, Dialogue, Report
 from handlers.commands.counts import counted
 from handlers.commands.syncs import WATCH_PAUSE, first_sync, new_transactions
-from handlers.operations.account_changes import called
 from handlers.services import Services
 from handlers.sync.connecting import Attempt, AttemptUnknown, Connecting
 from handlers.sync.reminders import consent_reminder
 from storage import accounts, connections, users
-from storage.accounts import StoredAccount
 from storage.connections import StoredConnection
-from storage.database import Database, Session
-from storage.importing.account_identity import counted_twice
+from storage.database import Session
 from storage.users import User
 
 
@@ -264,26 +261,13 @@ def _connected(
 
 def _sync_and_say(services: Services, report: Report, owner: User, connection: StoredConnection) -> bool:
     """Sync and say what came; False when the connection was synced too recently for that."""
-    known = {each.id for each in accounts.of_user(services.database, owner.id)}
+    known = {each.id for each in accounts.every(services.database, owner.id)}
     job = first_sync(services, report, connection)
     if job is None:
         return False
-    new = [each for each in accounts.of_user(services.database, owner.id) if each.id not in known]
-    report.line(f"{connection.bank_name}: {counted(len(new), 'new account')}, {new_transactions(job)}")
-    for account in new:
-        _say_if_counted_twice(services.database, report, owner, account)
+    new = sum(each.id not in known for each in accounts.every(services.database, owner.id))
+    report.line(f"{connection.bank_name}: {counted(new, 'new account')}, {new_transactions(job)}")
+    note_questions(services.database, report, owner)
     if job.refusals:
         raise CommandError(f"{counted(len(job.refusals), 'file')} refused.")
     return True
-
-
-def _say_if_counted_twice(database: Database, report: Report, owner: User, account: StoredAccount) -> None:
-    """A source that names no IBAN may tell of an account that files have told of."""
-    found = database.atomically(lambda session: counted_twice(session, owner.id, account.id))
-    if found is not None:
-        other, bookings = found
-        report.note(
-            f"{other.bookings} of {counted(bookings, 'booking')} of {called(account)} are already in"
-            f" {called(other.account)} and now count twice. If it is the same account, merge the two:"
-            f" bankdata accounts merge {account.id} {other.account.id} --user {owner.name}"
-        )

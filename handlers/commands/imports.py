@@ -13,7 +13,7 @@ from connectors.bank_csv.profile import Profile, ProfileError
 from connectors.connector import SourceError, as_sentence
 from connectors.statements import format_name
 from handlers import integrity_sentences
-from handlers.commands.accounts import chosen_account
+from handlers.commands.accounts import chosen_account, note_questions
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.operations.account_changes import called
@@ -25,11 +25,9 @@ from handlers.sync.file_import import (
     ConnectionBusy,
     kept_or_tried,
     read_file,
-    same_account,
     store_file,
 )
 from storage.database import Transaction
-from storage.importing.account_batch import AccountReport
 from storage.importing.account_identity import NEW_ACCOUNT, AccountUnclear
 from storage.importing.batches import AccountStatement, ReadBatch
 from storage.importing.records import InvalidRecord, Record
@@ -50,7 +48,6 @@ class FileReport:
     warnings: Sequence[str] = ()
     new: int = 0
     known: int = 0
-    overlap: str | None = None  # what to say of another account that seems to be the same
 
     def as_json(self) -> str:
         """One line; amounts are JSON numbers with all digits the file has."""
@@ -111,9 +108,8 @@ def import_files(
         refused += outcome.error is not None
         for line in [outcome.as_json()] if is_json else outcome.lines():
             report.line(line)
-        if outcome.overlap:
-            report.note(outcome.overlap)
     if not is_dry_run:
+        note_questions(services.database, report, user)
         detect_after_import(services.database, [user.id], today=services.clock.today())
     if refused:
         raise CommandError(f"{refused} of {counted(len(files), 'file')} refused.")
@@ -153,20 +149,6 @@ def _chosen(unclear: AccountUnclear, file: str, report: Report) -> str:
     return unclear.candidates[answer].id if answer < len(names) else NEW_ACCOUNT
 
 
-def _same_account(session: Transaction, user: User, read: ReadBatch, result: Sequence[AccountReport]) -> str | None:
-    """What to say where more than half of the file stands in another account, and would be counted twice."""
-    found = same_account(session, user, read, result)
-    if found is None:
-        return None
-    other, bookings = found
-    return (
-        f"{other.bookings} of {counted(bookings, 'booking')} of this file are already in {called(other.account)}"
-        " and now count twice. If it is the same account, merge the two:"
-        f" bankdata accounts merge {result[0].account_id} {other.account.id} --user {user.name}"
-        " (or use `import --account` next time)."
-    )
-
-
 def _keep(
     services: Services,
     report: Report,
@@ -190,7 +172,6 @@ def _keep(
             )
         except ConnectionBusy:
             raise CommandError(f"{connection} is being synced. Try again in a moment.") from None
-        outcome.overlap = _same_account(session, user, read, result)
         touched, today = [each.account_id for each in result], services.clock.today()
         wrong = integrity_sentences.warnings_of(session, user.id, touched, today=today)
         outcome.warnings = [*read.warnings, *wrong]

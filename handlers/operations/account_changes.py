@@ -13,6 +13,7 @@ from handlers.sync.detection import detect_after_import
 from storage import accounts, users
 from storage.accounts import StoredAccount
 from storage.database import Transaction
+from storage.importing import same_accounts
 from storage.undo_and_merge import merges, rebuild
 from storage.undo_and_merge.merges import NotMerged, NotOneAccount
 from storage.users import User
@@ -40,7 +41,7 @@ def change_account(services: Services, request: Request, *, id: str, body: Mappi
             accounts.rename(session, user_id=user_id, account_id=id, name=given)
         if "isHidden" in body:
             since = services.clock.now() if body["isHidden"] else None
-            accounts.hide(session, user_id=user_id, account_id=id, since=since)
+            same_accounts.hide(session, user_id=user_id, account_id=id, since=since)
 
     services.database.atomically(work)
     detect_after_import(services.database, [user_id], today=services.clock.today())
@@ -116,6 +117,7 @@ def _told(account: StoredAccount) -> Json:
         "iban": account.iban,
         "bankName": account.bank_name,
         "isHidden": account.is_hidden,
+        "perhapsSameAs": account.same_as,
     }
 
 

@@ -40,8 +40,9 @@ def merge(services: Services, user: User, source: StoredAccount, target: StoredA
 
     merges.check_mergeable(services.database, user.id, source_id=source.id, target_id=target.id)
     bookings = transactions.count(services.database, user.id, Selection(account_ids=[source.id]))
-    narrowed = grants.widened_by_merge(user.id, source_id=source.id, target_id=target.id)
-    if not is_dry_run:
+    is_new = source.same_as == target.id  # no app has been allowed or refused to see it apart from the other one
+    narrowed = [] if is_new else grants.widened_by_merge(user.id, source_id=source.id, target_id=target.id)
+    if narrowed and not is_dry_run:
         grants.keep_exclusions(user.id, source_id=source.id, target_id=target.id)
     kept_or_tried(services.database, work, is_dry_run=is_dry_run)
     if not is_dry_run:

@@ -20,7 +20,8 @@ def list_connections(services: Services, request: Request) -> Json:
     user_id = caller.user_id
     with services.database.transaction() as session:
         known = connections.of_user(session, user_id)
-        visible = covered_accounts(accounts.of_user(session, user_id), caller)
+        owned = accounts.every(session, user_id)
+        visible = covered_accounts([each for each in owned if not each.is_hidden], caller)
         brought, latest = connections.accounts_of(session, user_id), jobs.latest(session, user_id)
         if caller.coverage is not None:
             covered = {account.id for account in visible}
@@ -30,6 +31,8 @@ def list_connections(services: Services, request: Request) -> Json:
         quotas = {each.id: services.sync_engine.quota(session, each, now=now) for each in known}
         found = integrity_sentences.of_accounts(session, user_id, visible, today=services.clock.today())
     wrong = integrity_sentences.warnings(found, visible)
+    if caller.coverage is None:
+        wrong |= integrity_sentences.questions_of(owned)
     return {
         "connections": [
             json_shapes.connection(

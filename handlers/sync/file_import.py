@@ -14,7 +14,6 @@ from storage import connections, jobs
 from storage.database import Database, Transaction
 from storage.importing import runs
 from storage.importing.account_batch import AccountReport
-from storage.importing.account_identity import Overlap, overlap
 from storage.importing.batches import ReadBatch, read_batch
 from storage.importing.records import Batch, Record
 from storage.users import User
@@ -85,15 +84,3 @@ def kept_or_tried(database: Database, work: Callable[[Transaction], None], *, is
 
     with suppress(_DryRun):
         database.atomically(whole)
-
-
-def same_account(
-    session: Transaction, user: User, read: ReadBatch, result: Sequence[AccountReport]
-) -> tuple[Overlap, int] | None:
-    """The account in which more than half of the file stands already, to be counted twice, and how many bookings the
-    file has; None where there is none."""
-    if not any(each.new for each in result):
-        return None
-    bookings = read.spool.keys(each.places for each in read.statements).filter("is_booked")
-    found = overlap(session, user.id, bookings, but=[each.account_id for each in result])
-    return (found, bookings.height) if found is not None else None

@@ -23,7 +23,6 @@ from handlers.sync.file_import import (
     ConnectionBusy,
     kept_or_tried,
     read_file,
-    same_account,
     store_file,
 )
 from storage.accounts import StoredAccount
@@ -256,7 +255,7 @@ class UploadedFiles:
         touched = [each.account_id for each in result]
         wrong = integrity_sentences.warnings_of(session, user.id, touched, today=self._clock.today())
         report.warnings = [*read.warnings, *wrong]
-        found = same_account(session, user, read, result)
-        report.overlap = (found[0].account, found[0].bookings) if found is not None else None
+        same = next((each.same_as for each in result if each.same_as), None)
+        report.overlap = (same.account, same.in_both) if same is not None else None
         report.account_ids = list(dict.fromkeys(each.account_id for each in result))
         report.new, report.known = sum(each.new for each in result), sum(each.known for each in result)

@@ -21,6 +21,7 @@ from storage.importing.matching.pending_bookings import AFTER, BEFORE, SAME_DAY,
 from storage.importing.matching.stored_bookings import FILES, NEIGHBOUR_DAYS, STORED, StoredBookings, claims_with
 from storage.importing.matching.windows import ToldWindow, is_whole, windows
 from storage.importing.rows import incoming
+from storage.importing.same_accounts import Lookalike
 from storage.importing.spool import Spool
 from storage.importing.taken_back import TakenBack
 
@@ -32,12 +33,13 @@ FOUND = {"place": pl.UInt32(), "stored_id": pl.String(), "is_correction": pl.Boo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountReport:
-    """What the import of one batch did to one account."""
+    """What the import of one batch did to one account; `same_as` is which one it seems to be, where that is asked."""
 
     account_id: str
     new: int
     known: int
     taken_back: Sequence[TakenBack] = ()
+    same_as: Lookalike | None = None
 
 
 class AccountBatch:

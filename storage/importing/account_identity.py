@@ -7,13 +7,11 @@ from datetime import timedelta
 import polars as pl
 from msgspec.structs import replace
 
-from analytics.frames import MONEY as AMOUNT
 from storage.accounts import StoredAccount, every
 from storage.connections import StoredConnection
-from storage.database import Session, Transaction
+from storage.database import Session
 from storage.importing import contributions
 from storage.importing.matching.booking_keys import account_id, fingerprint
-from storage.importing.matching.exact_matches import MONEY
 from storage.importing.records import AccountRecord, InvalidRecord, TransactionRecord
 from storage.users import User
 
@@ -38,14 +36,6 @@ class Owner:
     account_id: str
     source_id: str
     account: AccountRecord
-
-
-@dataclass(frozen=True, slots=True)
-class Overlap:
-    """How many of a file's bookings stand in an account already, by day, amount and currency."""
-
-    account: StoredAccount
-    bookings: int
 
 
 def owner(session: Session, *, user: User, connection: StoredConnection, account: AccountRecord) -> Owner:
@@ -177,38 +167,6 @@ def add_alias(session: Session, *, user_id: str, source_id: str, account_id: str
         source_id,
         account_id,
     )
-
-
-def overlap(session: Transaction, user_id: str, bookings: pl.DataFrame, *, but: Sequence[str]) -> Overlap | None:
-    """The other account of the user in which more than half of these bookings (spool.KEYS) stand already, None without
-    one."""
-    said = bookings.group_by(MONEY).agg(told=pl.len())
-    with session.staged("said", said):
-        found = session.rows(
-            "SELECT account_id, sum(least(told, stored)) AS bookings FROM said JOIN (SELECT account_id, booking_date,"
-            " amount, currency, count(*) AS stored FROM transactions WHERE user_id = $1 AND NOT is_adjusting_entry"
-            " AND NOT account_id = ANY($2::TEXT[]) GROUP BY account_id, booking_date, amount, currency) AS there"
-            " USING (booking_date, amount, currency) GROUP BY account_id ORDER BY bookings DESC, account_id LIMIT 1",
-            user_id,
-            list(but),
-        )
-    if not found or found[0]["bookings"] * 2 <= bookings.height:
-        return None
-    by_id = {each.id: each for each in every(session, user_id)}
-    return Overlap(by_id[found[0]["account_id"]], int(found[0]["bookings"]))
-
-
-def counted_twice(session: Transaction, user_id: str, account_id: str) -> tuple[Overlap, int] | None:
-    """The other account in which more than half of this one's bookings stand too, and how many this one has."""
-    bookings = session.frame(
-        "SELECT booking_date, amount, currency FROM transactions WHERE user_id = $1 AND account_id = $2"
-        " AND NOT is_adjusting_entry",
-        user_id,
-        account_id,
-        schema={"booking_date": pl.Date(), "amount": AMOUNT, "currency": pl.String()},
-    )
-    found = overlap(session, user_id, bookings, but=[account_id])
-    return (found, bookings.height) if found is not None else None
 
 
 def _holds(session: Session, user_id: str, account_id: str, source_id: str, bookings: pl.DataFrame) -> bool:

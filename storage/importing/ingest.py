@@ -11,7 +11,7 @@ import polars as pl
 from storage import accounts, connections, journal
 from storage.connections import StoredConnection
 from storage.database import Transaction
-from storage.importing import contributions, duplicate_flags, transfer_pairs
+from storage.importing import contributions, duplicate_flags, same_accounts, transfer_pairs
 from storage.importing.account_batch import AccountBatch, AccountReport
 from storage.importing.account_identity import (
     Owner,
@@ -62,6 +62,12 @@ def store(
     reports = {batch.id: run.add(batch) for batch in batches}
     run.flag_duplicates()
     changes = pl.concat(run.changes)
+    touched = {each.account_id for of_batch in reports.values() for each in of_batch}
+    asked = same_accounts.ask(session, user.id, connection.id, touched, now=now)
+    reports = {
+        id_: [replace(each, same_as=asked.get(each.account_id)) for each in of_batch]
+        for id_, of_batch in reports.items()
+    }
     if not changes.is_empty():
         changes = pl.concat([changes, journal.changed(transfer_pairs.pair_again(session, user.id), "modified")])
     changes = _each_once(changes)

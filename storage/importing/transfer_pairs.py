@@ -12,11 +12,13 @@ MAY_BE_A_LEG = (  # the user has another account, and no stranger's IBAN is on t
     " AND upper(replace(coalesce(counterpart_iban, ''), ' ', '')) IN"
     " (SELECT upper(replace(coalesce(iban, ''), ' ', '')) FROM accounts WHERE user_id = $1 UNION ALL SELECT '')"
 )
+IN_QUESTION = "SELECT id FROM accounts WHERE user_id = $1 AND hidden_at IS NOT NULL AND perhaps_same_as IS NOT NULL"
 PAIRING = ("transfer_account_id", "transfer_id", "transfer_rule")
 
 
 def pair_again(session: Transaction, user_id: str) -> list[str]:
-    """Bring the stored pairing of the user up to date, late legs included; ids of the rows that changed."""
+    """Bring the stored pairing of the user up to date, late legs included; ids of the rows that changed. An account
+    that may be there twice has no legs: they are the other one's."""
     stored = session.frame(
         f"SELECT {', '.join(LEGS)}, {', '.join(f'{name} AS old_{name}' for name in PAIRING)}"
         f" FROM transactions WHERE user_id = $1 AND (transfer_account_id IS NOT NULL OR {MAY_BE_A_LEG})",
@@ -26,7 +28,9 @@ def pair_again(session: Transaction, user_id: str) -> list[str]:
     accounts = session.frame(
         "SELECT id, iban FROM accounts WHERE user_id = $1 ORDER BY position, id", user_id, schema=OWN_ACCOUNTS
     )
-    paired = stored.join(pair(stored.select(list(LEGS)), accounts), on="id", how="left")
+    in_question = [row["id"] for row in session.rows(IN_QUESTION, user_id)]
+    legs = stored.filter(~pl.col("account_id").is_in(in_question)).select(list(LEGS))
+    paired = stored.join(pair(legs, accounts), on="id", how="left")
     is_changed = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"old_{name}")) for name in PAIRING)
     changed = paired.filter(is_changed).select("id", *PAIRING)
     ids: list[str] = changed["id"].to_list()

@@ -1,10 +1,11 @@
 """Two accounts made one, and the one made two again: every contribution knows the account that it came for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from storage import connections
+from storage import accounts, connections
+from storage.accounts import Difference
 from storage.database import Session, Transaction
 from storage.importing import account_identity, contributions
 from storage.undo_and_merge import baseline
@@ -35,6 +36,13 @@ class OtherIban(NotOneAccount):
     """Accounts with different IBANs cannot be merged."""
 
 
+REFUSALS: Mapping[Difference, type[NotOneAccount]] = {
+    "currency": OtherCurrency,
+    "kind": OtherType,
+    "iban": OtherIban,
+}
+
+
 class NotMerged(Exception):
     """No account with this id was merged into another."""
 
@@ -55,6 +63,7 @@ class MergedAccount:
     bank_name: str
     given_name: str | None
     hidden_at: datetime | None
+    perhaps_same_as: str | None
 
 
 def merge(session: Transaction, *, user: User, source_id: str, target_id: str, now: datetime) -> Rebuilt:
@@ -63,19 +72,21 @@ def merge(session: Transaction, *, user: User, source_id: str, target_id: str, n
     session.hold(user.id)
     check_mergeable(session, user.id, source_id=source_id, target_id=target_id)
     (settings,) = settings_of(session, user.id, [source_id])
+    _end_questions(session, user.id, source_id=source_id, target_id=target_id)
     baseline.hand_over(session, user.id, source_id, target_id)
     session.execute(
         "UPDATE contributions SET account_id = $3 WHERE user_id = $1 AND account_id = $2", user.id, source_id, target_id
     )
     account_identity.add_alias(session, user_id=user.id, source_id=source_id, account_id=target_id)
     session.execute(
-        "UPDATE account_aliases SET merged_into = $3, given_name = $4, hidden_at = $5"
+        "UPDATE account_aliases SET merged_into = $3, given_name = $4, hidden_at = $5, perhaps_same_as = $6"
         " WHERE user_id = $1 AND source_id = $2",
         user.id,
         source_id,
         target_id,
         settings["given_name"],
         settings["hidden_at"],
+        settings["perhaps_same_as"],
     )
     return rebuild(session, user=user, account_ids={source_id, target_id}, job_id="merge", now=now)
 
@@ -106,15 +117,16 @@ def separate(session: Transaction, *, user: User, source_id: str, now: datetime)
         )
     session.execute("DELETE FROM account_aliases WHERE user_id = $1 AND source_id = $2", user.id, source_id)
     rebuilt = rebuild(session, user=user, account_ids={source_id, chosen.into}, job_id="separate", now=now)
-    set_settings(session, user.id, [{"id": source_id, "given_name": chosen.given_name, "hidden_at": chosen.hidden_at}])
+    settings = {name: getattr(chosen, name) for name in ("id", "given_name", "hidden_at", "perhaps_same_as")}
+    set_settings(session, user.id, [settings])
     return rebuilt
 
 
 def merged_accounts(session: Session, user_id: str) -> list[MergedAccount]:
     """The accounts that are parts of others, as their sources named them first."""
     aliases = session.rows(
-        "SELECT source_id, account_id, merged_into, given_name, hidden_at FROM account_aliases WHERE user_id = $1"
-        " ORDER BY source_id",
+        "SELECT source_id, account_id, merged_into, given_name, hidden_at, perhaps_same_as FROM account_aliases"
+        " WHERE user_id = $1 ORDER BY source_id",
         user_id,
     )
     told = contributions.of_accounts(session, user_id, sorted({row["account_id"] for row in aliases}))
@@ -131,6 +143,7 @@ def merged_accounts(session: Session, user_id: str) -> list[MergedAccount]:
             bank_name=account.bank_name or banks[first[row["source_id"]].connection_id],
             given_name=row["given_name"],
             hidden_at=row["hidden_at"],
+            perhaps_same_as=row["perhaps_same_as"],
         )
         for row in aliases
         if (account := named.get(row["source_id"]))
@@ -142,14 +155,27 @@ def check_mergeable(session: Session, user_id: str, *, source_id: str, target_id
     would take the place of the other's."""
     if source_id == target_id:
         raise SameAccount
-    one, other = session.rows(
-        "SELECT currency, kind, iban FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[])",
+    one, other = (each for each in accounts.every(session, user_id) if each.id in (source_id, target_id))
+    difference = one.difference(other)
+    if difference is not None:
+        raise REFUSALS[difference]
+
+
+def _end_questions(session: Session, user_id: str, *, source_id: str, target_id: str) -> None:
+    """Whether an account is the one that is gone is asked of the one that it has become; of that itself no more."""
+    session.execute(
+        "UPDATE accounts SET hidden_at = NULL, perhaps_same_as = NULL"
+        " WHERE user_id = $1 AND id = $2 AND perhaps_same_as = $3",
         user_id,
-        [source_id, target_id],
+        target_id,
+        source_id,
     )
-    for column, refusal in (("currency", OtherCurrency), ("kind", OtherType), ("iban", OtherIban)):
-        if one[column] and other[column] and one[column] != other[column]:
-            raise refusal
+    session.execute(
+        "UPDATE accounts SET perhaps_same_as = $2 WHERE user_id = $1 AND perhaps_same_as = $3",
+        user_id,
+        target_id,
+        source_id,
+    )
 
 
 def _merged_before(merged: Sequence[MergedAccount], account_id: str) -> list[str]:

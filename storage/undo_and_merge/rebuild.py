@@ -109,6 +109,7 @@ def rebuild(session: Transaction, *, user: User, account_ids: set[str], job_id: 
     transfer_pairs.pair_again(session, user.id)
     existing = _existing(session, user.id)
     gone = [row for row in settings if row["id"] not in existing]
+    _show_same_as(session, user.id, [row["id"] for row in gone])
     _derive_again_without(session, user.id, gone)
     changes = _changes(before, _state(session, user.id))
     journal.record(session, user_id=user.id, job_id=job_id, changes=changes, now=now)
@@ -157,7 +158,10 @@ def _changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
 def settings_of(session: Session, user_id: str, ids: Sequence[str]) -> list[dict[str, Any]]:
     """What the user has said of these accounts, and which IBANs they had."""
     return session.rows(
-        "SELECT id, iban, given_name, hidden_at FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, ids
+        "SELECT id, iban, given_name, hidden_at, perhaps_same_as FROM accounts"
+        " WHERE user_id = $1 AND id = ANY($2::TEXT[])",
+        user_id,
+        ids,
     )
 
 
@@ -165,12 +169,23 @@ def set_settings(session: Session, user_id: str, settings: Sequence[Mapping[str,
     """Say again what the user had said of these accounts."""
     for row in settings:
         session.execute(
-            "UPDATE accounts SET given_name = $3, hidden_at = $4 WHERE user_id = $1 AND id = $2",
+            "UPDATE accounts SET given_name = $3, hidden_at = $4, perhaps_same_as = $5 WHERE user_id = $1 AND id = $2",
             user_id,
             row["id"],
             row["given_name"],
             row["hidden_at"],
+            row["perhaps_same_as"],
         )
+
+
+def _show_same_as(session: Session, user_id: str, gone: Sequence[str]) -> None:
+    """An account that may have been one that is gone is there by itself now."""
+    session.execute(
+        "UPDATE accounts SET hidden_at = NULL, perhaps_same_as = NULL"
+        " WHERE user_id = $1 AND perhaps_same_as = ANY($2::TEXT[]) AND hidden_at IS NOT NULL",
+        user_id,
+        list(gone),
+    )
 
 
 def _clear(session: Session, user_id: str, ids: Sequence[str]) -> None:

@@ -230,6 +230,18 @@ def test_what_stands_in_another_account_already_is_told(holder: Holder) -> None:
     found = sent(client, nameless, filename="b.csv", dryRun="true", accountId="new")
     assert found["overlap"] == {"accountId": giro, "bookings": 3}
 
+    def warnings() -> list[str]:
+        return [text for each in client.get("/connections").json()["connections"] for text in each["warnings"]]
+
+    sent(client, nameless, filename="b.csv", accountId="new")
+    (asked,) = client.get("/accounts/hidden").json()["accounts"]
+    assert (asked["isHidden"], asked["perhapsSameAs"]) == (True, giro)
+    assert [each["id"] for each in client.get("/accounts").json()["accounts"]] == [giro]
+    assert "Is this the same account as" in warnings()[0]
+    shown = client.patch(f"/accounts/{asked['id']}", json={"isHidden": False}).json()
+    assert (shown["isHidden"], shown["perhapsSameAs"]) == (False, None)
+    assert warnings() == []
+
 
 @pytest.mark.requirement("page.imports")
 def test_what_takes_long_is_polled_and_only_so_many_files_are_taken_at_once(

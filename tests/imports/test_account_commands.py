@@ -20,7 +20,10 @@ UNASKED = "There is nobody to ask. Use --yes to go ahead without a question.\n"
 def test_accounts_are_listed_renamed_hidden_merged_and_deleted(shell: Shell, write: Write) -> None:
     shell("import", "--user", "eva", write("a.csv", JANUARY))
     warned = shell("import", "--user", "eva", write("a.sta", THE_SAME))
-    assert "3 of 3 bookings of this file are already in N26" in warned.stderr
+    assert "waits for your answer. The same account: bankdata accounts merge " in warned.stderr
+    n26 = shell("accounts", "list").stdout.split("\t")[0]
+    assert shell("accounts", "list").stdout.endswith(f"the same as {n26}?\n")
+    shell("accounts", "show", "DE43280200501426292700", "--user", "eva")
 
     shell("accounts", "rename", "n26", "Haushalt", "--user", "eva")
     shell("accounts", "hide", "Haushalt", "--user", "eva")
@@ -36,6 +39,8 @@ def test_accounts_are_listed_renamed_hidden_merged_and_deleted(shell: Shell, wri
     assert shell("accounts", "merge", "Haushalt", iban, "--user", "eva", code=1).stderr.endswith(UNASKED)
     merged = shell("accounts", "merge", "Haushalt", iban, "--user", "eva", "--yes")
     assert merged.stdout == f"Merged Haushalt into {iban}: 3 bookings stood in both and count once.\n"
+    assert shell("accounts", "separate", n26, "--user", "eva").stdout == "Haushalt is an account of its own again.\n"
+    shell("accounts", "merge", n26, iban, "--user", "eva", "--yes")
     assert shell("accounts", "delete", iban, "--user", "eva", code=1).stderr.endswith(UNASKED)
     deleted = shell("accounts", "delete", iban, "--user", "eva", "--yes")
     assert f"Deleted {iban} with 3 bookings." in deleted.stderr

@@ -189,7 +189,7 @@ def test_merged_accounts_have_every_booking_once_whatever_their_sources_call_it(
     eva.bring(write("a.sta", THE_SAME))
     if is_older:
         eva.as_from_an_older_version()
-    csv_account, target = accounts.of_user(eva.services.database, eva.user.id)
+    csv_account, target = accounts.every(eva.services.database, eva.user.id)
     assert len(amounts(eva)) == 6
     eva.lines.clear()
     command(eva, "accounts merge", account=csv_account.id, into=target.id)
@@ -249,7 +249,8 @@ def test_what_both_accounts_say_has_to_agree(
 def test_a_merge_is_said_before_and_taken_back_with_what_came_since(eva: Household, write: Write) -> None:
     eva.bring(write("a.csv", JANUARY))
     eva.bring(write("a.sta", THE_SAME))
-    csv_account, target = accounts.of_user(eva.services.database, eva.user.id)
+    csv_account, target = accounts.every(eva.services.database, eva.user.id)
+    command(eva, "accounts show", account=target.id, is_hidden=False)
     command(eva, "accounts rename", account=csv_account.id, name="Mine")
     command(eva, "accounts hide", account=csv_account.id, is_hidden=True)
     before = eva.rows("transactions")
@@ -402,16 +403,24 @@ def test_a_file_of_another_currency_or_of_several_accounts_goes_to_no_chosen_one
 
 
 @pytest.mark.requirement("accounts.overlap")
-def test_a_file_that_stands_in_another_account_is_said_to_count_twice(eva: Household, write: Write) -> None:
+def test_a_file_whose_bookings_stand_in_another_account_is_asked_about(eva: Household, write: Write) -> None:
     eva.bring(write("a.csv", JANUARY))
-    eva.notes.clear()
+    assert eva.notes == []
     eva.bring(write("a.sta", THE_SAME))
-    (note,) = eva.notes
-    first, second = accounts.of_user(eva.services.database, eva.user.id)
-    assert note.startswith("3 of 3 bookings of this file are already in N26 and now count twice.")
-    assert f"bankdata accounts merge {second.id} {first.id} --user eva" in note
+    first, second = accounts.every(eva.services.database, eva.user.id)
+    assert (first.same_as, second.same_as, names(eva)) == (None, first.id, ["N26"])
+    asked = "Is this the same account as N26? Its bookings are there too. It counts once you have said so."
+    assert f"  {second.iban}: {asked}" in eva.lines
+    answers = [
+        f"bankdata accounts {each} --user eva" for each in (f"merge {second.id} {first.id}", f"show {second.id}")
+    ]
+    assert eva.notes == [
+        f"{second.iban} waits for your answer. The same account: {answers[0]}. Another one: {answers[1]}."
+    ]
+    command(eva, "accounts show", account=second.id, is_hidden=False)
     eva.notes.clear()
-    eva.bring(write("a.sta", THE_SAME))  # nothing new, nothing to say
+    eva.bring(write("a.sta", THE_SAME))  # who has said that it is another one is not asked again
     eva.bring(write("half.sta", mt940("1", ("0102", "C", "10,00", "x"), ("0103", "C", "5,00", "y"))))
     eva.bring(write("empty.sta", mt940("2")))
     assert eva.notes == []
+    assert len(names(eva)) == 4

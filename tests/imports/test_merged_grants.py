@@ -18,7 +18,7 @@ from handlers.operations import account_changes
 from storage import accounts, connections
 from storage.oauth.grants import Grant, Terms
 from tests.imports.household import Household
-from tests.imports.test_accounts import mt940
+from tests.imports.test_accounts import JANUARY, THE_SAME, mt940
 
 Write = Callable[..., Path]
 
@@ -68,6 +68,19 @@ def test_what_shows_no_more_after_a_merge_stays_as_it_is(
     perform(eva.services, "accounts merge", {"user": "eva", "account": two[0], "into": two[1]}, eva)
     (grant,) = grants(eva)
     assert grant.terms == terms
+    assert "narrowGrant" not in deeds(eva)
+
+
+@pytest.mark.requirement("grants.merged")
+@pytest.mark.requirement("accounts.overlap")
+def test_an_app_keeps_an_account_that_turns_out_to_be_another_one_too(eva: Household, write: Write) -> None:
+    eva.bring(write("a.csv", JANUARY))
+    n26 = accounts.named(eva.services.database, eva.user.id, "N26").id
+    allow(eva, Terms(accounts=(n26,)))
+    eva.bring(write("a.sta", THE_SAME))
+    (asked,) = (each for each in accounts.every(eva.services.database, eva.user.id) if each.same_as)
+    perform(eva.services, "accounts merge", {"user": "eva", "account": asked.id, "into": n26}, eva)
+    assert [grant.terms.accounts for grant in grants(eva)] == [(n26,)]
     assert "narrowGrant" not in deeds(eva)
 
 

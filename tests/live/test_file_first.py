@@ -115,13 +115,14 @@ def test_simplefin_names_no_account_number_so_its_user_says_once_that_two_accoun
         day=today(),
     )
     done = live.bankdata("connect", "simplefin", "--user", user, stdin=f"{customer.token}\n")
-    other = next(each["id"] for each in accounts(live, user) if each["id"] != account["id"])
+    assert accounts(live, user)[0]["id"] == account["id"]
+    assert len(accounts(live, user)) == 1
+    listed = live.bankdata("accounts", "list").stdout.splitlines()
+    other = next(row.split("\t")[0] for row in listed if "Account 1" in row)
     merge = ["accounts", "merge", other, account["id"], "--user", user]
-    assert done.stdout == "SimpleFIN: 1 new account, 5 new transactions\n"
-    assert done.stderr.splitlines()[-1] == (
-        "4 of 5 bookings of Account 1 are already in 110000000 / 556677 and now count twice. If it is the same account,"
-        f" merge the two: bankdata {' '.join(merge)}"
-    )
+    assert done.stdout.splitlines()[-1] == "SimpleFIN: 1 new account, 5 new transactions"
+    assert "Account 1: Is this the same account as 110000000 / 556677? Its bookings are there too." in done.stdout
+    assert f"The same account: bankdata {' '.join(merge)}. Another one:" in done.stderr.splitlines()[-1]
     done = live.bankdata(*merge, "--yes")
     assert done.stdout == "Merged Account 1 into 110000000 / 556677: 4 bookings stood in both and count once.\n"
     everything = [

@@ -156,6 +156,48 @@ def test_transactions_on_paper_are_the_bookings_that_are_there_and_no_empty_shee
     expect(said).to_have_count(0)
 
 
+@pytest.mark.requirement("page.accounts")
+@pytest.mark.requirement("accounts.overlap")
+@LANGUAGES
+def test_an_account_that_seems_to_be_another_one_is_asked_about_and_each_answer_is_taken_back_with_one_press(
+    demo: Demo, signed_in: Opening, tmp_path: Path, locale: str
+) -> None:
+    token = demo.token("empty")
+    said = statement(("2026-02-05", "-1.50"), ("2026-02-06", "-2.50"), ("2026-02-09", "-3.50"))
+    for name, text in {
+        "first": said,
+        "second": said.replace("<IBAN>DE89370400440532013000</IBAN>", "<Othr><Id>77</Id></Othr>"),
+    }.items():
+        file = tmp_path / f"{name}.xml"
+        file.write_text(text)
+        demo.command("import", str(file), "--user", "empty")
+
+    def shown() -> list[str]:
+        return [each["id"] for each in demo.read("/accounts", token)["accounts"]]
+
+    (first,) = shown()
+    page = signed_in("/", user="empty", locale=locale)
+    question = page.get_by_role("region", name=re.compile("^(Is this the same account|Ist das dasselbe Konto)"))
+    undo = page.get_by_role("status").get_by_role("button", name=re.compile("^(Undo|Rückgängig|Zurücknehmen)$"))
+    expect(question).to_contain_text(re.compile("It is not counted until you say|Es zählt nicht mit, bis Sie sagen"))
+    question.get_by_role("button", name=re.compile("^(The same account|Dasselbe Konto)$")).click()
+    expect(question).to_have_count(0)
+    assert shown() == [first]
+    undo.click()
+    expect(question).to_be_visible()
+    assert shown() == [first]
+    question.get_by_role("button", name=re.compile("^(Another account|Ein anderes Konto)$")).click()
+    expect(question).to_have_count(0)
+    _, second = shown()
+    undo.click()
+    expect(question).to_be_visible()
+    assert shown() == [first]
+    page.goto(demo.origin + "/settings")
+    expect(question).to_be_visible()
+    for account in (second, first):
+        demo.command("accounts", "delete", account, "--user", "empty", "--yes")
+
+
 @pytest.mark.requirement("page.states")
 @LANGUAGES
 @pytest.mark.parametrize("width", [390, 768, 1280, 1920])

@@ -497,7 +497,7 @@ def test_room_is_left_for_each_planned_sync_of_the_next_24_hours() -> None:
     assert has_room()
     assert has_room(6)  # and two planned ones to come
     assert has_room(20, 21, 6)  # those of yesterday count no more when tomorrow's comes
-    assert not has_room(5, 4)  # tomorrow morning they, this call and the evening's are four
+    assert not has_room(3, 2)  # tomorrow morning they, this call and the evening's are four
     assert leaves_room([], [], limit=1)
     assert not leaves_room([], planned, limit=2)
 

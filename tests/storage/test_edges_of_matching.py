@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from storage import journal
-from storage.importing import account_identity, ingest
+from storage.importing import ingest
 from storage.importing.account_identity import AccountUnclear
 from storage.importing.matching.exact_matches import prepared
 from storage.importing.matching.stored_bookings import FILES
@@ -25,13 +25,6 @@ def test_an_account_without_name_and_bookings_proves_nothing_for_the_next_file(b
     with pytest.raises(AccountUnclear) as refusal:
         bank.bring(bookings("2026-11-02 | -5.00 | A | a"), account=NOBODY)
     assert [account.stable_key for account in refusal.value.candidates] == ["unnamed"]
-
-
-@pytest.mark.requirement("accounts.overlap")
-def test_a_file_without_bookings_stands_in_no_other_account(bank: Bank) -> None:
-    bank.bring(bookings("2026-11-02 | -5.00 | A | a"))
-    with bank.database.transaction() as session:
-        assert account_identity.overlap(session, bank.user.id, Spool().keys([]), but=[]) is None
 
 
 def record(*references: str) -> TransactionRecord:

@@ -2,6 +2,7 @@
 import { change, useRead } from "./api.js";
 import { Card, Choice, Dialog, Failed, Line, accountAmong, accountName, shortIban, tried } from "./parts.js";
 import { day, money } from "./format.js";
+import { SameAccounts } from "./same-account.js";
 import { html, useEffect, useState } from "./ui.js";
 import { t } from "./words.js";
 
@@ -13,12 +14,12 @@ export function Accounts({ person }) {
     const isDone = await tried(() => change(method, `/accounts/${encodeURIComponent(id)}${below}`, along), () => t("changed"));
     if (isDone) setOpen(null);
   };
-  return html`<${Card} title=${t("accounts")}>
+  return html`<${SameAccounts} person=${person} /><${Card} title=${t("accounts")}>
     <ul class="plain">
       ${person.accounts.map((account) => html`<${Line} key=${account.id} title=${accountName(account)} about=${about(account, account.bankConnection.bankName)}>
         <button type="button" aria-label="${t("change")}: ${accountAmong(account)}" onClick=${() => setOpen(account)}>${t("change")}</button>
       <//>`)}
-      ${hidden.data?.accounts.map((account) => html`<${Line} key=${account.id} title=${accountName(account)} about=${about(account, account.bankName, t("hidden"))}>
+      ${hidden.data?.accounts.filter(({ perhapsSameAs }) => !perhapsSameAs).map((account) => html`<${Line} key=${account.id} title=${accountName(account)} about=${about(account, account.bankName, t("hidden"))}>
         <button type="button" aria-label="${t("show")}: ${accountAmong(account)}" onClick=${() => act(account, "PATCH", { body: { isHidden: false } })}>${t("show")}</button>
       <//>`)}
       ${merged.data?.accounts.map((account) => html`<${Line} key=${account.id} title=${accountName(account)} about=${about(account, account.bankName, t("merged_into", { name: nameOf(person, account.into) }))}>

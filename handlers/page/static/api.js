@@ -24,9 +24,13 @@ const version = shared(0);
 const conditions = new Map();
 const condition = shared(null);
 
-/** Something changed: what was remembered is asked for anew by whoever shows it. */
-export function forget() {
+/**
+ * Something changed: what was remembered is asked for anew by whoever shows it. The accounts come first, for an account that
+ * is hidden now must not be asked about.
+ */
+export async function forget() {
   kept = new Map();
+  await read("/accounts").catch(() => null); // whoever shows them is told why
   version.set(version.get() + 1);
 }
 
@@ -173,7 +177,7 @@ export function useRead(path, parameters = {}) {
   }, [asked, turn, attempt]);
   const isMine = state.asked === asked;
   return {
-    data: isMine ? state.data : kept.get(asked) ?? state.data,
+    data: kept.get(asked) ?? state.data,
     error: isMine ? state.error : null,
     isStale: !isMine && !kept.has(asked),
     again: () => {

@@ -5,6 +5,7 @@ import { ago, comingUp, day, money, monthsBefore, sum } from "./format.js";
 import { FirstRun } from "./first-run.js";
 import { Bookings, Card, CategoryBars, Expected, Loaded, Money, MoreLink, NothingYet, Place, Segments, Titled, accountName, chartBones, shortIban } from "./parts.js";
 import { AUTH_URL, address } from "./place.js";
+import { SameAccounts } from "./same-account.js";
 import { SyncButton } from "./sync.js";
 import { html, useState } from "./ui.js";
 import { Unproven } from "./unproven.js";
@@ -29,6 +30,7 @@ function Figures({ person }) {
   const updated = balances.data ? synced && t("updated", { ago: ago(synced) }) : "\u00a0";
   return html`<${Place} title=${t("overview")} text=${updated} actions=${html`<${SyncButton} />`}>
     <${Reminders} />
+    <${SameAccounts} person=${person} />
     <${Unproven} person=${person} />
     <div class="overview">
       <${Total} person=${person} balances=${balances} months=${months} setMonths=${setMonths} />

@@ -1,0 +1,36 @@
+/** The question whether two accounts are one: one press for each answer, and one that takes it back. */
+import { change, useRead } from "./api.js";
+import { accountAmong, accountName, tried } from "./parts.js";
+import { html } from "./ui.js";
+import { t } from "./words.js";
+
+export function SameAccounts({ person }) {
+  const { data } = useRead("/accounts/hidden");
+  return (data?.accounts ?? []).filter(({ perhapsSameAs }) => perhapsSameAs).map((account) => html`<${SameAccount} key=${account.id} account=${account} person=${person} />`);
+}
+
+function SameAccount({ account, person }) {
+  const { id, perhapsSameAs } = account;
+  const other = person.byId.get(perhapsSameAs);
+  const name = accountAmong(account);
+  const place = `/accounts/${encodeURIComponent(id)}`;
+  const answer = (say, back, sentence) => () =>
+    tried(say, () => sentence, () => ({ text: t("undo"), act: () => tried(back, () => t("undone")) }));
+  const same = answer(
+    () => change("POST", `${place}/merge`, { body: { into: perhapsSameAs } }),
+    () => change("DELETE", `${place}/merge`),
+    t("same_account_merged"),
+  );
+  const another = answer(
+    () => change("PATCH", place, { body: { isHidden: false } }),
+    () => change("PATCH", place, { body: { isHidden: true } }),
+    t("another_account_shown"),
+  );
+  return html`<section class="card caution reminder" aria-label="${t("same_account")} ${name}">
+    <p><strong>${t("same_account")}</strong> ${t("same_account_text", { name, other: other ? accountName(other) : t("hidden") })}</p>
+    <p class="buttons">
+      <button type="button" class="primary" onClick=${same}>${t("same_account_yes")}</button>
+      <button type="button" onClick=${another}>${t("same_account_no")}</button>
+    </p>
+  </section>`;
+}

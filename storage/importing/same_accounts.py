@@ -1,0 +1,121 @@
+"""A new account whose bookings stand in another one too: asked about, and counted once until its user has answered.
+
+A source that states no IBAN may tell of an account that another source has told of. Where two thirds of the bookings of
+the days that both know agree, by amount and within two days, and at least three different amounts are among them, that
+is neither chance nor a standing order. Accounts that one source tells apart are never asked about.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+
+from storage import accounts, connections
+from storage.accounts import StoredAccount
+from storage.database import Session, Transaction
+from storage.importing import transfer_pairs
+
+DAYS_APART_MAX = timedelta(days=2)  # between the days that two sources give one booking
+AMOUNTS_MIN = 3  # different ones that agree
+NEW_FOR = timedelta(days=30)  # how long an account is new: its first answers may hold next to nothing
+
+DatesByAmount = Mapping[Decimal, Sequence[date]]
+"""The booking dates of each amount, in their order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lookalike:
+    """The account that a new one seems to be: `in_both` of the new one's `bookings` stand there too."""
+
+    account: StoredAccount
+    in_both: int
+    bookings: int
+
+
+def ask(
+    session: Transaction, user_id: str, connection_id: str, account_ids: Collection[str], *, now: datetime
+) -> dict[str, Lookalike]:
+    """By id, of the accounts that an import of this connection was about, those that seem to be another one; each is
+    hidden until its user has said whether it is, and asked about once."""
+    rows = session.rows(
+        "SELECT id FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[]) AND created_at > $3"
+        " AND hidden_at IS NULL AND perhaps_same_as IS NULL ORDER BY id",
+        user_id,
+        list(account_ids),
+        now - NEW_FOR,
+    )
+    if not rows:
+        return {}
+    told_apart = set(account_ids)
+    if connection_id not in connections.of_files(session, user_id):
+        told_apart.update(connections.account_ids(session, user_id, connection_id))
+    owned = {each.id: each for each in accounts.of_user(session, user_id)}
+    asked: dict[str, Lookalike] = {}
+    for account in (owned[row["id"]] for row in rows):
+        others = [each for each in owned.values() if each.id not in told_apart and _may_be_one(account, each)]
+        found = _most_alike(session, user_id, account, others) if others else None
+        if found is not None:
+            asked[account.id] = found
+            accounts.ask_whether_same(session, user_id=user_id, account_id=account.id, other=found.account.id, now=now)
+    return asked
+
+
+def hide(session: Transaction, *, user_id: str, account_id: str, since: datetime | None) -> None:
+    """Serve and sum the account no more, or again (None): of one that was asked about that says that it is another
+    account, whose bookings may be legs of transfers."""
+    accounts.hide(session, user_id=user_id, account_id=account_id, since=since)
+    transfer_pairs.pair_again(session, user_id)
+
+
+def bookings_in_both(one: DatesByAmount, other: DatesByAmount) -> int:
+    """How many bookings two accounts have in common, 0 where too few agree for the two to be one."""
+    if not one or not other:
+        return 0
+    first = max(min(dates[0] for dates in each.values()) for each in (one, other))
+    last = min(max(dates[-1] for dates in each.values()) for each in (one, other))
+    agreed = {amount: _pairs(dates, other.get(amount, ())) for amount, dates in one.items()}
+    in_both = sum(agreed.values())
+    of_shared_days = min(sum(len(_between(dates, first, last)) for dates in each.values()) for each in (one, other))
+    is_enough = in_both * 3 >= of_shared_days * 2 and sum(n > 0 for n in agreed.values()) >= AMOUNTS_MIN
+    return in_both if is_enough else 0
+
+
+def _may_be_one(account: StoredAccount, other: StoredAccount) -> bool:
+    """Whether nothing that is stated of two accounts tells them apart; two IBANs always do."""
+    return account.difference(other) is None and not (account.iban and other.iban)
+
+
+def _most_alike(
+    session: Session, user_id: str, account: StoredAccount, others: Sequence[StoredAccount]
+) -> Lookalike | None:
+    known = _dates_by_amount(session, user_id, account.id)
+    found = [(bookings_in_both(known, _dates_by_amount(session, user_id, each.id)), each) for each in others]
+    in_both, other = max(found, key=lambda each: each[0])
+    return Lookalike(account=other, in_both=in_both, bookings=sum(map(len, known.values()))) if in_both else None
+
+
+def _dates_by_amount(session: Session, user_id: str, account_id: str) -> DatesByAmount:
+    found: dict[Decimal, list[date]] = {}
+    for row in session.rows(
+        "SELECT amount, booking_date FROM transactions WHERE user_id = $1 AND account_id = $2"
+        " AND NOT is_adjusting_entry ORDER BY booking_date",
+        user_id,
+        account_id,
+    ):
+        found.setdefault(row["amount"], []).append(row["booking_date"])
+    return found
+
+
+def _between(dates: Sequence[date], first: date, last: date) -> Sequence[date]:
+    return [day for day in dates if first <= day <= last]
+
+
+def _pairs(one: Sequence[date], other: Sequence[date]) -> int:
+    """How many dates of the first find one of the second within DAYS_APART_MAX, each once; both are in order."""
+    paired = place = 0
+    for day in one:
+        while place < len(other) and other[place] < day - DAYS_APART_MAX:
+            place += 1
+        if place < len(other) and other[place] <= day + DAYS_APART_MAX:
+            paired, place = paired + 1, place + 1
+    return paired
