@@ -129,6 +129,7 @@ def test_an_account_is_renamed_hidden_and_shown_again(holder: Holder) -> None:
         "iban": GIRO.iban,
         "bankName": "Bank",
         "isHidden": False,
+        "perhapsSameAs": None,
     }
     assert client.patch(path, json={"isHidden": True}).json() == {**renamed, "isHidden": True}
     assert holder.account_ids() == []
