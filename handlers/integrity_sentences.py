@@ -1,17 +1,20 @@
 """What is wrong with the ledger of an account, in sentences for its user."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 
 from analytics.currencies import minor_digits
 from analytics.integrity import AccountIntegrity, Kind, LedgerProblem, integrity
 from storage import accounts as stored_accounts
 from storage import integrity as stored
+from storage import transactions as stored_transactions
 from storage.accounts import StoredAccount
 from storage.database import Session
 
 MISSING = "Bookings from {first} to {last} are missing. Import a statement of these days."
+SAID_FOR = timedelta(days=7)  # how long what a bank has taken back is said
+TAKEN_BACK = "The bank has taken back the booking of {amount} on {first}. No figure counts it any more."
 PERHAPS_SAME = "Is this the same account as {other}? Its bookings are there too. It counts once you have said so."
 SENTENCES: Mapping[Kind, str] = {
     "gap": "Bookings from {first} to {last} are missing, {amount} in all. Import a statement of these days.",
@@ -36,8 +39,8 @@ def warnings_of(session: Session, user_id: str, account_ids: Iterable[str], *, t
     wanted, owned = set(account_ids), stored_accounts.every(session, user_id)
     meant = [account for account in owned if account.id in wanted]
     said = warnings(of_accounts(session, user_id, meant, today=today), meant)
-    questions = questions_of(owned)
-    return [text for account in meant for text in (*questions.get(account.id, ()), *said.get(account.id, ()))]
+    found = (questions_of(owned), taken_back_lately(session, user_id, meant, today=today), said)
+    return [text for account in meant for of_account in found for text in of_account.get(account.id, ())]
 
 
 def questions_of(owned: Sequence[StoredAccount]) -> dict[str, list[str]]:
@@ -48,6 +51,18 @@ def questions_of(owned: Sequence[StoredAccount]) -> dict[str, list[str]]:
         for account in owned
         if account.same_as in by_id
     }
+
+
+def taken_back_lately(
+    session: Session, user_id: str, accounts: Sequence[StoredAccount], *, today: date
+) -> dict[str, list[str]]:
+    """By account the bookings that its bank has taken back within SAID_FOR."""
+    by_id, said = {account.id: account for account in accounts}, dict[str, list[str]]()
+    for row in stored_transactions.taken_back(session, user_id, list(by_id)):
+        if row["taken_back_at"] is not None and row["taken_back_at"].date() > today - SAID_FOR:
+            text = TAKEN_BACK.format(amount=_money(row["amount"], row["currency"]), first=_day(row["booking_date"]))
+            said.setdefault(row["account_id"], []).append(f"{_called(by_id[row['account_id']])}: {text}")
+    return said
 
 
 def sentence(problem: LedgerProblem, currency: str) -> str:

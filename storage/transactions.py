@@ -110,6 +110,17 @@ def page(session: Session, user_id: str, selection: Selection, *, limit: int, of
     return session.rows(f"{ordered} LIMIT {int(limit)} OFFSET {int(offset)}", *values)
 
 
+def taken_back(session: Session, user_id: str, account_ids: Sequence[str]) -> list[Row]:
+    """The bookings of these accounts that their banks have taken back, the latest first; `taken_back_at` is when that
+    was found, None where it was not written down."""
+    return session.rows(
+        f"SELECT {LIST_COLUMNS}, taken_back_at FROM taken_back_transactions"
+        " WHERE user_id = $1 AND account_id = ANY($2::TEXT[]) ORDER BY booking_date DESC, id DESC",
+        user_id,
+        list(account_ids),
+    )
+
+
 def entries(session: Session, user_id: str, *, hidden: Sequence[str] = (), rows_max: int) -> pl.DataFrame:
     """All booked transactions of the user but those of the hidden accounts as KEPT, in the order of a page; `rows_max`
     of them, if there are more."""

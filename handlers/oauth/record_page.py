@@ -37,6 +37,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
         "listTransactions",
         "sumTransactions",
         "exportTransactions",
+        "listTakenBackTransactions",
         "getTransaction",
         "explainTransaction",
         "search_transactions",

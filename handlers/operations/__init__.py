@@ -70,6 +70,7 @@ OTHERS: Mapping[str, Operation] = {
     "startSync": sync.start_sync,
     "getSyncJob": sync.get_sync_job,
     "exportTransactions": exports.export_transactions,
+    "listTakenBackTransactions": transactions.list_taken_back_transactions,
     "listConnections": connections.list_connections,
     "getIntegrity": integrity.get_integrity,
     "createCorrection": corrections.create_correction,
@@ -99,6 +100,7 @@ SHOWS_BOOKINGS = frozenset(
         "listTransactions",
         "sumTransactions",  # whoever may search and sum finds out what stands in a booking
         "exportTransactions",
+        "listTakenBackTransactions",
         "getTransaction",
         "explainTransaction",
         "listCashflowTransactions",
@@ -112,7 +114,16 @@ SHOWS_BOOKINGS = frozenset(
 
 
 KNOWS_COVERAGE = frozenset(
-    {*KEPT, "exportTransactions", "startSync", "getSyncJob", "listConnections", "getIntegrity", "getProfile"}
+    {
+        *KEPT,
+        "exportTransactions",
+        "listTakenBackTransactions",
+        "startSync",
+        "getSyncJob",
+        "listConnections",
+        "getIntegrity",
+        "getProfile",
+    }
 )
 """By operationId: answers under a grant of some accounts as if there were only those. Every other operation is about
 rules, corrections, files or accounts as a whole, and is refused to such a grant, and to one of figures only."""

@@ -29,10 +29,11 @@ def list_connections(services: Services, request: Request) -> Json:
             latest = {id_: as_covered(session, caller, job) for id_, job in latest.items()}
         next_at = {each.id: jobs.next_sync_at(session, user_id, [each.id]) for each in known}
         quotas = {each.id: services.sync_engine.quota(session, each, now=now) for each in known}
-        found = integrity_sentences.of_accounts(session, user_id, visible, today=services.clock.today())
+        today = services.clock.today()
+        found = integrity_sentences.of_accounts(session, user_id, visible, today=today)
+        taken_back = integrity_sentences.taken_back_lately(session, user_id, visible, today=today)
     wrong = integrity_sentences.warnings(found, visible)
-    if caller.coverage is None:
-        wrong |= integrity_sentences.questions_of(owned)
+    asked = integrity_sentences.questions_of(owned) if caller.coverage is None else {}
     return {
         "connections": [
             json_shapes.connection(
@@ -44,7 +45,12 @@ def list_connections(services: Services, request: Request) -> Json:
                 quota=quotas[each.id],
                 reminder=consent_reminder(each, now=now),
                 message=_message(services, each, latest.get(each.id)),
-                wrong=[text for id_ in brought.get(each.id, ()) for text in wrong.get(id_, ())],
+                wrong=[
+                    text
+                    for id_ in sorted(brought.get(each.id, ()))
+                    for of_account in (asked, {} if caller.figures_only else taken_back, wrong)
+                    for text in of_account.get(id_, ())
+                ],
             )
             for each in known
         ]

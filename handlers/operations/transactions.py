@@ -9,11 +9,11 @@ from handlers import json_shapes
 from handlers.cache.reader import Reading
 from handlers.http import call
 from handlers.http.errors import NotFound
-from handlers.http.request import Answer, Request
+from handlers.http.request import Answer, Json, Request
 from handlers.operations.reports import money_of, unconverted
-from handlers.operations.selection import check_window, selected_accounts
+from handlers.operations.selection import check_window, selected_accounts, selected_or_all
 from handlers.services import Services
-from storage import transactions
+from storage import accounts, transactions
 from storage.accounts import Selected
 
 _AS_ENCODED = re.compile(r"[\w.~-]+=[\w.~+-]*(?:&[\w.~-]+=[\w.~+-]*)*", re.ASCII)  # nothing that needs a percent sign
@@ -72,6 +72,23 @@ def get_transaction(_services: Services, request: Request, reading: Reading, *, 
     if row is None or not request.principal.covers(row["account_id"]):
         raise NotFound("Transaction not found")
     return Answer(body=json_shapes.transaction_detail(row, reading.by_id))
+
+
+def list_taken_back_transactions(services: Services, request: Request, *, account_ids: str | None) -> Json:
+    """What banks have taken back of the selected accounts, the latest booking date first, of one state of the store; no
+    figure counts it."""
+    caller = request.principal
+    with services.database.transaction() as session:
+        owned = accounts.of_user(session, caller.user_id)
+        selected = selected_or_all(owned, account_ids, caller)
+        rows = transactions.taken_back(session, caller.user_id, selected.ids)
+    by_id = {account.id: account for account in selected.accounts}
+    return {
+        "transactions": [
+            json_shapes.transaction(row, by_id) | {"takenBackAt": json_shapes.instant(row["taken_back_at"])}
+            for row in rows
+        ]
+    }
 
 
 def _filtered(

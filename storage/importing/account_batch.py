@@ -126,7 +126,8 @@ class AccountBatch:
             given=given,
             file_connections=self._file_connections,
         )
-        self.changes.append(taken_back.put_aside(self._session, self._user_id, [each.id for each in back]))
+        ids = [each.id for each in back]
+        self.changes.append(taken_back.put_aside(self._session, self._user_id, ids, now=self._now))
         self._reword(known.filter(~pl.col("is_part")))
         for table in WAITING:
             self._delete(table, new["stored_id"].drop_nulls())

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 
 import polars as pl
@@ -49,15 +49,16 @@ def proven(
     return [TakenBack(**row) for row in pl.concat([stated, others]).select(columns).iter_rows(named=True)]
 
 
-def put_aside(session: Transaction, user_id: str, ids: Sequence[str]) -> pl.DataFrame:
+def put_aside(session: Transaction, user_id: str, ids: Sequence[str], *, now: datetime) -> pl.DataFrame:
     """Move these bookings out of the ledger; the journal's rows (journal.CHANGES)."""
     if ids:
-        columns = ", ".join(columns_of(session, "taken_back_transactions"))
+        columns = ", ".join(columns_of(session, "pending_transactions"))
         session.execute(
-            f"INSERT INTO taken_back_transactions ({columns}) SELECT {columns} FROM transactions"
+            f"INSERT INTO taken_back_transactions ({columns}, taken_back_at) SELECT {columns}, $3 FROM transactions"
             " WHERE user_id = $1 AND id = ANY($2::TEXT[])",
             user_id,
             ids,
+            now,
         )
         session.execute("DELETE FROM transactions WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, ids)
     return journal.changed(ids, "removed")

@@ -42,6 +42,7 @@ const answers = {
   exportTransactions: must(
     await client.GET("/transactions/export", { params: { query: { ...query, format: "csv" } }, parseAs: "text" }),
   ),
+  listTakenBackTransactions: must(await client.GET("/transactions/taken-back", { params: { query } })),
   getTransaction: must(await client.GET("/transactions/{id}", { params: { path: { id: known.id } } })),
   explainTransaction: must(await client.GET("/transactions/{id}/explanation", { params: { path: { id: known.id } } })),
   getProfile: must(await client.GET("/profile")),

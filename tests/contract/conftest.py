@@ -190,6 +190,7 @@ OPERATIONS: dict[str, Operation] = {
     "listTransactions": list_transactions,
     "sumTransactions": sum_transactions,
     "exportTransactions": export_transactions,
+    "listTakenBackTransactions": not_here,
     "getTransaction": get_transaction,
     "getCashflow": get_cashflow,
     "getSnapshot": get_snapshot,

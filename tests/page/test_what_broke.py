@@ -156,6 +156,38 @@ def test_transactions_on_paper_are_the_bookings_that_are_there_and_no_empty_shee
     expect(said).to_have_count(0)
 
 
+@pytest.mark.requirement("page.states")
+@pytest.mark.requirement("import.complete-windows")
+@LANGUAGES
+def test_what_a_bank_has_taken_back_stands_below_the_list_and_counts_no_more(
+    demo: Demo, signed_in: Opening, tmp_path: Path, locale: str
+) -> None:
+    token = demo.token("empty")
+    days = [("2026-02-05", "-1.50"), ("2026-02-06", "-2.50"), ("2026-02-09", "-3.50")]
+    opening = (
+        '<Bal><Tp><CdOrPrtry><Cd>OPBD</Cd></CdOrPrtry></Tp><Amt Ccy="EUR">1007.50</Amt><CdtDbtInd>CRDT</CdtDbtInd>'
+        "<Dt><Dt>2026-02-01</Dt></Dt></Bal>"
+    )
+    for name, told, closing in (("first", days, "1000.00"), ("second", [days[0], days[2]], "1002.50")):
+        file = tmp_path / f"{name}.xml"
+        file.write_text(statement(*told, closing=closing).replace("<Bal>", opening + "<Bal>", 1))
+        demo.command("import", str(file), "--user", "empty")
+    page = signed_in("/transactions", user="empty", locale=locale)
+    expect(rows(page)).to_have_count(2)
+    taken_back = page.locator("details.taken-back")
+    taken_back.locator("summary").click()
+    expect(taken_back.locator("summary")).to_have_text(re.compile("^(1 taken back by the bank|1 von der Bank zurück)"))
+    expect(taken_back.locator("li.row")).to_have_count(1)
+    expect(taken_back.locator("data")).to_have_attribute("value", "-2.5")
+    page.goto(demo.origin + "/connections")
+    expect(page.get_by_text(re.compile("The bank has taken back|Die Bank hat den Umsatz"))).to_be_visible()
+    (account,) = demo.read("/accounts", token)["accounts"]
+    demo.command("accounts", "delete", account["id"], "--user", "empty", "--yes")
+    page.goto(demo.origin + "/transactions")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    expect(taken_back).to_have_count(0)
+
+
 @pytest.mark.requirement("page.accounts")
 @pytest.mark.requirement("accounts.overlap")
 @LANGUAGES

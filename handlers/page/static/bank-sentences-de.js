@@ -4,7 +4,6 @@ export const sentences = [
   ["Nothing is fetched from this bank by itself, for the PIN is not stored. Renew the connection to fetch.", "Von dieser Bank wird nichts von selbst abgerufen, denn die PIN ist nicht gespeichert. Zum Abrufen erneuern Sie die Verbindung."],
   ["The bank allows {} syncs in 24 hours while you are away, and they are used up. The next one is possible on {} at {} ({}).", "Die Bank erlaubt {} Abrufe in 24 Stunden ohne Sie, und die sind verbraucht. Der nächste ist möglich am {} um {} ({})."],
   ["The bank allows {} syncs in 24 hours while you are away, and the rest is kept for the planned ones. The next one is on {} at {} ({}).", "Die Bank erlaubt {} Abrufe in 24 Stunden ohne Sie, und der Rest bleibt den geplanten. Der nächste ist am {} um {} ({})."],
-  ["Is this the same account as {}? Its bookings are there too. It counts once you have said so.", "Ist das dasselbe Konto wie {}? Seine Umsätze stehen auch dort. Es zählt, sobald Sie es gesagt haben."],
   ["The consent for {} ends in less than {} days. Renew the connection before.", "Die Zustimmung für {} endet in weniger als {} Tagen. Erneuern Sie die Verbindung vorher."],
   ["The connection was removed.", "Die Verbindung wurde getrennt."],
   ["The connection was renewed meanwhile.", "Die Verbindung wurde inzwischen erneuert."],

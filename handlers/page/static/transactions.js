@@ -65,10 +65,25 @@ export default function Transactions({ person, parameters }) {
                   ${(row, _, before) => html`<${BookingParts} row=${row} person=${person}
                     isFirstOfDay=${before?.bookingDate !== row.bookingDate} />`}
                 <//>`}
-          </section>`;
+          </section>
+          <${TakenBack} accountIds=${asked.accountIds} person=${person} />`;
       }}
     <//>
   <//>`;
+}
+
+/** What banks have taken back of these accounts, below all that counts. */
+function TakenBack({ accountIds, person }) {
+  const { data } = useRead("/transactions/taken-back", { accountIds });
+  const rows = data?.transactions ?? [];
+  if (rows.length === 0) return null;
+  return html`<details class="taken-back">
+    <summary>${t("taken_back", { n: rows.length })}</summary>
+    <p class="soft">${t("taken_back_text")}</p>
+    <ol class="rows">${rows.map((row, index) => html`<li key=${row.id} class="row">
+      <${BookingParts} row=${row} person=${person} isFirstOfDay=${rows[index - 1]?.bookingDate !== row.bookingDate} />
+    </li>`)}</ol>
+  </details>`;
 }
 
 function Filters({ filters, person }) {

@@ -291,6 +291,8 @@ export default {
   same_account_no: "Ein anderes Konto",
   same_account_merged: "Beide sind jetzt ein Konto.",
   another_account_shown: "Es zählt jetzt als eigenes Konto.",
+  taken_back: "{n} von der Bank zurückgenommen",
+  taken_back_text: "Die Bank hat das gemeldet und später zurückgenommen. Es zählt nirgends mit.",
   merged_into: "Teil von {name}",
   separate: "Trennen",
   changed: "Gespeichert.",
@@ -429,6 +431,8 @@ export const sentences = [
   ["{}: Bookings from {} {word} {} to {} {word} {} are missing. Import a statement of these days.", "{}: Es fehlen Buchungen vom {}. {word} {} bis {}. {word} {}. Importieren Sie einen Auszug dieser Tage."],
   ["{}: The statement from {} {word} {} to {} {word} {} differs from its bookings by {}.", "{}: Der Auszug vom {}. {word} {} bis {}. {word} {} weicht um {} von seinen Buchungen ab."],
   ["{}: The balances from {} {word} {} to {} {word} {} differ from the bookings by {}.", "{}: Die Salden vom {}. {word} {} bis {}. {word} {} weichen um {} von den Buchungen ab."],
+  ["{}: The bank has taken back the booking of {} on {} {word} {}. No figure counts it any more.", "{}: Die Bank hat den Umsatz über {} vom {}. {word} {} zurückgenommen. Er zählt nirgends mehr mit."],
+  ["{}: Is this the same account as {}? Its bookings are there too. It counts once you have said so.", "{}: Ist das dasselbe Konto wie {}? Seine Umsätze stehen auch dort. Es zählt, sobald Sie es gesagt haben."],
   // syncs and connections
   ["The sync timed out", "Der Abruf hat zu lange gedauert."],
   ["The sync failed because of an internal error", "Der Abruf ist an einem internen Fehler gescheitert."],

@@ -291,6 +291,8 @@ export default {
   same_account_no: "Another account",
   same_account_merged: "The two are one account now.",
   another_account_shown: "It is counted as an account of its own now.",
+  taken_back: "{n} taken back by the bank",
+  taken_back_text: "The bank had told of this and has taken it back since. No figure counts it.",
   merged_into: "Part of {name}",
   separate: "Separate",
   changed: "Saved.",
