@@ -103,17 +103,16 @@ class Scheduler:
                     continue
                 if self._takes(connection, moment, now):
                     self._engine.start(connection)
-                elif self._is_tried_again(connection, moment, now):
+                elif self._is_tried_again(connection, now):
                     self._engine.start(connection, keeps_plan=True)
 
-    def _is_tried_again(self, connection: StoredConnection, moment: datetime, now: datetime) -> bool:
-        """Whether the last sync was begun for this moment or after it, failed, and has rested for long enough."""
+    def _is_tried_again(self, connection: StoredConnection, now: datetime) -> bool:
+        """Whether the last sync failed and the source has rested for long enough."""
         if not connection.failures_in_row:
             return False
         last = jobs.latest(self._database, connection.user_id).get(connection.id)
-        if last is None or last.status != "failed" or last.created_at < moment:
-            return False
-        return now - last.updated_at >= pause_after(connection.failures_in_row - 1)
+        rested = pause_after(connection.failures_in_row - 1)
+        return last is not None and last.status == "failed" and now - last.updated_at >= rested
 
     def _takes(self, connection: StoredConnection, moment: datetime, now: datetime) -> bool:
         """Whether it is this process that starts the planned sync."""

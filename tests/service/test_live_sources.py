@@ -441,21 +441,27 @@ def test_a_planned_sync_that_failed_is_tried_again_with_growing_pauses_until_it_
 
 
 @pytest.mark.requirement("sync.plan")
-def test_a_planned_sync_that_went_well_is_not_tried_again_and_one_asked_for_before_the_moment_neither(
-    scene: Scene,
-) -> None:
+def test_a_planned_sync_for_which_nothing_was_left_is_tried_again_when_something_is(scene: Scene) -> None:
     scheduler = Scheduler(
         scene.engine, scene.database, {"live": scene.bank}, scene.clock, on_new_day=lambda _: None, plan=[time(18, 30)]
     )
+    scene.bank.unattended_syncs_max = 2
     scene.bank.tell = fails(ProviderUnavailable())
-    scene.sync()  # at noon
-    scene.bank.tell = giro
-    connections.keep_plan(
-        scene.database, scene.stored(), planned_at=scene.clock.moment + timedelta(hours=5), now=scene.clock.moment
-    )
-    scene.clock.moment += timedelta(hours=4)
-    scheduler.round()
-    assert len(scene.bank.asked) == 1
+    noon = scene.clock.moment
+
+    def jobs_after(moment: datetime) -> int:
+        for _ in range(2):
+            scene.clock.moment = moment
+            moment += PLAN_EVERY
+            scheduler.round()
+        return len(scene.database.rows("SELECT id FROM jobs"))
+
+    scene.sync()
+    scene.clock.moment += COOLDOWN
+    scene.sync()
+    assert jobs_after(noon + timedelta(hours=8)) == 2  # both are used up when its moment comes
+    assert jobs_after(noon + timedelta(hours=23)) == 2
+    assert jobs_after(noon + timedelta(hours=24, minutes=1)) == 3
 
 
 @pytest.mark.requirement("sync.plan")
