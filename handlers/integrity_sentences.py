@@ -47,7 +47,7 @@ def questions_of(owned: Sequence[StoredAccount]) -> dict[str, list[str]]:
     """By account what its user is asked: whether it is another one of theirs."""
     by_id = {account.id: account for account in owned}
     return {
-        account.id: [f"{_called(account)}: {PERHAPS_SAME.format(other=_called(by_id[account.same_as]))}"]
+        account.id: [f"{account.called}: {PERHAPS_SAME.format(other=by_id[account.same_as].called)}"]
         for account in owned
         if account.same_as in by_id
     }
@@ -61,7 +61,7 @@ def taken_back_lately(
     for row in stored_transactions.taken_back(session, user_id, list(by_id)):
         if row["taken_back_at"] is not None and row["taken_back_at"].date() > today - SAID_FOR:
             text = TAKEN_BACK.format(amount=_money(row["amount"], row["currency"]), first=_day(row["booking_date"]))
-            said.setdefault(row["account_id"], []).append(f"{_called(by_id[row['account_id']])}: {text}")
+            said.setdefault(row["account_id"], []).append(f"{by_id[row['account_id']].called}: {text}")
     return said
 
 
@@ -79,15 +79,11 @@ def warnings(found: Iterable[AccountIntegrity], accounts: Iterable[StoredAccount
     said: dict[str, list[str]] = {}
     for each in found:
         account = by_id[each.account_id]
-        name = _called(account)
+        name = account.called
         unsound = [sentence(problem, account.currency) for problem in each.problems if problem.is_unsound]
         if unsound:
             said[each.account_id] = [f"{name}: {text}" for text in unsound]
     return said
-
-
-def _called(account: StoredAccount) -> str:
-    return account.name or account.iban or account.id
 
 
 def _day(day: date) -> str:

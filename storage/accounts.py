@@ -61,6 +61,11 @@ class StoredAccount:
         return self.bank_name if self.stable_key == UNNAMED else self.stable_key.replace("/", " / ")
 
     @property
+    def called(self) -> str:
+        """What a person knows it by."""
+        return self.name or self.iban or self.id
+
+    @property
     def same_as(self) -> str | None:
         """The account that it seems to be, as long as its user has not said whether it is."""
         return self.perhaps_same_as if self.is_hidden else None

@@ -7,7 +7,6 @@ from connectors import limits
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.operations import account_merges
-from handlers.operations.account_changes import called
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from storage import accounts, transactions, users
@@ -58,9 +57,11 @@ def hide_account(services: Services, report: Report, *, user: str, account: str,
     """Leave an account out of everything that apps see, or show it again; its data are kept and go on growing."""
     owner = users.named(services.database, user)
     chosen = chosen_account(services.database, owner, account)
-    since = services.clock.now() if is_hidden else None
+    now = services.clock.now()
     services.database.atomically(
-        lambda session: same_accounts.hide(session, user_id=owner.id, account_id=chosen.id, since=since)
+        lambda session: same_accounts.hide(
+            session, user_id=owner.id, account_id=chosen.id, is_hidden=is_hidden, now=now
+        )
     )
     detect_after_import(services.database, [owner.id], today=services.clock.today())
     report.note(
@@ -80,7 +81,7 @@ def merge_accounts(
         merged = account_merges.merge(services, owner, source, target, is_dry_run=is_dry_run)
     except NotOneAccount as error:
         raise CommandError(str(error)) from error
-    names = f"{called(source)} into {called(target)}"
+    names = f"{source.called} into {target.called}"
     if is_dry_run:
         balance = _balance(merged.balance, target.currency, merged.balance_date) or "none"
         report.line(
@@ -117,7 +118,7 @@ def delete_account(services: Services, report: Report, *, user: str, account: st
     detect_after_import(services.database, [owner.id], today=services.clock.today())
     services.authorization.record.note(owner.id, "deleteAccount")
     report.note(
-        f"Deleted {called(chosen)} with {counted(rebuilt.removed, 'booking')}."
+        f"Deleted {chosen.called} with {counted(rebuilt.removed, 'booking')}."
         " A later import or sync of the same account brings it back; to keep it away, hide it instead."
     )
 
@@ -128,7 +129,7 @@ def note_questions(session: Session, report: Report, owner: User) -> None:
         if each.same_as is not None:
             command, whose = "bankdata accounts", f"--user {owner.name}"
             report.note(
-                f"{called(each)} waits for your answer. The same account:"
+                f"{each.called} waits for your answer. The same account:"
                 f" {command} merge {each.id} {each.same_as} {whose}. Another one: {command} show {each.id} {whose}."
             )
 

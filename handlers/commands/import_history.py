@@ -2,7 +2,6 @@
 
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
-from handlers.operations.account_changes import called
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from storage import accounts, connections, users
@@ -13,7 +12,7 @@ from storage.undo_and_merge.rebuild import ImportUnknown
 def list_imports(services: Services, report: Report, *, user: str) -> None:
     """The imports and syncs that can be taken back, oldest first."""
     owner = users.named(services.database, user)
-    names = {each.id: called(each) for each in accounts.every(services.database, owner.id)}
+    names = {each.id: each.called for each in accounts.every(services.database, owner.id)}
     for each in undoable_imports.of_user(services.database, owner.id):
         source = connections.find(services.database, owner.id, each.connection_id)
         cells = (

@@ -16,7 +16,6 @@ from handlers import integrity_sentences
 from handlers.commands.accounts import chosen_account, note_questions
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
-from handlers.operations.account_changes import called
 from handlers.services import Services
 from handlers.sync.concurrency import Closed
 from handlers.sync.detection import detect_after_import
@@ -141,7 +140,7 @@ def _watched(records: Iterator[Record], stream: BinaryIO, size: int, label: str,
 
 def _chosen(unclear: AccountUnclear, file: str, report: Report) -> str:
     """The account that a person says the file is about; raises AccountUnclear where nobody can be asked."""
-    names = [f"{called(each)}, {each.bank_name} ({each.id})" for each in unclear.candidates]
+    names = [f"{each.called}, {each.bank_name} ({each.id})" for each in unclear.candidates]
     question = f"{file} does not say which account it is about."
     answer = report.choose(question, [*names, "an account that is not there yet"])
     if answer is None:

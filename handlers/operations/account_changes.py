@@ -40,8 +40,8 @@ def change_account(services: Services, request: Request, *, id: str, body: Mappi
             given = name.strip() if name is not None else None
             accounts.rename(session, user_id=user_id, account_id=id, name=given)
         if "isHidden" in body:
-            since = services.clock.now() if body["isHidden"] else None
-            same_accounts.hide(session, user_id=user_id, account_id=id, since=since)
+            now = services.clock.now()
+            same_accounts.hide(session, user_id=user_id, account_id=id, is_hidden=body["isHidden"], now=now)
 
     services.database.atomically(work)
     detect_after_import(services.database, [user_id], today=services.clock.today())
@@ -98,16 +98,11 @@ def delete_account(services: Services, request: Request, *, id: str, name: str) 
     """An account with its bookings and statements, for whoever gives its name; a later import brings it back."""
     user, now = _user(services, request), services.clock.now()
     account = _owned(services, user.id, id)
-    if name != called(account):
+    if name != account.called:
         raise BadRequest("name: must be the name of the account, or its IBAN if it has none")
     rebuilt = services.database.atomically(lambda session: rebuild.delete(session, user=user, account_id=id, now=now))
     detect_after_import(services.database, [user.id], today=services.clock.today())
     return import_shapes.rebuilt(rebuilt)
-
-
-def called(account: StoredAccount) -> str:
-    """The account as a person knows it."""
-    return account.name or account.iban or account.id
 
 
 def _told(account: StoredAccount) -> Json:

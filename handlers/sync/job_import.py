@@ -126,9 +126,8 @@ class JobImport:
         assert found is not None, "a job vanished"
         excused = {refusal.name for refusal in found.refusals}
         for account in accounts.of_user(self._database, job.user_id):
-            name = account.name or account.iban or account.id
-            if account.id in brought and account.id not in told and name not in excused:
-                self._refuse(job, RefusedBatch(name=name, reason=UNTOLD))
+            if account.id in brought and account.id not in told and account.called not in excused:
+                self._refuse(job, RefusedBatch(name=account.called, reason=UNTOLD))
 
     def _store(
         self,

@@ -68,7 +68,7 @@ def store(
         id_: [replace(each, same_as=asked.get(each.account_id)) for each in of_batch]
         for id_, of_batch in reports.items()
     }
-    if not changes.is_empty():
+    if asked or not changes.is_empty():
         changes = pl.concat([changes, journal.changed(transfer_pairs.pair_again(session, user.id), "modified")])
     changes = _each_once(changes)
     version = journal.record(session, user_id=user.id, job_id=job_id, changes=changes, now=now)

@@ -5,12 +5,13 @@ the days that both know agree, by amount and within two days, and at least three
 is neither chance nor a standing order. Accounts that one source tells apart are never asked about.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from functools import cache, partial
 
-from storage import accounts, connections
+from storage import accounts, connections, journal
 from storage.accounts import StoredAccount
 from storage.database import Session, Transaction
 from storage.importing import transfer_pairs
@@ -25,11 +26,10 @@ DatesByAmount = Mapping[Decimal, Sequence[date]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lookalike:
-    """The account that a new one seems to be: `in_both` of the new one's `bookings` stand there too."""
+    """The account that a new one seems to be: `in_both` of the new one's bookings stand there too."""
 
     account: StoredAccount
     in_both: int
-    bookings: int
 
 
 def ask(
@@ -50,21 +50,23 @@ def ask(
     if connection_id not in connections.of_files(session, user_id):
         told_apart.update(connections.account_ids(session, user_id, connection_id))
     owned = {each.id: each for each in accounts.of_user(session, user_id)}
+    dates_of = cache(partial(_dates_by_amount, session, user_id))
     asked: dict[str, Lookalike] = {}
     for account in (owned[row["id"]] for row in rows):
         others = [each for each in owned.values() if each.id not in told_apart and _may_be_one(account, each)]
-        found = _most_alike(session, user_id, account, others) if others else None
+        found = _most_alike(dates_of, account, others) if others else None
         if found is not None:
             asked[account.id] = found
             accounts.ask_whether_same(session, user_id=user_id, account_id=account.id, other=found.account.id, now=now)
     return asked
 
 
-def hide(session: Transaction, *, user_id: str, account_id: str, since: datetime | None) -> None:
-    """Serve and sum the account no more, or again (None): of one that was asked about that says that it is another
-    account, whose bookings may be legs of transfers."""
-    accounts.hide(session, user_id=user_id, account_id=account_id, since=since)
-    transfer_pairs.pair_again(session, user_id)
+def hide(session: Transaction, *, user_id: str, account_id: str, is_hidden: bool, now: datetime) -> None:
+    """Serve and sum the account no more, or again: of one that was asked about that says that it is another account,
+    whose bookings may be legs of transfers."""
+    accounts.hide(session, user_id=user_id, account_id=account_id, since=now if is_hidden else None)
+    changes = journal.changed(transfer_pairs.pair_again(session, user_id), "modified")
+    journal.record(session, user_id=user_id, job_id="hide", changes=changes, now=now)
 
 
 def bookings_in_both(one: DatesByAmount, other: DatesByAmount) -> int:
@@ -86,12 +88,11 @@ def _may_be_one(account: StoredAccount, other: StoredAccount) -> bool:
 
 
 def _most_alike(
-    session: Session, user_id: str, account: StoredAccount, others: Sequence[StoredAccount]
+    dates_of: Callable[[str], DatesByAmount], account: StoredAccount, others: Sequence[StoredAccount]
 ) -> Lookalike | None:
-    known = _dates_by_amount(session, user_id, account.id)
-    found = [(bookings_in_both(known, _dates_by_amount(session, user_id, each.id)), each) for each in others]
+    found = [(bookings_in_both(dates_of(account.id), dates_of(each.id)), each) for each in others]
     in_both, other = max(found, key=lambda each: each[0])
-    return Lookalike(account=other, in_both=in_both, bookings=sum(map(len, known.values()))) if in_both else None
+    return Lookalike(account=other, in_both=in_both) if in_both else None
 
 
 def _dates_by_amount(session: Session, user_id: str, account_id: str) -> DatesByAmount:
