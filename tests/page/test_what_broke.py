@@ -123,6 +123,7 @@ def test_a_sign_out_that_nobody_hears_is_said_and_the_session_goes_on(
     signed_in: Opening, complaints: list[str]
 ) -> None:
     page = signed_in("/settings", user="solo")
+    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
     page.context.set_offline(True)
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_text("The service cannot be reached. Is it running, and are you online?")).to_be_visible()

@@ -190,10 +190,10 @@ export function useRead(path, parameters = {}) {
 /** A module of the page, loaded when it is wanted, as what is read is: `{data, error, again}`. */
 export function useModule(name) {
   const [state, setState] = useState({ name: null, data: null, error: null });
-  const again = () => setState({ name: null, data: null, error: null });
+  const [attempt, setAttempt] = useState(0);
   const isLoaded = state.name === name;
   useEffect(() => {
-    if (!name || isLoaded) return undefined;
+    if (!name || (isLoaded && state.data)) return undefined;
     let isWanted = true;
     const failed = async () => {
       // a newer server has other files, which the document names: that is loaded anew where it can be had
@@ -208,8 +208,13 @@ export function useModule(name) {
     return () => {
       isWanted = false;
     };
-  }, [name, isLoaded]);
-  useEvents({ online: () => state.error && again() }, [state.error]);
+  }, [name, attempt]);
+  const again = () => {
+    setState({ name: null, data: null, error: null });
+    setAttempt((before) => before + 1);
+  };
+  // heard from the beginning: the network may be back before the failure is known
+  useEvents({ online: () => setAttempt((before) => before + 1) });
   return isLoaded ? { ...state, again } : { data: null, error: null, again };
 }
 
