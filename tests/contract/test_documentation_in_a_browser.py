@@ -55,6 +55,7 @@ def authorize(page: Page, *, is_new: bool) -> str:
         page.locator(".auth-btn-wrapper .authorize").click()
     form = opened.value
     if is_new:
+        form.locator("input:focus").wait_for()  # Chromium complains where somebody types before its autofocus
         form.fill("#username", "solo")
         form.fill("#password", "demo-solo-2024")
         form.keyboard.press("Enter")

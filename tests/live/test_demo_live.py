@@ -93,6 +93,7 @@ def test_an_open_page_follows_a_sync_that_something_else_began(served: Served, c
 
 def open_connections(page: Page, served: Served, user: str, words: dict[str, str]) -> None:
     page.goto(served.address + "/connections")
+    page.locator("input:focus").wait_for()  # Chromium complains where somebody types before its autofocus
     page.fill("input[name=username]", user)
     page.fill("input[name=password]", f"demo-{user}-2024")
     page.keyboard.press("Enter")

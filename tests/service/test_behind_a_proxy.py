@@ -297,6 +297,7 @@ def test_an_unknown_client_is_let_in_behind_the_proxy_by_a_person_with_a_browser
         page.on("console", lambda message: complaints.append(message.text))
         page.route(f"{CALLBACK}**", lambda route: route.fulfill(content_type="text/html", body="back in the app"))
         page.goto(f"{server['authorization_endpoint']}?{urlencode(asked)}")
+        page.locator("input:focus").wait_for()  # Chromium complains where somebody types before its autofocus
         page.fill("#username", "solo")
         page.fill("#password", "demo-solo-2024")
         page.keyboard.press("Enter")
@@ -335,6 +336,7 @@ def test_the_page_and_its_files_are_found_below_the_path_of_the_proxy(behind: Be
         page = browser.new_context(ignore_https_errors=True).new_page()
         page.on("console", lambda message: complaints.append(message.text))
         page.goto(f"{proxied.public}/months?month=2026-01")
+        page.locator("input:focus").wait_for()  # Chromium complains where somebody types before its autofocus
         page.fill("#username", "solo")
         page.fill("#password", "demo-solo-2024")
         page.keyboard.press("Enter")

@@ -126,6 +126,7 @@ def test_pages_fit_every_width_and_break_no_policy(live: Any, callback: str, chr
         assert page.locator("html").get_attribute("lang") == locale[:2]
         fits(page)
         shot(page, f"login-{label}")
+        page.locator("input:focus").wait_for()  # Chromium complains where somebody types before its autofocus
         page.fill("#username", "alice")
         page.fill("#password", "not the password")
         with page.expect_response("**/oauth/login") as refused:
@@ -182,6 +183,7 @@ def test_a_passkey_is_made_and_signs_in_and_where_it_cannot_a_code_does(
 
     def type_password(page: Page) -> None:
         page.goto(f"{base}/account")
+        page.locator("input:focus").wait_for()  # Chromium complains where somebody types before its autofocus
         page.fill("#username", "alice")
         page.fill("#password", PASSWORD)
         page.keyboard.press("Enter")
@@ -246,6 +248,7 @@ def test_a_second_factor_is_set_up_from_a_picture_and_then_asked_for(live: Any, 
     page, base = opened(chromium, complaints, color_scheme="dark"), live.server.policy.public_url
 
     def type_password() -> None:
+        page.locator("input:focus").wait_for()  # Chromium complains where somebody types before its autofocus
         page.fill("#username", "alice")
         page.fill("#password", PASSWORD)
         page.keyboard.press("Enter")
