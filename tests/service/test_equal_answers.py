@@ -67,7 +67,8 @@ def asked(client: httpx.Client, import_id: str) -> Iterator[tuple[str, Json]]:
     for path in ("/cashflow", "/cashflow/categories"):
         yield path, {"months": 12}
     for path in ("accounts", "snapshot", "subscriptions", "subscriptions/details", "profile", "balances", "connections",
-                 "imports", "corrections", "rules", "accounts/hidden", "accounts/merged", "integrity"):  # fmt: skip
+                 "imports", "corrections", "rules", "accounts/hidden", "accounts/merged", "integrity",
+                 "transactions/taken-back"):  # fmt: skip
         yield f"/{path}", {}
 
 
