@@ -13,7 +13,6 @@ from storage.oauth.grants import Standing, Terms
 
 CACHED_TOKENS_MAX = 4096
 CACHED_GRANTS_MAX = 4096
-READ_AHEAD_GRANTS = 500  # together they cost as much as three one by one
 
 
 class AccessCheck:
@@ -78,22 +77,14 @@ class AccessCheck:
         if known is not None and not self._is_stale(known[1], now):
             return known[0]
         generation = self._generation
-        found = self._read(grant_id)
+        found = grants.standing(self._database, grant_id)
         with self._lock:
             # A revocation between query and here has the last word: what was read before it is not kept
-            if generation == self._generation:
-                if len(self._standing) + len(found) > CACHED_GRANTS_MAX:
+            if found is not None and generation == self._generation:
+                if len(self._standing) >= CACHED_GRANTS_MAX:
                     self._standing.clear()
-                self._standing.update({each: (standing, now) for each, standing in found.items()})
-        return found.get(grant_id)
-
-    def _read(self, grant_id: str) -> dict[str, Standing]:
-        """How the grant stands. Where what is read counts until `forget`, so do others: their users come next."""
-        others = {}
-        if self._recheck is None:
-            others = grants.standings_from(self._database, grant_id, at_most=READ_AHEAD_GRANTS)
-        standing = others.get(grant_id) or grants.standing(self._database, grant_id)
-        return others if standing is None else {**others, grant_id: standing}
+                self._standing[grant_id] = found, now
+        return found
 
     def _revoked_tokens(self, now: datetime) -> frozenset[str]:
         known = self._revoked

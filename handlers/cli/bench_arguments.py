@@ -13,6 +13,7 @@ from handlers.cli.terminal import Terminal, stop
 from handlers.commands.control_socket import CommandError
 
 ROWS_MAX = 100_000_000
+NEEDS_CHECKOUT = "`bankdata bench` comes with a checkout of the project: clone it and pip install -e '.[dev]' there."
 
 
 @click.command()
@@ -20,7 +21,7 @@ ROWS_MAX = 100_000_000
 @click.option("--per-user", default=1000, show_default=True, type=click.IntRange(1, 1_000_000), help="Bookings a user.")
 @click.option("--connections", default=8, show_default=True, type=click.IntRange(1, 200), help="Requests at a time.")
 @click.option("--seconds", default=3.0, show_default=True, type=click.FloatRange(0.1, 600), help="For each operation.")
-@click.option("--peers", is_flag=True, help="Measure others on the same rows too; needs a checkout.")
+@click.option("--peers", is_flag=True, help="Measure others on the same rows too.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures there.")
 @click.option("--plot", "plot_file", type=click.Path(dir_okay=False, path_type=Path), help="Draw them there, as SVG.")
 @click.option("--keep", is_flag=True, help="Leave the stores where they are.")
@@ -42,13 +43,16 @@ def bench(
     data_dir: Path | None,
 ) -> None:
     """Measure this machine: requests a second, latency, processor time and memory, on invented data."""
-    from handlers.bench import measurement
-    from handlers.bench import peers as others
-    from handlers.bench.data import Size
-    from handlers.bench.figures import Plan
-    from handlers.bench.plot import plot
-    from handlers.bench.report import as_json, tables
+    try:
+        from tests.benchmarks.bench import measurement
+        from tests.benchmarks.bench import peers as others
+    except ModuleNotFoundError:
+        stop(NEEDS_CHECKOUT)
     from handlers.clock import Clock
+    from tests.benchmarks.bench.data import Size
+    from tests.benchmarks.bench.figures import Plan
+    from tests.benchmarks.bench.plot import plot
+    from tests.benchmarks.bench.report import as_json, tables
 
     sizes = [Size(rows=number, rows_each=per_user) for number in _numbers(rows)]
     terminal = Terminal()

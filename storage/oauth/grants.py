@@ -206,25 +206,6 @@ def standing(session: Session, grant_id: str) -> Standing | None:
     return _standing(rows[0], is_live=is_live, has_subscription=users[0]["has_subscription"])
 
 
-def standings_from(session: Session, first: str, *, at_most: int) -> dict[str, Standing]:
-    """The same, by id, of the grants that come next by their ids, `first` itself included: of those that are live and
-    do not end with a browser session."""
-    rows = session.rows(
-        f"SELECT id, {_OF_STANDING} FROM oauth_grants"
-        f" WHERE id >= $1 AND session_hash IS NULL AND revoked_at IS NULL ORDER BY id LIMIT {int(at_most)}",
-        first,
-    )
-    users = session.rows(
-        "SELECT id, has_subscription FROM users WHERE id = ANY($1::TEXT[])", list({row["user_id"] for row in rows})
-    )
-    subscribed = {user["id"]: user["has_subscription"] for user in users}
-    return {
-        row["id"]: _standing(row, is_live=True, has_subscription=subscribed[row["user_id"]])
-        for row in rows
-        if row["user_id"] in subscribed
-    }
-
-
 def _standing(row: Row, *, is_live: bool, has_subscription: bool) -> Standing:
     return Standing(
         user_id=row["user_id"],

@@ -9,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import psutil
 import pytest
 
-from handlers.bench.servers import MeasuredServer
-from handlers.bench.store import Audience, Someone
+from tests.benchmarks.bench.servers import MeasuredServer
+from tests.benchmarks.bench.store import Audience, Someone
 
 TODAY = date(2026, 11, 22)
 EVA = Someone(user_id="u1", token="eva", transaction_ids=["txn_1"], rows=100)

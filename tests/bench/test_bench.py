@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import psutil
 import pytest
 
-from handlers.bench.workload import REPEATED, WORKS
+from tests.benchmarks.bench.workload import REPEATED, WORKS
 from tests.cli.conftest import bankdata
 
 USERS = {1000: 20, 2000: 40}

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from handlers.bench import data
-from handlers.bench.data import Size
+from tests.benchmarks.bench import data
+from tests.benchmarks.bench.data import Size
 
 TODAY = date(2026, 11, 22)
 NOW = datetime.combine(TODAY, time())

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from handlers.bench import load
-from handlers.bench.load import Load, LoadFailed, drive
-from handlers.bench.workload import WORKS
 from tests.bench.conftest import BEN, EVA, TODAY
+from tests.benchmarks.bench import load
+from tests.benchmarks.bench.load import Load, LoadFailed, drive
+from tests.benchmarks.bench.workload import WORKS
 
 Answering = Callable[..., Any]
 

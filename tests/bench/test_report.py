@@ -5,13 +5,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from handlers.bench.data import Size
-from handlers.bench.figures import Figures, Plan, Results
-from handlers.bench.measurement import STACK, STARLETTE
-from handlers.bench.peers import SQLITE
-from handlers.bench.plot import plot
-from handlers.bench.report import as_json, tables
-from handlers.bench.workload import REPEATED, WORKS
+from tests.benchmarks.bench.data import Size
+from tests.benchmarks.bench.figures import Figures, Plan, Results
+from tests.benchmarks.bench.measurement import STACK, STARLETTE
+from tests.benchmarks.bench.peers import SQLITE
+from tests.benchmarks.bench.plot import plot
+from tests.benchmarks.bench.report import as_json, tables
+from tests.benchmarks.bench.workload import REPEATED, WORKS
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -3,6 +3,7 @@
 import json
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -11,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from handlers.bench import peers, servers
-from handlers.bench.data import Size
-from handlers.bench.peers import Rival
-from handlers.bench.servers import free_port, running
-from handlers.bench.workload import WORKS
 from handlers.commands.control_socket import CommandError
 from tests.bench.conftest import AUDIENCE
+from tests.benchmarks.bench import peers, servers
+from tests.benchmarks.bench.data import Size
+from tests.benchmarks.bench.peers import Rival
+from tests.benchmarks.bench.servers import free_port, running
+from tests.benchmarks.bench.workload import WORKS
 from tests.cli.conftest import bankdata
 from tests.service.conftest import Said
 
@@ -116,13 +117,17 @@ def test_an_answer_that_is_no_success_is_shown(answering: Callable[..., Any]) ->
 
 
 @pytest.mark.requirement("bench.peers")
-def test_peers_need_a_checkout_and_their_packages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_peers_need_their_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers, "PEERS", (Rival(name="P", program="p.py", packages=("json", "not_there"), store="s"),))
     assert bankdata("bench", "--peers").failed_with("--peers needs packages: pip install not_there")
     monkeypatch.setattr(peers, "PEERS", (Rival(name="P", program="p.py", packages=("json",), store="s"),))
     peers.check()
-    monkeypatch.setattr(peers, "PROGRAMS", tmp_path / "nowhere")
-    assert bankdata("bench", "--peers").failed_with("--peers needs a checkout of the project")
+
+
+@pytest.mark.requirement("bench.peers")
+def test_an_installed_service_says_that_measuring_comes_with_a_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tests.benchmarks.bench", None)  # as where it cannot be imported
+    assert bankdata("bench").failed_with("comes with a checkout of the project: clone it and pip install -e '.[dev]'")
 
 
 @pytest.mark.requirement("bench.peers")

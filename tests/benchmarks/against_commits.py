@@ -28,9 +28,9 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[0] = str(ROOT)
 
-from handlers.bench.load import Load, drive  # noqa: E402 - after the line above
-from handlers.bench.servers import MeasuredServer, free_port, running  # noqa: E402
-from handlers.bench.store import Audience, Someone  # noqa: E402
+from tests.benchmarks.bench.load import Load, drive  # noqa: E402 - after the line above
+from tests.benchmarks.bench.servers import MeasuredServer, free_port, running  # noqa: E402
+from tests.benchmarks.bench.store import Audience, Someone  # noqa: E402
 from tests.benchmarks.unrestricted import interval  # noqa: E402
 
 WORKED = ("page", "category filter", "search", "one transaction", "cashflow", "repeated request")
@@ -38,8 +38,8 @@ NOW = "working tree"
 FILL = """
 import dataclasses, json
 from pathlib import Path
-from handlers.bench.data import Size
-from handlers.bench.store import filled
+from tests.benchmarks.bench.data import Size
+from tests.benchmarks.bench.store import filled
 
 class Silent:
     def progress(self, *_said):

@@ -23,10 +23,10 @@ from urllib.parse import quote
 
 import httpx
 
-from handlers.bench.data import Size
-from handlers.bench.store import Audience, filled
-from handlers.bench.workload import WORKS
 from handlers.settings import load
+from tests.benchmarks.bench.data import Size
+from tests.benchmarks.bench.store import Audience, filled
+from tests.benchmarks.bench.workload import WORKS
 from tests.benchmarks.readers import camt
 from tests.service.conftest import Said, Served, running
 

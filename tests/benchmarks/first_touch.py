@@ -22,11 +22,11 @@ from typing import Any
 sys.path[0] = str(Path(__file__).resolve().parents[2])
 
 from handlers import server  # noqa: E402 - after the line above
-from handlers.bench.data import Size  # noqa: E402
-from handlers.bench.store import Audience, Someone, filled  # noqa: E402
 from handlers.services import open_services  # noqa: E402
 from handlers.settings import load  # noqa: E402
 from storage.engines.duckdb_file import _Cursor  # noqa: E402
+from tests.benchmarks.bench.data import Size  # noqa: E402
+from tests.benchmarks.bench.store import Audience, Someone, filled  # noqa: E402
 from tests.benchmarks.unrestricted import Silent  # noqa: E402
 
 PATHS = {

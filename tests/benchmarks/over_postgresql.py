@@ -30,11 +30,11 @@ import psutil
 # a script's own folder comes first on the path
 sys.path[0] = str(Path(__file__).resolve().parents[2])
 
-from handlers.bench import peers  # noqa: E402 - after the line above
-from handlers.bench.data import Size  # noqa: E402
-from handlers.bench.load import Load, drive  # noqa: E402
-from handlers.bench.servers import MeasuredServer, called, free_port, running  # noqa: E402
-from handlers.bench.store import filled  # noqa: E402
+from tests.benchmarks.bench import peers  # noqa: E402 - after the line above
+from tests.benchmarks.bench.data import Size  # noqa: E402
+from tests.benchmarks.bench.load import Load, drive  # noqa: E402
+from tests.benchmarks.bench.servers import MeasuredServer, called, free_port, running  # noqa: E402
+from tests.benchmarks.bench.store import filled  # noqa: E402
 from tests.benchmarks.peers import postgresql  # noqa: E402
 from tests.benchmarks.unrestricted import Silent  # noqa: E402
 

@@ -14,11 +14,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from handlers.bench.data import Size
-from handlers.bench.load import Load, drive
-from handlers.bench.servers import called, free_port, running
-from handlers.bench.store import filled
-from handlers.bench.workload import WORKS
+from tests.benchmarks.bench.data import Size
+from tests.benchmarks.bench.load import Load, drive
+from tests.benchmarks.bench.servers import called, free_port, running
+from tests.benchmarks.bench.store import filled
+from tests.benchmarks.bench.workload import WORKS
 from tests.service.conftest import Said
 
 TIMES = 10

@@ -18,8 +18,8 @@ import polars as pl
 from analytics.frames import CHARGES
 from analytics.recurring.detection import detect
 from handlers import json_shapes
-from handlers.bench import data
-from handlers.bench.data import Size
+from tests.benchmarks.bench import data
+from tests.benchmarks.bench.data import Size
 from tests.benchmarks.peers import postgresql
 
 COLUMNS = (

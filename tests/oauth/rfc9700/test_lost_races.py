@@ -100,7 +100,6 @@ def test_a_grant_that_outlived_its_user_by_a_moment_gives_no_tokens(fresh: Any) 
 def test_what_is_remembered_of_tokens_and_grants_is_bounded(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access_check, "CACHED_TOKENS_MAX", 2)
     monkeypatch.setattr(access_check, "CACHED_GRANTS_MAX", 2)
-    monkeypatch.setattr(access_check, "READ_AHEAD_GRANTS", 2)
     client_id = fresh.register()
     for _ in range(5):
         assert fresh.api(fresh.tokens(client_id)["access_token"]).status_code == 200

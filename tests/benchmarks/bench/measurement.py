@@ -10,14 +10,14 @@ from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 
-from handlers.bench import peers
-from handlers.bench.data import Size
-from handlers.bench.figures import Figures, Plan, Results
-from handlers.bench.load import Load, LoadFailed, drive
-from handlers.bench.servers import MeasuredServer, called, free_port, running
-from handlers.bench.store import WARM_USERS, Someone, filled
-from handlers.bench.workload import REPEATED, WORKS, Work, first_path
 from handlers.commands.control_socket import CommandError, Report
+from tests.benchmarks.bench import peers
+from tests.benchmarks.bench.data import Size
+from tests.benchmarks.bench.figures import Figures, Plan, Results
+from tests.benchmarks.bench.load import Load, LoadFailed, drive
+from tests.benchmarks.bench.servers import MeasuredServer, called, free_port, running
+from tests.benchmarks.bench.store import WARM_USERS, Someone, filled
+from tests.benchmarks.bench.workload import REPEATED, WORKS, Work, first_path
 
 OURS = "bankdata"
 STACK = "our stack, constant answers"
@@ -76,7 +76,7 @@ def _floors(stack: ExitStack, real: MeasuredServer, folder: Path, report: Report
     floors = []
     for name, kind in ((STACK, "stack"), (STARLETTE, "starlette")):
         port = free_port()
-        arguments = called("handlers.bench.floors", kind, port, file, users)
+        arguments = called("tests.benchmarks.bench.floors", kind, port, file, users)
         floors.append(stack.enter_context(running(name, arguments, port, audience, folder)))
     return floors
 

@@ -15,11 +15,11 @@ from signal import SIGINT, SIGTERM
 
 import psutil
 
-from handlers.bench.store import Audience
 from handlers.commands.control_socket import CommandError
 from handlers.settings import load
+from tests.benchmarks.bench.store import Audience
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 START_SECONDS_MAX = 300  # on a machine that is busy with other things
 STOP_SECONDS_MAX = 15
 SETTINGS_TAKEN = ("BANKDATA_CACHE_MB",)  # others would lead to another store or another address
@@ -74,7 +74,7 @@ def running(
     log = folder / f"{name}.log"
     with ExitStack() as stack:
         with log.open("wb") as output, _signals_afterwards():
-            process = subprocess.Popen(  # noqa: S603 - our own programs
+            process = subprocess.Popen(
                 [sys.executable, *arguments],
                 cwd=ROOT,
                 env=_environment(),

@@ -85,7 +85,7 @@ def account_id(number: int) -> str:
 
 def transaction_ids(number: int, rows_each: int) -> list[str]:
     """The ids of the user's bookings, as random as real ones."""
-    digits = random.Random(number).randbytes(16 * rows_each).hex()  # noqa: S311 - no secret
+    digits = random.Random(number).randbytes(16 * rows_each).hex()
     return [f"txn_{digits[at : at + 32]}" for at in range(0, len(digits), 32)]
 
 

@@ -1,4 +1,4 @@
-"""The same rows behind what people would use instead; their programs are in a checkout, in tests/benchmarks/peers."""
+"""The same rows behind what people would use instead; their programs are in tests/benchmarks/peers."""
 
 import importlib.util
 import json
@@ -9,11 +9,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from handlers.bench.data import Size
-from handlers.bench.servers import ROOT, MeasuredServer, free_port, running
-from handlers.bench.store import Audience
-from handlers.bench.workload import WORKS, first_path
 from handlers.commands.control_socket import CommandError, Report
+from tests.benchmarks.bench.data import Size
+from tests.benchmarks.bench.servers import ROOT, MeasuredServer, free_port, running
+from tests.benchmarks.bench.store import Audience
+from tests.benchmarks.bench.workload import WORKS, first_path
 
 PROGRAMS = ROOT / "tests" / "benchmarks" / "peers"
 
@@ -51,8 +51,6 @@ PEERS = (
 
 def check() -> None:
     """Raises CommandError, in one sentence, where something is missing for them."""
-    if not PROGRAMS.is_dir():
-        raise CommandError(f"--peers needs a checkout of the project: {PROGRAMS} is not there.")
     packages = {name for peer in PEERS for name in peer.packages}
     missing = sorted(name for name in packages if importlib.util.find_spec(name) is None)
     if missing:
@@ -89,7 +87,7 @@ def _compare(server: MeasuredServer, ours: MeasuredServer) -> None:
 def _fill(store: str, size: Size, audience: Audience, folder: Path, report: Report) -> None:
     """Run the program that fills it, which says after each piece how many users it has filled."""
     program = [sys.executable, str(PROGRAMS / "fill.py"), store, str(folder), str(size.rows), str(size.rows_each)]
-    with subprocess.Popen(  # noqa: S603 - our own program
+    with subprocess.Popen(
         [*program, audience.today.isoformat()],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},

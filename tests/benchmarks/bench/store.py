@@ -11,13 +11,13 @@ from pathlib import Path
 import polars as pl
 
 from auth.scopes import SCOPES
-from handlers.bench import data
-from handlers.bench.data import Size
 from handlers.commands.control_socket import Report
 from handlers.services import Services, open_services
 from handlers.settings import load
 from handlers.sync.detection import detect_after_import
 from storage import compaction, store_facts
+from tests.benchmarks.bench import data
+from tests.benchmarks.bench.data import Size
 
 WARM_USERS = 20  # who ask again and again
 COLD_USERS_MAX = 500  # who ask once; each needs a token
@@ -52,7 +52,7 @@ def filled(folder: Path, size: Size, report: Report) -> Audience:
             report.progress(f"Filling a store with {size.rows:,} bookings", numbers.start, size.users)
             _append(services, numbers, size.rows_each, today=today, now=now)
         store_facts.remember(services.database, compaction.SORTED_UNTIL, now.isoformat())  # as they were appended
-        drawn = random.Random(7).sample(range(size.users), min(size.users, WARM_USERS + COLD_USERS_MAX))  # noqa: S311
+        drawn = random.Random(7).sample(range(size.users), min(size.users, WARM_USERS + COLD_USERS_MAX))
         asking = list(_asking(services, drawn, size, report))
     # As many who are asked for the first time as there are others, at least: small stores have few users
     warm = min(WARM_USERS, -(-len(asking) // 2))

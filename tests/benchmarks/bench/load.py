@@ -11,8 +11,8 @@ from typing import cast
 import httptools
 import uvloop
 
-from handlers.bench.store import Someone
-from handlers.bench.workload import WORKS
+from tests.benchmarks.bench.store import Someone
+from tests.benchmarks.bench.workload import WORKS
 
 PATIENCE_SECONDS = 60  # beyond the time that was asked for
 
@@ -68,7 +68,7 @@ async def _driven(load: Load) -> Answered:
 
 
 def _requests(load: Load, *, ends: float | None) -> Iterator[bytes]:
-    draw = random.Random(load.seed)  # noqa: S311 - no secret
+    draw = random.Random(load.seed)
     path = WORKS[load.work].path
     users = iter(load.users) if ends is None else iter(lambda: draw.choice(load.users), None)
     for someone in users:

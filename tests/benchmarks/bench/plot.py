@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from html import escape
 
-from handlers.bench.figures import By, Figures, Results
+from tests.benchmarks.bench.figures import By, Figures, Results
 
 COLOURS = ("#1a6fb5", "#6fb1e0", "#b9d8ef", "#e08a2e", "#c94f4f", "#7a5ca8", "#8f8f8f", "#c9c9c9")
 WIDTH, LABELS, BAR, GAP, TITLE = 900, 210, 9, 6, 40

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from urllib.parse import urlencode
 
-from handlers.bench.data import CATEGORIES, WORDS
-from handlers.bench.store import Audience, Someone
+from tests.benchmarks.bench.data import CATEGORIES, WORDS
+from tests.benchmarks.bench.store import Audience, Someone
 
 PAGE_ROWS = 50
 LATER_DAYS = 300_000
@@ -85,4 +85,4 @@ WORKS = {
 
 def first_path(work: Work, audience: Audience) -> str:
     """What the first of the audience asks first; the same in every run."""
-    return work.path(random.Random(0), audience.warm[0], audience.today)  # noqa: S311 - no secret
+    return work.path(random.Random(0), audience.warm[0], audience.today)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from handlers.bench.data import Size
-from handlers.bench.load import Answered
+from tests.benchmarks.bench.data import Size
+from tests.benchmarks.bench.load import Answered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from handlers.bench.figures import By, Figures, Results
-from handlers.bench.measurement import STACK, STARLETTE
-from handlers.bench.peers import SQLITE
-from handlers.bench.workload import WORKS
+from tests.benchmarks.bench.figures import By, Figures, Results
+from tests.benchmarks.bench.measurement import STACK, STARLETTE
+from tests.benchmarks.bench.peers import SQLITE
+from tests.benchmarks.bench.workload import WORKS
 
 Row = Sequence[str]
 

@@ -15,7 +15,7 @@ from starlette.routing import Route
 if TYPE_CHECKING:
     from handlers.http.request import Answer, Operation, Request
 
-CONTRACT_FILE = Path(__file__).resolve().parents[2] / "openapi.json"
+CONTRACT_FILE = Path(__file__).resolve().parents[3] / "openapi.json"
 
 
 def main() -> None:
