@@ -130,6 +130,11 @@ class AuthorizationServer:
         self._events.happened("signing key rotated", kid=kid)
         return kid
 
+    def reseal_keys(self) -> None:
+        """Seal the signing keys with the first line of the operator's secret; what they sign stays valid."""
+        self.keys.reseal()
+        self._events.happened("signing keys sealed anew")
+
     def jwks(self) -> dict[str, list[dict[str, str]]]:
         """The public keys (RFC 7517 section 5)."""
         return self.keys.jwks(now=self._now())

@@ -16,6 +16,7 @@ from handlers.loopback import is_loopback
 
 PREFIX = "BANKDATA_"
 IN_CLEAR = "The public address is http: passwords and tokens travel in clear. Put TLS in front and say https."
+IN_FILE = "_FILE"  # behind the name of a secret: the file that holds it
 SECRET_CHARACTERS_MIN = 32
 LogFormat = Literal["text", "json"]
 T = TypeVar("T")
@@ -27,6 +28,11 @@ class SettingError(ValueError):
 
 def _setting(default: Any, parse: Callable[[str], Any], help_: str) -> Any:
     return field(default=default, metadata={"parse": parse, "help": help_})
+
+
+def _secret_setting(default: Any, parse: Callable[[str], Any], help_: str) -> Any:
+    """A setting that opens something: it may also be given as a file, and is shown nowhere."""
+    return field(default=default, repr=False, metadata={"parse": parse, "help": help_, "is_secret": True})
 
 
 def _url(text: str) -> str:
@@ -150,8 +156,8 @@ def _app_url(text: str) -> str:
     return text
 
 
-def _secret(text: str) -> str:
-    if len(text) < SECRET_CHARACTERS_MIN:
+def _secrets(text: str) -> str:
+    if not all(len(line) >= SECRET_CHARACTERS_MIN for line in text.splitlines()):
         raise ValueError(f"{SECRET_CHARACTERS_MIN} characters or more, such as `openssl rand -base64 32` prints")
     return text
 
@@ -203,18 +209,16 @@ class Settings:
     """Everything that can be set; the names here are those of the environment in lower case."""
 
     data_dir: Path = _setting(None, Path, "folder of store, keys and control socket; default ~/.local/share/bankdata")
-    database_url: str = _setting("", _database_url, "where the store is; default duckdb:/// in the data folder")
-    database_app_url: str = _setting(
+    database_url: str = _secret_setting("", _database_url, "where the store is; default duckdb:/// in the data folder")
+    database_app_url: str = _secret_setting(
         "", _app_url, "the same database for a role that sees rows of one user at a time; default none"
     )
     database_pool: int = _setting(10, _whole(1, 1_000), "connections to PostgreSQL that each process keeps at most")
     database_prepare: bool = _setting(
         True, _on_or_off, "off: behind a pooler that gives each transaction another connection; default on"
     )
-    keys_secret: str = field(
-        default="",
-        repr=False,
-        metadata={"parse": _secret, "help": "what seals the signing keys in PostgreSQL, 32 characters or more"},
+    keys_secret: str = _secret_setting(
+        "", _secrets, "what seals the signing keys in PostgreSQL: one secret, or a line for each of several"
     )
     public_url: str = _setting("http://127.0.0.1:8000", _url, "address under which clients reach the service")
     auth_url: str = _setting("", _url, "address of the OAuth endpoints, may carry a path; default the public one")
@@ -222,7 +226,9 @@ class Settings:
     time_zone: ZoneInfo = _setting(ZoneInfo("Europe/Berlin"), _zone, "zone whose calendar day is today")
     home_currency: str = _setting("EUR", _currency, "currency of new users for sums over several currencies")
     rate_limit: tuple[int, int] | None = _setting((60, 60), _rate_limit, "requests per seconds and address, or off")
-    rate_limit_url: str = _setting("memory://", _limits_url, "where counters live; Redis when processes share them")
+    rate_limit_url: str = _secret_setting(
+        "memory://", _limits_url, "where counters live; Redis if processes share them"
+    )
     sync_cooldown_seconds: timedelta = _setting(
         timedelta(minutes=30), _seconds(0, 86_400), "seconds between two syncs of one connection"
     )
@@ -311,17 +317,19 @@ def load(
     silently leave a default in place.
     """
     known = {PREFIX + item.name.upper(): item for item in fields(Settings)}
-    unknown = sorted(name for name in environment if name.startswith(PREFIX) and name not in known)
+    in_files = {name + IN_FILE for name, item in known.items() if "is_secret" in item.metadata}
+    unknown = sorted(name for name in environment if name.startswith(PREFIX) and name not in known.keys() | in_files)
     if unknown:
         raise SettingError(f"{unknown[0]}: there is no such setting. docs/settings.md lists all of them.")
     values: dict[str, Any] = {}
     for name, item in known.items():
-        text = environment.get(name, "").strip()
+        is_secret = "is_secret" in item.metadata
+        text = (_given(environment, name) if is_secret else environment.get(name, "")).strip()
         if text:
             try:
                 values[item.name] = item.metadata["parse"](text)
             except ValueError as error:
-                shown = "the value" if item.name == "keys_secret" else repr(text)
+                shown = "the value" if is_secret else repr(text)
                 raise SettingError(f"{name}: {shown} cannot be used, expected {error}.") from error
     data_dir = (data_dir or values.get("data_dir") or _data_home()).expanduser().absolute()
     values["data_dir"] = data_dir
@@ -331,3 +339,18 @@ def load(
     values.setdefault("auth_url", public_url)
     values.setdefault("billing_url", f"{public_url}/billing")
     return Settings(**values)
+
+
+def _given(environment: Mapping[str, str], name: str) -> str:
+    """A secret of the environment, or of the file that the environment names in its place."""
+    text, file = environment.get(name, "").strip(), environment.get(name + IN_FILE, "").strip()
+    if not file:
+        return text
+    if text:
+        raise SettingError(f"{name} and {name}{IN_FILE} are both set: one of them says it.")
+    try:
+        return Path(file).read_text("utf-8")
+    except OSError as error:
+        raise SettingError(f"{name}{IN_FILE}: {file} cannot be read: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise SettingError(f"{name}{IN_FILE}: {file} is not a text in UTF-8.") from error

@@ -150,6 +150,13 @@ class KeyRing:
             self._read()
         return new.kid
 
+    def reseal(self) -> None:
+        """Write the same keys anew: where they are sealed, with the secret that seals now."""
+        with self._lock:
+            self._read()
+            self._place.replace(_document(self._secret, self._keys), self._read_at)
+            self._read()
+
     def jwks(self, *, now: datetime) -> dict[str, list[dict[str, str]]]:
         """The public halves as a JWK set (RFC 7517): the active key first."""
         self._refresh()

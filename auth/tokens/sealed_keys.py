@@ -2,6 +2,7 @@
 
 import base64
 import secrets
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from cryptography.exceptions import InvalidTag
@@ -19,7 +20,8 @@ NONCE_BYTES = 12  # "96-bit IVs ... are recommended" NIST SP 800-38D 5.2.1.1
 
 
 class SealedKeys:
-    """The document with the keys; `secret` is the operator's, and stands nowhere in the store."""
+    """The document with the keys. `secret` is the operator's and stands nowhere in the store. Of several lines the
+    first one seals and each one opens: servers that know a new secret work beside those that do not yet."""
 
     path = None
 
@@ -31,7 +33,7 @@ class SealedKeys:
             )
         self._database = database
         self._now = now
-        self._cipher = AESGCM(HKDF(SHA256(), 32, salt=None, info=b"bankdata oauth keys").derive(secret.encode()))
+        self._ciphers = [_cipher(line) for line in secret.splitlines()]
 
     def __str__(self) -> str:
         return "The sealed keys in the store"
@@ -42,14 +44,16 @@ class SealedKeys:
 
     def read(self) -> str:
         """The document in clear; raises KeysUnusable where it was sealed with another secret."""
-        sealed = documents.find(self._database, NAME)
         try:
-            content = base64.b64decode(sealed or "")
-            return self._cipher.decrypt(content[:NONCE_BYTES], content[NONCE_BYTES:], NAME.encode()).decode()
-        except (ValueError, InvalidTag) as error:
-            raise KeysUnusable(
-                "BANKDATA_KEYS_SECRET does not open the keys of this store: set the one that they were made with."
-            ) from error
+            content = base64.b64decode(documents.find(self._database, NAME) or "")
+        except ValueError:
+            content = b""
+        for cipher in self._ciphers:
+            with suppress(ValueError, InvalidTag):
+                return cipher.decrypt(content[:NONCE_BYTES], content[NONCE_BYTES:], NAME.encode()).decode()
+        raise KeysUnusable(
+            "BANKDATA_KEYS_SECRET does not open the keys of this store: set the one that they were made with."
+        )
 
     def create(self, content: bytes) -> None:
         """Keep the first keys; of two first starts at once, the first one wins."""
@@ -65,7 +69,11 @@ class SealedKeys:
 
     def _sealed(self, content: bytes) -> str:
         nonce = secrets.token_bytes(NONCE_BYTES)
-        return base64.b64encode(nonce + self._cipher.encrypt(nonce, content, NAME.encode())).decode()
+        return base64.b64encode(nonce + self._ciphers[0].encrypt(nonce, content, NAME.encode())).decode()
+
+
+def _cipher(secret: str) -> AESGCM:
+    return AESGCM(HKDF(SHA256(), 32, salt=None, info=b"bankdata oauth keys").derive(secret.encode()))
 
 
 def _plain(moment: datetime) -> datetime:

@@ -106,6 +106,13 @@ def keys_rotate(of_connections: bool, data_dir: Path | None) -> None:
     run("keys rotate", data_dir, of_connections=of_connections)
 
 
+@keys.command("reseal")
+@data_option
+def keys_reseal(data_dir: Path | None) -> None:
+    """Seal the signing keys in PostgreSQL with the first line of BANKDATA_KEYS_SECRET, to change that secret."""
+    run("keys reseal", data_dir)
+
+
 @click.command("registration-token")
 @data_option
 def registration_token(data_dir: Path | None) -> None:

@@ -98,6 +98,15 @@ def rotate_keys(services: Services, report: Report, *, of_connections: bool = Fa
     report.line(services.authorization.rotate_keys())
 
 
+def reseal_keys(services: Services, report: Report) -> None:
+    """Seal the signing keys with the first secret of BANKDATA_KEYS_SECRET."""
+    path = services.authorization.keys.path
+    if path is not None:
+        raise CommandError(f"{path} is sealed by no secret: BANKDATA_KEYS_SECRET is about PostgreSQL.")
+    services.authorization.reseal_keys()
+    report.note("Sealed the signing keys with the first line of BANKDATA_KEYS_SECRET. The others can go.")
+
+
 def print_registration_token(services: Services, report: Report) -> None:
     """The initial access token that BANKDATA_REGISTRATION=token asks for."""
     report.line(services.authorization.clients.initial_token())

@@ -69,6 +69,7 @@ COMMANDS: Mapping[str, Command] = {
     "grants revoke": access.revoke_grant,
     "log": access.show_record,
     "keys rotate": access.rotate_keys,
+    "keys reseal": access.reseal_keys,
     "registration-token": access.print_registration_token,
     "check": upkeep.check,
     "backup": upkeep.back_up,

@@ -131,6 +131,11 @@ def test_keys_rotate_and_older_tokens_go_on(run: Run) -> None:
     assert f"signing key {kid}" in run("check").out
 
 
+@pytest.mark.requirement("keys.secret_changes")
+def test_keys_in_a_file_are_sealed_by_no_secret(run: Run) -> None:
+    assert run("keys", "reseal").failed_with("sealed by no secret: BANKDATA_KEYS_SECRET is about PostgreSQL.")
+
+
 @pytest.mark.requirement("cli.keys")
 def test_the_registration_token_is_the_same_every_time(run: Run) -> None:
     first = run("registration-token")

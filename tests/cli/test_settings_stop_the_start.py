@@ -255,3 +255,45 @@ def test_several_processes_are_refused_where_they_could_not_work_together(tmp_pa
     assert bankdata(*many, settings=shared).failed_with("Several processes have to count requests together")
     shared["RATE_LIMIT"] = "off"
     assert bankdata(*many, settings=shared).failed_with("The database at postgresql://127.0.0.1:1/bank cannot be used")
+
+
+@pytest.mark.requirement("settings.secret_files")
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("database_url", "postgresql://bank:secret@db.example/bank"),
+        ("database_app_url", "postgresql://app:secret@db.example/bank"),
+        ("keys_secret", "q2Zr5uJ0sVb8xWm1tYc4dLf7hNk3pGa6"),
+        ("rate_limit_url", "redis://:secret@redis.example:6379"),
+    ],
+)
+def test_what_opens_something_may_be_given_as_a_file_and_is_never_shown(
+    tmp_path: Path, name: str, content: str
+) -> None:
+    file = tmp_path / "secret"
+    file.write_text(f"{content}\n")
+    settings = load({f"BANKDATA_{name.upper()}_FILE": str(file)})
+    assert getattr(settings, name) == content
+    assert content not in repr(settings)
+
+
+@pytest.mark.requirement("settings.secret_files")
+def test_a_file_that_cannot_be_read_and_a_setting_that_is_given_twice_stop_every_command(tmp_path: Path) -> None:
+    binary, wrong = tmp_path / "binary", tmp_path / "wrong"
+    binary.write_bytes(b"\xff\xfe")
+    wrong.write_text("mysql://bank:secret@db.example/bank")
+    missing, secret = tmp_path / "none", "postgresql://bank:secret@db.example/bank"
+    cases: list[tuple[dict[str, str], str]] = [
+        ({"DATABASE_URL_FILE": str(missing)}, f"BANKDATA_DATABASE_URL_FILE: {missing} cannot be read: No such file"),
+        ({"DATABASE_URL_FILE": str(binary)}, f"BANKDATA_DATABASE_URL_FILE: {binary} is not a text in UTF-8."),
+        ({"DATABASE_URL_FILE": str(wrong)}, "BANKDATA_DATABASE_URL: the value cannot be used, expected duckdb:///PATH"),
+        (
+            {"DATABASE_URL_FILE": str(wrong), "DATABASE_URL": secret},
+            "BANKDATA_DATABASE_URL and BANKDATA_DATABASE_URL_FILE are both set: one of them says it.",
+        ),
+        ({"PUBLIC_URL_FILE": str(wrong)}, "BANKDATA_PUBLIC_URL_FILE: there is no such setting."),
+    ]
+    for given, said in cases:
+        done = bankdata("users", "list", "--data", tmp_path / "data", settings=given)
+        assert done.failed_with(said)
+        assert "secret" not in done.err

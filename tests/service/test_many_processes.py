@@ -21,7 +21,7 @@ import pytest
 
 from auth.errors import KeysUnusable
 from connectors.reference.exchange_rates import bundled_rates
-from handlers.commands import rates, upkeep
+from handlers.commands import access, rates, upkeep
 from handlers.commands.control_socket import CommandError
 from handlers.services import open_services
 from handlers.sync.engine import LEFT_TO_OTHERS
@@ -30,7 +30,7 @@ from handlers.workers import _end_with_parent
 from storage import connections, users
 from storage.importing import file_imports
 from tests.conftest import NOW
-from tests.engines import ENGINE
+from tests.engines import ENGINE, KEYS_SECRET
 from tests.service.conftest import BANKDATA, Said, Served, environment, running
 
 pytestmark = pytest.mark.engine("postgresql")
@@ -222,7 +222,12 @@ def test_another_secret_does_not_open_the_keys_and_a_copy_of_the_store_names_non
     with closing(open_services(ENGINE.settings(folder))) as services:
         assert services.authorization.keys.active().kid == kid
         assert before["keys"][0] in services.authorization.jwks()["keys"]
-    for secret, reason in (("another secret of 32 characters or more", "does not open"), (" ", "is missing")):
+    new = "another secret of 32 characters or more"
+    with closing(open_services(ENGINE.settings(folder, KEYS_SECRET=f"{new}\n{KEYS_SECRET}"))) as services:
+        access.reseal_keys(services, Said())
+    with closing(open_services(ENGINE.settings(folder, KEYS_SECRET=new))) as services:
+        assert services.authorization.keys.active().kid == kid
+    for secret, reason in ((KEYS_SECRET, "does not open"), (" ", "is missing")):
         with pytest.raises(KeysUnusable, match=reason):
             open_services(ENGINE.settings(folder, KEYS_SECRET=secret))
 

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from auth.errors import KeysUnusable
-from auth.tokens.sealed_keys import SealedKeys
+from auth.tokens.keys import KeyRing
+from auth.tokens.sealed_keys import NAME, SealedKeys
 from storage import documents
 from storage.database import Conflict, Database
 from tests.conftest import NOW
@@ -31,6 +32,26 @@ def test_of_two_who_rotate_the_keys_at_once_the_second_is_told(keys: SealedKeys)
         keys.replace(b"third", seen)
     assert keys.read() == "second"
     assert str(keys) == "The sealed keys in the store"  # of which messages about damaged ones begin
+
+
+@pytest.mark.requirement("keys.secret_changes")
+def test_the_first_secret_seals_and_each_one_opens_so_that_it_is_changed_while_servers_run(database: Database) -> None:
+    def opened_with(*secrets: str) -> KeyRing:
+        return KeyRing(SealedKeys(database, "\n".join(secrets), lambda: NOW), now=NOW)
+
+    old = opened_with("old")
+    both = opened_with("new", "old")
+    assert both.active().kid == old.active().kid
+    both.reseal()
+    assert opened_with("new").active().kid == both.active().kid
+    assert opened_with("other", "new").secret("codes") == both.secret("codes")
+    with pytest.raises(KeysUnusable, match="does not open the keys"):
+        old.active()
+    with pytest.raises(KeysUnusable, match="does not open the keys"):
+        opened_with("old")
+    documents.replace(database, NAME, "no base64", before=documents.find(database, NAME), now=NOW)
+    with pytest.raises(KeysUnusable, match="does not open the keys"):
+        both.active()
 
 
 @pytest.mark.requirement("rates.update")
