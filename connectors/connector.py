@@ -8,7 +8,7 @@ nothing but its answers (a source that is not ready is `Waiting`). Its failures 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from storage.importing.records import Batch
 
@@ -112,9 +112,14 @@ class Connector(Protocol):
         """After the batch's commit, or its refusal with the reason: tidy up after it (a folder moves the file)."""
         ...
 
+
+@runtime_checkable
+class HasNews(Protocol):
+    """A connector of which the source can be looked at for nothing; none is whose requests are counted."""
+
     def has_news(self, connection: Connection, *, now: datetime) -> bool:
         """Whether a look that costs nobody anything shows that there is something new: the server then starts a sync
-        by itself. False for every source whose requests are counted."""
+        by itself."""
         ...
 
 

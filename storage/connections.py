@@ -4,12 +4,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, Literal
 from uuid import uuid5
 
 from storage import jobs
 from storage.bank_access import connection_secrets
-from storage.database import Row, Session, as_json
+from storage.database import Database, Row, Session, as_json
 from storage.importing.matching.booking_keys import NAMESPACE
 
 Status = Literal["ACTIVE", "REAUTH_REQUIRED", "EXPIRED", "REVOKED", "ERROR", "DISCONNECTED"]
@@ -18,7 +19,10 @@ NEED_USER = ("REAUTH_REQUIRED", "EXPIRED", "REVOKED", "DISCONNECTED")  # until c
 NEEDS_USER = "(" + ", ".join(f"'{status}'" for status in NEED_USER) + ")"
 FILE_CONNECTORS = ("files", "folder")  # what they bring was written by anybody: its ids prove nothing alone
 FAILURES_MAX = 3  # in a row, then ACTIVE becomes ERROR (decision 23)
-PAST_CONSENT = "consent_expires_at <= $1 AND status IN ('ACTIVE', 'ERROR')"
+SYNCABLE = "status IN ('ACTIVE', 'ERROR')"
+PAST_CONSENT = f"consent_expires_at <= $1 AND {SYNCABLE}"
+AT_ONCE = datetime(1970, 1, 1)  # noqa: DTZ001 - the store keeps UTC without zone; as a new row has it in its migration
+PIECE = 500  # connections that are read at once
 REMOVED = "The connection was removed."
 COLUMNS = "id, user_id, connector, bank_name, status, settings, cursor, consent_expires_at, failures_in_row, created_at"
 
@@ -46,6 +50,17 @@ class StoredConnection:
     def is_past_consent(self, now: datetime) -> bool:
         """Whether the time for which its user let the source be asked is over."""
         return self.consent_expires_at is not None and self.consent_expires_at <= now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """A connection that has to be looked at since `due_at`: which moment of its plan it has kept last, and before when
+    it may not be synced."""
+
+    connection: StoredConnection
+    due_at: datetime
+    planned_at: datetime | None
+    free_at: datetime | None
 
 
 def add(
@@ -104,19 +119,51 @@ def of_user(session: Session, user_id: str) -> list[StoredConnection]:
 def of_connectors(session: Session, connectors: list[str]) -> list[StoredConnection]:
     """Every user's connections of these kinds that may be synced."""
     rows = session.rows(
-        f"SELECT {COLUMNS} FROM connections WHERE connector = ANY($1::TEXT[]) AND status IN ('ACTIVE', 'ERROR')"
-        " ORDER BY created_at, id",
+        f"SELECT {COLUMNS} FROM connections WHERE connector = ANY($1::TEXT[]) AND {SYNCABLE} ORDER BY created_at, id",
         connectors,
     )
     return [_connection(row) for row in rows]
 
 
-def keep_plan(session: Session, connection: StoredConnection, *, planned_at: datetime, now: datetime) -> bool:
+def due(session: Session, *, now: datetime, after: Due | None) -> list[Due]:
+    """The next of everybody's connections that have to be looked at, a piece of them, the longest due first. One that
+    is being synced is left in peace: to write its row would have its import begin again."""
+    rows = session.rows(
+        f"SELECT {COLUMNS}, due_at, planned_at, greatest(next_sync_at, source_retry_at) AS free_at FROM connections"
+        f" WHERE {SYNCABLE} AND due_at <= $1 AND running_job_id IS NULL AND (due_at, user_id, id) > ($2, $3, $4)"
+        f" ORDER BY due_at, user_id, id LIMIT {PIECE}",
+        now,
+        after.due_at if after is not None else AT_ONCE,
+        after.connection.user_id if after is not None else "",
+        after.connection.id if after is not None else "",
+    )
+    return [
+        Due(**{name: row.pop(name) for name in ("due_at", "planned_at", "free_at")}, connection=_connection(row))
+        for row in rows
+    ]
+
+
+def look_again(session: Session, due: Due, *, at: datetime) -> bool:
+    """Look at the connection no more until then; whether nobody else has said so meanwhile."""
+    return bool(
+        session.execute(
+            "UPDATE connections SET due_at = $4 WHERE user_id = $1 AND id = $2 AND due_at = $3",
+            due.connection.user_id,
+            due.connection.id,
+            due.due_at,
+            at,
+        )
+    )
+
+
+def keep_plan(
+    session: Session, connection: StoredConnection, *, planned_at: datetime, due_at: datetime, now: datetime
+) -> bool:
     """Whether the connection has to be synced for this moment of the plan: true once, and not while it may not be
-    synced. A plan is not for what was connected after its moment."""
+    synced; it is looked at again when it is due. A plan is not for what was connected after its moment."""
     return bool(
         session.rows(
-            "UPDATE connections SET planned_at = $3 WHERE user_id = $1 AND id = $2 AND created_at < $3"
+            "UPDATE connections SET planned_at = $3, due_at = $5 WHERE user_id = $1 AND id = $2 AND created_at < $3"
             " AND (planned_at IS NULL OR planned_at < $3) AND running_job_id IS NULL"
             " AND (next_sync_at IS NULL OR next_sync_at <= $4) AND (source_retry_at IS NULL OR source_retry_at <= $4)"
             " RETURNING id",
@@ -124,6 +171,7 @@ def keep_plan(session: Session, connection: StoredConnection, *, planned_at: dat
             connection.id,
             planned_at,
             now,
+            due_at,
         )
     )
 
@@ -216,11 +264,13 @@ def take_import(session: Session, connection: StoredConnection) -> StoredConnect
     return _connection(taken[0])
 
 
-def expire_consents(session: Session, *, now: datetime) -> None:
-    """Consents that have run out end by themselves: nobody has to ask the bank."""
-    past = session.rows(f"SELECT DISTINCT user_id FROM connections WHERE {PAST_CONSENT} ORDER BY user_id", now)
+def expire_consents(database: Database, *, now: datetime) -> None:
+    """Consents that have run out end by themselves: nobody has to ask the bank. Of many some wait for the next time."""
+    past = database.rows(
+        f"SELECT DISTINCT user_id FROM connections WHERE {PAST_CONSENT} ORDER BY user_id LIMIT {PIECE}", now
+    )
     for row in past:
-        expire_consents_of(session, row["user_id"], now=now)
+        database.atomically(partial(expire_consents_of, user_id=row["user_id"], now=now))
 
 
 def expire_consents_of(session: Session, user_id: str, *, now: datetime) -> None:
@@ -311,9 +361,10 @@ def keep_consent(session: Session, user_id: str, connection_id: str, *, expires_
 
 
 def record_failure(session: Session, user_id: str, connection_id: str, *, status: Status | None) -> None:
-    """A failed sync: the state its reason implies, else ERROR after three in a row."""
+    """A failed sync: the state its reason implies, else ERROR after three in a row. The scheduler says when it is tried
+    again."""
     failed = session.rows(
-        "UPDATE connections SET failures_in_row = failures_in_row + 1, status = CASE"
+        "UPDATE connections SET failures_in_row = failures_in_row + 1, due_at = $4, status = CASE"
         " WHEN status = 'DISCONNECTED' THEN status"
         " WHEN $3::TEXT IS NOT NULL THEN $3::TEXT"
         f" WHEN status = 'ACTIVE' AND failures_in_row + 1 >= {FAILURES_MAX} THEN 'ERROR'"
@@ -321,6 +372,7 @@ def record_failure(session: Session, user_id: str, connection_id: str, *, status
         user_id,
         connection_id,
         status,
+        AT_ONCE,
     )
     for row in failed:
         session.changes(row["user_id"])

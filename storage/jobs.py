@@ -147,6 +147,17 @@ def latest(session: Session, user_id: str) -> dict[str, Job]:
     return {row["connection_id"]: _job(row) for row in rows}
 
 
+def last(session: Session, user_id: str, connection_id: str) -> Job | None:
+    """The newest job of the user's connection."""
+    rows = session.rows(
+        f"SELECT {COLUMNS} FROM jobs WHERE user_id = $1 AND connection_id = $2 ORDER BY created_at DESC, id DESC"
+        " LIMIT 1",
+        user_id,
+        connection_id,
+    )
+    return _job(rows[0]) if rows else None
+
+
 def unfinished(session: Session) -> list[Job]:
     """Jobs that are not final, oldest first."""
     rows = session.rows(f"SELECT {COLUMNS} FROM jobs WHERE {UNFINISHED} ORDER BY created_at, id")

@@ -30,6 +30,7 @@ ASK_ALL = {
     "storage.jobs.by_status",  # figures
     "storage.jobs.unfinished",  # the scheduler, which waits while a machine is away
     "storage.connections.of_connectors",
+    "storage.connections.due",
     "storage.connections.expire_consents",
     "storage.oauth.access_record.work",  # sums of everybody, kept in memory meanwhile
     "storage.oauth.access_record.remove_before",

@@ -144,10 +144,6 @@ class SimpleFin:
     def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
         """Nothing to tidy up."""
 
-    def has_news(self, connection: Connection, *, now: datetime) -> bool:  # noqa: ARG002 - as above
-        """Never by itself: requests are counted."""
-        return False
-
     def _ask(self, connection: Connection, handle: Json) -> dict[str, Any]:
         access_url = str(connection.secrets.get("access_url", ""))
         path = self._path_of(access_url)

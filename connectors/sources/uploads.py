@@ -37,7 +37,3 @@ class Uploads:
 
     def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
         """Nothing to tidy up."""
-
-    def has_news(self, connection: Connection, *, now: datetime) -> bool:  # noqa: ARG002 - as above
-        """Never: files come by command."""
-        return False

@@ -4,22 +4,25 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
+from random import SystemRandom
 
-from connectors.connector import Connector
+from connectors.connector import Connector, HasNews
 from handlers.clock import Clock
 from handlers.sync.asked_connections import asked
 from handlers.sync.engine import SyncEngine
 from handlers.sync.outcomes import pause_after
-from handlers.sync.plan import last_planned
+from handlers.sync.plan import coming, last_planned
 from handlers.sync.sorting import Sorting
 from storage import connections, jobs
-from storage.connections import StoredConnection
+from storage.connections import Due, StoredConnection
 from storage.database import Database, StoreUnavailable
 
 ROUND_PAUSE = 2.0  # seconds between two rounds
 READERS_FIRST = timedelta(seconds=5)  # a job that has been due for so long is nobody's but the scheduler's
 NEWS_EVERY = timedelta(seconds=10)  # how often sources are looked at that have news without being asked
 PLAN_EVERY = timedelta(minutes=1)
+AGAIN = timedelta(minutes=10)  # before a failed sync that could not begin again is tried once more: its quota is used
+NEVER = datetime(9999, 12, 31)  # noqa: DTZ001 - as the store keeps moments; for what has no plan
 
 log = logging.getLogger("bankdata.sync")
 
@@ -46,6 +49,9 @@ class Scheduler:
         self._clock = clock
         self._plan = plan
         self._looked_at = self._planned_at = clock.now()
+        self._consents_ended_at = datetime.min  # noqa: DTZ901 - a server that starts looks at once
+        self._looks_after: Due | None = None  # up to which connection those that are due were looked at
+        self._order = SystemRandom()
         self._day = clock.today()
         self._on_new_day = on_new_day
         self._each_minute = each_minute
@@ -68,10 +74,9 @@ class Scheduler:
                     log.exception("the scheduler goes on after an error")
 
     def round(self) -> None:
-        """End consents that have run out, advance what is due and read by nobody, begin a new day, look for news, keep
-        the store sorted."""
+        """Advance what is due and read by nobody, begin a new day, look for news, keep the plan, end consents that have
+        run out, keep the store sorted."""
         now = self._clock.now()
-        self._database.atomically(lambda session: connections.expire_consents(session, now=now))
         for job in jobs.unfinished(self._database):
             due_since = max(job.created_at, job.next_attempt_at or job.created_at)
             if due_since <= now - READERS_FIRST or job.is_overdue(now):
@@ -88,45 +93,82 @@ class Scheduler:
             self._planned_at = now
             self._each_minute()
             self._keep_plan(now)
+        elif self._looks_after is not None:
+            self._keep_plan(now)
+        if now - self._consents_ended_at >= PLAN_EVERY:
+            self._consents_ended_at = now
+            connections.expire_consents(self._database, now=now)
         self._sorting.advance(now)
 
     def _keep_plan(self, now: datetime) -> None:
-        """Start the planned sync of every connection to another machine whose moment has come, though the server was
-        down then, and one that failed again, with growing pauses, until the next moment."""
-        live = [name for name, connector in self._connectors.items() if not connector.is_local]
-        for connection in connections.of_connectors(self._database, live) if self._plan else ():
-            moment = last_planned(connection.id, self._plan, zone=self._clock.zone, now=now)
-            if moment is None or connection.is_attended_only:
-                continue
-            with self._each_for_itself(connection.id):
-                if not self._engine.has_key(connection):
-                    continue
-                if self._takes(connection, moment, now):
-                    self._engine.start(connection)
-                elif self._is_tried_again(connection, now):
+        """Look at a piece of the connections that are due, the next piece in the next round. Of several processes each
+        begins elsewhere, and whoever writes first takes the connection."""
+        if not self._plan:
+            return
+        piece = connections.due(self._database, now=now, after=self._looks_after)
+        self._looks_after = piece[-1] if len(piece) == connections.PIECE else None
+        self._order.shuffle(piece)
+        for each in piece:
+            with self._each_for_itself(each.connection.id):
+                self._look_at(each, now)
+
+    def _look_at(self, due: Due, now: datetime) -> None:
+        """Start the planned sync of a connection to another machine whose moment has come, though the server was down
+        then, and one that failed again, with growing pauses, until the next moment; say when to look again. What this
+        process cannot ask is left to others."""
+        connection = due.connection
+        connector = self._connectors.get(connection.connector)
+        if connector is None:
+            return
+        if connector.is_local:
+            self._looks_again(due, NEVER)
+            return
+        moment = last_planned(connection.id, self._plan, zone=self._clock.zone, now=now)
+        if moment is not None and moment <= max(connection.created_at, due.planned_at or connection.created_at):
+            moment = None  # it was kept, or is not for what was connected after it
+        wanted_at = self._tried_again_at(due) if moment is None else due.free_at or now
+        until = min([*coming(connection.id, self._plan, zone=self._clock.zone, now=now), now + timedelta(days=1)])
+        if connection.is_attended_only or wanted_at is None:
+            self._looks_again(due, until)
+        elif wanted_at > now:
+            self._looks_again(due, min(wanted_at, until))
+        elif self._engine.has_key(connection):
+            until = min(now + AGAIN, until)
+            if moment is None:
+                if self._looks_again(due, until):
                     self._engine.start(connection, keeps_plan=True)
+            elif self._takes(connection, moment, until, now):
+                self._engine.start(connection)
 
-    def _is_tried_again(self, connection: StoredConnection, now: datetime) -> bool:
-        """Whether the last sync failed and the source has rested for long enough."""
-        if not connection.failures_in_row:
-            return False
-        last = jobs.latest(self._database, connection.user_id).get(connection.id)
-        rested = pause_after(connection.failures_in_row - 1)
-        return last is not None and last.status == "failed" and now - last.updated_at >= rested
+    def _tried_again_at(self, due: Due) -> datetime | None:
+        """When the source has rested for long enough after a sync that failed; None after one that went well."""
+        connection = due.connection
+        last = jobs.last(self._database, connection.user_id, connection.id) if connection.failures_in_row else None
+        if last is None or last.status != "failed":
+            return None
+        return max(last.updated_at + pause_after(connection.failures_in_row - 1), due.free_at or last.updated_at)
 
-    def _takes(self, connection: StoredConnection, moment: datetime, now: datetime) -> bool:
+    def _looks_again(self, due: Due, at: datetime) -> bool:
+        """Look no more until then; whether it is this process that says so."""
+        return self._database.atomically(lambda session: connections.look_again(session, due, at=at))
+
+    def _takes(self, connection: StoredConnection, moment: datetime, until: datetime, now: datetime) -> bool:
         """Whether it is this process that starts the planned sync."""
         return self._database.atomically(
-            lambda session: connections.keep_plan(session, connection, planned_at=moment, now=now)
+            lambda session: connections.keep_plan(session, connection, planned_at=moment, due_at=until, now=now)
         )
 
     def _look_for_news(self, now: datetime) -> None:
         """Start a sync of every connection at whose source a free look shows something new. The 30 minutes are there
         for banks; they hold here too for a connection whose last syncs failed."""
-        local = [name for name, connector in self._connectors.items() if connector.is_local]
-        for connection in connections.of_connectors(self._database, local):
+        open_ = {
+            name: connector
+            for name, connector in self._connectors.items()
+            if connector.is_local and isinstance(connector, HasNews)
+        }
+        for connection in connections.of_connectors(self._database, list(open_)):
             with self._each_for_itself(connection.id):
-                if self._connectors[connection.connector].has_news(asked(connection, None), now=now):
+                if open_[connection.connector].has_news(asked(connection, None), now=now):
                     is_well = connection.failures_in_row == 0
                     self._engine.start(connection, cooldown=timedelta(0) if is_well else None, is_forced=is_well)
 

@@ -74,10 +74,6 @@ class SlowBank:
     def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
         """Nothing to tidy up."""
 
-    def has_news(self, connection: Connection, *, now: datetime) -> bool:
-        """Never by itself."""
-        return False
-
 
 def serve(folder: Path, port: int, users_: int, seconds: float) -> None:
     """The process of the server: the product's own, with one bank more; the tokens go to standard output."""

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 import pytest
 
-from connectors.connector import Connection, MalformedFile, Misconfigured, Ready
+from connectors.connector import Connection, HasNews, MalformedFile, Misconfigured, Ready
 from connectors.sources.folder import FILE_FLAGS, Folder, checked_folder, is_waiting
 from connectors.sources.uploads import Uploads
 from storage.importing.records import AccountRecord, Batch, Record, TransactionRecord
@@ -209,7 +209,7 @@ def test_uploads_have_nothing_to_fetch_or_to_say(folder: Path) -> None:
     uploads, source = Uploads(), connection(folder)
     assert list(uploads.fetch(source, uploads.start_refresh(source, now=NOW), cursor=None, today=TODAY)) == []
     assert uploads.poll_refresh(source, {}, now=NOW) == Ready()
-    assert not uploads.has_news(source, now=NOW)
+    assert not isinstance(uploads, HasNews)
     uploads.settle(source, {}, batch=Batch(id="b", records=iter(())), refusal=None)
 
 

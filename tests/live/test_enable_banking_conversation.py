@@ -18,6 +18,7 @@ from connectors.connector import (
     Connection,
     ConsentExpired,
     ConsentRevoked,
+    HasNews,
     LeftOut,
     Misconfigured,
     Person,
@@ -652,5 +653,5 @@ def test_nothing_is_asked_before_or_after_the_data(asking: Asking) -> None:
     batch = Batch(id="b1", records=iter(()))
     assert asking.source.start_refresh(asking.connection(), now=NOW) == {"at": "2026-11-20T12:00:00.500000"}
     asking.source.settle(asking.connection(), {}, batch=batch, refusal=None)
-    assert not asking.source.has_news(asking.connection(), now=NOW)
+    assert not isinstance(asking.source, HasNews)
     assert asking.provider.paths() == []

@@ -14,6 +14,7 @@ from connectors.connector import (
     Connection,
     ConsentExpired,
     ConsentRevoked,
+    HasNews,
     Json,
     LeftOut,
     Misconfigured,
@@ -525,5 +526,5 @@ def test_who_disconnects_is_deleted_there_even_where_the_bank_connection_is_gone
     assert host.service.users == {}
 
 
-def test_no_look_is_free(source: FinApi, connected: Connection) -> None:
-    assert not source.has_news(connected, now=NOW)
+def test_no_look_is_free(source: FinApi) -> None:
+    assert not isinstance(source, HasNews)

@@ -80,9 +80,6 @@ class LiveBank:
 
     def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None: ...
 
-    def has_news(self, connection: Connection, *, now: datetime) -> bool:
-        return False
-
 
 @dataclass
 class Drawer:
@@ -396,10 +393,10 @@ def test_a_planned_sync_that_cannot_begin_holds_up_no_other_and_is_logged_once(
     )  # fmt: skip
     takes, broken = connections.keep_plan, [scene.connection.id]
 
-    def keep_plan(session: Session, connection: StoredConnection, *, planned_at: datetime, now: datetime) -> bool:
+    def keep_plan(session: Session, connection: StoredConnection, **moments: datetime) -> bool:
         if connection.id in broken:
             raise ZeroDivisionError
-        return takes(session, connection, planned_at=planned_at, now=now)
+        return takes(session, connection, **moments)
 
     def synced() -> set[str]:
         scene.clock.moment += PLAN_EVERY

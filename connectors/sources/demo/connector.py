@@ -127,10 +127,6 @@ class DemoBank:
     def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
         """Nothing to tidy up: the demo bank keeps nothing."""
 
-    def has_news(self, connection: Connection, *, now: datetime) -> bool:  # noqa: ARG002 - as above
-        """Never by itself: syncs of the demo are for whoever tries them out."""
-        return False
-
 
 def history_start(today: date) -> date:
     """The first day of the history: 2024 begins it, or the month two years back where that is earlier."""

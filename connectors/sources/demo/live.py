@@ -93,10 +93,6 @@ class LiveDemoBank:
     def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
         """Nothing to tidy up."""
 
-    def has_news(self, connection: Connection, *, now: datetime) -> bool:  # noqa: ARG002 - as above
-        """Never by itself."""
-        return False
-
 
 def _done(now: datetime) -> Done:
     return Done(

@@ -188,10 +188,6 @@ class EnableBanking:
     def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
         """Nothing to tidy up."""
 
-    def has_news(self, connection: Connection, *, now: datetime) -> bool:  # noqa: ARG002 - as above
-        """Never by itself: accesses are counted."""
-        return False
-
     def _banks(self, country: str, now: datetime, *, is_business: bool) -> list[dict[str, Any]]:
         told = self._application.get("/aspsps", {"country": country, "psu_type": _psu_type(is_business)}, now=now)
         banks = [each for each in objects(told.get("aspsps")) if isinstance(each.get("name"), str)]

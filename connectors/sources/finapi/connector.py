@@ -183,10 +183,6 @@ class FinApi:
     def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
         """Nothing to tidy up."""
 
-    def has_news(self, connection: Connection, *, now: datetime) -> bool:  # noqa: ARG002 - the protocol names them
-        """Never by itself: banks count updates."""
-        return False
-
     def token(self, form: Mapping[str, str]) -> str:
         """An access token of the client or of a user; raises Misconfigured, ConsentRevoked or UserActionRequired."""
         if not self._client:

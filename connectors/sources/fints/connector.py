@@ -197,10 +197,6 @@ class FinTs:
     def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
         """Nothing to tidy up."""
 
-    def has_news(self, connection: Connection, *, now: datetime) -> bool:  # noqa: ARG002 - the protocol names them
-        """Never by itself: every look is a sign-in."""
-        return False
-
     def _which_bank(self) -> Question:
         """One of those that the operator has named."""
         names = {code: bank_name(f"DE00{code}".ljust(GERMAN_IBAN_LENGTH, "0")) for code in self._banks}

@@ -1,0 +1,68 @@
+"""What one look of the scheduler costs over so many connections of which none is due: time, memory, rows.
+
+python -m tests.benchmarks.idle_connections --connections 200000 [--database postgresql://USER@HOST/EMPTY]
+"""
+
+import argparse
+import resource
+import tempfile
+import time
+from datetime import timedelta
+from pathlib import Path
+
+from handlers.services import Services, open_services
+from handlers.settings import Settings, load
+from handlers.sync.scheduler import PLAN_EVERY
+from tests.engines import KEYS_SECRET
+
+LOOKS = 5
+
+
+def main() -> None:
+    """Fill an empty store, and look at it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--connections", type=int, default=200_000)
+    parser.add_argument("--database", default="", help="an empty PostgreSQL database; else a DuckDB file")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        services = open_services(_settings(Path(folder), given.database))
+        _fill(services, given.connections)
+        services.clock.offset += PLAN_EVERY
+        services.scheduler.round()
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for _ in range(LOOKS):
+            services.clock.offset += PLAN_EVERY
+            wall, cpu = time.perf_counter(), time.process_time()
+            services.scheduler.round()
+            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+            print(f"a look: {wall * 1e3:.1f} ms, {cpu * 1e3:.1f} ms of this process")
+        more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        print(f"memory of {LOOKS} looks: {more / 1024:.1f} MB")
+        services.close()
+
+
+def _settings(folder: Path, database: str) -> Settings:
+    environment = {"BANKDATA_DATA_DIR": str(folder)}
+    if database:
+        environment |= {"BANKDATA_DATABASE_URL": database, "BANKDATA_KEYS_SECRET": KEYS_SECRET}
+    return load(environment)
+
+
+def _fill(services: Services, count: int) -> None:
+    """A live connection each for so many users, as the scheduler leaves it until its next moment."""
+    now = services.clock.now()
+    services.database.execute(
+        "INSERT INTO connections (id, user_id, connector, bank_name, status, settings, failures_in_row, created_at,"
+        " consent_expires_at, due_at) SELECT 'con_' || n, 'usr_' || n, 'simplefin', 'One', 'ACTIVE', '{}', 0, $1, $2,"
+        " $3 FROM generate_series(1, $4::INT) AS s(n)",
+        now,
+        now + timedelta(days=90),
+        now + timedelta(hours=12),
+        count,
+    )
+    if services.database.dialect.is_shared:
+        services.database.execute("ANALYZE connections")
+
+
+if __name__ == "__main__":
+    main()
