@@ -49,7 +49,7 @@ def test_the_first_secret_seals_and_each_one_opens_so_that_it_is_changed_while_s
         old.active()
     with pytest.raises(KeysUnusable, match="does not open the keys"):
         opened_with("old")
-    documents.replace(database, NAME, "no base64", before=documents.find(database, NAME), now=NOW)
+    documents.replace(database, NAME, "x", before=documents.find(database, NAME), now=NOW)  # no base64
     with pytest.raises(KeysUnusable, match="does not open the keys"):
         both.active()
 
