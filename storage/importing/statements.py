@@ -11,7 +11,7 @@ from itertools import accumulate
 import polars as pl
 
 from analytics.frames import MONEY
-from analytics.statement_gaps import Stated, gaps, number
+from analytics.statement_gaps import OF_ONE_DAY_MAX, Stated, gaps, number
 from storage import accounts
 from storage.database import Row, Session
 from storage.importing.matching.booking_keys import transaction_id
@@ -19,6 +19,7 @@ from storage.importing.records import StatementRecord
 from storage.journal import Change
 
 ADJUSTMENT = "Balance adjustment"
+DAY = timedelta(days=1)
 AHEAD_DAYS_MAX = 60  # a booking or balance of a later day is a mistake, or meant to hide all that follow
 SAID = ("sequence", "opening", "opening_date", "closing", "closing_date")
 STATEMENTS: dict[str, pl.DataType] = {
@@ -215,12 +216,16 @@ def _gaps(session: Session, user_id: str, account_id: str, last_day: date) -> li
         account_id,
         last_day,
     )
-    between = list(gaps([Stated(**row) for row in rows]))
+    stated = [Stated(**row) for row in rows]
+    between = list(gaps(stated))
     moved = _Moved(session, user_id, account_id) if between else None
     found = []
     for earlier, later in between:
         assert moved is not None
-        missing = later.opening - earlier.closing - moved.between(earlier.closing_date, later.opening_date)
+        closings = moved.at_the_end([one for one in stated if one.closing_date == earlier.closing_date])
+        if len(closings) != 1:
+            continue  # what follows within that day is told, or something of it is not
+        missing = later.opening - closings.pop() - moved.between(earlier.closing_date, later.opening_date)
         if missing:
             day = max(earlier.closing_date, later.opening_date - timedelta(days=1))
             identity = f"gap:{earlier.closing_date}:{later.opening_date}:{later.sequence or ''}#1"
@@ -246,6 +251,22 @@ class _Moved:
         first, end = bisect_right(self._days, after), bisect_left(self._days, before)
         total: Decimal = self._totals[max(first, end)] - self._totals[first]
         return total
+
+    def at_the_end(self, of_day: Sequence[Stated]) -> set[Decimal]:
+        """The closing balances of those of these statements, of one day, that hold all bookings up to its end, with
+        the statements of that day before them; the day on which one opens may be that of the statement before."""
+        found = set()
+        for one in of_day:
+            first, opening = one.opening_date, one.opening
+            for _ in range(min(len(of_day), OF_ONE_DAY_MAX)):
+                held = {self.between(day, one.closing_date + DAY) for day in (first - DAY, first)}
+                if one.closing - opening in held:
+                    found.add(one.closing)
+                before = next((each for each in of_day if each.closing == opening), None)
+                if first != one.closing_date or before is None:
+                    break
+                first, opening = before.opening_date, before.opening
+        return found
 
 
 def _adjusting_rows(

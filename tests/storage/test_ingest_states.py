@@ -135,6 +135,39 @@ def test_an_adjusting_entry_shrinks_and_goes_as_older_files_fill_the_gap(bank: B
 
 
 @pytest.mark.requirement("import.gaps")
+@pytest.mark.parametrize("is_noon_told", [False, True])
+def test_what_a_statement_that_closes_at_noon_does_not_hold_and_another_tells_is_not_missing(
+    bank: Bank, is_noon_told: bool
+) -> None:
+    noon, rest = "2026-11-05 | -18.00 | A | a", "2026-11-02 | -2.00 | B | b\n2026-11-05 | -20.00 | C | c"
+    if is_noon_told:
+        bank.bring(bookings(noon), statement=stated("98", "2026-11-04", "80", "2026-11-05"))
+    bank.bring(bookings(f"{noon}\n{rest}"), statement=stated("100", "2026-11-01", "60", "2026-11-05"))
+    bank.bring(bookings("2026-11-08 | -5.00 | D | d"), statement=stated("55", "2026-11-08", "50", "2026-11-08"))
+    assert entries(bank) == [("2026-11-07", "-5.00")]
+    bank.bring(bookings("2026-11-07 | -5.00 | E | e"), statement=stated("60", "2026-11-07", "55", "2026-11-07"))
+    assert entries(bank) == []
+
+
+@pytest.mark.requirement("import.gaps")
+def test_until_a_statement_ends_with_its_day_no_adjusting_entry_stands_beside_what_was_booked_after_it(
+    bank: Bank,
+) -> None:
+    bank.bring(bookings("2026-11-05 | -20.00 | C | c"))
+    bank.bring(bookings("2026-11-05 | -18.00 | A | a"), statement=stated("98", "2026-11-05", "80", "2026-11-05"))
+    bank.bring(bookings("2026-11-08 | -5.00 | D | d"), statement=stated("60", "2026-11-08", "55", "2026-11-08"))
+    assert entries(bank) == []
+
+
+@pytest.mark.requirement("import.gaps")
+def test_after_two_statements_of_one_day_what_is_missing_follows_the_second_one(bank: Bank) -> None:
+    bank.bring(bookings("2026-11-05 | -18.00 | A | a"), statement=stated("98", "2026-11-05", "80", "2026-11-05"))
+    bank.bring(bookings("2026-11-05 | -20.00 | C | c"), statement=stated("80", "2026-11-05", "60", "2026-11-05"))
+    bank.bring(bookings("2026-11-08 | -5.00 | D | d"), statement=stated("55", "2026-11-08", "50", "2026-11-08"))
+    assert entries(bank) == [("2026-11-07", "-5.00")]
+
+
+@pytest.mark.requirement("import.gaps")
 @pytest.mark.parametrize(
     "statement",
     [
