@@ -253,8 +253,10 @@ class _Moved:
         return total
 
     def at_the_end(self, of_day: Sequence[Stated]) -> set[Decimal]:
-        """The closing balances of those of these statements, of one day, that hold all bookings up to its end, with
-        the statements of that day before them; the day on which one opens may be that of the statement before."""
+        """The closing balances, among these statements that close on one day, that include every booking of that day.
+
+        A statement proves it by its sum, alone or with those of the same day before it. The day on which it opens may
+        be that of the statement before, whose bookings it then does not hold."""
         found = set()
         for one in of_day:
             first, opening = one.opening_date, one.opening
