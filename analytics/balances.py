@@ -20,12 +20,15 @@ OLD_BALANCE_DAYS = 7  # banks state balances on working days, and no row of holi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatedBalance:
-    """What an account holds now, as its source said of the end of `day`; None without a rate today."""
+    """What an account held at the end of `day`, in the currency of the figures (None without a rate) and in its own."""
 
     account_id: str
     day: date
     balance: Decimal | None
-    is_old: bool  # more than OLD_BALANCE_DAYS ago: the account may hold something else by now
+    own_balance: Decimal
+    own_currency: str
+    is_old: bool  # more than OLD_BALANCE_DAYS before: the account may hold something else by then
+    points: Sequence[tuple[date, Decimal]]  # in its own currency, oldest first, since it is known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +36,7 @@ class BalanceSeries:
     """All balances are in `currency`; `left_out` are the accounts that no point holds, and why."""
 
     currency: str
-    accounts: Sequence[DatedBalance]  # those with a balance, in their order; they add up to the point of today
+    accounts: Sequence[DatedBalance]  # those with a balance, in their order; they add up to the last point
     points: Sequence[tuple[date, Decimal]]  # oldest first
     left_out: Sequence[tuple[str, Reason]]  # account id and reason, in the order of the accounts
 
@@ -46,12 +49,16 @@ def balance_series(
     today: date,
     currency: str,
     rates: pl.DataFrame = NO_RATES,
+    as_of: date | None = None,
 ) -> BalanceSeries:
     """The sum of the accounts (HOLDINGS; they are the selection) at the end of each of `days`, ascending and none after
     `today`, from all their BOOKINGS, adjusting entries too. What was booked after the day of an account's balance is
     not in that balance and changes no point, so that the one of today is the snapshot's total. Other currencies count
-    at the rate of each day, rounded per account; days before the first rate of one of them have no point."""
-    held = _held(accounts, bookings, days=[*days, today], today=today, rates=rates)
+    at the rate of each day, rounded per account; days before the first rate of one of them have no point. Each account
+    is told as of `as_of`, today where it is left out: of the last day until then of which its balance is known, else of
+    the day before its first booking."""
+    as_of = as_of or today
+    held = _held(accounts, bookings, days=[*days, today, as_of], today=today, rates=rates)
     converted = convert(
         held.lazy(),
         currency=currency,
@@ -74,7 +81,7 @@ def balance_series(
     known_from = max((place + 1 for place, (_, row) in enumerate(points) if row["is_unknown"]), default=0)
     return BalanceSeries(
         currency=currency,
-        accounts=_dated(accounts, converted, today=today),
+        accounts=_dated(_with_day(accounts, today=today), converted, bookings, days=days, as_of=as_of),
         points=[(day, row["balance"]) for day, row in points[known_from:]],
         left_out=[(id_, reason) for id_, reason in reasons if reason is not None],
     )
@@ -104,16 +111,29 @@ def _reason(balance: Decimal | None, *, has_rate: bool) -> Reason | None:
     return None if has_rate else "no_rate"
 
 
-def _dated(accounts: pl.DataFrame, converted: pl.DataFrame, *, today: date) -> list[DatedBalance]:
-    now = converted.filter(pl.col("day") == today)
-    amounts = dict(zip(now["id"], now["home_amount"], strict=True))
-    dated = _with_day(accounts, today=today)
-    return [
-        DatedBalance(
-            account_id=id_, day=day, balance=amounts[id_], is_old=today - day > timedelta(days=OLD_BALANCE_DAYS)
+def _dated(
+    counted: pl.DataFrame, converted: pl.DataFrame, bookings: pl.DataFrame, *, days: Sequence[date], as_of: date
+) -> list[DatedBalance]:
+    before = pl.min("booking_date") - timedelta(days=1)
+    begun = dict(bookings.group_by("account_id").agg(before).iter_rows())
+    by_id = converted.sort("day").partition_by("id", as_dict=True)
+    told = []
+    for id_, currency, until in counted.select("id", "currency", "until").iter_rows():
+        first = min(begun.get(id_, until), until)
+        held = {row["day"]: row for row in by_id[(id_,)].iter_rows(named=True)}
+        day = min(max(as_of, first), until)
+        told.append(
+            DatedBalance(
+                account_id=id_,
+                day=day,
+                balance=held[as_of]["home_amount"],
+                own_balance=held[as_of]["balance"],
+                own_currency=currency,
+                is_old=as_of - day > timedelta(days=OLD_BALANCE_DAYS),
+                points=[(each, held[each]["balance"]) for each in days if each >= first],
+            )
         )
-        for id_, day in zip(dated["id"], dated["until"], strict=True)
-    ]
+    return told
 
 
 def _with_day(accounts: pl.DataFrame, *, today: date) -> pl.DataFrame:

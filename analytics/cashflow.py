@@ -45,7 +45,7 @@ def monthly_cashflow(
     `today` last (decision 3). Takes BOOKINGS; needs all of them only when `months` exceeds 120. Income and expenses are
     positive and net is their difference (decision 13)."""
     is_long = months > HISTORY_MONTHS_MIN
-    shown = shown_months(today, months, first_booking=_first_booking(bookings, selection) if is_long else None)
+    shown = shown_months(today, months, first_booking=first_booking(bookings, selection) if is_long else None)
     foreign = foreign_currencies(bookings, currency)
     counted = (
         bookings.lazy()
@@ -99,7 +99,7 @@ def month_transactions(
     `month` is a first day; `bookings` are all of the selection, or as many as decide whether `month` lies in its
     history: raises MonthOutsideHistory for a month that no cashflow lists. `pending` has the columns of `bookings`."""
     selected = bookings.filter(_is_selected(selection))
-    if month not in shown_months(today, 10**6, first_booking=_first_booking(bookings, selection)):
+    if month not in shown_months(today, 10**6, first_booking=first_booking(bookings, selection)):
         raise MonthOutsideHistory
     rows = _of_month(selected, month).with_columns(left_out(selection).alias("left_out"))
     if pending is not None:
@@ -126,6 +126,13 @@ def needed_since(months: int, *, today: date) -> date | None:
     return shown[0] if months <= len(shown) else None
 
 
+def first_booking(bookings: pl.DataFrame, selection: Collection[str]) -> date | None:
+    """The first booking date of the selection, None where it has no booking."""
+    first = bookings.lazy().filter(_is_selected(selection)).select(pl.col("booking_date").min()).collect().item()
+    assert first is None or isinstance(first, date)
+    return first
+
+
 def left_out(selection: Collection[str]) -> pl.Expr:
     """Why a booked row is no income and no expense, whatever its currency: adjusting_entry (decision 15), transfer
     (decision 14: its other side is a selected account too), else null."""
@@ -149,12 +156,6 @@ def counted_amount() -> pl.Expr:
 
 def _is_selected(selection: Collection[str]) -> pl.Expr:
     return pl.col("account_id").is_in(list(selection))
-
-
-def _first_booking(bookings: pl.DataFrame, selection: Collection[str]) -> date | None:
-    first = bookings.lazy().filter(_is_selected(selection)).select(pl.col("booking_date").min()).collect().item()
-    assert first is None or isinstance(first, date)
-    return first
 
 
 def _of_month(bookings: pl.DataFrame, month: date) -> pl.DataFrame:

@@ -9,7 +9,7 @@ import polars as pl
 from analytics.cashflow import left_out
 from analytics.currencies import NO_RATES, convert, foreign_currencies
 from analytics.periods import last_day
-from analytics.snapshot import NO_CATEGORY
+from analytics.refunds import NO_CATEGORY
 
 
 def monthly_categories(

@@ -11,17 +11,23 @@ import polars as pl
 ZERO = Decimal(0)
 Moved = tuple[Decimal, datetime]
 """A booking's amount, and when it came to be known."""
+Former = tuple[date, Decimal, datetime]
+"""The day of what was booked once, its amount, and when it came to be known."""
 
 
 class DayTotals:
-    """Sums of the bookings of one account (analytics.frames.MOVED) by days."""
+    """Sums of the bookings of one account (analytics.frames.MOVED) by days, and what has been corrected in them since
+    (FORMER)."""
 
-    def __init__(self, moved: pl.DataFrame) -> None:
+    def __init__(self, moved: pl.DataFrame, former: pl.DataFrame) -> None:
         days = moved.group_by("booking_date").agg(pl.col("amount").sum(), pl.len()).sort("booking_date")
         self._moved = moved.sort("booking_date").select("amount", "created_at")
         self._days: list[date] = days["booking_date"].to_list()
         self._starts = list(accumulate(days["len"].to_list(), initial=0))
         self._totals = list(accumulate(days["amount"].to_list(), initial=ZERO))
+        former = former.sort("ended_at")
+        self._former: list[Former] = former.select("booking_date", "amount", "created_at").rows()
+        self._ended: list[datetime] = former["ended_at"].to_list()
 
     @property
     def is_any(self) -> bool:
@@ -46,6 +52,10 @@ class DayTotals:
             return ()
         first, end = self._starts[place : place + 2]
         return self._moved.slice(first, end - first).rows()
+
+    def former_at(self, moment: datetime) -> Sequence[Former]:
+        """By what the bookings differed at this moment from those of now, as far as they were known."""
+        return self._former[bisect_right(self._ended, moment) :]
 
     def is_any_known_since(self, moment: datetime, first: date, last: date) -> bool:
         """Whether a booking of these days, both included, came to be known at this moment or later."""

@@ -27,6 +27,17 @@ BOOKINGS: dict[str, pl.DataType] = {
 COUNTED = {name: dtype for name, dtype in BOOKINGS.items() if name != "id"}
 """The same for figures alone, which name no row: ids are a fifth of what the store reads for a long history."""
 
+SEARCHED: dict[str, pl.DataType] = {
+    **BOOKINGS,
+    "type": pl.String(),
+    "purpose": pl.String(),
+    "detailed_category": pl.String(),
+    "is_potential_duplicate": pl.Boolean(),
+    "is_uncategorised": pl.Boolean(),
+    "is_pending": pl.Boolean(),
+}
+"""One row per transaction of one user's selected accounts, booked or not yet (search, totals)."""
+
 CHARGES: dict[str, pl.DataType] = {
     "user_id": pl.String(),
     "id": pl.String(),
@@ -85,6 +96,10 @@ MOVED: dict[str, pl.DataType] = {
     "created_at": pl.Datetime("us"),
 }
 """One row per booked transaction that is no adjusting entry (integrity)."""
+
+FORMER: dict[str, pl.DataType] = {**MOVED, "ended_at": pl.Datetime("us")}
+"""One row per amount that was booked until it came to be known that it is no more, negated where it is one that was not
+there until then: corrections, and what was taken back (integrity)."""
 
 FLAGGED: dict[str, pl.DataType] = {
     "id": pl.String(),

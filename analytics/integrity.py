@@ -28,10 +28,11 @@ UNSOUND: frozenset[Kind] = frozenset({"gap", "statement_differs", "balance_diffe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerEvidence:
-    """What integrity is judged by, of any number of accounts: analytics.frames.STATED, MOVED, FLAGGED and WAITING."""
+    """What integrity is judged by, of any accounts: STATED, MOVED, FORMER, FLAGGED and WAITING of frames.py."""
 
     stated: pl.DataFrame
     moved: pl.DataFrame
+    former: pl.DataFrame
     flagged: pl.DataFrame
     waiting: pl.DataFrame
 
@@ -74,7 +75,7 @@ def integrity(account_ids: Iterable[str], evidence: LedgerEvidence, *, today: da
 def _of_account(account_id: str, evidence: LedgerEvidence, today: date) -> AccountIntegrity:
     own = pl.col("account_id") == account_id
     stated, flagged, waiting = (frame.filter(own) for frame in (evidence.stated, evidence.flagged, evidence.waiting))
-    totals = DayTotals(evidence.moved.filter(own))
+    totals = DayTotals(evidence.moved.filter(own), evidence.former.filter(own))
     sums = statement_sums(stated, totals)
     spoilt = [each for each in sums if each.difference]
     balances = _balances(stated) if totals.is_any else []  # a depot tells its balance and never a booking
@@ -122,6 +123,11 @@ def _missing_statements(
     for earlier, later in gaps(told):
         first, last = earlier.closing_date + DAY, later.opening_date - DAY
         amount = later.opening - earlier.closing - totals.between(first, last)
+        if (
+            earlier.closing_date == later.opening_date
+            and totals.between(later.opening_date, later.opening_date) == -amount
+        ):
+            continue  # the later one tells the last day of the earlier one again
         within = [one for one in spoilt if earlier.closing_date <= one.first and one.last <= later.opening_date]
         amount -= sum((one.difference for one in within), ZERO)
         for one in sorted(within, key=lambda one: one.first):

@@ -54,6 +54,12 @@ def six_months_before(today: date) -> date:
     return month.replace(day=min(today.day, last_day(month).day))
 
 
+def last_of_twelve_months(today: date) -> date:
+    """The last day of the twelve months that begin today: the day before the same one next year."""
+    month = _month(_index(today) + 12)
+    return month.replace(day=min(today.day, last_day(month).day)) - timedelta(days=1)
+
+
 def _index(day: date) -> int:
     return day.year * 12 + day.month - 1
 

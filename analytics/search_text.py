@@ -18,12 +18,13 @@ def plain_text(text: pl.Expr) -> pl.Expr:
 
 
 def searchable(text: pl.Expr) -> pl.Expr:
-    """What a search looks into: the plain spelling and the folded one, a line each.
+    """What a search looks into: the plain spelling and the folded one, a line each; one where they are the same.
 
     A word is found when `fold(word)` or `plain(word)` occurs in it. The plain line is there for words that begin
     with the very e that folding drops: "ela" is in "manuela", but not in "manula".
     """
-    return pl.concat_str(plain_text(text), folded(text), separator="\n")
+    plain, fold = plain_text(text), folded(text)
+    return pl.when(plain == fold).then(plain).otherwise(pl.concat_str(plain, fold, separator="\n"))
 
 
 def in_ascii(text: pl.Expr) -> pl.Expr:

@@ -9,17 +9,14 @@ from math import floor
 from typing import Literal
 
 import polars as pl
-import polars.selectors as cs
 
 from analytics.cashflow import NO_RATE, counted_amount, left_out, without_rate
 from analytics.currencies import NO_RATES, convert, foreign_currencies
 from analytics.frames import FIGURE
 from analytics.periods import last_30_days
+from analytics.refunds import is_payment, known_category, refund_places
 
 TOP_CATEGORIES_MAX = 5  # decision 17
-NO_CATEGORY = "OTHER"  # decision 17
-NEVER_REFUNDED = ("SALARY", "TRANSFER")  # decision 16
-RENT = "RENT"  # comes from whom rent was paid to, or from somebody to whom a room is let
 NAMELESS = "Account"  # decision 20
 
 _IN_MEMORY: Literal["in-memory"] = "in-memory"  # a third of the streaming engine's time on frames of this size
@@ -100,7 +97,7 @@ def category_transactions(
             how="diagonal",
         )
     return (
-        rows.filter(_category() == category)
+        rows.filter(known_category() == category)
         .sort("booking_date", "id")
         .with_columns(_counted_amount().alias("counted_amount"))
         .drop("home_amount", "place")
@@ -144,7 +141,7 @@ def _costs(
         sums["unconverted"] = pl.col("currency").filter(pl.col("left_out") == NO_RATE).unique()
     return (
         _judged(bookings, selection=selection, today=today, currency=currency, rates=rates, foreign=foreign)
-        .group_by(_category())
+        .group_by(known_category())
         .agg(**sums)
         .sort("amount", "category", descending=[True, False])
         .collect(engine=_IN_MEMORY)
@@ -163,9 +160,9 @@ def _judged(
     """The selection's rows of the last 30 days with counted_as, left_out, home_amount (null without a rate), and the
     place that each has among them."""
     recent = _last_30_days(bookings, selection=selection, today=today).with_row_index("place")
-    refunds = _refunds(recent, bookings, selection=selection)
+    refunds = refund_places(recent, bookings, selection=selection)
     counted_as = (
-        pl.when(_is_payment(selection))
+        pl.when(is_payment(selection))
         .then(pl.lit("expenses"))
         .when(pl.col("place").is_in(refunds.implode()))
         .then(pl.lit("refund"))
@@ -186,48 +183,6 @@ def _last_30_days(rows: pl.DataFrame, *, selection: Collection[str], today: date
     return rows.lazy().filter(
         pl.col("booking_date").is_between(*last_30_days(today)), pl.col("account_id").is_in(list(selection))
     )
-
-
-def _is_payment(selection: Collection[str]) -> pl.Expr:
-    return (pl.col("amount") < 0) & left_out(selection).is_null()
-
-
-def _refunds(recent: pl.LazyFrame, bookings: pl.DataFrame, *, selection: Collection[str]) -> pl.Series:
-    """The places of the recent credits whose counterpart was paid before, or on the same day: bookings carry no time
-    (decision 16). Rent that comes back was paid as rent: what somebody pays for a room is no refund of the own rent,
-    whatever else that person was paid for."""
-    is_credit = (pl.col("amount") > 0) & left_out(selection).is_null() & ~_category().is_in(NEVER_REFUNDED)
-    is_rent = (_category() == RENT).alias("is_rent")
-    credits = _by_counterpart(recent.filter(is_credit), "place", "booking_date", is_rent).collect(engine=_IN_MEMORY)
-    if credits.is_empty():
-        return credits["place"]
-    payments = bookings.lazy().filter(_is_payment(selection), pl.col("account_id").is_in(list(selection)))
-    first_paid = (
-        _by_counterpart(payments, "booking_date", is_rent)
-        .filter(pl.col("counterpart").is_in(credits["counterpart"].implode()))
-        .group_by("counterpart")
-        .agg(
-            pl.col("booking_date").min().alias("first_paid"),
-            pl.col("booking_date").filter("is_rent").min().alias("first_rent"),
-        )
-    )
-    since = pl.when("is_rent").then("first_rent").otherwise("first_paid")
-    paid_before = credits.lazy().join(first_paid, on="counterpart").filter(since <= pl.col("booking_date"))
-    return paid_before.select("place").collect(engine=_IN_MEMORY)["place"]
-
-
-def _by_counterpart(rows: pl.LazyFrame, *columns: str | pl.Expr) -> pl.LazyFrame:
-    """One row per row and thing its counterpart is known by: IBAN, name, merchant, the names in lower case; two rows
-    that share one have the same counterpart. (Three columns on end take a third of the time of lists.)"""
-    names = ("counterpart_name", "merchant_name")
-    known_by = rows.select(*columns, "counterpart_iban", pl.col(names).str.to_lowercase())
-    return known_by.unpivot(
-        ["counterpart_iban", *names], index=cs.exclude("counterpart_iban", *names), value_name="counterpart"
-    ).filter(pl.col("counterpart") != "")
-
-
-def _category() -> pl.Expr:
-    return pl.col("category").fill_null(NO_CATEGORY)
 
 
 def _counted_amount() -> pl.Expr:

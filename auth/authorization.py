@@ -20,7 +20,7 @@ from auth.errors import (
     UnsupportedResponseType,
 )
 from auth.policy import Resource
-from auth.scopes import SCOPES, WRITE_SCOPES, scope_set, scope_text
+from auth.scopes import SCOPES, TICKED_SCOPES, scope_set, scope_text
 from storage.oauth.clients import Client
 
 STATE_LENGTH_MAX = 4096
@@ -170,8 +170,8 @@ def scope_is_for_this_client(asked: Asked) -> None:
     something is for our own page, and for apps that the operator has named (decision 83)."""
     assert asked.client is not None
     wanted = scope_set(asked.get("scope") or "") or frozenset()
-    if not wanted.isdisjoint(WRITE_SCOPES) and asked.client.id not in {PAGE, *asked.writing_clients}:
-        raise InvalidScope("Scopes that change something are for apps that the operator has named.")
+    if not wanted.isdisjoint(TICKED_SCOPES) and asked.client.id not in {PAGE, *asked.writing_clients}:
+        raise InvalidScope("Scopes that change something or read annotations are for apps that the operator has named.")
 
 
 def prompt_is_known(asked: Asked) -> None:

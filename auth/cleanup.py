@@ -1,16 +1,20 @@
-"""What the authorization server forgets: swept along with its work, at most every ten minutes."""
+"""What the authorization server forgets: swept every ten minutes by one process, and in nobody's request."""
 
+from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from auth.apps.clients import BUILTIN
 from auth.instants import Now
 from auth.people.sessions import IDLE, LIFETIME
 from auth.record import KEPT_FOR
+from storage import store_facts
 from storage.database import Conflict, Database, Session
 from storage.oauth import access_record, cleanup
+from storage.oauth.moments import in_utc
 
 SWEEP_EVERY = timedelta(minutes=10)
+SWEPT_AT = "what the authorization server forgets was swept at"
 CLIENT_KEPT = timedelta(days=365)  # after its last use: an app whose access has ended can ask again
 
 
@@ -20,17 +24,19 @@ class Cleanup:
     def __init__(self, database: Database, now: Now) -> None:
         self._database = database
         self._now = now
-        self._swept_at: datetime | None = None
+
+    def sweep_when_due(self) -> None:
+        """Sweep, unless some process of this store has done so within ten minutes."""
+        now = in_utc(self._now())
+        assert now is not None
+        if self._swept(lambda session: store_facts.take_turn(session, SWEPT_AT, now=now, every=SWEEP_EVERY)):
+            self.sweep()
 
     def sweep(self) -> None:
-        """Delete what has expired, unless that was done a moment ago."""
+        """Delete what has expired."""
         now = self._now()
-        if self._swept_at is not None and timedelta() <= now - self._swept_at < SWEEP_EVERY:
-            return
-        self._swept_at = now
-
-        def work(session: Session) -> None:
-            cleanup.sweep(
+        self._swept(
+            lambda session: cleanup.sweep(
                 session,
                 now=now,
                 hour_ago=now - timedelta(hours=1),
@@ -40,7 +46,11 @@ class Cleanup:
                 year_ago=now - CLIENT_KEPT,
                 lasting_client=BUILTIN,
             )
-            access_record.remove_before(session, now - KEPT_FOR)
+        )
+        # Apart from the rest: where users lie on several machines, one that is away keeps its own rows alone
+        self._swept(lambda session: access_record.remove_before(session, now - KEPT_FOR))
 
+    def _swept(self, work: Callable[[Session], bool | None]) -> bool | None:
         with suppress(Conflict):  # another process sweeps, or somebody changes a row: the next sweep finds it
-            self._database.atomically(work)
+            return self._database.atomically(work)
+        return None

@@ -7,7 +7,7 @@ from auth.events import Events
 from auth.instants import Now
 from auth.people.sessions import Browser
 from auth.policy import Resource
-from auth.scopes import WRITE_SCOPES, scope_text, scope_without_bookings
+from auth.scopes import TICKED_SCOPES, scope_text, scope_without_bookings
 from auth.secret_text import new_secret, stored_hash
 from auth.tokens.codes import AuthorizationCodes
 from storage.database import Conflict, Database, Session
@@ -116,7 +116,7 @@ class Consent:
 
 def granted_scope(asked: str, ticked: frozenset[str]) -> str:
     """Of what was asked for: all that only reads, and of what changes something what the user has ticked."""
-    return scope_text(name for name in asked.split() if name not in WRITE_SCOPES or name in ticked)
+    return scope_text(name for name in asked.split() if name not in TICKED_SCOPES or name in ticked)
 
 
 def _request(

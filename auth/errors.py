@@ -130,7 +130,3 @@ class InvalidToken(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-
-
-class KeysUnusable(Exception):
-    """The signing keys cannot be read or written."""

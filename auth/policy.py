@@ -1,16 +1,19 @@
 """What the operator decides about the authorization server: addresses, registration, lifetimes, grace."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 from urllib.parse import urlsplit
 
 Registration = Literal["open", "token", "off"]
-Resource = Literal["data", "mcp"]
-"""What an app may be granted: the data interface, or the one for assistants. A token opens one of them."""
+Resource = Literal["data", "mcp", "simplefin"]
+"""What an app may be granted: the data interface, the one for assistants, or the one of SimpleFIN. What an app holds
+opens one of them."""
 
-RESOURCES: tuple[Resource, ...] = ("data", "mcp")
+PATHS: Mapping[Resource, str] = {"data": "/api/v1", "mcp": "/mcp", "simplefin": "/simplefin"}
+RESOURCES: tuple[Resource, ...] = ("data", "mcp")  # those that are asked for by OAuth
 REFRESH_REUSE_SECONDS_MAX = 60  # oauth.md 2.6
 _LIMIT = re.compile(r"([1-9][0-9]{0,5})/(second|minute|hour|day)")
 _NUMBERS = re.compile(r":|(?:^|\.)[0-9]+\.?$")  # an address of IPv6, or what ends like one of IPv4
@@ -60,16 +63,16 @@ class Policy:
     @property
     def resource(self) -> str:
         """The data interface as RFC 8707 and 9728 name it: exactly the base address."""
-        return self.public_url + "/api/v1"
+        return self.address_of("data")
 
     @property
     def mcp_resource(self) -> str:
         """The interface for assistants, exactly the address that people type in."""
-        return self.public_url + "/mcp"
+        return self.address_of("mcp")
 
     def address_of(self, resource: Resource) -> str:
-        """The identifier of a resource, which its tokens name as their audience."""
-        return self.mcp_resource if resource == "mcp" else self.resource
+        """The identifier of a resource, which its tokens name as their audience, and below which it is served."""
+        return self.public_url + PATHS[resource]
 
     def named_resource(self, values: tuple[str, ...]) -> Resource | None:
         """Which resource these indicators (RFC 8707) name, the data interface when there are none; None where one of

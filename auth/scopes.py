@@ -1,4 +1,4 @@
-"""The three scopes of the interface (5.1), those that change something, and how they are written."""
+"""The three scopes of the interface (5.1), those beyond it that a person ticks, and how they are written."""
 
 from collections.abc import Iterable
 
@@ -10,9 +10,18 @@ WRITE_IMPORTS = "write:imports"
 WRITE_RULES = "write:rules"
 WRITE_ACCOUNTS = "write:accounts"
 
+READ_ANNOTATIONS = "read:annotations"
+WRITE_ANNOTATIONS = "write:annotations"
+
 SCOPES = (READ_ACCOUNTS, READ_TRANSACTIONS, READ_CASHFLOW)  # what every app may ask for, and gets unless it says less
-WRITE_SCOPES = (WRITE_IMPORTS, WRITE_RULES, WRITE_ACCOUNTS)  # for our own page, and for whom the operator names
-ALL_SCOPES = SCOPES + WRITE_SCOPES
+TICKED_SCOPES = (  # for our own page, and for whom the operator names
+    WRITE_IMPORTS,
+    WRITE_RULES,
+    WRITE_ACCOUNTS,
+    READ_ANNOTATIONS,
+    WRITE_ANNOTATIONS,
+)
+ALL_SCOPES = SCOPES + TICKED_SCOPES
 
 
 def scope_set(text: str) -> frozenset[str] | None:
@@ -34,5 +43,6 @@ def scope_text(scopes: Iterable[str]) -> str:
 
 
 def scope_without_bookings(text: str) -> str:
-    """The same scopes but the one that reads bookings, for a grant of figures only."""
-    return scope_text(name for name in text.split() if name != READ_TRANSACTIONS)
+    """The same scopes but those about single bookings, for a grant of figures only."""
+    of_bookings = (READ_TRANSACTIONS, READ_ANNOTATIONS, WRITE_ANNOTATIONS)
+    return scope_text(name for name in text.split() if name not in of_bookings)

@@ -22,14 +22,17 @@ from auth.record import Record
 from auth.scopes import ALL_SCOPES
 from auth.tokens.access_check import AccessCheck
 from auth.tokens.access_tokens import LEEWAY_SECONDS, AccessTokens
+from auth.tokens.calendar import CalendarLinks
 from auth.tokens.codes import AuthorizationCodes
 from auth.tokens.grants import Grants
-from auth.tokens.keys import KeyPlace, KeyRing
+from auth.tokens.keys import KeyRing
 from auth.tokens.one_time import OneTime
 from auth.tokens.refresh_tokens import RefreshTokens
+from auth.tokens.simplefin import SimpleFinAccess
 from storage import users
 from storage.database import Database, Session
-from storage.oauth import browsers, grants
+from storage.keys.places import KeyPlace
+from storage.oauth import browsers, calendar, grants
 from storage.oauth.grants import EVERYTHING, Terms
 from storage.users import UserUnknown
 
@@ -38,8 +41,8 @@ OTHER_PROCESSES_SEEN_WITHIN = timedelta(milliseconds=500)
 
 class AuthorizationServer:
     """`clients` register, `sign_in` and `sessions` know people, `consent` asks them, `codes` and `refresh_tokens` are
-    exchanged, `grants` end, `access` says of each request whom it speaks for, `record` keeps what was done,
-    `cleanup` forgets."""
+    exchanged, `grants` end, `simplefin` is for apps that speak it, `calendar` for those that subscribe to one,
+    `access` says of each request whom it speaks for, `record` keeps what was done, `cleanup` forgets."""
 
     def __init__(
         self,
@@ -83,6 +86,8 @@ class AuthorizationServer:
         self.passwords = passwords or Passwords()
         self.sessions = Sessions(database, self.keys.secret("sessions"), now, ended=self.access.forget)
         throttles = Throttles(database, self.keys.secret("throttles"))
+        self.simplefin = SimpleFinAccess(database, self.grants, self.access, throttles, policy, events, now)
+        self.calendar = CalendarLinks(database, policy, events, now)
         self.second_factors = SecondFactors(database, self.keys.secret("second factors"), events, now)
         self.passkeys = Passkeys(database, policy, events, now)
         self.sign_in = SignIn(
@@ -120,6 +125,7 @@ class AuthorizationServer:
         def work(session: Session) -> None:
             grants.remove_all(session, user_id)
             browsers.remove_all(session, user_id)
+            calendar.remove(session, user_id)
 
         self._database.atomically(work)
         self.access.forget()

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from connectors import archive
 from connectors.bank_csv import reader as csv_statements
+from connectors.bank_csv.layouts import OnLayout
 from connectors.bank_csv.profile import Profile
 from connectors.camt import reader as camt
 from connectors.connector import LimitExceeded, SourceError, UnsupportedFile
@@ -47,18 +48,20 @@ FORMATS = (
 )
 
 
-def read_statements(source: Path | BinaryIO, profiles: Sequence[Profile] | None = None) -> Iterator[Batch]:
+def read_statements(
+    source: Path | BinaryIO, profiles: Sequence[Profile] | None = None, on_layout: OnLayout = lambda _: None
+) -> Iterator[Batch]:
     """A file as batches: one, or one for each statement file in a ZIP container, each named by its content's hash.
 
     `profiles` are the user's own. Reading a batch's records raises what is wrong with the file.
     """
     if isinstance(source, Path):
         with source.open("rb") as stream:
-            yield from read_statements(stream, profiles)
+            yield from read_statements(stream, profiles, on_layout)
         return
     identity = f"file:{_digest(source)}"
     if not archive.detect(_head(source)):
-        yield Batch(id=identity, records=_read(source, profiles))
+        yield Batch(id=identity, records=_read(source, profiles, on_layout))
         return
     count = 0
     for number, member in enumerate(archive.members(source), start=1):
@@ -66,14 +69,17 @@ def read_statements(source: Path | BinaryIO, profiles: Sequence[Profile] | None 
         if head.startswith(_COMPANIONS):
             continue
         count += 1
-        yield Batch(id=f"{identity}/{number}", records=_placed(_read(member, profiles), number))
+        yield Batch(id=f"{identity}/{number}", records=_placed(_read(member, profiles, on_layout), number))
     if not count:
         raise UnsupportedFile("the ZIP container holds no statement.")
 
 
-def read_records(source: Path | BinaryIO, profiles: Sequence[Profile] | None = None) -> Iterator[Record]:
-    """All records of a file in one stream; the files of a ZIP container one after the other, told by their part."""
-    for part, batch in enumerate(read_statements(source, profiles)):
+def read_records(
+    source: Path | BinaryIO, profiles: Sequence[Profile] | None = None, on_layout: OnLayout = lambda _: None
+) -> Iterator[Record]:
+    """All records of a file in one stream; the files of a ZIP container one after the other, told by their part.
+    How the columns of a CSV file were taken is told to `on_layout` where it was guessed."""
+    for part, batch in enumerate(read_statements(source, profiles, on_layout)):
         for record in batch.records:
             yield replace(record, part=part) if part and isinstance(record, AccountRecord) else record
 
@@ -100,7 +106,7 @@ def format_of(head: bytes) -> Format | None:
     return next((kind for kind in FORMATS if kind.detect(head)), None)
 
 
-def _read(stream: BinaryIO, profiles: Sequence[Profile] | None) -> Iterator[Record]:
+def _read(stream: BinaryIO, profiles: Sequence[Profile] | None, on_layout: OnLayout) -> Iterator[Record]:
     head = _head(stream)
     found = format_of(head)
     if not head.strip(b"\x00\xef\xbb\xbf\xff\xfe \t\r\n"):
@@ -110,7 +116,7 @@ def _read(stream: BinaryIO, profiles: Sequence[Profile] | None) -> Iterator[Reco
     if found is None:
         raise UnsupportedFile("not a bank statement in a known format (camt, MT940, OFX, CSV, or a ZIP of them).")
     if found.name == "csv":
-        yield from csv_statements.read(stream, profiles)
+        yield from csv_statements.read(stream, profiles, on_layout)
     else:
         yield from found.read(stream)
 

@@ -28,7 +28,7 @@ _BIC = re.compile(r"[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}(?:[A-Z0-9]{3})?")
 _NONZERO = re.compile("[1-9]")
 _PLAIN_AMOUNT = {mark: re.compile(f"-?[0-9]{{1,11}}(?:[{mark}][0-9]{{1,4}})?") for mark in ".,"}
 _DIGITS = re.compile(r"[0-9]*")
-_CURRENCY_CODE = re.compile("(?!XXX)[A-Z]{3}")
+_CURRENCY_CODE = re.compile("(?!XXX)[A-Z]{3}")  # XXX: no currency (ISO 4217)
 
 # Countries whose accounts are not in euro unless the bank says so (ISO 3166 -> ISO 4217).
 _CURRENCIES = {

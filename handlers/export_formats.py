@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
+from functools import cached_property
 from typing import Any, BinaryIO
 
 import polars as pl
@@ -12,7 +13,7 @@ from msgspec import structs
 
 from analytics.currencies import minor_digits
 from connectors.camt import writer as camt053
-from connectors.classified_records import UNCLASSIFIED, Classification, Pair
+from connectors.classified_records import UNCLASSIFIED, WORDS, Classification, Pair, Said
 from connectors.ofx import writer as ofx
 from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import csv as csv_statement
@@ -21,24 +22,29 @@ from handlers import json_shapes
 from storage import transactions
 from storage.accounts import StoredAccount
 from storage.database import Session
+from storage.importing.derivation import LEAF
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage.transactions import Selection
+from storage.words.annotations import OwnWords
 
 TRANSFER = ("transfer_account_id", "transfer_id", "transfer_rule")
+WORD_COLUMNS = dict.fromkeys(WORDS, pl.String())
 KEY_CHARACTERS_MAX = 24  # camt ends a number that is no IBAN at 34 characters
 SAID = tuple(
     name
     for name in TransactionRecord.__struct_fields__
-    if name not in ("provider_id", "references", "status", "merchant_name", "detail", "amount", "original_amount")
+    if name
+    not in ("provider_id", "references", "status", "merchant_name", "detail", "words", "amount", "original_amount")
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Export:
     """What is written: the booked transactions that a selection lets through, of these accounts of one user.
 
     `selection` None: all of them, and then each account's balance too; of some bookings no statement adds up.
-    `may_read` says of which accounts a booking may name the other side of a transfer.
+    `may_read` says of which accounts a booking may name the other side of a transfer. `leaf` None: without finer
+    categories, else how they are shown.
     """
 
     user_id: str
@@ -47,6 +53,21 @@ class Export:
     today: date
     selection: Selection | None = None
     may_read: Callable[[str], bool] = lambda _account_id: True
+    leaf: Callable[[str | None], str | None] | None = None
+    words: OwnWords | None = None
+
+    def said(self, transaction_id: str) -> Said:
+        """What the user says of this booking, where that is to be written."""
+        annotation = self.words.by_id.get(transaction_id) if self.words is not None else None
+        if annotation is None:
+            return Said()
+        tags = [self._names[tag][0] for tag in annotation.tags]
+        return Said(annotation.detailed_category or annotation.category, annotation.note, tags)
+
+    @cached_property
+    def _names(self) -> Mapping[str, tuple[str, int]]:
+        assert self.words is not None, "nothing is said"
+        return self.words.names(self.may_read)
 
     def rows(self, session: Session, account: StoredAccount) -> Iterator[pl.DataFrame]:
         """The account's bookings as frames of `transactions.EVERYTHING`, oldest first."""
@@ -60,6 +81,17 @@ class Export:
         """The same row by row."""
         for piece in self.rows(session, account):
             yield from piece.iter_rows(named=True)
+
+    def detailed(self, piece: pl.DataFrame) -> pl.DataFrame:
+        """The frame with its columns as a table has them."""
+        if self.leaf is not None:
+            told = [self.leaf(code) for code in piece["detailed_category"]]
+            piece = piece.with_columns(pl.Series("detailed_category", told, dtype=pl.String))
+        return piece.select(*_columns(self))
+
+    def leaf_of(self, row: Mapping[str, Any]) -> str | None:
+        """The finer category of a booking, as it is shown; None where it is not asked for."""
+        return self.leaf(row["detailed_category"]) if self.leaf is not None else None
 
     def closing(self, account: StoredAccount) -> StatementRecord:
         """The account's balance."""
@@ -94,16 +126,44 @@ def _jsonl(session: Session, export: Export, stream: BinaryIO) -> int:
     for account in export.accounts:
         about, closing = _account(account), export.closing(account)
         for row in export.each(session, account):
-            stream.write(jsonl.line(json_shapes.transaction_detail(row, by_id), about, closing, _record(row)))
+            detail, leaf = json_shapes.transaction_detail(row, by_id), export.leaf_of(row)
+            if leaf is not None:
+                detail["detailedCategory"] = leaf
+            if export.words is not None:
+                detail |= _words(export.said(row["id"]))
+            stream.write(jsonl.line(detail, about, closing, _record(row)))
             count += 1
     return count
 
 
 def _parquet(session: Session, export: Export, stream: BinaryIO) -> int:
+    schema = _columns(export) if export.words is None else {**_columns(export), **WORD_COLUMNS}
     blocks = (
-        (_account(account), export.closing(account), export.rows(session, account)) for account in export.accounts
+        (_account(account), export.closing(account), _completed(export, export.rows(session, account)))
+        for account in export.accounts
     )
-    return parquet_writer.write(blocks, stream, schema=transactions.EVERYTHING)
+    return parquet_writer.write(blocks, stream, schema=schema)
+
+
+def _columns(export: Export) -> Mapping[str, pl.DataType]:
+    """The columns of a table: the finer categories and their rules only where they are asked for, at the end."""
+    usual = {name: dtype for name, dtype in transactions.EVERYTHING.items() if name not in LEAF}
+    return usual if export.leaf is None else {**usual, **{name: transactions.EVERYTHING[name] for name in LEAF}}
+
+
+def _completed(export: Export, pieces: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    for piece in map(export.detailed, pieces):
+        if export.words is None:
+            yield piece
+        else:
+            said = [export.said(id_).cells() for id_ in piece["id"]]
+            yield piece.with_columns(pl.Series(name, [each[name] for each in said], dtype=pl.String) for name in WORDS)
+
+
+def _words(said: Said) -> dict[str, Any]:
+    """Members of a line of JSON, absent where nothing is said."""
+    told = {"note": said.note, "tags": said.tags, "chosenCategory": said.category}
+    return {name: value for name, value in told.items() if value}
 
 
 def _statements(write_pairs: Callable[[Iterator[Pair], BinaryIO, Export], None]) -> "Write":
@@ -136,7 +196,8 @@ def _pairs(session: Session, export: Export) -> Iterator[Pair]:
             if row["is_adjusting_entry"]:
                 continue
             first = first or row["booking_date"]
-            yield _record(row), Classification(row["type"], row["category"])
+            words = export.said(row["id"])
+            yield _record(row), Classification(row["type"], row["category"], export.leaf_of(row), words)
         said = export.closing(account)
         opening = None if said.closing is None else _trimmed(said.closing - total, account.currency)
         yield structs.replace(said, opening=opening, opening_date=first), UNCLASSIFIED
@@ -179,7 +240,11 @@ def _trimmed(amount: Decimal, currency: str) -> Decimal:
 Write = Callable[[Session, Export, BinaryIO], int]
 
 FORMATS: Mapping[str, Write] = {
-    "csv": _statements(lambda pairs, stream, _export: csv_statement.write(pairs, stream)),
+    "csv": _statements(
+        lambda pairs, stream, export: csv_statement.write(
+            pairs, stream, is_detailed=export.leaf is not None, with_words=export.words is not None
+        )
+    ),
     "jsonl": _jsonl,
     "parquet": _parquet,
     "camt053": _statements(lambda pairs, stream, export: camt053.write(_records(pairs), stream, created=export.now)),

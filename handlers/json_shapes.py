@@ -1,6 +1,6 @@
 """Rows and frames become the JSON shapes of the interface: decimals become numbers here, and dates strings."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
@@ -9,9 +9,10 @@ import orjson
 
 from analytics.balances import BalanceSeries
 from analytics.currencies import minor_digits
-from analytics.recurring.history import History
+from analytics.recurring.history import History, Price, standing
+from analytics.searching.comparison import Span
+from analytics.searching.totals import Sums
 from analytics.snapshot import Snapshot
-from analytics.totals import Sums, Totals
 from storage.accounts import StoredAccount
 from storage.bank_access.source_calls import SyncQuota
 from storage.connections import NEED_USER, StoredConnection
@@ -23,8 +24,18 @@ Json = dict[str, Any]
 
 def money(amount: Decimal, currency: str) -> orjson.Fragment:
     """An exact JSON number with the currency's decimals; never by way of binary floating point."""
-    exact = amount.quantize(Decimal(1).scaleb(-minor_digits(currency)), rounding=ROUND_HALF_EVEN)
-    return orjson.Fragment(f"{exact + 0:f}")  # adding zero turns -0.00 into 0.00
+    return orjson.Fragment(f"{_exact(amount, currency):f}")
+
+
+def money_text(amount: Decimal, currency: str) -> str:
+    """The same as a text with two decimals at least: there is an app that makes cents by leaving out the point."""
+    exact = _exact(amount, currency)
+    return f"{exact:.2f}" if minor_digits(currency) < 2 else f"{exact:f}"
+
+
+def _exact(amount: Decimal, currency: str) -> Decimal:
+    # Adding zero turns -0.00 into 0.00
+    return amount.quantize(Decimal(1).scaleb(-minor_digits(currency)), rounding=ROUND_HALF_EVEN) + 0
 
 
 def day(value: date | None) -> str | None:
@@ -100,17 +111,19 @@ def month(row: Mapping[str, Any], currency: str) -> Json:
     }
 
 
-def totals(value: Totals, currency: str) -> Json:
-    """TransactionTotals of the contract, without its groups."""
-    return {"currency": currency, **sums(value.whole, currency), "leftOut": value.left_out}
-
-
-def sums(value: Sums, currency: str) -> Json:
-    """The figures of TransactionGroup."""
+def sums(value: Sums, currency: str, *, with_days: bool) -> Json:
+    """The figures of TransactionSums; without days where nothing of single bookings is to be told."""
+    days = (value.first, value.last) if with_days else (None, None)
     return {
         "count": value.count,
-        **{name: money(getattr(value, name), currency) for name in ("income", "expenses", "net")},
+        **{name: money(getattr(value, name), currency) for name in ("income", "expenses", "refunds", "net")},
+        **{name: day and day.isoformat() for name, day in zip(("first", "last"), days, strict=True)},
     }
+
+
+def span(value: Span) -> Json:
+    """ComparedSpan of the contract."""
+    return {"dateFrom": value.first.isoformat(), "dateTo": value.last.isoformat()}
 
 
 def month_of_categories(row: Mapping[str, Any], spent: Iterable[tuple[str, Decimal]], currency: str) -> Json:
@@ -122,7 +135,7 @@ def month_of_categories(row: Mapping[str, Any], spent: Iterable[tuple[str, Decim
     }
 
 
-def balances(value: BalanceSeries) -> Json:
+def balances(value: BalanceSeries, *, per_account: bool) -> Json:
     """The body of GET /balances."""
     return {
         "currency": value.currency,
@@ -131,15 +144,22 @@ def balances(value: BalanceSeries) -> Json:
                 "accountId": each.account_id,
                 "date": each.day.isoformat(),
                 "balance": money(each.balance, value.currency) if each.balance is not None else None,
+                "currency": value.currency,
+                "ownBalance": money(each.own_balance, each.own_currency),
+                "ownCurrency": each.own_currency,
                 "isOld": each.is_old,
+                **({"points": points(each.points, each.own_currency)} if per_account else {}),
             }
             for each in value.accounts
         ],
         "leftOut": [{"accountId": account_id, "reason": reason} for account_id, reason in value.left_out],
-        "points": [
-            {"date": day.isoformat(), "balance": money(balance, value.currency)} for day, balance in value.points
-        ],
+        "points": points(value.points, value.currency),
     }
+
+
+def points(values: Iterable[tuple[date, Decimal]], currency: str) -> list[Json]:
+    """BalancePoints of the contract."""
+    return [{"date": day.isoformat(), "balance": money(balance, currency)} for day, balance in values]
 
 
 def connection(
@@ -248,16 +268,32 @@ def counted(
     }
 
 
-def subscription_detail(row: Mapping[str, Any], told: History, charges: Iterable[Json]) -> Json:
+STANDING = frozenset(
+    {
+        "status",
+        "direction",
+        "nextExpectedFrom",
+        "nextExpectedUntil",
+        "expectedAmount",
+        "overdueSince",
+        "confirmation",
+    }
+)
+"""The fields of a SubscriptionDetail that are told to whoever asks for a status or a direction."""
+
+
+def subscription_detail(row: Mapping[str, Any], told: History, charges: Iterable[Json], today: date) -> Json:
     """SubscriptionDetail of the contract."""
     currency, cadence = row["currency"], told.cadence
+    stands = standing(told, is_over=row["is_over"], today=today)
+    has_ended = stands.status == "ended"
     return {
         **subscription(row),
         "id": row["id"],
         "confidence": round(row["confidence"], 2),
         "firstCharged": day(told.first_charged),
-        "nextExpected": day(told.next_expected),
-        "comingCharges": [day(coming) for coming in told.coming],
+        "nextExpected": None if has_ended else day(told.next_expected),
+        "comingCharges": [] if has_ended else [day(coming) for coming in told.coming],
         "cadence": {
             "every": cadence.every,
             "unit": cadence.unit,
@@ -266,6 +302,7 @@ def subscription_detail(row: Mapping[str, Any], told: History, charges: Iterable
             "month": cadence.month,
         },
         "yearlyCost": money(told.yearly_cost, currency),
+        "priceChange": price_change(told.prices, currency),
         "priceHistory": [
             {
                 "since": day(price.since),
@@ -278,6 +315,25 @@ def subscription_detail(row: Mapping[str, Any], told: History, charges: Iterable
         ],
         "missedCharges": [day(missed) for missed in told.missed],
         "charges": list(charges),
+        "status": stands.status,
+        "direction": row["direction"],
+        "nextExpectedFrom": day(stands.expected_from),
+        "nextExpectedUntil": day(stands.expected_until),
+        "expectedAmount": money(row["amount"], currency),
+        "overdueSince": day(stands.overdue_since),
+        "confirmation": row["confirmation"],
+    }
+
+
+def price_change(prices: Sequence[Price], currency: str) -> Json | None:
+    """PriceChange of the contract: the latest one, None where the price has always been the same."""
+    last = prices[-1]
+    if last.change is None or last.change == last.amount:  # of a price of nothing there is no per cent
+        return None
+    return {
+        "amount": money(last.change, currency),
+        "percent": float(round(100 * last.change / (last.amount - last.change), 1)),
+        "since": day(last.since),
     }
 
 
@@ -287,7 +343,7 @@ def charge(row: Mapping[str, Any], *, is_counted: bool) -> Json:
         "transactionId": row["id"],
         "accountId": row["account_id"],
         "bookingDate": day(row["booking_date"]),
-        "amount": money(-row["amount"], row["currency"]),
+        "amount": money(abs(row["amount"]), row["currency"]),
         "isOccurrence": is_counted,
     }
 

@@ -1,30 +1,123 @@
 """Figures of the service for /metrics: cache, store, syncs, imports, and how late the event loop is."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+import os
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 
-from prometheus_client import CollectorRegistry, Histogram, ProcessCollector
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.exposition import generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from handlers.services import Services
-from storage import jobs
+from storage import connections, jobs
+from storage.database import StoreError
+from storage.migrations import runner
 
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # the library reads it: where the processes of one server keep their figures
 LOOK_EVERY = 0.25  # seconds
 LAGS = (0.001, 0.005, 0.02, 0.1, 0.5, 2.0)  # seconds
+OF_ALL_PROCESSES = ("process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds")
+
+Value = Callable[[], float]
 
 
-def registry_of(services: Services) -> CollectorRegistry:
-    """A registry with the figures of these services and of this process."""
-    registry = CollectorRegistry()
-    registry.register(ServiceFigures(services))
-    ProcessCollector(registry=registry)
-    return registry
+class Figures:
+    """What this process counts, and the text of /metrics: of several processes of one server what all of them have
+    counted, those that have ended included, so that it does not matter which one answers."""
+
+    def __init__(self, services: Services) -> None:
+        self.registry = CollectorRegistry()
+        self._lock = threading.Lock()  # the event loop and whoever answers a monitor
+        self._totals: list[tuple[Counter, Value]] = []
+        self._counted: dict[Counter, float] = {}
+        self._standing: list[tuple[Gauge, Value]] = []
+        cache, engine = services.reader.cache, services.sync_engine
+        self._add_total("bankdata_cache_hits", "Requests answered from memory.", lambda: cache.hits)
+        self._add_total("bankdata_cache_misses", "Requests for which the store was read.", lambda: cache.misses)
+        self._add_total("bankdata_cache_evictions", "Users who had to make room.", lambda: cache.evictions)
+        self._add("bankdata_cache_bytes", "Memory for what users asked for, an estimate.", lambda: cache.bytes)
+        self._add("bankdata_imports", "Imports at work or in line.", lambda: engine.import_lane.length)
+        self._add("bankdata_source_calls", "Requests to banks under way.", lambda: engine.source_calls)
+        self._add("bankdata_store_waiting", "Waiting for a connection to the database.", lambda: services.store.waiting)
+        self._add(
+            "bankdata_scheduler_round_timestamp_seconds",
+            "When the scheduler last ended a round; of several processes that of the one furthest behind.",
+            lambda: services.scheduler.last_round_at,
+            of_several="livemin",
+        )
+        self._lag = Histogram(
+            "bankdata_event_loop_lag_seconds",
+            "How late the event loop got to a timer.",
+            buckets=LAGS,
+            registry=self.registry,
+        )
+        self._shown = self.registry
+        if folder := os.environ.get(FOLDER):
+            self._shown = CollectorRegistry()
+            MultiProcessCollector(self._shown, folder)  # type: ignore[no-untyped-call]
+            self._add_process()
+        else:
+            ProcessCollector(registry=self._shown)
+        self._shown.register(_StoreFigures(services))
+
+    def update(self) -> None:
+        """Note how things stand in this process now."""
+        with self._lock:
+            for counter, value in self._totals:
+                now = value()
+                counter.inc(now - self._counted.get(counter, 0.0))
+                self._counted[counter] = now
+        for gauge, value in self._standing:
+            gauge.set(value())
+
+    def text(self) -> bytes:
+        """All figures, as Prometheus reads them; the store is asked for its own."""
+        self.update()
+        return generate_latest(self._shown)
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        """Measures how late the event loop is while the block lasts, since every request waits as long; and where other
+        processes tell the figures of this one, keeps them up to date for these."""
+
+        async def watch() -> None:
+            loop = asyncio.get_running_loop()
+            while True:
+                due = loop.time() + LOOK_EVERY
+                await asyncio.sleep(LOOK_EVERY)
+                self._lag.observe(max(0.0, loop.time() - due))
+                if self._shown is not self.registry:
+                    self.update()
+
+        watching = asyncio.create_task(watch())
+        try:
+            yield
+        finally:
+            watching.cancel()
+
+    def _add_total(self, name: str, about: str, value: Value) -> None:
+        self._totals.append((Counter(name, about, registry=self.registry), value))
+
+    def _add(self, name: str, about: str, value: Value, *, of_several: str = "livesum") -> None:
+        gauge = Gauge(name, about, registry=self.registry, multiprocess_mode=of_several)  # type: ignore[arg-type]
+        self._standing.append((gauge, value))
+
+    def _add_process(self) -> None:
+        """What the library says of one process, as the sums of all."""
+        own = ProcessCollector(registry=None)
+        for metric in own.collect():
+            for sample in metric.samples:
+                if sample.name in OF_ALL_PROCESSES:
+                    add = self._add_total if metric.type == "counter" else self._add
+                    add(metric.name, metric.documentation, _reading(own, sample.name))
 
 
-class ServiceFigures(Collector):
-    """Read from the service whenever somebody asks, so that counting costs requests nothing."""
+class _StoreFigures(Collector):
+    """What the store is asked for whenever somebody asks for the figures."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -34,38 +127,38 @@ class ServiceFigures(Collector):
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        """One query, for the jobs; the rest is in memory."""
-        cache = self._services.reader.cache
-        yield CounterMetricFamily("bankdata_cache_hits", "Requests answered from memory.", cache.hits)
-        yield CounterMetricFamily("bankdata_cache_misses", "Requests for which the store was read.", cache.misses)
-        yield CounterMetricFamily("bankdata_cache_evictions", "Users who had to make room.", cache.evictions)
-        yield GaugeMetricFamily("bankdata_cache_bytes", "Memory for what users asked for, an estimate.", cache.bytes)
-        yield GaugeMetricFamily("bankdata_store_bytes", "Size of the store's files.", self._services.database.bytes)
-        by_status = GaugeMetricFamily("bankdata_jobs", "Sync jobs of all users by status.", labels=["status"])
-        for status, count in jobs.by_status(self._services.database).items():
-            by_status.add_metric([status], count)
-        yield by_status
-        engine = self._services.sync_engine
-        yield GaugeMetricFamily("bankdata_imports", "Imports at work or in line.", engine.import_lane.length)
-        yield GaugeMetricFamily("bankdata_source_calls", "Requests to banks under way.", engine.source_calls)
+        """Few short queries; of a store that does not answer only that."""
+        database, now = self._services.everybody, self._services.clock.now()
+        up = GaugeMetricFamily("bankdata_store_up", "Whether the store answers: 1 or 0.")
+        try:
+            version, by_status = runner.current_version(database), jobs.by_status(database)
+            waiting_since, size = connections.due_since(database, now=now), self._services.store.bytes
+            apart = self._services.clock_watch.apart()
+        except StoreError:
+            up.add_metric([], 0)
+            yield up
+            return
+        up.add_metric([], 1)
+        yield up
+        yield GaugeMetricFamily("bankdata_store_bytes", "Size of the store's files.", size)
+        yield GaugeMetricFamily("bankdata_schema_version", "The newest migration that the store has.", version)
+        counted = GaugeMetricFamily("bankdata_jobs", "Sync jobs of all users by status.", labels=["status"])
+        for status, count in by_status.items():
+            counted.add_metric([status], count)
+        yield counted
+        yield GaugeMetricFamily(
+            "bankdata_clock_offset_seconds",
+            "How far this machine's clock is ahead of the database's.",
+            apart.total_seconds(),
+        )
+        late = (now - waiting_since).total_seconds() if waiting_since is not None else 0.0
+        yield GaugeMetricFamily(
+            "bankdata_sync_overdue_seconds", "How long the connection waits that has been due for longest.", late
+        )
 
 
-@asynccontextmanager
-async def loop_watched(registry: CollectorRegistry) -> AsyncIterator[None]:
-    """Measures how late the event loop is while the block lasts: every request waits as long."""
-    lag = Histogram(
-        "bankdata_event_loop_lag_seconds", "How late the event loop got to a timer.", buckets=LAGS, registry=registry
-    )
+def _reading(collector: Collector, name: str) -> Value:
+    def value() -> float:
+        return next(each.value for metric in collector.collect() for each in metric.samples if each.name == name)
 
-    async def watch() -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            due = loop.time() + LOOK_EVERY
-            await asyncio.sleep(LOOK_EVERY)
-            lag.observe(max(0.0, loop.time() - due))
-
-    watching = asyncio.create_task(watch())
-    try:
-        yield
-    finally:
-        watching.cancel()
+    return value

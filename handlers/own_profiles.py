@@ -1,16 +1,57 @@
 """The profiles that people write for CSV files: files of the data folder, or, where several machines share a store,
-documents of that, so that all of them read one file alike."""
+documents of that, so that all of them read one file alike. And those that one user chose and kept."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from connectors.bank_csv.profile import PROFILES_MAX, Profile, ProfileError, load_profiles, parse_profiles
-from storage import documents
-from storage.database import Database
+from connectors.bank_csv.profile import (
+    PROFILES_MAX,
+    Profile,
+    ProfileError,
+    chosen_profile,
+    layout_id,
+    load_profiles,
+    parse_profile,
+    parse_profiles,
+)
+from storage import documents, kept_layouts
+from storage.database import NOBODY, Session, Store
+from storage.kept_layouts import KeptLayout
 
 PROFILES_FOLDER = "csv-profiles"
+KEPT_MAX = 100  # layouts of one user
+TOO_MANY_KEPT = f"{KEPT_MAX} layouts are kept already. Remove one of them first."
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenLayout:
+    """How a person wants a file to be read: the text of a profile, and whether the next files like it are read so."""
+
+    text: str
+    is_kept: bool
+
+    @property
+    def profile(self) -> Profile:
+        """The profile of this text; raises ProfileError."""
+        return chosen_profile(self.text)
+
+    def keep(
+        self, session: Session, user_id: str, *, file_name: str, account_ids: Sequence[str], now: datetime
+    ) -> None:
+        """Keep it with the one account that the file was about, in place of what is kept for the same columns; raises
+        ProfileError beyond KEPT_MAX."""
+        layout = KeptLayout(
+            id=layout_id(self.profile),
+            file_name=file_name,
+            profile=self.text,
+            account_id=account_ids[0] if len(account_ids) == 1 else None,
+            kept_at=now,
+        )
+        if len({layout.id, *(each.id for each in kept_layouts.of_user(session, user_id))}) > KEPT_MAX:
+            raise ProfileError(TOO_MANY_KEPT)
+        kept_layouts.keep(session, user_id, layout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +59,7 @@ class OwnProfiles:
     """Those of one store, by the names of their files."""
 
     data_dir: Path
-    database: Database
+    store: Store
 
     @property
     def folder(self) -> Path:
@@ -27,14 +68,19 @@ class OwnProfiles:
 
     def read(self) -> Sequence[Profile]:
         """All of them, in the order of their names; raises ProfileError for a wrong one."""
-        if self.database.dialect.is_shared:
-            return parse_profiles(documents.below(self.database, PROFILES_FOLDER))
+        if self.store.dialect.is_shared:
+            return parse_profiles(documents.below(self.store.of(NOBODY), PROFILES_FOLDER))
         return profiles_of_folder(self.data_dir)
+
+    def of_user(self, user_id: str) -> Sequence[Profile]:
+        """Those that the user kept and then all others; raises ProfileError for a wrong one."""
+        kept = kept_layouts.of_user(self.store.of(user_id), user_id)
+        return (*map(_kept_profile, kept), *self.read())
 
     def names(self) -> set[str]:
         """The names of their files."""
-        if self.database.dialect.is_shared:
-            return set(documents.below(self.database, PROFILES_FOLDER))
+        if self.store.dialect.is_shared:
+            return set(documents.below(self.store.of(NOBODY), PROFILES_FOLDER))
         return {path.name for path in self.folder.glob("*.json")}
 
     def keep(self, name: str, text: str, *, now: datetime) -> None:
@@ -45,10 +91,10 @@ class OwnProfiles:
         parse_profiles({name: text})
         if len(self.names() | {name}) > PROFILES_MAX:
             raise ProfileError(f"more than {PROFILES_MAX} profiles")
-        if self.database.dialect.is_shared:
-            document = f"{PROFILES_FOLDER}/{name}"
-            before = documents.find(self.database, document)
-            documents.replace(self.database, document, text, before=before, now=now)
+        if self.store.dialect.is_shared:
+            document, everybody = f"{PROFILES_FOLDER}/{name}", self.store.for_everybody()
+            before = documents.find(everybody, document)
+            documents.replace(everybody, document, text, before=before, now=now)
         else:
             self.folder.mkdir(mode=0o700, exist_ok=True)
             unfinished = self.folder / f"{name}.part"
@@ -57,10 +103,15 @@ class OwnProfiles:
 
     def remove(self, name: str) -> None:
         """Forget the one of this name, which is there."""
-        if self.database.dialect.is_shared:
-            documents.remove(self.database, f"{PROFILES_FOLDER}/{name}")
+        if self.store.dialect.is_shared:
+            documents.remove(self.store.for_everybody(), f"{PROFILES_FOLDER}/{name}")
         else:
             (self.folder / name).unlink()
+
+
+def _kept_profile(layout: KeptLayout) -> Profile:
+    profile = parse_profile(layout.profile, name=layout.id)
+    return replace(profile, standing="kept", account=layout.account_id)
 
 
 def profiles_of_folder(data_dir: Path) -> Sequence[Profile]:

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp
 from auth.principal import Principal
 from auth.record import Record
 from handlers import logs
+from handlers.calendar.endpoint import calendar_api
 from handlers.commands import control_socket
 from handlers.commands.table import perform
 from handlers.http.app import CONTRACT_FILE, create_app
@@ -33,16 +34,19 @@ from handlers.http.sockets.listening_socket import CannotListen
 from handlers.http.sockets.peers import Peers
 from handlers.http.steps.rate_limit import CountsUnusable, Limiter, Rate
 from handlers.http.steps.turns import Turns
+from handlers.index_building import keep_building
 from handlers.loopback import is_loopback
 from handlers.mcp.admission import PATH, admission
 from handlers.mcp.endpoint import MESSAGE, mcp_api
-from handlers.metrics import loop_watched, registry_of
+from handlers.metrics import Figures
 from handlers.oauth.endpoints import BUDGET, bearer_check, oauth_api, oauth_routes, oauth_shared_paths
 from handlers.oauth.rendering import unknown_address
 from handlers.oauth.site import Banks
-from handlers.operations import KNOWS_COVERAGE, SHOWS_BOOKINGS, operations
+from handlers.operations import GIVES_FIGURES, KNOWS_COVERAGE, SHOWS_BOOKINGS, operations
 from handlers.page.serving import page_routes
 from handlers.services import Services
+from handlers.simplefin.endpoint import PATH as SIMPLEFIN
+from handlers.simplefin.endpoint import simplefin_api
 from storage import accounts, connections
 from storage.database import StoreUnavailable
 
@@ -77,7 +81,7 @@ def application(
     """
     settings, cut_off = services.settings, is_cut_off or threading.Event()
     limiter = Limiter(settings.rate_limit_url)
-    registry = registry_of(services)
+    figures = Figures(services)
     services.authorization.clients.ensure_documentation()
     services.authorization.clients.ensure_page()
 
@@ -86,11 +90,12 @@ def application(
         worker = threading.Thread(target=services.scheduler.work, name="sync worker", daemon=True)
         worker.start()
         threading.Thread(target=services.authorization.record.keep_writing, name="record", daemon=True).start()
-        if services.database.dialect.is_shared:
-            keep = partial(services.sync_engine.keep_leases, services.uploads.renew)
-            threading.Thread(target=keep, name="leases", daemon=True).start()
+        if services.store.dialect.is_shared:
+            threading.Thread(target=services.sync_engine.leases.keep_renewing, name="leases", daemon=True).start()
+            build = partial(keep_building, services.store, services.sync_engine.stopped)
+            threading.Thread(target=build, name="indexes", daemon=True).start()
         try:
-            async with loop_watched(registry):
+            async with figures.watching():
                 yield
         finally:
             services.sync_engine.stop()
@@ -122,12 +127,20 @@ def application(
         limiter=limiter,
         rate=rate,
     )
+    others = [
+        oauth_api(services.authorization, limiter=limiter, rate=oauth_rate),
+        assistants,
+        calendar_api(services, limiter=limiter, is_limited=rate is not None),
+    ]
+    if settings.simplefin_server:
+        others.append(simplefin_api(services, limiter=limiter, is_limited=rate is not None))
     app = create_app(
         contract=contract,
         operations=functions,
         turns=turns,
         shows_bookings=SHOWS_BOOKINGS,
         knows_coverage=KNOWS_COVERAGE,
+        gives_figures=GIVES_FIGURES,
         authenticate=bearer_check(services.authorization),
         public_url=settings.public_url,
         billing_url=settings.billing_url,
@@ -135,18 +148,19 @@ def application(
         rate=rate,
         trusted_proxies=[str(network) for network in settings.trusted_proxies],
         hosts=Hosts([settings.public_url, settings.auth_url], is_loopback=is_loopback(listens_at)),
-        extra_apis=[oauth_api(services.authorization, limiter=limiter, rate=oauth_rate), assistants],
+        extra_apis=others,
         routes=[
             *oauth_routes(
                 services.authorization,
                 limiter=limiter,
                 rate=oauth_rate,
                 time_zone=settings.time_zone,
-                has_accounts=lambda user_id: bool(accounts.of_user(services.database, user_id)),
-                accounts_of=lambda user_id: accounts.of_user(services.database, user_id),
+                has_simplefin=settings.simplefin_server,
+                has_accounts=lambda user_id: bool(accounts.of_user(services.of(user_id), user_id)),
+                accounts_of=lambda user_id: accounts.of_user(services.of(user_id), user_id),
                 banks=Banks(
                     connecting=services.connecting,
-                    of_user=lambda user_id: connections.of_user(services.database, user_id),
+                    of_user=lambda user_id: connections.of_user(services.of(user_id), user_id),
                     first_sync=services.sync_engine.sync_now,
                     fetch_now=services.sync_engine.fetch_now,
                     disconnect=services.connecting.remove,
@@ -155,16 +169,16 @@ def application(
                 ),
             ),
             *page_routes(public_url=settings.public_url, auth_url=settings.auth_url, contract=contract),
-            *health_and_metrics(registry, is_ready=services.is_ready, metrics_for=settings.metrics_for),
+            *health_and_metrics(figures.text, is_ready=services.is_ready, metrics_for=settings.metrics_for),
         ],
-        shared_paths=(*oauth_shared_paths(services.authorization), PATH),
+        shared_paths=(*oauth_shared_paths(services.authorization), PATH, SIMPLEFIN),
         unknown_page=unknown_address(services.authorization.policy),
         unavailable=(StoreUnavailable,),
         lifespan=lifespan,
         validate_responses=validate_responses,
     )
     return RequestDurations(
-        app, registry, waiting=WAIT_FOR_BANKS, seen=partial(_recorded, services.authorization.record)
+        app, figures.registry, waiting=WAIT_FOR_BANKS, seen=partial(_recorded, services.authorization.record)
     )
 
 

@@ -1,12 +1,13 @@
 """What the edges work with, opened once per process: store, clock, keys, connectors, sync engine."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import urlsplit
 
 import polars as pl
@@ -14,7 +15,8 @@ import polars as pl
 from auth.apps.client_documents import Document, DocumentRefused
 from auth.policy import Policy
 from auth.server import AuthorizationServer
-from auth.tokens.sealed_keys import SealedKeys
+from auth.tokens.keys import KIND as SIGNING_KEYS
+from connectors.bank_csv.layouts import CsvLayout, check_layouts, guesses_in_words
 from connectors.bank_csv.profile import Profile
 from connectors.connecting import LiveSource
 from connectors.connector import Connector, Misconfigured, ProviderUnavailable
@@ -34,28 +36,39 @@ from connectors.statements import read_records
 from handlers import json_shapes
 from handlers.cache.reader import Reader
 from handlers.clock import Clock
+from handlers.clock_watch import ClockWatch
 from handlers.http.steps.turns import Turns
 from handlers.loopback import is_loopback
+from handlers.open_streams import OpenStreams
 from handlers.own_profiles import OwnProfiles
 from handlers.settings import Settings
 from handlers.sync import missing_keys
 from handlers.sync.connecting import RETURN_PATH, Connecting
 from handlers.sync.detection import detect_after_import, detect_for_new_day
 from handlers.sync.engine import SyncEngine
+from handlers.sync.forecasts.found import find_ahead
 from handlers.sync.scheduler import Scheduler
 from handlers.sync.stored_secrets import StoredSecrets
-from handlers.sync.uploaded_files import REPORTED_FOR, UploadedFiles
+from handlers.sync.uploaded_files import UploadedFiles
 from handlers.unread_exports import UnreadExports
 from storage import documents, jobs, store_facts, users
 from storage.bank_access import connection_attempts, connection_secrets
+from storage.bank_access.connection_keys import KIND as CONNECTION_KEYS
 from storage.bank_access.connection_keys import ConnectionKeys
-from storage.database import Database, StoreUnavailable, acting_for, open_database
+from storage.changes import feed, incarnation
+from storage.changes.incarnation import Incarnation
+from storage.database import NOBODY, Database, Store, StoreUnavailable
 from storage.engines import moving, second_wall
+from storage.engines.opening import open_database
+from storage.events import outbox
 from storage.importing import file_imports
-from storage.migrations import runner
+from storage.importing.records import Record
+from storage.keys.places import SealedKeys
+from storage.migrations import later_leaves, runner
 
 CLOCK_OFFSET = "clock offset, seconds"
 BACKUPS_FOLDER = "backups"
+IS_WRITABLE = "written by whoever asks whether it can be"
 IS_DEMO = "made by bankdata demo"
 
 log = logging.getLogger("bankdata")
@@ -66,7 +79,7 @@ class Services:
     """One open service. `close` it."""
 
     settings: Settings
-    database: Database
+    store: Store
     clock: Clock
     sync_engine: SyncEngine
     scheduler: Scheduler
@@ -76,9 +89,22 @@ class Services:
     connecting: Connecting
     uploads: UploadedFiles
     own_profiles: OwnProfiles
+    clock_watch: ClockWatch
+    incarnation: Incarnation
+    streams: OpenStreams = field(default_factory=OpenStreams)
     exports: Turns = field(default_factory=Turns)
     unread_exports: UnreadExports = field(default_factory=UnreadExports)
     _rates: pl.DataFrame | None = None
+    _was_ready: bool = True
+
+    def of(self, user_id: str) -> Database:
+        """The store for what is asked for this user: operations, tools, pages and their threads have no other."""
+        return self.store.of(user_id)
+
+    @property
+    def everybody(self) -> Database:
+        """The store for commands, signing in and the worker."""
+        return self.store.for_everybody()
 
     @property
     def rates(self) -> pl.DataFrame:
@@ -93,17 +119,19 @@ class Services:
         """That this machine does not have the key of some bank connections, in a sentence for its operator."""
         closed = 0
         with suppress(StoreUnavailable):  # of many machines one is away: that is no reason not to serve
-            closed = len(connection_secrets.unreadable(self.database, self.connection_keys))
+            closed = len(connection_secrets.unreadable(self.everybody, self.connection_keys))
         if not closed:
             return None
         return (
-            f"{self.connection_keys.path} does not hold the key of {closed} of this store's bank connections, so they"
+            f"{self.connection_keys.place} does not hold the key of {closed} of this store's bank connections, so they"
             " are not asked from here."
         )
 
     def fetch_rates(self) -> None:
         """Have the file of rates that all processes of a shared store use lie in the data folder of this one."""
-        shared = documents.find(self.database, exchange_rates.FILE_NAME) if self.database.dialect.is_shared else None
+        if not self.store.dialect.is_shared:
+            return
+        shared = documents.find(self.store.of(NOBODY), exchange_rates.FILE_NAME)
         if shared is not None:
             self.settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             exchange_rates.install(shared.encode(), folder=self.settings.data_dir)
@@ -111,13 +139,14 @@ class Services:
     def share_rates(self) -> None:
         """Newer rates have been installed here: other processes use them too, and answers made of older ones end."""
         self.forget_rates()
-        if not self.database.dialect.is_shared:
+        if not self.store.dialect.is_shared:
             return
         content = (self.settings.data_dir / exchange_rates.FILE_NAME).read_text("utf-8")
-        before = documents.find(self.database, exchange_rates.FILE_NAME)
-        documents.replace(self.database, exchange_rates.FILE_NAME, content, before=before, now=self.clock.now())
-        for user in users.everyone(self.database):
-            self.database.changes(user.id)
+        everybody = self.everybody
+        before = documents.find(everybody, exchange_rates.FILE_NAME)
+        documents.replace(everybody, exchange_rates.FILE_NAME, content, before=before, now=self.clock.now())
+        for user in users.everyone(everybody):
+            everybody.changes(user.id)
 
     def forget_rates(self) -> None:
         """Newer rates have been installed."""
@@ -125,19 +154,28 @@ class Services:
         self.reader.cache.clear()
 
     def is_ready(self) -> bool:
-        """Whether the store answers; it was brought up to date when it was opened."""
+        """Whether the store answers and, where it is a database elsewhere, can be written to; it was brought up to date
+        when it was opened."""
         try:
-            return runner.current_version(self.database) > 0
+            is_ready = runner.current_version(self.everybody) > 0
+            if self.store.dialect.is_shared:
+                store_facts.remember(self.everybody, IS_WRITABLE, "yes")
         except Exception as error:  # whatever it is, the answer to the monitor is no
-            log.warning("not ready: %s", type(error).__name__)
+            if self._was_ready:
+                log.warning("not ready: %s", type(error).__name__)
+            self._was_ready = False
             return False
+        if not self._was_ready:
+            log.warning("ready again")
+        self._was_ready = True
+        return is_ready
 
     def close(self) -> bool:
         """Let go of the store, within seconds whatever sources do; whether nothing of the sync engine runs any more.
         Where something does, the process has to end at once: what that had not committed does not exist."""
         is_idle = self.sync_engine.close()
         self.authorization.record.close()
-        self.database.close()
+        self.store.close()
         return is_idle
 
 
@@ -171,9 +209,18 @@ def content_of(setting: str, file: Path | None) -> str:
     return text
 
 
-def connectors(profiles: Callable[[], Sequence[Profile]]) -> Mapping[str, Connector]:
-    """The kinds of bank connection that ask no other machine, by name; `profiles` are the user's own for CSV."""
-    folder = Folder(lambda file: with_bank_names(read_records(file, profiles())))
+def connectors(profiles: Callable[[str], Sequence[Profile]]) -> Mapping[str, Connector]:
+    """The kinds of bank connection that ask no other machine, by name; `profiles` are those for CSV of the user with
+    an id."""
+
+    def read_file(file: BinaryIO, user_id: str, warn: Callable[[str], None]) -> Iterator[Record]:
+        layouts: list[CsvLayout] = []
+        yield from with_bank_names(read_records(file, profiles(user_id), layouts.append))
+        check_layouts(layouts)
+        for each in guesses_in_words(layouts):
+            warn(each)
+
+    folder = Folder(read_file)
     return {each.name: each for each in (DemoBank(), LiveDemoBank(), folder, Uploads())}
 
 
@@ -193,69 +240,96 @@ def open_services(
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     if settings.store_path is not None:
         settings.store_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    database = open_database(
+    clock = Clock(settings.time_zone)
+    store = open_database(
         settings.database_url,
+        now=clock.now,
         export_folder=settings.data_dir / BACKUPS_FOLDER,
         app_url=settings.database_app_url,
         pool=settings.database_pool,
         prepare=settings.database_prepare,
+        is_serving=for_server,
     )
-    clock = Clock(settings.time_zone)
+    everybody = store.for_everybody()
     try:
-        runner.migrate(database, now=clock.now())
-        moving.check_whole(database)
+        runner.migrate(store, now=clock.now())
+        if not store.dialect.is_shared:
+            later_leaves.fill(store)  # in a shared store a server does it, beside the requests
+        moving.check_whole(everybody)
         if settings.database_app_url:
-            second_wall.build(database)
-        clock.offset = timedelta(seconds=float(store_facts.recall(database, CLOCK_OFFSET) or 0))
-        keys = ConnectionKeys(settings.connection_keys, may_begin=lambda: _may_begin_keys(database))
-        has_own_store = for_server and not database.dialect.is_shared
-        if has_own_store:
-            missing_keys.settle(database, keys)
-        if not database.dialect.is_shared:
-            jobs.release_all(database)
+            second_wall.build(store)
+        clock.offset = timedelta(seconds=float(store_facts.recall(everybody, CLOCK_OFFSET) or 0))
+        keys = _connection_keys(settings, everybody, clock)
+        life = incarnation.present(store)
+        has_own_store = for_server and not store.dialect.is_shared
+        settle_keys: Callable[[], object] = (
+            partial(missing_keys.settle, everybody, keys) if has_own_store else keys.look_again
+        )
+        settle_keys()
+        if not store.dialect.is_shared:
+            jobs.release_all(everybody)
     except BaseException:
-        database.close()
+        store.close()
         raise
     live = {**({LiveDemoBank.name: LiveDemoBank()} if has_live_demo else {}), **live_sources(settings)}
-    own_profiles = OwnProfiles(settings.data_dir, database)
-    sources = {**connectors(own_profiles.read), **live, **(more_connectors or {})}
-    secrets = StoredSecrets(database, keys)
+    own_profiles = OwnProfiles(settings.data_dir, store)
+    sources = {**connectors(own_profiles.of_user), **live, **(more_connectors or {})}
+    secrets = StoredSecrets(store, keys)
+    reader = Reader(store, bytes_max=settings.cache_mb * 2**20, render=json_shapes.transaction)
+
+    def after_import(user_id: str) -> None:
+        """Recurring payments, and a forecast where somebody is looking: who is in memory will ask again."""
+        today, looking = clock.today(), reader.cache.users()
+        detect_after_import(store.of(user_id), [user_id], today=today)
+        find_ahead(store.of, [user_id] if user_id in looking else [], today=today, is_over=sync_engine.stopped.is_set)
+
     sync_engine = SyncEngine(
-        database,
+        store,
         sources,
         clock,
         cooldown=settings.sync_cooldown_seconds,
-        after_import=lambda user_id: detect_after_import(database, [user_id], today=clock.today()),
+        after_import=after_import,
         secrets=secrets,
         plan=settings.schedule,
     )
-    reader = Reader(database, bytes_max=settings.cache_mb * 2**20, render=json_shapes.transaction)
 
     def begin_day(today: date) -> None:
-        file_imports.forget(database, before=clock.now() - REPORTED_FOR)
-        connection_attempts.forget(database, now=clock.now())
-        detect_for_new_day(database, reader.cache.users(), today=today, is_over=sync_engine.stopped.is_set)
+        file_imports.forget(everybody, before=clock.now() - file_imports.KEPT_FOR)
+        connection_attempts.forget(everybody, now=clock.now())
+        feed.forget_removed(everybody, before=clock.now() - feed.REMEMBERED_FOR)
+        outbox.forget(everybody, before=clock.now() - outbox.REMEMBERED_FOR)
+        looking = reader.cache.users()
+        detect_for_new_day(everybody, looking, today=today, is_over=sync_engine.stopped.is_set)
+        find_ahead(store.of, looking, today=today, is_over=sync_engine.stopped.is_set)
 
-    authorization = _authorization(settings, database, clock)
+    authorization = _authorization(settings, everybody, clock)
+
+    clock_watch = ClockWatch(everybody, clock)
+
+    def each_minute() -> None:
+        clock_watch.look()
+        settle_keys()
+        authorization.cleanup.sweep_when_due()
+
     services = Services(
         settings=settings,
-        database=database,
+        store=store,
         clock=clock,
         sync_engine=sync_engine,
         scheduler=Scheduler(
             sync_engine,
-            database,
+            store,
             sources,
             clock,
             on_new_day=begin_day,
-            each_minute=partial(missing_keys.settle, database, keys) if has_own_store else lambda: None,
+            each_minute=each_minute,
             plan=settings.schedule,
         ),
         authorization=authorization,
         reader=reader,
         connection_keys=keys,
         connecting=Connecting(
-            database,
+            store,
             clock,
             keys,
             secrets,
@@ -264,29 +338,42 @@ def open_services(
             did=authorization.record.note,
         ),
         uploads=UploadedFiles(
-            database,
+            store,
             clock,
             sync_engine.import_lane,
-            profiles=own_profiles.read,
-            after_import=lambda user_id: detect_after_import(database, [user_id], today=clock.today()),
+            sync_engine.leases,
+            profiles=own_profiles.of_user,
+            after_import=after_import,
         ),
         own_profiles=own_profiles,
+        clock_watch=clock_watch,
+        incarnation=life,
     )
     if for_server and services.missing_key is not None:
         log.warning("%s", services.missing_key)
     return services
 
 
-def _may_begin_keys(database: Database) -> bool:
-    """Whether no other machine can have the keys of this store; the secrets of all users tell."""
-    with acting_for(None):
-        return not database.dialect.is_shared or not connection_secrets.is_any_kept(database)
+def _connection_keys(settings: Settings, database: Database, clock: Clock) -> ConnectionKeys:
+    """Those in a file beside a store of its own, or those in a shared store, which takes over what an earlier version
+    had in a file."""
+    file = settings.connection_keys
+    if not database.dialect.is_shared:
+        return ConnectionKeys(file)
+    place = SealedKeys(database, CONNECTION_KEYS, settings.keys_secret, clock.now)
+    keys = ConnectionKeys(place, may_begin=lambda: not connection_secrets.is_any_kept(database))
+    with suppress(StoreUnavailable):  # as above: what is left to take over is taken by the next start
+        if file.exists() and connection_secrets.take_over(database, keys, file):
+            log.warning("the keys of bank connections are in the store now, sealed: %s is read no more", file)
+    return keys
 
 
 def _authorization(settings: Settings, database: Database, clock: Clock) -> AuthorizationServer:
     return AuthorizationServer(
         database,
-        SealedKeys(database, settings.keys_secret, clock.now) if database.dialect.is_shared else settings.data_dir,
+        SealedKeys(database, SIGNING_KEYS, settings.keys_secret, clock.now)
+        if database.dialect.is_shared
+        else settings.data_dir,
         Policy(
             public_url=settings.public_url,
             auth_url=settings.auth_url,

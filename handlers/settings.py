@@ -218,7 +218,7 @@ class Settings:
         True, _on_or_off, "off: behind a pooler that gives each transaction another connection; default on"
     )
     keys_secret: str = _secret_setting(
-        "", _secrets, "what seals the signing keys in PostgreSQL: one secret, or a line for each of several"
+        "", _secrets, "what seals the keys in PostgreSQL: one secret, or a line for each of several"
     )
     public_url: str = _setting("http://127.0.0.1:8000", _url, "address under which clients reach the service")
     auth_url: str = _setting("", _url, "address of the OAuth endpoints, may carry a path; default the public one")
@@ -271,12 +271,18 @@ class Settings:
     enable_banking_url: str = _setting("https://api.enablebanking.com", _provider_url, "where Enable Banking is asked")
     enable_banking_application: str = _setting("", _word, "id of your application at Enable Banking")
     enable_banking_key_file: Path | None = _setting(None, Path, "file with the application's private key (PEM)")
+    events_heartbeat_seconds: timedelta = _setting(
+        timedelta(seconds=15),
+        _seconds(1, 3_600),
+        "seconds of silence after which a stream of events gives a sign of life",
+    )
     cache_mb: int = _setting(256, _whole(0, 1_000_000), "memory for what users asked for lately, 0 for none")
     log_level: str = _setting("info", _one_of("debug", "info", "warning", "error"), "how much is logged")
     log_format: LogFormat = _setting("text", _one_of("text", "json"), "one line of text or one JSON object per event")
     metrics_for: tuple[IPv4Network | IPv6Network, ...] = _setting(
         _networks("127.0.0.0/8,::1"), _networks_or_off, "who may read /metrics, or off"
     )
+    simplefin_server: bool = _setting(True, _on_or_off, "off: apps that speak SimpleFIN are not served; default on")
     log_addresses: bool = _setting(
         False, _on_or_off, "on: sign-ins are logged with network addresses as they are, for fail2ban; default off"
     )

@@ -11,9 +11,13 @@ import socket
 import threading
 from collections.abc import Callable
 from multiprocessing.connection import wait
+from tempfile import TemporaryDirectory
 from types import FrameType
 
+from prometheus_client.multiprocess import mark_process_dead
+
 from handlers import logs
+from handlers.metrics import FOLDER
 from handlers.settings import Settings
 
 LOOK_EVERY = 0.2  # seconds
@@ -41,6 +45,9 @@ def run(
     before = {number: signal.signal(number, asked_to_stop) for number in (signal.SIGINT, signal.SIGTERM)}
     said = context.Semaphore(0)
 
+    figures = TemporaryDirectory(prefix="bankdata-figures-")
+    os.environ[FOLDER] = figures.name
+
     def begin() -> "multiprocessing.process.BaseProcess":
         process = context.Process(target=_serve, args=(settings, listener, said), name="bankdata worker")
         process.start()
@@ -58,6 +65,7 @@ def run(
                 for place, process in enumerate(processes):
                     if not process.is_alive():
                         log.warning("a worker ended with code %s; another one takes its place", process.exitcode)
+                        mark_process_dead(process.pid, figures.name)  # type: ignore[no-untyped-call]
                         processes[place] = begin()
     finally:
         for process in processes:
@@ -65,6 +73,7 @@ def run(
         for process in processes:
             process.join(END_WITHIN)
             process.kill()
+        figures.cleanup()
         for number, handler in before.items():
             signal.signal(number, handler)
 

@@ -227,4 +227,4 @@ def mark_synced(session: Session, *, user_id: str, connection_id: str, now: date
 def _change(session: Session, user_id: str) -> None:
     """Results that were computed before belong to another state of the data."""
     session.changes(user_id)
-    session.execute("UPDATE users SET data_version = data_version + 1 WHERE id = $1", user_id)
+    session.execute("UPDATE users SET data_version = state WHERE id = $1", user_id)

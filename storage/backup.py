@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import chain, count
 from pathlib import Path
 
-from storage.database import Database, StoreError
+from storage.database import Store, StoreError
 
 FREE_BYTES_MIN = 500 * 2**20
 STORE_NAME = "bankdata.duckdb"
@@ -21,7 +21,7 @@ class BackupFailed(StoreError):
     """The copy could not be written."""
 
 
-def backup(database: Database, folder: Path, *, also: Iterable[Path] = ()) -> Path:
+def backup(store: Store, folder: Path, *, also: Iterable[Path] = ()) -> Path:
     """Copy the store as it is now, and these files, into a new folder under the export folder; that folder, with a
     number behind its name where that is taken.
 
@@ -34,7 +34,7 @@ def backup(database: Database, folder: Path, *, also: Iterable[Path] = ()) -> Pa
             folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
             partial.mkdir(mode=0o700)
-            database.copy_to(partial / STORE_NAME)
+            store.copy_to(partial / STORE_NAME)
             (partial / STORE_NAME).chmod(0o600)
             for path in also:
                 shutil.copy2(path, partial / path.name)

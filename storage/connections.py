@@ -82,8 +82,9 @@ def add(
     if known is not None:
         return known
     session.execute(
-        "INSERT INTO connections (id, user_id, connector, bank_name, status, settings, failures_in_row, created_at)"
-        " VALUES ($1, $2, $3, $4, 'ACTIVE', $5, 0, $6)",
+        "INSERT INTO connections (id, user_id, connector, bank_name, status, told_status, settings, failures_in_row,"
+        " created_at)"
+        " VALUES ($1, $2, $3, $4, 'ACTIVE', 'ACTIVE', $5, 0, $6)",
         connection_id,
         user_id,
         connector,
@@ -141,6 +142,17 @@ def due(session: Session, *, now: datetime, after: Due | None) -> list[Due]:
         Due(**{name: row.pop(name) for name in ("due_at", "planned_at", "free_at")}, connection=_connection(row))
         for row in rows
     ]
+
+
+def due_since(session: Session, *, now: datetime) -> datetime | None:
+    """Since when the connection waits to be looked at that has been due for longest; None where none is due."""
+    rows = session.rows(
+        f"SELECT min(greatest(due_at, created_at)) AS since FROM connections WHERE {SYNCABLE} AND due_at <= $1"
+        " AND running_job_id IS NULL",
+        now,
+    )
+    since: datetime | None = rows[0]["since"]
+    return since
 
 
 def look_again(session: Session, due: Due, *, at: datetime) -> bool:

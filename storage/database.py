@@ -1,15 +1,16 @@
-"""The store as its queries see it: sessions, transactions, what can go wrong, and which engine a URL names.
+"""The store as its queries see it: sessions, transactions, and what can go wrong.
 
-Every query function takes a `Session` first: the `Database` itself (each statement on its own) or an open
-transaction. There is one SQL text for DuckDB and PostgreSQL: `$1` parameters, TEXT, TIMESTAMP in UTC; where the two
-differ, `storage.engines.dialect` says how.
+Every query function takes a `Session` first: a `Database` (each statement on its own) or an open transaction. A
+`Database` is asked for a user or for everybody, and the `Store` shows no rows but through one of them. There is one SQL
+text for DuckDB and PostgreSQL: `$1` parameters, TEXT, TIMESTAMP in UTC; where the two differ,
+`storage.engines.dialect` says how.
 """
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
 from pathlib import Path
 from random import random
 from typing import Any, Protocol, TypeVar
@@ -21,29 +22,13 @@ from storage.engines.dialect import Dialect
 Row = dict[str, Any]
 T = TypeVar("T")
 S = TypeVar("S")
+Now = Callable[[], datetime]
+"""The present moment, in UTC without zone, as the store keeps moments."""
 
 CONFLICT_PAUSES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)  # seconds: the winner may be committing
 
 
-ACTING_FOR: ContextVar[str | None] = ContextVar("ACTING_FOR", default=None)
-"""The user whose rows alone a statement sees where the store has a second wall (`storage.engines.second_wall`); None:
-those of everybody, for the worker, commands and signing in."""
-
-
-@contextmanager
-def acting_for(user_id: str | None) -> Iterator[None]:
-    """What is asked of the store meanwhile is asked for this user, or for everybody."""
-    before = ACTING_FOR.set(user_id)
-    try:
-        yield
-    finally:
-        ACTING_FOR.reset(before)
-
-
-def run_for(user_id: str, work: Callable[[], T]) -> T:
-    """The result of `work`, which asks the store for this user: for threads, which begin with no user at all."""
-    with acting_for(user_id):
-        return work()
+NOBODY = ""  # no user has this id
 
 
 class StoreError(Exception):
@@ -107,6 +92,10 @@ class Session(Protocol):
 class Transaction(Session, Protocol):
     """A session whose statements succeed or fail together."""
 
+    def coming_state(self, user_id: str) -> int:
+        """The state that this transaction gives the user's data if it `changes` them; waits as `hold` does."""
+        ...
+
     def hold(self, user_id: str) -> None:
         """The first statement of a transaction that reads or writes much of a user to change it: another one of the
         same user waits here, and has done no work yet if it then has to begin again."""
@@ -118,7 +107,24 @@ class Transaction(Session, Protocol):
 
 
 class Database(Session, Protocol):
-    """One open store. Safe to use from any thread."""
+    """The store as one user sees it, or as everybody together does. Safe to use from any thread."""
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """All or nothing, in one snapshot; raises Conflict when another transaction was first."""
+        ...
+
+    def atomically(self, work: Callable[[Transaction], T]) -> T:
+        """The result of `work` inside a transaction, tried again when another one was first."""
+        ...
+
+
+class Store(Protocol):
+    """One open store. Safe to use from any thread. Its rows are read and written for somebody, who has to be named."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """In what the engine differs from the other one."""
+        ...
 
     @property
     def path(self) -> Path | None:
@@ -130,8 +136,22 @@ class Database(Session, Protocol):
         """The size of the store."""
         ...
 
+    @property
+    def waiting(self) -> int:
+        """How many wait for a connection to the database; 0 where there are none."""
+        ...
+
     def close(self) -> None:
         """Let go of the store."""
+        ...
+
+    def of(self, user_id: str) -> Database:
+        """What is asked for this user: with a second wall (`storage.engines.second_wall`) it sees the rows of this user
+        alone, and for NOBODY what all may read."""
+        ...
+
+    def for_everybody(self) -> Database:
+        """What is asked for no user in particular, and sees all rows: for signing in, the worker and commands."""
         ...
 
     def state(self, user_id: str) -> int:
@@ -143,20 +163,18 @@ class Database(Session, Protocol):
         """The same for an event loop, which needs no thread for it; None where it cannot be told so."""
         ...
 
-    def transaction(self) -> AbstractContextManager[Transaction]:
-        """All or nothing, in one snapshot; raises Conflict when another transaction was first."""
+    def reading(self, user_id: str) -> AbstractContextManager[tuple[Transaction, Callable[[int], None]]]:
+        """A transaction of the user, and what to tell the state of the user's data that it sees, so that memory knows
+        it."""
         ...
 
     def migrating(self) -> AbstractContextManager[Transaction]:
         """A transaction that changes the schema, one at a time however many processes start."""
         ...
 
-    def reading(self, user_id: str) -> AbstractContextManager[tuple[Transaction, Callable[[int], None]]]:
-        """A transaction, and what to tell the state of the user's data that it sees, so that memory knows it."""
-        ...
-
-    def atomically(self, work: Callable[[Transaction], T]) -> T:
-        """The result of `work` inside a transaction, tried again when another one was first."""
+    def apart(self) -> AbstractContextManager[Session]:
+        """For statements that may stand in no transaction and take minutes: nobody else's wait for them. Raises
+        StoreError where there is no connection for them."""
         ...
 
     def copy_to(self, path: Path) -> None:
@@ -165,29 +183,9 @@ class Database(Session, Protocol):
         ...
 
 
-def open_database(
-    url: str, *, app_url: str = "", export_folder: Path | None = None, pool: int = 10, prepare: bool = True
-) -> Database:
-    """The store of a `duckdb:///PATH` (made where it is missing) or `postgresql://` URL; raises StoreError.
-
-    `app_url`, `pool` and `prepare` are about the connections to PostgreSQL, `export_folder` is where a DuckDB store may
-    write copies of itself.
-    """
-    if url.startswith("duckdb:///"):
-        from storage.engines.duckdb_file import DuckDBFile  # who uses the one engine does not load the other
-
-        if app_url:
-            raise StoreError(
-                "BANKDATA_DATABASE_APP_URL is about PostgreSQL, which BANKDATA_DATABASE_URL does not name."
-            )
-        return DuckDBFile(Path(url.removeprefix("duckdb:///")), export_folder=export_folder)
-    try:
-        from storage.engines.postgresql import PostgreSQL
-    except ImportError as error:
-        raise StoreError(
-            "PostgreSQL needs the extra `postgres`: pip install 'banking-data-service[postgres]'."
-        ) from error
-    return PostgreSQL(url, app_url=app_url, connections_max=pool, prepare=prepare)
+def utc_now() -> datetime:
+    """The clock of this machine, for a store that is opened without the service's."""
+    return datetime.now(UTC).replace(tzinfo=None)
 
 
 def tried_again(begin: Callable[[], AbstractContextManager[S]], work: Callable[[S], T]) -> T:

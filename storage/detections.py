@@ -1,4 +1,4 @@
-"""Detected recurring payments, kept with what they were computed from: accounts, data version, day."""
+"""Detected recurring payments, for lists and forecasts, kept with what they come from: accounts, data version, day."""
 
 import hashlib
 import json

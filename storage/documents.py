@@ -4,6 +4,8 @@ from datetime import datetime
 
 from storage.database import Conflict, Session
 
+SEALED = ", sealed"  # ends the names of documents with keys, which no request sees (storage.engines.second_wall)
+
 
 def find(session: Session, name: str) -> str | None:
     """The document of this name."""

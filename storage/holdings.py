@@ -7,10 +7,10 @@ COUNTED = ("users", "connections", "accounts", "transactions", "pending_transact
 
 def holdings(session: Session) -> list[Row]:
     """For each kind of thing how many there are, and the sum of all bookings of a currency: `what`, `figure`."""
-    counts = [
-        {"what": name.replace("_", " "), "figure": session.rows(f"SELECT count(*) AS number FROM {name}")[0]["number"]}
-        for name in COUNTED
-    ]
+    counts = []
+    for name in COUNTED:
+        [found] = session.rows(f"SELECT count(*) AS number FROM {name}")
+        counts.append({"what": name.replace("_", " "), "figure": found["number"]})
     sums = session.rows(
         "SELECT currency AS what, sum(amount) AS figure FROM transactions GROUP BY currency ORDER BY currency"
     )

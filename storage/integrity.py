@@ -5,7 +5,7 @@ from datetime import date
 
 import polars as pl
 
-from analytics.frames import FLAGGED, MOVED, STATED, WAITING
+from analytics.frames import FLAGGED, FORMER, MOVED, STATED, WAITING
 from analytics.integrity import LedgerEvidence
 from storage.database import Session
 
@@ -39,6 +39,7 @@ def evidence(session: Session, user_id: str, account_ids: Sequence[str]) -> Ledg
     return LedgerEvidence(
         stated=rows(STATED, "statements"),
         moved=rows(MOVED, "transactions", "NOT is_adjusting_entry"),
+        former=rows(FORMER, "former_amounts"),
         flagged=rows(FLAGGED, "transactions", "(is_adjusting_entry OR is_potential_duplicate)"),
         waiting=rows(WAITING, "pending_transactions"),
     )

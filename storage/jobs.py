@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from secrets import token_hex
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from storage.database import Row, Session, as_json
 from storage.sync_time_limits import FAILED_COOLDOWN, LEASE, PROGRESS_MAX
@@ -17,6 +17,7 @@ COLUMNS = (
     "id, user_id, connection_id, status, handle, new_transactions, error, refusals, attended, next_attempt_at,"
     " asked_at, created_at, updated_at"
 )
+KEPT_FOR = timedelta(days=7)  # a job that brought nothing
 LONG_AGO = "TIMESTAMP '1970-01-01 00:00:00'"
 UNFINISHED = "status IN ('pending', 'syncing', 'importing')"
 
@@ -72,6 +73,16 @@ class Job:
         )
 
 
+class Leased(Protocol):
+    """What one process at a time is at work on for a user: a job, or a file that was sent."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def user_id(self) -> str: ...
+
+
 def start(
     session: Session,
     *,
@@ -100,8 +111,8 @@ def start(
     if not accepted:
         return None
     session.execute(
-        "INSERT INTO jobs (id, user_id, connection_id, status, created_at, updated_at, attended)"
-        " VALUES ($1, $2, $3, 'pending', $4, $4, $5)",
+        "INSERT INTO jobs (id, user_id, connection_id, status, created_at, updated_at, attended, is_told)"
+        " VALUES ($1, $2, $3, 'pending', $4, $4, $5, FALSE)",
         job_id,
         user_id,
         connection_id,
@@ -166,21 +177,8 @@ def unfinished(session: Session) -> list[Job]:
 
 def lease(session: Session, job: Job, *, holder: str, now: datetime) -> Job | None:
     """The job for the one caller who may advance it now, None for everybody else. Its 15 minutes begin with the first
-    lease: how long it waited in our own queue is not the source's fault (decision 26).
-
-    Leases have a table of their own: one that is renewed on the job's row would make the end of every long import fail.
-    """
-    taken = session.rows(
-        "INSERT INTO job_leases (user_id, job_id, holder, until) VALUES ($1, $2, $3, $4)"
-        " ON CONFLICT (user_id, job_id) DO UPDATE SET holder = excluded.holder, until = excluded.until"
-        " WHERE job_leases.until <= $5 RETURNING job_id",
-        job.user_id,
-        job.id,
-        holder,
-        now + LEASE,
-        now,
-    )
-    rows = taken and session.rows(
+    lease: how long it waited in our own queue is not the source's fault (decision 26)."""
+    rows = take(session, job, holder=holder, now=now) and session.rows(
         f"UPDATE jobs SET asked_at = coalesce(asked_at, $3) WHERE user_id = $1 AND id = $2 AND {UNFINISHED}"
         f" RETURNING {COLUMNS}",
         job.user_id,
@@ -190,15 +188,34 @@ def lease(session: Session, job: Job, *, holder: str, now: datetime) -> Job | No
     return _job(rows[0]) if rows else None
 
 
-def renew(session: Session, job: Job, *, holder: str, now: datetime) -> None:
-    """The holder is still at work; nothing where somebody else holds the job by now."""
-    session.execute(
+def take(session: Session, work: Leased, *, holder: str, now: datetime) -> bool:
+    """Whether the lease of the work is the holder's now, and nobody else's.
+
+    Leases have a table of their own: one that is renewed on the job's row would make the end of every long import fail.
+    """
+    taken = session.rows(
+        "INSERT INTO job_leases (user_id, job_id, holder, until) VALUES ($1, $2, $3, $4)"
+        " ON CONFLICT (user_id, job_id) DO UPDATE SET holder = excluded.holder, until = excluded.until"
+        " WHERE job_leases.until <= $5 RETURNING job_id",
+        work.user_id,
+        work.id,
+        holder,
+        now + LEASE,
+        now,
+    )
+    return bool(taken)
+
+
+def renew(session: Session, work: Leased, *, holder: str, now: datetime) -> bool:
+    """Extend the lease of a holder who is still at work; whether it still is theirs."""
+    changed = session.execute(
         "UPDATE job_leases SET until = $4 WHERE user_id = $1 AND job_id = $2 AND holder = $3",
-        job.user_id,
-        job.id,
+        work.user_id,
+        work.id,
         holder,
         now + LEASE,
     )
+    return changed > 0
 
 
 def is_held_elsewhere(session: Session, job: Job, *, holder: str, now: datetime) -> bool:
@@ -224,6 +241,11 @@ def by_status(session: Session) -> dict[Status, int]:
 def release(session: Session, job: Job) -> None:
     """Let the next caller advance the job."""
     session.execute(f"UPDATE job_leases SET until = {LONG_AGO} WHERE user_id = $1 AND job_id = $2", job.user_id, job.id)
+
+
+def drop(session: Session, user_id: str, job_id: str) -> None:
+    """Take the lease from whoever has it: nothing is left to be done."""
+    session.execute("DELETE FROM job_leases WHERE user_id = $1 AND job_id = $2", user_id, job_id)
 
 
 def release_all(session: Session) -> None:
@@ -318,7 +340,9 @@ def _end(
         now,
     )
     if ended:
-        session.execute("DELETE FROM job_leases WHERE user_id = $1 AND job_id = $2", job.user_id, job.id)
+        _forget_old(session, job, now)
+        if job.asked_at is not None:  # what a file brought has no lease of its own, and its file's is being renewed
+            drop(session, job.user_id, job.id)
         session.execute(
             "UPDATE connections SET running_job_id = NULL, next_sync_at = least(next_sync_at, $4)"
             " WHERE user_id = $1 AND id = $2 AND running_job_id = $3",
@@ -328,6 +352,19 @@ def _end(
             next_sync,
         )
     return bool(ended)
+
+
+def _forget_old(session: Session, job: Job, now: datetime) -> None:
+    """Forget earlier jobs of the connection that brought nothing, once nobody asks for them any more."""
+    session.execute(
+        "DELETE FROM jobs WHERE user_id = $1 AND connection_id = $2 AND id <> $3 AND updated_at < $4"
+        " AND status IN ('completed', 'failed') AND coalesce(new_transactions, 0) = 0 AND undone_at IS NULL"
+        " AND id NOT IN (SELECT job_id FROM contributions WHERE user_id = $1)",
+        job.user_id,
+        job.connection_id,
+        job.id,
+        now - KEPT_FOR,
+    )
 
 
 def _unfinished(session: Session, job: Job, changes: str, *values: Any) -> None:

@@ -1,4 +1,4 @@
-"""The append-only journal: what each import added, modified or removed, in the order it happened per user."""
+"""The append-only journal: what each import added, modified or removed, by the state that it left."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -6,6 +6,7 @@ from typing import Literal
 
 import polars as pl
 
+from storage.changes import feed
 from storage.database import Transaction
 
 Change = Literal["added", "modified", "removed"]
@@ -18,26 +19,17 @@ def changed(ids: Sequence[str] | pl.Series, change: Change) -> pl.DataFrame:
 
 
 def record(session: Transaction, *, user_id: str, job_id: str, changes: pl.DataFrame, now: datetime) -> int:
-    """Append one row per change (CHANGES), raise the user's data version where there is one, and return the version.
-
-    Runs inside the transaction that makes the changes; two imports of one user conflict here and one tries again.
-    """
-    rows = session.rows(
-        "UPDATE users SET data_version = data_version + $3, journal_sequence = journal_sequence + $2"
-        " WHERE id = $1 RETURNING data_version, journal_sequence",
-        user_id,
-        changes.height,
-        int(not changes.is_empty()),
-    )
-    first = int(rows[0]["journal_sequence"]) - changes.height + 1
-    session.append(
-        "journal",
-        changes.with_columns(
-            pl.int_range(first, first + pl.len()).alias("sequence"),
-            user_id=pl.lit(user_id),
-            job_id=pl.lit(job_id),
-            recorded_at=pl.lit(now),
-        ),
-    )
+    """Append one row per change (CHANGES), mark what is modified, and return the user's data version: the state of the
+    last change. Runs inside the transaction that makes the changes. Rows that are added bear their state already."""
     session.changes(user_id)
-    return int(rows[0]["data_version"])
+    if not changes.is_empty():
+        state = session.coming_state(user_id)
+        session.append(
+            "journal",
+            changes.with_columns(
+                sequence=pl.lit(state), user_id=pl.lit(user_id), job_id=pl.lit(job_id), recorded_at=pl.lit(now)
+            ),
+        )
+        feed.mark_changed(session, user_id, changes.filter(change="modified")["transaction_id"].to_list())
+        session.execute("UPDATE users SET data_version = state WHERE id = $1", user_id)
+    return int(session.rows("SELECT data_version FROM users WHERE id = $1", user_id)[0]["data_version"])

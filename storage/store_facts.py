@@ -1,6 +1,6 @@
 """The few things a store remembers of itself, by name."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from storage.database import Session
 
@@ -18,6 +18,28 @@ def remember(session: Session, name: str, value: str) -> None:
         name,
         value,
     )
+
+
+def take_turn(session: Session, name: str, *, now: datetime, every: timedelta) -> bool:
+    """Whether the caller is the one of all processes that does now what is done so often; a clock that was set back
+    delays nothing."""
+    return bool(
+        session.rows(
+            "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+            " WHERE settings.value <= $3 OR settings.value > $2 RETURNING name",
+            name,
+            now.isoformat(timespec="microseconds"),
+            (now - every).isoformat(timespec="microseconds"),
+        )
+    )
+
+
+def restored_until(session: Session) -> datetime | None:
+    """When the last transaction was committed, in UTC, that a restored PostgreSQL has read from its WAL; None where it
+    has read none."""
+    moment = session.rows("SELECT pg_last_xact_replay_timestamp() AT TIME ZONE 'UTC' AS moment")[0]["moment"]
+    assert moment is None or isinstance(moment, datetime)
+    return moment
 
 
 def clock(session: Session) -> datetime | None:

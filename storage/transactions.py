@@ -5,18 +5,20 @@ Every query carries the user's id: the table is sorted by it, and that is also w
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from decimal import Decimal
 from typing import NamedTuple
 
 import polars as pl
 
-from analytics.frames import BOOKINGS, CHARGES, MONEY
+from analytics.frames import BOOKINGS, CHARGES, MONEY, SEARCHED
 from analytics.letters import fold, plain
+from analytics.searching.filters import is_uncategorised
 from storage.database import Row, Session
 from storage.engines.dialect import LATE_MATERIALIZATION_ROWS_MAX
 
 LIST_COLUMNS = (
     "id, account_id, amount, currency, booking_date, value_date, merchant_name, counterpart_name,"
-    " counterpart_iban, mandate_reference, type, category, purpose"
+    " counterpart_iban, mandate_reference, type, category, detailed_category, purpose"
 )
 LISTED: dict[str, pl.DataType] = {
     **{name: pl.String() for name in f"{LIST_COLUMNS}, search_text".split(", ")},
@@ -34,7 +36,9 @@ DETAIL_COLUMNS = LIST_COLUMNS + (
 BOOKING_COLUMNS = ", ".join(BOOKINGS)
 ROWS_AT_ONCE = 10_000
 NOT_HIDDEN = "account_id NOT IN (SELECT id FROM accounts WHERE user_id = $1 AND hidden_at IS NOT NULL)"
-RULE_COLUMNS = ", type_rule, category_rule, merchant_rule, transfer_rule, transfer_id, transfer_account_id"
+RULE_COLUMNS = (
+    ", type_rule, category_rule, detailed_rule, merchant_rule, transfer_rule, transfer_id, transfer_account_id"
+)
 DETAILS: dict[str, pl.DataType] = {
     **{name.strip(): pl.String() for name in f"{DETAIL_COLUMNS}{RULE_COLUMNS}".split(",") if name.strip() not in KEPT},
     "id": pl.String(),
@@ -42,6 +46,13 @@ DETAILS: dict[str, pl.DataType] = {
     "created_at": pl.Datetime("us"),
 }
 """What is read of a booking when it is shown alone, besides KEPT."""
+
+MARKS: dict[str, pl.DataType] = {
+    "id": pl.String(),
+    "is_potential_duplicate": pl.Boolean(),
+    "category_rule": pl.String(),
+}
+"""What a search reads of a booking, besides KEPT."""
 
 SOURCE_COLUMNS = (
     ", source_merchant_name, end_to_end_id, gvc, swift_code, mcc, bank_text, original_amount, original_currency,"
@@ -65,6 +76,11 @@ class Selection(NamedTuple):
     date_from: date | None = None
     date_to: date | None = None
     search: str | None = None
+    type: str | None = None  # of an export, as are the amounts: pages are not chosen by them
+    amount_min: Decimal | None = None
+    amount_max: Decimal | None = None
+    detailed_category: str | None = None
+    ids: Sequence[str] | None = None  # of an export: these alone
     may_be_hidden: bool = True  # False: the user is known to have no hidden account, which saves half of a short query
 
     def condition(self, user_id: str) -> tuple[str, list[object]]:
@@ -78,16 +94,41 @@ class Selection(NamedTuple):
             parts.append(NOT_HIDDEN)
         for column, operator, value in (
             ("category", "=", self.category),
+            ("detailed_category", "=", self.detailed_category),
             ("booking_date", ">=", self.date_from),
             ("booking_date", "<=", self.date_to),
+            ("type", "=", self.type),
+            ("amount", ">=", self.amount_min),
+            ("amount", "<=", self.amount_max),
         ):
             if value is not None:
                 values.append(value)
                 parts.append(f"{column} {operator} ${len(values)}")
-        for word in dict.fromkeys((self.search or "").split()):
-            values += [fold(word), plain(word)]
+        if self.ids is not None:
+            values.append(list(self.ids))
+            parts.append(f"id = ANY(${len(values)}::TEXT[])")
+        for spellings in self.spellings:
+            values += spellings
             parts.append(f"(strpos(search_text, ${len(values) - 1}) > 0 OR strpos(search_text, ${len(values)}) > 0)")
         return " AND ".join(parts), values
+
+    def expression(self) -> pl.Expr:
+        """The same for rows in memory that have a column `search_text`, of which hidden accounts have none."""
+        text = pl.col("search_text")
+        return pl.all_horizontal(
+            pl.lit(value=True),
+            *([pl.col("account_id").is_in(list(self.account_ids))] if self.account_ids is not None else []),
+            *([pl.col("category") == self.category] if self.category is not None else []),
+            *([pl.col("detailed_category") == self.detailed_category] if self.detailed_category is not None else []),
+            *([pl.col("booking_date") >= self.date_from] if self.date_from is not None else []),
+            *([pl.col("booking_date") <= self.date_to] if self.date_to is not None else []),
+            *(pl.any_horizontal(text.str.contains(each, literal=True) for each in word) for word in self.spellings),
+        )
+
+    @property
+    def spellings(self) -> list[tuple[str, str]]:
+        """Of each word of the search what the text of a row has to hold one of."""
+        return [(fold(word), plain(word)) for word in dict.fromkeys((self.search or "").split())]
 
 
 def count(session: Session, user_id: str, selection: Selection) -> int:
@@ -143,8 +184,10 @@ def everything(
 
 
 def waiting(session: Session, user_id: str, *, hidden: Sequence[str]) -> pl.DataFrame:
-    """All rows of the user that are not booked yet, as KEPT, but those of the hidden accounts."""
-    rows = session.frame(f"SELECT {', '.join(KEPT)} FROM pending_transactions WHERE user_id = $1", user_id, schema=KEPT)
+    """All rows of the user that are not booked yet, as KEPT and MARKS, but those of the hidden accounts."""
+    schema = {**KEPT, **MARKS}
+    query = f"SELECT {', '.join(schema)} FROM pending_transactions WHERE user_id = $1"
+    rows = session.frame(query, user_id, schema=schema)
     return rows.filter(~pl.col("account_id").is_in(list(hidden)))
 
 
@@ -179,6 +222,22 @@ def pieces(session: Session, user_id: str, account_id: str, selection: Selection
         if piece.height < ROWS_AT_ONCE:
             return
         day, last = piece["booking_date"][-1], piece["id"][-1]
+
+
+def searched(session: Session, user_id: str, selection: Selection, *, pending: bool = False) -> pl.DataFrame:
+    """All rows of the selection as analytics.frames.SEARCHED, booked ones or those that are not booked yet, in the
+    order of a page."""
+    condition, values = selection.condition(user_id)
+    schema = {**{name: dtype for name, dtype in KEPT.items() if name in SEARCHED}, **MARKS}
+    table = "pending_transactions" if pending else "transactions"
+    rows = session.frame(f"SELECT {', '.join(schema)} FROM {table} WHERE {condition}", *values, schema=schema)
+    return marked(rows, pending=pending).sort("booking_date", "id", descending=True)
+
+
+def marked(rows: pl.DataFrame, *, pending: bool = False) -> pl.DataFrame:
+    """Rows of KEPT and MARKS as analytics.frames.SEARCHED."""
+    marks = {"is_uncategorised": is_uncategorised(), "is_pending": pl.lit(pending)}
+    return rows.with_columns(**marks).select(*SEARCHED)
 
 
 def matching(session: Session, user_id: str, selection: Selection) -> pl.DataFrame:
@@ -225,4 +284,16 @@ def charges(
         since,
         list(account_ids) if account_ids is not None else None,
         schema=CHARGES,
+    )
+
+
+def histories(session: Session, user_id: str, account_ids: Sequence[str], *, until: date) -> list[Row]:
+    """By account and currency: first booking date, number of bookings and their total, of all until a day."""
+    return session.rows(
+        "SELECT account_id, currency, min(booking_date) AS first, count(*) AS bookings, sum(amount) AS total"
+        " FROM transactions WHERE user_id = $1 AND account_id = ANY($2::TEXT[]) AND booking_date <= $3"
+        " GROUP BY account_id, currency",
+        user_id,
+        list(account_ids),
+        until,
     )

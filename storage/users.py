@@ -22,7 +22,7 @@ class UserUnknown(StoreError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """A person; `data_version` is raised when bookings change, and names one state of the person's data."""
+    """A person; `data_version` is the state of their data (`Store.state`) in which figures changed last."""
 
     id: str
     name: str
@@ -123,8 +123,8 @@ def add(
             created_at=now,
         )
         session.execute(
-            "INSERT INTO users (id, name, password_hash, has_subscription, home_currency, data_version,"
-            " journal_sequence, created_at) VALUES ($1, $2, $3, $4, $5, 0, 0, $6)",
+            "INSERT INTO users (id, name, password_hash, has_subscription, home_currency, data_version, created_at)"
+            " VALUES ($1, $2, $3, $4, $5, 0, $6)",
             user.id,
             user.name,
             user.password_hash,
@@ -150,9 +150,7 @@ def set_subscription(session: Session, user_id: str, *, active: bool) -> None:
 def set_home_currency(session: Session, user_id: str, currency: str) -> None:
     """The currency that sums over several currencies are converted to (decision 19)."""
     session.changes(user_id)
-    session.execute(
-        "UPDATE users SET home_currency = $2, data_version = data_version + 1 WHERE id = $1", user_id, currency
-    )
+    session.execute("UPDATE users SET home_currency = $2, data_version = state WHERE id = $1", user_id, currency)
 
 
 def remove(session: Session, user_id: str) -> None:

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
-from storage.database import Database
 from tests.citus import CITUS_URL, Citus, Watch
 from tests.citus import NOW as NOW
-from tests.engines import ENGINE, NONE, programs
+from tests.engines import ENGINE, NONE, OpenStore, programs
 
 settings.register_profile(
     "project", derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
@@ -110,14 +109,14 @@ def now() -> datetime:
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    """An empty, migrated store: a real one, of the chosen engine."""
+def database(tmp_path: Path) -> Iterator[OpenStore]:
+    """An empty, migrated store and all its rows: a real one, of the chosen engine."""
     opened = empty_store(tmp_path / "bankdata.duckdb")
     yield opened
     opened.close()
 
 
-def empty_store(path: Path) -> Database:
+def empty_store(path: Path) -> OpenStore:
     """An empty, migrated store in a new file."""
     return ENGINE.empty_store(path)
 

@@ -18,10 +18,11 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
-from typing import Any
+from typing import Any, Protocol, cast
 
 from handlers.settings import Settings, load
-from storage.database import Database, open_database
+from storage.database import Database, Session, Store
+from storage.engines.opening import open_database
 from tests.citus import Citus
 
 STORE = "bankdata.duckdb"
@@ -32,6 +33,23 @@ NONE = "PostgreSQL is not installed here: apt-get install postgresql"
 EMPTY = "TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C.UTF-8'"
 
 
+class OpenStore(Store, Database, Protocol):
+    """A store and all its rows in one: tests hand it to what takes either."""
+
+
+def whole(store: Store) -> OpenStore:
+    """The store, which now also answers what everybody's database does."""
+    everybody = store.for_everybody()
+    for name in ("rows", "execute", "frame", "append", "changes", "transaction", "atomically"):
+        setattr(store, name, getattr(everybody, name))
+    return cast(OpenStore, store)
+
+
+def opened(url: str, **more: Any) -> OpenStore:
+    """The store of this URL and all its rows."""
+    return whole(open_database(url, **more))
+
+
 class Cluster:
     """A PostgreSQL of these tests alone, on loopback, in a folder that goes with it."""
 
@@ -39,15 +57,15 @@ class Cluster:
         self._programs = programs()
         if self._programs is None:
             raise FileNotFoundError(NONE)
-        self._folder = Path(mkdtemp(prefix="bankdata-pg-", dir="/tmp"))
+        self.folder = Path(mkdtemp(prefix="bankdata-pg-", dir="/tmp"))
         self._process: subprocess.Popen[bytes] | None = None
         self._user = "postgres" if os.geteuid() == 0 else None  # which refuses to run as root
         if self._user:
-            os.chown(self._folder, pwd.getpwnam(self._user).pw_uid, -1)
+            os.chown(self.folder, pwd.getpwnam(self._user).pw_uid, -1)
         self.port = free_port()
         how = ("-U", "bankdata", "-A", "trust", "-N", "-E", "UTF8", "--locale=C.UTF-8")
-        self._run("initdb", "-D", self._folder / "data", *how)
-        with (self._folder / "data" / "postgresql.conf").open("a") as settings:
+        self._run("initdb", "-D", self.folder / "data", *how)
+        with (self.folder / "data" / "postgresql.conf").open("a") as settings:
             settings.write(
                 f"port = {self.port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = ''\n"
                 "fsync = off\nsynchronous_commit = off\nfull_page_writes = off\nmax_connections = 300\n"
@@ -60,7 +78,7 @@ class Cluster:
         """Have it answer."""
         assert self._programs is not None
         self._process = subprocess.Popen(
-            [self._programs / "postgres", "-D", self._folder / "data"],
+            [self._programs / "postgres", "-D", self.folder / "data"],
             user=self._user,
             cwd="/",
             stdout=subprocess.DEVNULL,
@@ -82,7 +100,7 @@ class Cluster:
     def remove(self) -> None:
         """Nothing of it is left."""
         self.stop()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def url(self, name: str) -> str:
         """Of the database of this name."""
@@ -163,14 +181,14 @@ class Engine:
             self.cluster.sql(f"CREATE DATABASE {after} TEMPLATE {before}")
         return target
 
-    def empty_store(self, file: Path) -> Database:
+    def empty_store(self, file: Path) -> "OpenStore":
         """An empty, migrated store in a new file."""
         if self.name == "duckdb":
             file.write_bytes(_migrated_file())
         elif self.citus is None:
             _migrated_database(self)
             self.cluster.sql(f"CREATE DATABASE {self._database(file)} TEMPLATE {TEMPLATE}")
-        return open_database(self.url(file))
+        return opened(self.url(file))
 
     def end(self) -> None:
         """Stop what was started."""
@@ -231,7 +249,7 @@ def _migrated_database(engine: Engine) -> None:
     made.close()
 
 
-def tables_of(database: Database) -> list[str]:
+def tables_of(database: Session) -> list[str]:
     """The names of all tables of a store."""
     rows = database.rows(
         "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() ORDER BY table_name"

@@ -9,7 +9,9 @@ from analytics.classification.booking_types import BookingCodes, Verdict, bookin
 from analytics.classification.categories import Evidence, category
 from analytics.classification.facts import CATEGORIES
 from analytics.classification.intermediaries import is_intermediary
+from analytics.classification.leaves import Clues, detailed
 from analytics.classification.merchants import Merchant, merchant
+from analytics.classification.phrases import words_of
 from analytics.classification.rules import Rule, comparable, correction_key, first_rule
 from analytics.frames import CLASSIFIABLE
 from analytics.search_text import folded
@@ -21,6 +23,8 @@ DERIVED: dict[str, pl.DataType] = {
     "category_rule": pl.String(),
     "merchant_name": pl.String(),
     "merchant_rule": pl.String(),
+    "detailed_category": pl.String(),
+    "detailed_rule": pl.String(),
 }
 """The columns that `classify` adds or replaces; type and category are null where the booking says nothing at all."""
 
@@ -59,15 +63,33 @@ def classify(
     """
     own = {comparable("counterpartIban", iban): kind for iban, kind in own_ibans.items()}
     remembered = corrections or {}
-    derived = [_derive(row, own, rules, remembered) for row in _rows(rows)]
-    columns = list(zip(*derived, strict=True)) if derived else [()] * len(DERIVED)
+    return _with(rows, DERIVED, [_derive(row, own, rules, remembered) for row in _rows(rows)])
+
+
+def with_leaves(rows: pl.DataFrame, *, own_ibans: Mapping[str, str | None], rules: Sequence[Rule] = ()) -> pl.DataFrame:
+    """The rows (`CLASSIFIABLE`, with `category` and `category_rule`) with the leaf below the category that they have:
+    the same as `classify` would have given with it."""
+    own = {comparable("counterpartIban", iban): kind for iban, kind in own_ibans.items()}
+    decided = (Verdict(value, rule or "") for value, rule in rows.select("category", "category_rule").iter_rows())
+    leaves = [_derive(row, own, rules, {}, said)[-2:] for row, said in zip(_rows(rows), decided, strict=True)]
+    return _with(rows, {name: DERIVED[name] for name in ("detailed_category", "detailed_rule")}, leaves)
+
+
+def _with(
+    rows: pl.DataFrame, schema: Mapping[str, pl.DataType], derived: Sequence[tuple[str | None, ...]]
+) -> pl.DataFrame:
+    columns = list(zip(*derived, strict=True)) if derived else [()] * len(schema)
     return rows.with_columns(
-        pl.Series(name, values, dtype=dtype) for (name, dtype), values in zip(DERIVED.items(), columns, strict=True)
+        pl.Series(name, values, dtype=dtype) for (name, dtype), values in zip(schema.items(), columns, strict=True)
     )
 
 
 def _derive(
-    row: _Row, own: Mapping[str, str | None], rules: Sequence[Rule], corrections: Mapping[str, str]
+    row: _Row,
+    own: Mapping[str, str | None],
+    rules: Sequence[Rule],
+    corrections: Mapping[str, str],
+    decided: Verdict | None = None,
 ) -> tuple[str | None, ...]:
     codes = BookingCodes(
         row.is_credit, row.bank_transaction_code, row.gvc, row.swift_code, row.purpose_code, row.mcc, row.bank_text
@@ -89,22 +111,37 @@ def _derive(
         shop = shop._replace(name=rule.merchant, rule=f"user-rule:{rule.id}")
     if rule is not None and rule.type is not None:
         kind = Verdict(rule.type, f"user-rule:{rule.id}")
-    kept = _kept(row, iban, shop, rule, corrections)
-    value = kept or category(
-        Evidence(
-            kind.value,
-            row.is_credit,
-            is_own,
-            row.account_kind,
-            own.get(iban) if iban else None,
-            row.purpose_code,
-            row.mcc,
-            row.purpose_words,
-            row.bank_text,
-            shop,
+    other_kind = own.get(iban) if iban else None
+    value = (
+        decided
+        or _kept(row, iban, shop, rule, corrections)
+        or category(
+            Evidence(
+                kind.value,
+                row.is_credit,
+                is_own,
+                row.account_kind,
+                other_kind,
+                row.purpose_code,
+                row.mcc,
+                row.purpose_words,
+                row.bank_text,
+                shop,
+            )
         )
     )
-    return kind.value, kind.rule, value.value, value.rule, shop.name, shop.rule
+    clues = Clues(
+        kind.value,
+        row.is_credit,
+        row.purpose_code,
+        row.mcc,
+        shop.label_words,
+        row.purpose_words,
+        words_of(row.bank_text or ""),
+        Verdict(shop.brand.leaf, shop.brand.rule) if shop.brand else None,
+        (row.account_kind, other_kind),
+    )
+    return kind.value, kind.rule, value.value, value.rule, shop.name, shop.rule, *detailed(value, clues)
 
 
 def _kept(

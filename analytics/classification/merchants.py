@@ -9,6 +9,7 @@ from typing import NamedTuple
 from analytics.classification.facts import CACHED_TEXTS_MAX, table
 from analytics.classification.intermediaries import Intermediary, intermediary_of
 from analytics.classification.keywords import Keyword, trades_of
+from analytics.classification.leaves import LEAVES, category_of
 from analytics.classification.persons import is_person
 from analytics.classification.phrases import Found, Phrases, words_of
 from analytics.classification.shop_names import (
@@ -22,11 +23,12 @@ from analytics.classification.shop_names import (
 
 
 class Brand(NamedTuple):
-    """A known company or service and what people buy there."""
+    """A known company or service and what people buy there; `leaf` None where that is several things."""
 
     name: str
     category: str
     rule: str
+    leaf: str | None = None
 
 
 class Merchant(NamedTuple):
@@ -225,9 +227,9 @@ def _unbroken() -> dict[str, Brand]:
 @cache
 def _entries() -> list[tuple[str, tuple[Brand, bool]]]:
     entries: list[tuple[str, tuple[Brand, bool]]] = []
-    for category, name, *aliases in table("brands.tsv"):
+    for code, name, *aliases in table("brands.tsv"):
         slug = "-".join(words_of(name))
-        brand = Brand(name, category, f"brand:{slug}")
+        brand = Brand(name, category_of(code), f"brand:{slug}", code if code in LEAVES else None)
         for alias in aliases[0].split(", ") if aliases else [name]:
             entries.append((alias.removeprefix("?"), (brand, alias.startswith("?"))))
     return entries

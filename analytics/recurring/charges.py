@@ -13,12 +13,13 @@ RETURN_DAYS = 10  # a returned direct debit is booked back within ten days
 EXCLUDED_TYPES = ["cash_withdrawal", "cash_deposit", "salary", "interest", "fee"]
 
 
-def eligible(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
-    """The outgoing bookings of the evidence that may recur, oldest first, each with its `row` number."""
+def eligible(charges: pl.DataFrame, users: pl.DataFrame, *, of_any_kind: bool = False) -> pl.DataFrame:
+    """The outgoing bookings of the evidence that may recur, oldest first, each with its `row` number; `of_any_kind`
+    those, too, that are no payments for something."""
     found, returns = [], []
     for piece in [*charges.iter_slices(PIECE_ROWS)] or [charges]:
         rows = _evidence(piece, users)
-        found.append(_that_may_recur(rows))
+        found.append(_that_may_recur(rows, of_any_kind=of_any_kind))
         returns.append(_returns(rows))
     outgoing = pl.concat(found).sort("booking_date", "id")
     del found
@@ -35,19 +36,23 @@ def _evidence(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _that_may_recur(rows: pl.DataFrame) -> pl.DataFrame:
+def _that_may_recur(rows: pl.DataFrame, *, of_any_kind: bool) -> pl.DataFrame:
+    outgoing = rows.filter(pl.col("amount") < 0)
+    if not of_any_kind:
+        outgoing = outgoing.filter(~pl.col("type").is_in(EXCLUDED_TYPES).fill_null(False), ~is_between_own())
+    outgoing = outgoing.with_columns(
+        name=_said("counterpart_name"),
+        note=_said("purpose"),
+        brand=_said("merchant_name"),
+        price=pl.col("amount").abs().cast(pl.Float64),
+    ).drop("account_id", "transfer_account_id", "is_potential_duplicate", "is_adjusting_entry")
+    return outgoing if of_any_kind else outgoing.filter(~_is_no_payment())
+
+
+def _is_no_payment() -> pl.Expr:
+    """Whether the wording says that money was saved, settled, lent, drawn in cash or taken by the bank itself."""
     wording = in_ascii(pl.concat_str([pl.col("name"), pl.col("note")], separator=" | ", ignore_nulls=True))
-    return (
-        rows.filter(pl.col("amount") < 0, ~pl.col("type").is_in(EXCLUDED_TYPES).fill_null(False), ~is_between_own())
-        .with_columns(
-            name=_said("counterpart_name"),
-            note=_said("purpose"),
-            brand=_said("merchant_name"),
-            price=pl.col("amount").abs().cast(pl.Float64),
-        )
-        .filter(~wording.str.contains(LEFT_OUT), ~(wording.str.contains(DEPOT) & ~wording.str.contains(SHOP_DEPOT)))
-        .drop("account_id", "transfer_account_id", "is_potential_duplicate", "is_adjusting_entry")
-    )
+    return wording.str.contains(LEFT_OUT) | (wording.str.contains(DEPOT) & ~wording.str.contains(SHOP_DEPOT))
 
 
 def _returns(rows: pl.DataFrame) -> pl.DataFrame:

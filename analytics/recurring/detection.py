@@ -17,13 +17,17 @@ NONE = pl.DataFrame(schema=SUBSCRIPTIONS)
 ROUNDS = 2  # what the first round explains is taken away; what is left at those payees is looked at once more
 
 
-def detect(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
+def detect(
+    charges: pl.DataFrame, users: pl.DataFrame, *, of_any_kind: bool = False, with_ended: bool = False
+) -> pl.DataFrame:
     """The recurring payments of any number of users (interface 2.10, 4.7; docs/recurring.md).
 
     `charges` has the columns of `analytics.frames.CHARGES`, `users` has (user_id, today: Date); the result has those
-    of `analytics.frames.SUBSCRIPTIONS`: per user by yearly cost descending, then name (decision 21).
+    of `analytics.frames.SUBSCRIPTIONS`: per user by yearly cost descending, then name (decision 21). `of_any_kind`
+    finds savings, loans, settlements and own transfers too, which move a balance as payments do; `with_ended` what is
+    no longer listed, too.
     """
-    payments = eligible(charges, users)
+    payments = eligible(charges, users, of_any_kind=of_any_kind)
     del charges  # the frames below need the room
     if payments.height < CHARGES_MIN:
         return NONE
@@ -37,7 +41,7 @@ def detect(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
         left = left.join(streams, on="row", how="anti").join(touched, on=[*WHOSE, "payee"], how="semi")
     if not found:
         return NONE
-    return reported(rows, continued(rows, pl.concat(found).filter(~pl.col("odd")).drop("odd")))
+    return reported(rows, continued(rows, pl.concat(found).filter(~pl.col("odd")).drop("odd")), with_ended=with_ended)
 
 
 def streams_in(rows: pl.DataFrame) -> pl.DataFrame | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
 from itertools import groupby, pairwise
+from typing import Literal
 
 from analytics.currencies import minor_digits
 from analytics.periods import last_day
@@ -49,19 +50,36 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """`missed` are the days on which a charge was due between the first one and today and none came near; `coming` are
-    those of the next 30 days, after the one that is overdue but not yet missed."""
+    """`missed` are the days on which a charge was due between the first one and today and none came near, `overdue`
+    those of them after the latest one; `coming` are
+    those of the next 30 days, after the one that is overdue but not yet missed, each at most `deviation` days early or
+    late nine times out of ten."""
 
     cadence: Cadence
     first_charged: date
     next_expected: date
+    deviation: int
     missed: list[date]
+    overdue: list[date]
     coming: list[date]
     prices: list[Price]
     yearly_cost: Decimal
 
 
-def history(charges: Sequence[Charge], *, frequency: str, currency: str, today: date) -> History:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIsExpected:
+    """Whether a stream goes on (nothing was missed since the latest charge), pauses or has ended; between which days
+    nine of ten next charges come; and since when a charge is awaited that has not come."""
+
+    status: Literal["active", "paused", "ended"]
+    expected_from: date | None
+    expected_until: date | None
+    overdue_since: date | None
+
+
+def history(
+    charges: Sequence[Charge], *, frequency: str, currency: str, today: date, coming_days: int = COMING_DAYS
+) -> History:
     """The history of a stream of at least one charge, in any order; amounts as they are listed, in the digits of the
     currency."""
     ordered = sorted(charges, key=lambda charge: (charge.day, charge.id))
@@ -73,10 +91,34 @@ def history(charges: Sequence[Charge], *, frequency: str, currency: str, today: 
         cadence=cadence,
         first_charged=days[0],
         next_expected=next_expected,
+        deviation=_usual_deviation(days, cadence, frequency),
         missed=[*_between(days, cadence), *overdue],
-        coming=_due(days[-1], cadence, steps=len(overdue), until=today + timedelta(days=COMING_DAYS)),
+        overdue=overdue,
+        coming=_due(days[-1], cadence, steps=len(overdue), until=today + timedelta(days=coming_days)),
         prices=prices,
         yearly_cost=prices[-1].amount * CHARGES_A_YEAR[frequency],
+    )
+
+
+def due_days(days: Sequence[date], *, frequency: str, today: date, until: date) -> list[date]:
+    """The days from today up to `until` on which a stream that was charged on these days is due."""
+    charged = sorted(days)
+    cadence = _cadence(charged, frequency)
+    overdue, _ = _ahead(charged[-1], cadence, today)
+    return _due(charged[-1], cadence, steps=len(overdue), until=until)
+
+
+def standing(told: History, *, is_over: bool, today: date) -> WhatIsExpected:
+    """How the stream of this history stands; `is_over` as `analytics.recurring.report` says it."""
+    if is_over:
+        return WhatIsExpected(status="ended", expected_from=None, expected_until=None, overdue_since=None)
+    around = timedelta(days=told.deviation)
+    awaited = [*told.overdue, told.next_expected]
+    return WhatIsExpected(
+        status="paused" if told.overdue else "active",
+        expected_from=told.next_expected - around,
+        expected_until=told.next_expected + around,
+        overdue_since=awaited[0] if awaited[0] < today else None,
     )
 
 
@@ -113,10 +155,21 @@ def _usual(places: Sequence[int]) -> int:
 
 def _unrest(days: Sequence[date], cadence: Cadence) -> int:
     """How many days all charges together lie away from where the one before says they should."""
-    return sum(
+    return sum(_deviations(days, cadence))
+
+
+def _usual_deviation(days: Sequence[date], cadence: Cadence, frequency: str) -> int:
+    """How many days nine out of ten charges lie away at most; one at least, and no more than makes a charge missed."""
+    found = sorted(_deviations(days, cadence))
+    usual = found[-(-9 * len(found) // 10) - 1] if found else 0
+    return min(max(usual, 1), GRACE_DAYS[frequency])
+
+
+def _deviations(days: Sequence[date], cadence: Cadence) -> list[int]:
+    return [
         abs((later - _after(earlier, cadence, max(1, _steps(earlier, later, cadence)))).days)
         for earlier, later in pairwise(days)
-    )
+    ]
 
 
 def _steps(earlier: date, later: date, cadence: Cadence) -> int:

@@ -8,6 +8,7 @@ from analytics.recurring.frequencies import CHARGES_A_YEAR, OVER_AFTER
 from analytics.recurring.payees import behind_intermediary_as_written
 
 WINDOW_MONTHS = 6  # interface 4.7
+TODAY = pl.col("today")
 TRUE_UP = 1.9  # a single amount this many times the median is the yearly settlement of an instalment
 NEXT_AFTER = {
     "week": "7d",
@@ -23,8 +24,9 @@ NEXT_AFTER = {
 }
 
 
-def reported(rows: pl.DataFrame, streams: pl.DataFrame) -> pl.DataFrame:
-    """The streams (group, row, frequency, lattice, score) that are alive, as `analytics.frames.SUBSCRIPTIONS`."""
+def reported(rows: pl.DataFrame, streams: pl.DataFrame, *, with_ended: bool = False) -> pl.DataFrame:
+    """The streams (group, row, frequency, lattice, score) that are listed, or all of them, as
+    `analytics.frames.SUBSCRIPTIONS`."""
     charges = (
         streams.join(rows, on="row")
         .sort("booking_date", "id")
@@ -43,11 +45,8 @@ def reported(rows: pl.DataFrame, streams: pl.DataFrame) -> pl.DataFrame:
             merchant_name=stream_name(),
         )
     )
-    alive = with_id(charges).filter(
-        pl.col("last_charged") >= window_start(),
-        pl.col("last_charged").dt.offset_by(pl.col("frequency").replace_strict(OVER_AFTER)) >= pl.col("today"),
-    )
-    found = alive.with_columns(
+    named = with_id(charges)  # those that have ended too: one that goes on must not take their ids
+    found = (named if with_ended else named.filter(is_listed())).with_columns(
         confidence=pl.col("score").clip(0.0, 1.0),
         next_expected=pl.col("last_charged").dt.offset_by(pl.col("lattice").replace_strict(NEXT_AFTER)),
         yearly=pl.col("amount") * pl.col("frequency").replace_strict(CHARGES_A_YEAR, return_dtype=pl.Decimal(20, 0)),
@@ -56,9 +55,19 @@ def reported(rows: pl.DataFrame, streams: pl.DataFrame) -> pl.DataFrame:
     return ordered.select(pl.col(name).cast(kind) for name, kind in SUBSCRIPTIONS.items())
 
 
-def window_start() -> pl.Expr:
+def window_start(today: pl.Expr = TODAY) -> pl.Expr:
     """The same day of the month six months earlier (decision 10)."""
-    return pl.col("today").dt.offset_by(f"-{WINDOW_MONTHS}mo")
+    return today.dt.offset_by(f"-{WINDOW_MONTHS}mo")
+
+
+def is_over(today: pl.Expr = TODAY) -> pl.Expr:
+    """Whether two periods and a day have passed since the latest charge (decision 21)."""
+    return pl.col("last_charged").dt.offset_by(pl.col("frequency").replace_strict(OVER_AFTER)) < today
+
+
+def is_listed(today: pl.Expr = TODAY) -> pl.Expr:
+    """Whether a stream goes on and was charged in the six months: what the interface lists (4.7)."""
+    return (pl.col("last_charged") >= window_start(today)) & ~is_over(today)
 
 
 def is_true_up() -> pl.Expr:

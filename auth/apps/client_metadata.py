@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -150,13 +150,15 @@ def registration_answer(client: Client) -> dict[str, Any]:
 
 def checked_client(*, name: str, redirect_uris: tuple[str, ...]) -> ClientMetadata:
     """The same rules for a client that the operator adds on the command line."""
+    named = checked_name(name)
+    return replace(named, redirect_uris=_redirect_uris({"redirect_uris": list(redirect_uris)}))
+
+
+def checked_name(name: str) -> ClientMetadata:
+    """The same rules for one that is nothing but a name."""
     if not name.strip():
         raise InvalidRequest("The client needs a name.")
-    return ClientMetadata(
-        name=_name({"client_name": name}),
-        redirect_uris=_redirect_uris({"redirect_uris": list(redirect_uris)}),
-        optional={},
-    )
+    return ClientMetadata(name=_name({"client_name": name}), redirect_uris=(), optional={})
 
 
 def new_client(

@@ -21,7 +21,7 @@ FORGOTTEN_AFTER = timedelta(hours=1)
 WAITING_MAX = 20  # for their turn, at all accounts together: each holds a thread that the data interface needs too
 LOCKS = 64
 
-Guessed = Literal["password", "second factor", "first code"]
+Guessed = Literal["password", "second factor", "first code", "simplefin"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

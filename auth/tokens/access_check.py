@@ -46,10 +46,10 @@ class AccessCheck:
         if not self._tokens.still_holds(claims, now):
             self._claims.pop(token, None)
             raise InvalidToken("expired")
-        revoked, standing = self._revoked, self._standing.get(claims.grant_id)
-        if revoked is None or standing is None or self._is_stale(revoked[1], now) or self._is_stale(standing[1], now):
+        revoked, standing = self._revoked, self._known(claims.grant_id, now)
+        if revoked is None or standing is None or self._is_stale(revoked[1], now):
             return None
-        return self._principal(claims, revoked[0], standing[0], now)
+        return self._principal(claims, revoked[0], standing, now)
 
     def principal(self, token: str, audience: str | None = None) -> Principal:
         """The same; a failing store raises its own error: it is no 401."""
@@ -64,6 +64,15 @@ class AccessCheck:
         self._check_audience(claims, audience)
         return self._principal(claims, self._revoked_tokens(now), self._grant(claims.grant_id, now), now)
 
+    def known_standing(self, grant_id: str) -> Standing | None:
+        """How a grant stands, from memory alone; None when the store has to be asked."""
+        return self._known(grant_id, self._now())
+
+    def check(self, grant_id: str, user_id: str) -> Standing:
+        """How a grant of this user stands, which has no token of ours; raises InvalidToken where it stands no more."""
+        now = self._now()
+        return _checked(self._grant(grant_id, now), user_id, now)
+
     def forget(self) -> None:
         """Something was revoked, removed or changed: what is remembered of grants and users counts no more."""
         with self._lock:
@@ -72,10 +81,14 @@ class AccessCheck:
             self._principals.clear()
             self._revoked = None
 
-    def _grant(self, grant_id: str, now: datetime) -> Standing | None:
+    def _known(self, grant_id: str, now: datetime) -> Standing | None:
         known = self._standing.get(grant_id)
-        if known is not None and not self._is_stale(known[1], now):
-            return known[0]
+        return known[0] if known is not None and not self._is_stale(known[1], now) else None
+
+    def _grant(self, grant_id: str, now: datetime) -> Standing | None:
+        known = self._known(grant_id, now)
+        if known is not None:
+            return known
         generation = self._generation
         found = grants.standing(self._database, grant_id)
         with self._lock:
@@ -107,10 +120,7 @@ class AccessCheck:
     ) -> Principal:
         if claims.token_id in revoked:
             raise InvalidToken("revoked")
-        if standing is None or not standing.is_live or standing.user_id != claims.user_id:
-            raise InvalidToken("grant revoked or user removed")
-        if now >= standing.expires_at:
-            raise InvalidToken("grant expired")
+        standing = _checked(standing, claims.user_id, now)
         made = self._principals.get(claims.token_id)
         if made is None or made[0] is not standing:
             if len(self._principals) >= CACHED_TOKENS_MAX:
@@ -120,6 +130,14 @@ class AccessCheck:
 
     def _is_stale(self, read_at: datetime, now: datetime) -> bool:
         return self._recheck is not None and not timedelta() <= now - read_at < self._recheck
+
+
+def _checked(standing: Standing | None, user_id: str, now: datetime) -> Standing:
+    if standing is None or not standing.is_live or standing.user_id != user_id:
+        raise InvalidToken("grant revoked or user removed")
+    if now >= standing.expires_at:
+        raise InvalidToken("grant expired")
+    return standing
 
 
 def _principal(claims: Claims, standing: Standing) -> Principal:

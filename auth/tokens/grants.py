@@ -18,7 +18,7 @@ from auth.tokens.access_check import AccessCheck
 from auth.tokens.access_tokens import AccessTokens
 from auth.tokens.terms import narrower, without_account, would_widen
 from storage import users
-from storage.database import Conflict, Database, Session, acting_for
+from storage.database import Conflict, Database, Session
 from storage.oauth import browsers, grants, tokens
 from storage.oauth.grants import EVERYTHING, Connected, Grant, Terms
 
@@ -167,8 +167,7 @@ class Grants:
     def widened_by_merge(self, user_id: str, *, source_id: str, target_id: str) -> list[Connected]:
         """The apps that would see more once the first account is merged into the second: they see this one, not that
         one. To be shown to the person, whose yes to some of them goes to `keep_exclusions`."""
-        with acting_for(None):  # grants are out of the sight of what is asked for one user
-            connected = self.connected(user_id)
+        connected = self.connected(user_id)
         return [each for each in connected if would_widen(each.grant.terms, source_id=source_id, target_id=target_id)]
 
     def keep_exclusions(self, user_id: str, *, source_id: str, target_id: str, may_widen: Collection[str] = ()) -> None:
@@ -188,8 +187,7 @@ class Grants:
                     grants.change_terms(session, grant.id, terms=terms, scope=grant.scope, ends=grant.expires_at)
             return concerned
 
-        with acting_for(None):
-            changed = self._certainly(work)
+        changed = self._certainly(work)
         self._access.forget()
         for grant in changed:
             deed: Deed = "widenGrant" if grant.id in may_widen else "narrowGrant"

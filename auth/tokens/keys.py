@@ -4,24 +4,24 @@ import base64
 import hashlib
 import hmac
 import json
-import os
 import secrets
-import tempfile
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol, TypedDict
+from typing import TypedDict
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey, generate_private_key
 from jwt.algorithms import RSAAlgorithm
 
-from auth.errors import KeysUnusable
+from storage.database import Conflict
+from storage.keys.places import KeyFile, KeyPlace, KeysUnusable
 
 FILE_NAME = "oauth-keys.json"
+KIND = "oauth keys"
 RSA_BITS = 2048
 KEYS_REMEMBERED = 4  # the active one and those that it replaced within the last hour
 RETIRED_FOR = timedelta(hours=1, seconds=5)  # one access lifetime and the leeway (oauth.md 3.7)
@@ -43,62 +43,6 @@ class _StoredKey(TypedDict):
     retired_at: str | None
 
 
-class KeyPlace(Protocol):
-    """Where the document with the keys is kept: a private file, or sealed in the store."""
-
-    @property
-    def path(self) -> Path | None:
-        """The file, if it is one."""
-        ...
-
-    def stamp(self) -> object:
-        """Another one after every change; None while there is no document."""
-        ...
-
-    def read(self) -> str:
-        """The document; raises KeysUnusable."""
-        ...
-
-    def create(self, content: bytes) -> None:
-        """Keep the first document; of two at once, the first one wins."""
-        ...
-
-    def replace(self, content: bytes, before: object) -> None:
-        """Keep another document than that of the stamp `before`; raises KeysUnusable."""
-        ...
-
-
-class KeyFile:
-    """The keys in one file of a folder, which only its owner may read."""
-
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.path = folder / FILE_NAME
-
-    def __str__(self) -> str:
-        return str(self.path)
-
-    def stamp(self) -> object:
-        """When and as what the file was written: one stat call."""
-        return _stamp(self.path)
-
-    def read(self) -> str:
-        """The document; raises KeysUnusable for a file that others may read."""
-        if self.path.stat().st_mode & 0o077:
-            raise KeysUnusable(
-                f"{self.path} can be read by other users: chmod 600 it, or delete it if somebody may have read it"
-            )
-        return self.path.read_text("utf-8")
-
-    def create(self, content: bytes) -> None:
-        """The file whole or not at all."""
-        _write_once(self.path, content)
-
-    def replace(self, content: bytes, before: object) -> None:  # noqa: ARG002 - what a KeyPlace is asked
-        """One server writes it."""
-        _replace(self.path, content)
-
-
 class KeyRing:
     """The keys of one store, in a folder or another place. Safe from any thread; sees rotations made by other
     processes."""
@@ -110,13 +54,10 @@ class KeyRing:
         self._secret = b""
         self._keys: tuple[SigningKey, ...] = ()
         self._read_at: object = None
-        try:
-            self._place: KeyPlace = KeyFile(kept) if isinstance(kept, Path) else kept
-            if self._place.stamp() is None:
-                self._place.create(_document(secrets.token_bytes(32), (_new_key(now),)))
-            self._read()
-        except OSError as error:
-            raise KeysUnusable(f"{error.filename or kept} cannot be used: {error.strerror or error}") from error
+        self._place: KeyPlace = KeyFile(kept / FILE_NAME) if isinstance(kept, Path) else kept
+        if self._place.stamp() is None:
+            self._place.create(_document(secrets.token_bytes(32), (_new_key(now),)))
+        self._read()
 
     @property
     def path(self) -> Path | None:
@@ -146,16 +87,14 @@ class KeyRing:
                 for key in self._keys
                 if self._is_valid(key, now)
             ]
-            self._place.replace(_document(self._secret, (new, *kept)), self._read_at)
-            self._read()
+            self._replace((new, *kept))
         return new.kid
 
     def reseal(self) -> None:
         """Write the same keys anew: where they are sealed, with the secret that seals now."""
         with self._lock:
             self._read()
-            self._place.replace(_document(self._secret, self._keys), self._read_at)
-            self._read()
+            self._replace(self._keys)
 
     def jwks(self, *, now: datetime) -> dict[str, list[dict[str, str]]]:
         """The public halves as a JWK set (RFC 7517): the active key first."""
@@ -193,6 +132,13 @@ class KeyRing:
         if self._place.stamp() != self._read_at:
             with self._lock:
                 self._read()
+
+    def _replace(self, keys: tuple[SigningKey, ...]) -> None:
+        try:
+            self._place.replace(_document(self._secret, keys), self._read_at)
+        except Conflict as error:
+            raise KeysUnusable("The keys have just been rotated by somebody else.") from error
+        self._read()
 
     def _read(self) -> None:
         stamp = self._place.stamp()
@@ -259,38 +205,6 @@ def _private(pem: str) -> RSAPrivateKey:
     if not isinstance(private, RSAPrivateKey) or private.key_size < RSA_BITS:
         raise ValueError("not an RSA key of 2048 bits or more")
     return private
-
-
-def _write_once(path: Path, content: bytes) -> None:
-    """The file whole or not at all; of two first starts at once, the first one wins."""
-    temporary = _private_file(path, content)
-    try:
-        os.link(temporary, path)
-    except FileExistsError:
-        pass
-    finally:
-        temporary.unlink()
-
-
-def _replace(path: Path, content: bytes) -> None:
-    _private_file(path, content).replace(path)
-
-
-def _private_file(beside: Path, content: bytes) -> Path:
-    descriptor, name = tempfile.mkstemp(dir=beside.parent, prefix=".keys-")  # mkstemp makes mode 0600
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    return Path(name)
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return None
-    return status.st_mtime_ns, status.st_ino
 
 
 def _utc(moment: datetime) -> datetime:

@@ -26,6 +26,7 @@ from connectors.connector import UnsupportedFile
 
 Row = Sequence[str]
 _SAMPLE_ROWS = 400
+_FLAGS = {"true", "false", "-", "+", "in", "s", "d", "c", "k"}  # what columns of other meanings hold, too
 _HINT = "A profile of your own can say it: docs/csv-profiles.md."
 
 
@@ -97,7 +98,7 @@ def generic_shape(rows: Sequence[Row]) -> tuple[Profile, int, str] | None:
     mark = _mark([cell for index in amounts for cell in columns[index]], "")
     if not formats:
         return None
-    if len(amounts) == 2 and not _is_balance(columns[amounts[0]], columns[amounts[1]], mark):
+    if len(amounts) == 2 and not is_balance(columns[amounts[0]], columns[amounts[1]], mark):
         return None
     fields: dict[str, tuple[str, ...]] = {"date": (f"@{dates[0] + 1}",), "amount": (f"@{amounts[0] + 1}",)}
     if len(amounts) == 2:
@@ -155,7 +156,7 @@ def _indicator(
     fields: dict[str, tuple[str, ...]], header: Row, data: Sequence[Row]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The words of the debit/credit column, if its cells hold nothing else; otherwise the column is a text."""
-    if "indicator" not in fields:
+    if "indicator" not in fields and not _is_said(fields, header, data):
         return (), ()
     words = {compared(cell) for cell in _cells(fields["indicator"], header, data)}
     if "amount" in fields and words and words <= DEBIT_WORDS | CREDIT_WORDS:
@@ -163,6 +164,21 @@ def _indicator(
     fields.setdefault("bank_text", fields["indicator"])
     del fields["indicator"]
     return (), ()
+
+
+def _is_said(fields: dict[str, tuple[str, ...]], header: Row, data: Sequence[Row]) -> bool:
+    """Whether amounts without any sign stand beside a column of words such as "spent" and "received"; it is the
+    indicator then, whatever its name."""
+    amounts = _cells(fields.get("amount", ()), header, data)
+    if not amounts or any(mark in cell for cell in amounts for mark in "+-−–("):
+        return False
+    for cell in header:
+        name = compared(cell)
+        words = {compared(word) for word in _cells((name,), header, data)}
+        if words & DEBIT_WORDS - _FLAGS and words <= (DEBIT_WORDS | CREDIT_WORDS) - _FLAGS:
+            fields["indicator"] = (name,)
+            return True
+    return False
 
 
 def _cells(references: Sequence[str], header: Row, data: Sequence[Row]) -> list[str]:
@@ -221,7 +237,7 @@ def _is_amount_at_times(cells: Sequence[str]) -> bool:
     )
 
 
-def _is_balance(amounts: Sequence[str], balances: Sequence[str], mark: Mark) -> bool:
+def is_balance(amounts: Sequence[str], balances: Sequence[str], mark: Mark) -> bool:
     """Whether the second column runs on by the first, upwards or downwards: then it is the balance."""
     if len(amounts) < 3:
         return False

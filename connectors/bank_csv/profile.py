@@ -1,8 +1,10 @@
 """Profiles: what a bank's CSV layout looks like, declared as facts in JSON, built in or written by the user."""
 
+import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
@@ -13,6 +15,9 @@ from storage.importing.records import AccountKind
 
 PROFILE_BYTES_MAX = 64 * 1024
 PROFILES_MAX = 1000  # of a user's folder
+LAYOUT_CHARACTERS_MAX = 4000  # of one that a person chose: it is sent within an address
+DATES_MAX = 20
+DATE_CHARACTERS_MAX = 20
 
 Mark = Literal[",", "."]
 FIELDS = frozenset(
@@ -23,7 +28,13 @@ FIELDS = frozenset(
         "original_currency", "merchant", "counterpart_bank", "debitor_id", "status",
     }
 )  # fmt: skip
+Standing = Literal["shared", "kept", "chosen"]
 JOINED = frozenset({"purpose", "id"})  # fields whose columns are joined; of the others the first that is filled counts
+
+
+_ENCODING = "cp1252"
+_CODE = re.compile("[A-Z]{3}")
+_DATE_PARTS = re.compile("YYYY|YY|MMM|MM|DD")
 
 
 class ProfileError(ValueError):
@@ -40,7 +51,7 @@ class Profile:
     kind: AccountKind | None = None
     header: tuple[tuple[str, ...], ...] = ()  # every entry must occur, each as one of its spellings
     shape: tuple[str, ...] = ()  # of a row, for files without a header
-    encoding: str = "cp1252"  # where a line is not UTF-8
+    encoding: str = _ENCODING  # where a line is not UTF-8
     delimiter: str | None = None
     date: tuple[str, ...] = ()
     decimal: Mark | None = None
@@ -55,6 +66,8 @@ class Profile:
     is_in_minor_units: bool = False
     is_account_per_currency: bool = False
     is_ignored: bool = False  # a section without bookings, such as the orders of a depot
+    account: str | None = None  # of ours, which files are about that name none; not declared, but kept with it
+    standing: Standing = "shared"  # by all users; "kept" by one, and then first; "chosen" for this file alone
 
 
 @lru_cache(maxsize=16384)
@@ -109,7 +122,8 @@ def parse_profile(text: str, *, name: str) -> Profile:
     """The profile that a JSON text declares, checked entry by entry."""
     try:
         entries = json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
+        text.encode("utf-8"), json.dumps(entries, ensure_ascii=False).encode("utf-8")  # no half of a character
+    except (ValueError, RecursionError):
         raise ProfileError("not valid JSON") from None
     if not isinstance(entries, dict):
         raise ProfileError("not a JSON object")
@@ -148,6 +162,59 @@ def parse_profile(text: str, *, name: str) -> Profile:
     )
     _check_whole(profile)
     return profile
+
+
+def chosen_profile(text: str) -> Profile:
+    """The profile by which a person wants one file to be read, checked more closely than an operator's: what stands in
+    it is told again. Raises ProfileError."""
+    if len(text) > LAYOUT_CHARACTERS_MAX:
+        raise ProfileError(f"longer than {LAYOUT_CHARACTERS_MAX} characters")
+    profile = parse_profile(text, name="chosen")
+    if profile.currency is not None and not _CODE.fullmatch(profile.currency):
+        raise ProfileError('currency: three capital letters are needed, such as "EUR"')
+    if len(profile.date) > DATES_MAX or not all(map(_is_date, profile.date)):
+        raise ProfileError(f'date: up to {DATES_MAX} formats of day, month and year are needed, such as "DD.MM.YYYY"')
+    return replace(profile, standing="chosen")
+
+
+def rendered(profile: Profile) -> str:
+    """The JSON text that declares a profile, from which `parse_profile` makes it again."""
+    entries: dict[str, object] = {
+        "bank": profile.bank,
+        "kind": profile.kind,
+        "header": [_one_or_all(spellings) for spellings in profile.header],
+        "shape": list(profile.shape),
+        "encoding": None if profile.encoding == _ENCODING else profile.encoding,
+        "delimiter": profile.delimiter,
+        "columns": {
+            field: _one_or_all([int(text[1:]) if text.startswith("@") else text for text in references])
+            for field, references in profile.columns.items()
+        },
+        "date": list(profile.date),
+        "decimal": profile.decimal,
+        "currency": profile.currency,
+        "group": profile.group,
+        "debit_words": list(profile.debit_words),
+        "credit_words": list(profile.credit_words),
+        "pending": profile.pending,
+        "skip": profile.skip,
+        "labels": profile.labels,
+        "inverted": profile.is_inverted,
+        "minor_units": profile.is_in_minor_units,
+        "account_per_currency": profile.is_account_per_currency,
+        "ignored": profile.is_ignored,
+    }
+    return json.dumps({name: entry for name, entry in entries.items() if entry}, ensure_ascii=False)
+
+
+def layout_id(profile: Profile) -> str:
+    """What two profiles have in common that are about files of the same columns."""
+    columns = [sorted(sorted(spellings) for spellings in profile.header), profile.shape]
+    return f"lay_{hashlib.sha256(json.dumps(columns).encode()).hexdigest()[:32]}"
+
+
+def _one_or_all(entries: Sequence[str | int]) -> object:
+    return entries[0] if len(entries) == 1 else list(entries)
 
 
 def _check_whole(profile: Profile) -> None:
@@ -208,16 +275,21 @@ def _conditions(entries: Mapping[str, object], key: str) -> dict[str, tuple[str,
 
 def _labels(entries: Mapping[str, object]) -> dict[str, str]:
     value = entries.get("labels", {})
-    if not isinstance(value, dict) or not all(field in FIELDS for field in value.values()):
+    if not isinstance(value, dict) or not all(isinstance(name, str) and name in FIELDS for name in value.values()):
         raise ProfileError("labels: an object of label and field is needed")
     return {str(label): str(field) for label, field in value.items()}
 
 
 def _text(entries: Mapping[str, object], key: str) -> str | None:
     value = entries.get(key)
-    if value is not None and (not isinstance(value, str) or not value or len(value) > 140):
+    if value is not None and (not isinstance(value, str) or not 0 < len(value) <= 140 or not value.isprintable()):
         raise ProfileError(f"{key}: a short text is needed")
     return value
+
+
+def _is_date(text: str) -> bool:
+    parts = sorted(part[0] for part in _DATE_PARTS.findall(text))
+    return parts == ["D", "M", "Y"] and len(text) <= DATE_CHARACTERS_MAX and text.isprintable()
 
 
 def _flag(entries: Mapping[str, object], key: str) -> bool:
@@ -249,4 +321,4 @@ def _encoding(entries: Mapping[str, object]) -> str:
         "iso8859-2",
         "mac-roman",
     )
-    return _choice(entries, "encoding", allowed) or "cp1252"
+    return _choice(entries, "encoding", allowed) or _ENCODING

@@ -1,21 +1,23 @@
 """Bank CSV files read by declarative profiles: recognised by content, streamed, refused whole when in doubt."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BufferedReader, RawIOBase
 from itertools import pairwise
 from typing import BinaryIO
 
+from connectors.bank_csv.around_the_table import Metadata
 from connectors.bank_csv.cell_kinds import is_booking
+from connectors.bank_csv.layouts import OnLayout, layout_of
 from connectors.bank_csv.profile import Profile, built_in_profiles
-from connectors.bank_csv.recognition import RecognisedFile, recognised
+from connectors.bank_csv.recognition import RecognisedFile, UnknownLayout, recognised
 from connectors.bank_csv.rows import Booking, RowReader
 from connectors.bank_csv.tables import Reading
 from connectors.connector import MalformedFile, SourceError, UnsupportedFile
 from connectors.limits import HEAD_BYTES
 from connectors.lines import Lines, is_utf16
 from connectors.own_formats import csv as csv_statement
-from storage.importing.records import Record
+from storage.importing.records import AccountRecord, Record, TransactionRecord
 
 
 def detect(head: bytes) -> bool:
@@ -28,18 +30,42 @@ def detect(head: bytes) -> bool:
     return any(sum(line.count(mark) >= 2 for line in lines) > 0 for mark in (b";", b",", b"\t", b"|"))
 
 
-def read(stream: BinaryIO, profiles: Sequence[Profile] | None = None) -> Iterator[Record]:
+def read(
+    stream: BinaryIO, profiles: Sequence[Profile] | None = None, on_layout: OnLayout = lambda _: None
+) -> Iterator[Record]:
     """The accounts and bookings of a bank's CSV file, in its order.
 
     `profiles` come before the built-in ones (the user's own). Raises UnsupportedFile when the layout is unknown,
     MalformedFile naming the line when a row cannot be read, LimitExceeded for oversized lines, fields or files.
+    A layout that was guessed, or that its user chose, is told to `on_layout`, also where the file is then refused.
     """
     head = stream.read(HEAD_BYTES)
     if csv_statement.detect(head):
         yield from csv_statement.read(BufferedReader(_Joined(head, stream)))
         return
-    file = recognised(head, all_profiles(profiles), _is_suitable)
-    yield from Reading(file, all_profiles(profiles)).records(Lines(stream, head=head, encoding=file.encoding))
+    try:
+        file = recognised(head, all_profiles(profiles), _is_suitable)
+    except UnknownLayout as unknown:
+        on_layout(layout_of(unknown.file, Metadata(), is_signed=False, currency=None))
+        raise
+    reading = Reading(file, all_profiles(profiles))
+    records = reading.records(Lines(stream, head=head, encoding=file.encoding))
+    is_known = file.profile.standing == "shared" and file.profile.name != "generic"
+    yield from records if is_known else _told(file, reading, records, on_layout)
+
+
+def _told(file: RecognisedFile, reading: Reading, records: Iterator[Record], on_layout: OnLayout) -> Iterator[Record]:
+    """The same records, and how they were read, once all is known."""
+    above, currency, is_signed = replace(reading.metadata), None, False
+    try:
+        for record in records:
+            if isinstance(record, AccountRecord):
+                currency = currency or record.currency
+            elif isinstance(record, TransactionRecord):
+                is_signed = is_signed or record.amount < 0
+            yield record
+    finally:
+        on_layout(layout_of(file, above, is_signed=is_signed, currency=currency))
 
 
 def explain(stream: BinaryIO, profiles: Sequence[Profile] | None = None) -> "Explanation":

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from io import BytesIO
 
 from connectors.bank_csv.cell_kinds import fits, is_booking
+from connectors.bank_csv.column_places import place_of
 from connectors.bank_csv.guessing import generic_profile, generic_shape
 from connectors.bank_csv.profile import Profile, compared
 from connectors.bank_csv.vocabulary import column_field
@@ -33,12 +34,22 @@ class RecognisedFile:
     why: str = ""
 
 
+class UnknownLayout(UnsupportedFile):
+    """A table whose columns nothing names; `file` holds these."""
+
+    def __init__(self, message: str, file: RecognisedFile) -> None:
+        super().__init__(message)
+        self.file = file
+
+
 def recognised(
     head: bytes, profiles: Sequence[Profile], is_suitable: Callable[[RecognisedFile], bool]
 ) -> RecognisedFile:
     """What the file is that begins with `head`. Raises UnsupportedFile saying what is missing.
 
-    Of several profiles with the same names the longest header counts whose first rows `is_suitable` can read.
+    It is an UnknownLayout where bookings can be seen. A profile that was chosen for the file is the only one that
+    counts, one that its user kept comes before all others, and of several with the same names the longest header counts
+    whose first rows `is_suitable` can read.
     """
     tried = []
     for encoding in _encodings(head):
@@ -48,10 +59,15 @@ def recognised(
                 tried.append((encoding, delimiter, rows))
     if not tried:
         raise UnsupportedFile("Not a CSV file: no line has two columns.")
-    found = [file for entry in tried for file in _by_header(*entry, profiles)]
-    found.sort(key=lambda file: (-len(file.profile.header), file.header_row))
-    if best := next((file for file in found if is_suitable(file)), None):
-        return best
+    if chosen := [profile for profile in profiles if profile.standing == "chosen"]:
+        return _by_choice(tried, chosen, is_suitable)
+    kept = [profile for profile in profiles if profile.standing == "kept"]
+    found: list[RecognisedFile] = []
+    for some in (kept, profiles):
+        found = [file for entry in tried for file in _by_header(*entry, some)]
+        found.sort(key=lambda file: (-len(file.profile.header), file.header_row))
+        if best := next((file for file in found if is_suitable(file)), None):
+            return best
     shaped = [file for entry in tried for file in _by_shape(*entry, profiles) if is_suitable(file)]
     if shaped and shaped[0].header_row < 0:
         return shaped[0]
@@ -61,6 +77,26 @@ def recognised(
         if shaped or found:
             return [*shaped, *found][0]  # of the latter the reader says which row cannot be read
         raise
+
+
+def _by_choice(
+    tried: Sequence[tuple[str, str, list[tuple[str, ...]]]],
+    chosen: Sequence[Profile],
+    is_suitable: Callable[[RecognisedFile], bool],
+) -> RecognisedFile:
+    """How the file is to be read by what was chosen for it, or why it cannot be; of a row that cannot be read the
+    reader says which it is."""
+    found = [file for entry in tried for file in (*_by_header(*entry, chosen), *_by_shape(*entry, chosen))]
+    if not found:
+        raise UnsupportedFile("The file does not have the columns that the chosen layout is for.")
+    best = next((file for file in found if is_suitable(file)), found[0])
+    names = [compared(name) for name in best.names]
+    width = len(names) or len(best.profile.shape)
+    for field, references in best.profile.columns.items():
+        places = [place_of(text, names) for text in references]
+        if not any(place is not None and -width <= place < width for place in places):
+            raise UnsupportedFile(f"The chosen layout takes {field} from a column that the file does not have.")
+    return best
 
 
 def header_profiles(row: Sequence[str], profiles: Sequence[Profile]) -> list[Profile]:
@@ -166,8 +202,24 @@ def _generic(tried: Sequence[tuple[str, str, list[tuple[str, ...]]]]) -> Recogni
     for encoding, delimiter, rows in tried:
         if shape := generic_shape(rows):
             profile, start, why = shape
+            above = rows[start - 1] if start else ()  # words above the columns are their names, known or not
+            is_header = len(above) == len(rows[start]) and not any(character.isdigit() for character in "".join(above))
             return RecognisedFile(
-                profile=profile, delimiter=delimiter, encoding=encoding, names=(), header_row=start - 1,
+                profile=profile, delimiter=delimiter, encoding=encoding, names=above if is_header else (),
+                header_row=start - 1,
                 preamble=tuple(rows[:start]), sample=tuple(rows[start:]), why=why,
+            )  # fmt: skip
+    for encoding, delimiter, rows in tried:
+        first = next((number for number, row in enumerate(rows[:HEADER_ROWS_MAX]) if is_booking(row)), None)
+        if first is not None:
+            above = next((row for row in reversed(rows[:first]) if any(row)), ())
+            names = above if len(above) >= len(rows[first]) else ()
+            profile = Profile(name="generic", columns={}, shape=() if names else ("any",) * len(rows[first]))
+            raise UnknownLayout(
+                reason,
+                RecognisedFile(
+                    profile=profile, delimiter=delimiter, encoding=encoding, names=names, header_row=first - 1,
+                    sample=tuple(rows[first:]),
+                ),
             )  # fmt: skip
     raise UnsupportedFile(reason)

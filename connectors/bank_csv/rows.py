@@ -96,9 +96,10 @@ class RowReader:
         self.places = {field: places for field, places in self.places.items() if places}
         self._pending = conditions(profile.pending, names)
         self._skip = conditions(profile.skip, names)
-        self._day = date_reader(self._formats_of(file))
+        self.formats = self._formats_of(file)
+        self._day = date_reader(self.formats)
         self.mark: Mark = profile.decimal or self._mark_of(file)
-        unit = next(
+        self.unit = next(  # the currency that the name of a column states
             (
                 code
                 for field in ("amount", "debit", "credit", "balance")
@@ -107,7 +108,7 @@ class RowReader:
             ),
             None,
         )
-        self.currency = unit or currency or profile.currency
+        self.currency = self.unit or currency or profile.currency
         self._is_credit_negative = "amount" not in self.places and self._are_negative(file, "credit")
         self._labels = label_pattern(profile.labels) if profile.labels else None
         self._seen: Counter[tuple[str, str]] = Counter()
@@ -120,7 +121,7 @@ class RowReader:
         """The booking of a row, or the row as a note. Raises MalformedFile naming the line."""
         if self._skip and any(place < len(row) and compared(row[place]) in words for place, words in self._skip):
             return Note(row, is_skipped=True)
-        text = self._cell(row, "date")
+        text = self.cell(row, "date")
         day = self._read_day(text)
         found = self._amount(row)
         if found is None and len(row) != self.width:
@@ -132,7 +133,7 @@ class RowReader:
         amount, written = found
         is_dated = day is not None
         if day is None:
-            day = self._read_day(self._cell(row, "value_date"))
+            day = self._read_day(self.cell(row, "value_date"))
             word = compared(text).rstrip(" :")
             if word in TOTAL_WORDS | OPENING_WORDS | CLOSING_WORDS:
                 return Note(row, amount)
@@ -154,7 +155,7 @@ class RowReader:
             self._take_labels(texts)
         get = texts.get
         account = get("account", "")
-        column = self._cell(row, "currency").strip().upper() if "currency" in self.places else ""
+        column = self.cell(row, "currency").strip().upper() if "currency" in self.places else ""
         currency = written or (column if _CURRENCY.fullmatch(column) else None) or self.currency
         if currency is None:
             currency = self._home.get(account) or self._home.setdefault(account, currency_of(compact_iban(account)))
@@ -166,7 +167,7 @@ class RowReader:
             amount=amount,
             currency=currency,
             booking_date=day,
-            value_date=self._read_day(self._cell(row, "value_date")),
+            value_date=self._read_day(self.cell(row, "value_date")),
             status="pending" if is_pending else "booked",
             provider_id=self._provider_id(account + currency, get("id")),
             references=(weak,) if weak else (),
@@ -206,10 +207,10 @@ class RowReader:
         places = self.places
         written = None
         try:
-            if "amount" in places and (text := self._cell(row, "amount").strip()):
+            if "amount" in places and (text := self.cell(row, "amount").strip()):
                 amount, written = read_amount(text, self.mark)
             elif "debit" in places or "credit" in places:
-                debit, credit = self._cell(row, "debit").strip(), self._cell(row, "credit").strip()
+                debit, credit = self.cell(row, "debit").strip(), self.cell(row, "credit").strip()
                 if not debit and not credit:
                     return None
                 outgoing, code = read_amount(debit, self.mark) if debit else (Decimal(0), None)
@@ -218,12 +219,12 @@ class RowReader:
                 amount, written = amount - abs(outgoing), written or code
             else:
                 return None
-            if fee := self._cell(row, "fee").strip():
+            if fee := self.cell(row, "fee").strip():
                 amount -= abs(read_amount(fee, self.mark)[0])
         except ValueError:
             return None
         if "indicator" in places:
-            word = compared(self._cell(row, "indicator"))
+            word = compared(self.cell(row, "indicator"))
             if word in self._profile.debit_words:
                 amount = -abs(amount)
             elif word in self._profile.credit_words:
@@ -234,7 +235,7 @@ class RowReader:
 
     def _without_amount(self, row: Sequence[str], line: int, day: date | None) -> Note:
         """A row without a readable amount is a note, unless it looks like a booking that was cut or is damaged."""
-        cells = [self._cell(row, field).strip() for field in ("amount", "debit", "credit") if field in self.places]
+        cells = [self.cell(row, field).strip() for field in ("amount", "debit", "credit") if field in self.places]
         if day is not None and any(cells) and not all(compared(cell) in ("-", "--", "n/a", "offen") for cell in cells):
             raise MalformedFile(f"Line {line}: the amount cannot be read.")
         if day is not None and len(row) < self.width and not any(cells):
@@ -242,7 +243,7 @@ class RowReader:
         return Note(row, self._balance(row), day)
 
     def _balance(self, row: Sequence[str]) -> Decimal | None:
-        balance = self._optional_amount(self._cell(row, "balance"))
+        balance = self._optional_amount(self.cell(row, "balance"))
         return balance.scaleb(-2) if balance is not None and self._profile.is_in_minor_units else balance
 
     def _optional_amount(self, text: str | None) -> Decimal | None:
@@ -267,7 +268,8 @@ class RowReader:
         self._seen[account, key] += 1
         return key if self._seen[account, key] == 1 else f"{key}|{self._seen[account, key]}"
 
-    def _cell(self, row: Sequence[str], field: str) -> str:
+    def cell(self, row: Sequence[str], field: str) -> str:
+        """The first of a field's columns that is filled in a row."""
         width = len(row)
         for place in self.places.get(field, ()):
             if -width <= place < width and (text := row[place]):
@@ -276,7 +278,7 @@ class RowReader:
 
     def _text(self, row: Sequence[str], field: str) -> str:
         if field not in JOINED:
-            return self._cell(row, field)
+            return self.cell(row, field)
         cells = (row[place] for place in self.places[field] if -len(row) <= place < len(row))
         return ("|" if field == "id" else " ").join(cell for cell in cells if cell.strip())
 
@@ -285,7 +287,7 @@ class RowReader:
         formats = file.profile.date
         if len(formats) < 2 or not any(text.startswith("MM") for text in formats):
             return formats
-        samples = [cell for row in file.sample if "date" in kinds(cell := self._cell(row, "date"))]
+        samples = [cell for row in file.sample if "date" in kinds(cell := self.cell(row, "date"))]
         try:
             return fitting_formats(formats, samples) or formats[:1]
         except ValueError:
@@ -293,12 +295,12 @@ class RowReader:
 
     def _are_negative(self, file: RecognisedFile, field: str) -> bool:
         """Whether every amount of a column is written with a minus (Citi: the credits of a card)."""
-        amounts = [found for row in file.sample if (found := self._optional_amount(self._cell(row, field)))]
+        amounts = [found for row in file.sample if (found := self._optional_amount(self.cell(row, field)))]
         return bool(amounts) and max(amounts) < 0
 
     def _mark_of(self, file: RecognisedFile) -> Mark:
         """The decimal mark of a profile that leaves it open, from its first rows."""
-        cells = [self._cell(row, field) for row in file.sample for field in ("amount", "debit", "credit")]
+        cells = [self.cell(row, field) for row in file.sample for field in ("amount", "debit", "credit")]
         try:
             return decimal_mark(cells) or ("," if file.delimiter == ";" else ".")
         except ValueError:

@@ -233,6 +233,7 @@ class Reading:
             kind=profile.kind or metadata.kind(),
             bank_name=profile.bank,
             is_anonymous=not (iban or own),
+            kept_for=None if iban or own else profile.account,
         )
 
     def _is_interleaved(self) -> bool:

@@ -17,10 +17,12 @@ from connectors.own_formats.beancount_writer import (
     ADJUSTMENTS,
     BOOKING,
     DAYS,
+    DERIVED,
     MERCHANT,
     OPENED,
     OPENING_BALANCES,
 )
+from connectors.own_formats.beancount_writer import SAID as WORDS
 from connectors.own_formats.cells import Cells, account_of, booking_of
 from connectors.text import parse_amount, parse_date
 from storage.importing.records import Record, StatementRecord, TransactionRecord
@@ -33,10 +35,10 @@ DIRECTIVE = re.compile(r"(\d{4}-\d\d-\d\d) (open|\*|balance) (.+)")
 METADATA = re.compile(r"  ([a-z][a-z-]*): (.+)")
 POSTING = re.compile(r"(?:  )?([A-Z][^ ]*)  (-?[0-9.]+) ([A-Z]{3})")
 TEXT = r'"((?:[^"\\]|\\.)*)"'
-SAID = re.compile(f"(?:{TEXT} )?{TEXT}")
+SAID = re.compile(f"(?:{TEXT} )?{TEXT}(?: #[A-Za-z0-9/_.-]+)*")
 QUOTED = re.compile(TEXT)
 ESCAPED = re.compile(r"\\(.)")
-NAMES = ACCOUNT.keys() | BOOKING.keys() | MERCHANT.keys()
+NAMES = ACCOUNT.keys() | BOOKING.keys() | MERCHANT.keys() | DERIVED.keys() | WORDS.keys()
 WHITE_SPACE = {"n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -154,7 +156,7 @@ class _OpenLedger:
 
 def _booking(directive: Directive, amount: Decimal, currency: str) -> TransactionRecord:
     said = SAID.fullmatch(directive.rest)
-    cells = directive.cells(BOOKING | MERCHANT)
+    cells = directive.cells(BOOKING | MERCHANT | DERIVED | WORDS)
     if cells["merchant_name"] is None:
         cells["counterpart_name"] = _unquoted(said, 1)
     told: Cells = cells | {

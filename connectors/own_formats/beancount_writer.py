@@ -42,7 +42,11 @@ BOOKING = {
 }
 MERCHANT = {"merchant": "merchant_name", "counterpart": "counterpart_name"}
 """Metadata with the cells that they are; MERCHANT only where the payee is a merchant and not the counterpart."""
+DERIVED = {"detailed-category": "detailed_category"}
+"""Metadata for the eye, which is derived anew from what is read; only where finer categories are asked for."""
+SAID = {"note": "note", "tags": "tags", "chosen-category": "chosen_category"}
 DAYS = ("value_date",)
+NO_LETTER_OF_TAGS = re.compile(r"[^A-Za-z0-9/_.-]")
 NO_LETTERS = re.compile("[^A-Za-z0-9]+")
 
 
@@ -89,10 +93,13 @@ class _LedgerNames:
         side = "Expenses" if row.amount < 0 else "Income"
         other = f"{side}:{_component((classification.category or 'OTHER').title())}"
         payee = row.merchant_name or row.counterpart_name
+        told = f"{f'{_quoted(payee)} ' if payee else ''}{_quoted(row.purpose or '')}{_hashed(classification)}"
         return (
             self.opened(other)
-            + f"{row.booking_date} * {f'{_quoted(payee)} ' if payee else ''}{_quoted(row.purpose or '')}\n"
+            + f"{row.booking_date} * {told}\n"
             + _metadata(booking_cells(row), BOOKING | MERCHANT if row.merchant_name else BOOKING)
+            + _metadata(classification._asdict(), DERIVED)
+            + _metadata(classification.said.cells(), SAID)
             + f"  {self.account(account)}  {row.amount:f} {row.currency}\n"
             + f"  {other}  {-row.amount:f} {row.currency}\n\n"
         )
@@ -127,6 +134,11 @@ def _metadata(cells: Cells, names: Mapping[str, str]) -> str:
         for name, cell in names.items()
         if (value := cells[cell])
     )
+
+
+def _hashed(classification: Classification) -> str:
+    """The tags as Beancount has them, where its letters allow."""
+    return "".join(f" #{tag}" for tag in classification.said.tags if not NO_LETTER_OF_TAGS.search(tag))
 
 
 def _component(text: str) -> str:

@@ -3,11 +3,13 @@
 Names are those of the columns of our CSV (connectors.own_formats.csv); an absent value is None.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from functools import partial
 from typing import cast, get_args
 
+from connectors.classified_records import WORDS
 from connectors.connector import LimitExceeded, MalformedFile
 from connectors.limits import CODE_CHARACTERS_MAX, ENTRIES_MAX, KEY_CHARACTERS_MAX, STATEMENTS_MAX
 from connectors.text import clean, clean_purpose, compact_iban, parse_amount, parse_bic, parse_date
@@ -104,8 +106,19 @@ def booking_of(cells: Cells) -> TransactionRecord:
         is_reversal=cells.get("is_reversal") == YES,
         is_return=cells.get("is_return") == YES,
         is_potential_duplicate=False,  # found anew where it is imported
+        words=_words_of(cells),
         detail=0,  # each row is a booking of its own
         **texts,
+    )
+
+
+def _words_of(cells: Cells) -> str | None:
+    """What the owner of the booking says of it, as an import takes it over."""
+    note, tags, category = (cells.get(name) for name in WORDS)
+    if not (note or tags or category):
+        return None
+    return json.dumps(
+        {"note": note, "tags": json.loads(tags) if tags else [], "category": category}, ensure_ascii=False
     )
 
 

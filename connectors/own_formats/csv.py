@@ -4,16 +4,17 @@ Every field of the records has its column, so nothing is left out but whether th
 dates, decimal points, commas, UTF-8. `record` says what a line is: `booked` or `pending` bookings, `opening` or
 `closing` balances (`booking_date` is their day), or an `account` without any of these. A cell that a spreadsheet would
 take for a formula is prefixed with an apostrophe, and so is one that begins with an apostrophe; reading takes it off.
-`type` and `category` are for the eyes of people: they are derived anew from what is read.
+`type`, `category` and `detailed_category` are for the eyes of people: they are derived anew from what is read.
 """
 
 import csv
 import io
+import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
-from connectors.classified_records import Pair
+from connectors.classified_records import WORDS, Pair
 from connectors.connector import LimitExceeded, MalformedFile
 from connectors.limits import ENTRIES_MAX
 from connectors.lines import Lines
@@ -35,20 +36,28 @@ COLUMNS = (
     "record", *ACCOUNT_COLUMNS, "booking_date", "value_date", "amount", "currency", *TEXT_COLUMNS, "original_amount",
     "is_reversal", "is_return", "references", "sequence", "is_authoritative", "type", "category",
 )  # fmt: skip
+DETAILED = ("detailed_category",)
+HEADERS = [
+    (*COLUMNS, *detailed, *words) for detailed in ((), DETAILED) for words in ((), WORDS)
+]  # of files that have these columns, too
 NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 FORMULA = tuple("=+-@\t\r'")
 
 Line = dict[str, str | None]
 
 
-def write(pairs: Iterable[Pair], stream: BinaryIO) -> None:
-    """The records as CSV, streaming, with type and category of each booking."""
+def write(pairs: Iterable[Pair], stream: BinaryIO, *, is_detailed: bool = False, with_words: bool = False) -> None:
+    """The records as CSV, streaming, with type and category of each booking, with finer categories if `is_detailed`,
+    and `with_words` of its owner as they are, nothing put before them for spreadsheets."""
+    columns = (*COLUMNS, *DETAILED) if is_detailed else COLUMNS
+    words = WORDS if with_words else ()
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
     try:
         lines = csv.writer(text, lineterminator="\r\n")
-        lines.writerow(COLUMNS)
+        lines.writerow((*columns, *words))
         for line in _lines(pairs):
-            lines.writerow([guarded(line.get(column) or "") for column in COLUMNS])
+            cells = [guarded(line.get(column) or "") for column in columns]
+            lines.writerow([*cells, *(_whole(line.get(column) or "") for column in words)])
     finally:
         text.detach()
 
@@ -64,14 +73,18 @@ def read(stream: BinaryIO) -> Iterator[Record]:
     account: AccountRecord | None = None
     statement: StatementRecord | None = None
     try:
-        if tuple(next(lines, ())) != COLUMNS:
+        header = tuple(next(lines, ()))
+        if header not in HEADERS:
             raise MalformedFile("Line 1: not the header of a bankdata CSV.")
         for number, cells in enumerate(lines, 1):
             if number > ENTRIES_MAX:
                 raise LimitExceeded(f"The file holds more than {ENTRIES_MAX} lines.")
-            if len(cells) != len(COLUMNS):
-                raise MalformedFile(f"Line {lines.line_num}: {len(cells)} columns where {len(COLUMNS)} are expected.")
-            line = {name: _bare(cell) or None for name, cell in zip(COLUMNS, cells, strict=True)}
+            if len(cells) != len(header):
+                raise MalformedFile(f"Line {lines.line_num}: {len(cells)} columns where {len(header)} are expected.")
+            line = {
+                name: (_unwrapped(cell) if name in WORDS else _bare(cell)) or None
+                for name, cell in zip(header, cells, strict=True)
+            }
             found = account_of(line)
             if found != account:
                 if account is not None:
@@ -88,6 +101,15 @@ def read(stream: BinaryIO) -> Iterator[Record]:
         yield statement or StatementRecord()
 
 
+def _whole(text: str) -> str:
+    """A text of the owner's as a cell: one that reading lines would change is written as JSON has it."""
+    return json.dumps(text, ensure_ascii=False) if "\r" in text or text.startswith('"') else text
+
+
+def _unwrapped(cell: str) -> str:
+    return str(json.loads(cell)) if cell.startswith('"') else cell
+
+
 def _lines(pairs: Iterable[Pair]) -> Iterator[Line]:
     columns: Line = {}
     is_silent = False
@@ -98,7 +120,14 @@ def _lines(pairs: Iterable[Pair]) -> Iterator[Line]:
                     yield {"record": "account", **columns}
                 columns, is_silent = account_cells(record), True
             case TransactionRecord():
-                yield {**booking_cells(record), **columns, "type": derived.type, "category": derived.category}
+                yield {
+                    **booking_cells(record),
+                    **columns,
+                    **derived.said.cells(),
+                    "type": derived.type,
+                    "category": derived.category,
+                    "detailed_category": derived.detailed_category,
+                }
                 is_silent = False
             case _:
                 for line in _balance_lines(record):

@@ -10,6 +10,7 @@ from tempfile import NamedTemporaryFile
 from typing import BinaryIO
 
 from connectors.blocks import COPY_BYTES
+from connectors.classified_records import WORDS
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.limits import ENTRIES_MAX, FILE_BYTES_MAX
 from connectors.own_formats import parquet_texts
@@ -53,12 +54,13 @@ def read(stream: BinaryIO) -> Iterator[Record]:
 
 def _rows(stream: BinaryIO) -> Iterator[Cells]:
     columns = {**ACCOUNT, **BOOKING}
-    cells = [cell for cell, _ in columns.values()]
     types = {name: type_ for name, (_, type_) in columns.items()}
+    cells = [*(cell for cell, _ in columns.values()), *WORDS]
     with NamedTemporaryFile(prefix="bankdata-", suffix=".parquet") as copy:  # its end is read first, of a stream too
         shutil.copyfileobj(stream, copy, COPY_BYTES)
         copy.flush()
-        rows = parquet_texts.texts(Path(copy.name), types, rows_max=ENTRIES_MAX, characters_max=FILE_BYTES_MAX)
+        bounds = {"rows_max": ENTRIES_MAX, "characters_max": FILE_BYTES_MAX}
+        rows = parquet_texts.texts(Path(copy.name), types, perhaps=dict.fromkeys(WORDS, TEXT), **bounds)
         try:
             for row in rows:
                 yield dict(zip(cells, row, strict=True))

@@ -6,6 +6,7 @@ Polars would read them, too, but panics on damaged ones and reserves what a page
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,18 +30,28 @@ class TooLarge(ValueError):
 
 
 def texts(
-    path: Path, columns: Mapping[str, str], *, rows_max: int, characters_max: int
+    path: Path,
+    columns: Mapping[str, str],
+    *,
+    perhaps: Mapping[str, str] = MappingProxyType({}),
+    rows_max: int,
+    characters_max: int,
 ) -> Iterator[tuple[str | None, ...]]:
     """The rows in their order, each with the wanted columns in theirs, every value as text (true, 2026-01-31, 12.5).
 
-    `columns` says their SQL types. Raises UnknownColumns, Damaged and TooLarge, possibly after some rows.
+    `columns` says their SQL types, `perhaps` those of more that may be absent and are null then. Raises UnknownColumns,
+    Damaged and TooLarge, possibly after some rows.
     """
     import duckdb  # starts threads, which the process that waits to be forked must not have (connectors.parser_process)
 
     try:
         with closing(_opened(path)) as database:
-            _check(database, path, columns, rows_max)
-            wanted = ", ".join(f'left(CAST("{name}" AS VARCHAR), {VALUE_CHARACTERS_MAX})' for name in columns)
+            types = _check(database, path, columns, rows_max)
+            has = {name: types.get(name) == type_ for name, type_ in {**columns, **perhaps}.items()}
+            wanted = ", ".join(
+                f'left(CAST("{name}" AS VARCHAR), {VALUE_CHARACTERS_MAX})' if is_there else "NULL"
+                for name, is_there in has.items()
+            )
             cursor = database.execute(f"SELECT {wanted} FROM read_parquet($1, hive_partitioning = false)", [str(path)])
             characters = 0
             while rows := cursor.fetchmany(ROWS_AT_ONCE):
@@ -66,7 +77,9 @@ def _opened(path: Path) -> "duckdb.DuckDBPyConnection":
     return database
 
 
-def _check(database: "duckdb.DuckDBPyConnection", path: Path, columns: Mapping[str, str], rows_max: int) -> None:
+def _check(
+    database: "duckdb.DuckDBPyConnection", path: Path, columns: Mapping[str, str], rows_max: int
+) -> dict[str, str]:
     found = database.execute(
         "DESCRIBE SELECT * FROM read_parquet($1, hive_partitioning = false)", [str(path)]
     ).fetchall()
@@ -76,3 +89,4 @@ def _check(database: "duckdb.DuckDBPyConnection", path: Path, columns: Mapping[s
     claimed = database.execute("SELECT num_rows FROM parquet_file_metadata($1)", [str(path)]).fetchall()
     if claimed[0][0] > rows_max:
         raise TooLarge(f"more than {rows_max} rows")
+    return types

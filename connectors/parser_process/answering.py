@@ -16,7 +16,7 @@ def answer(request: ParseRequest, stream: BinaryIO, packer: Packer) -> None:
             case "explanation":
                 packer.add(formats.explain(stream, request.profiles))
             case _:  # records
-                for record in formats.read_records(stream, request.profiles):
+                for record in formats.read_records(stream, request.profiles, packer.add):
                     packer.add(record)
     except SourceError as error:
         packer.add(_refusal(error))

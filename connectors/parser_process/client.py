@@ -4,12 +4,14 @@ import atexit
 import io
 import json
 import os
+import select
 import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Lock
@@ -33,12 +35,14 @@ _BEGIN = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
     " from connectors.parser_process.process import main; main()"
 )
+CHECK_MILLISECONDS = 250  # between two looks whether anybody still waits
 _ATTEMPTS = 2  # the waiting process may end just when it is asked
 
 
-def asked(source: Path | BinaryIO, request: ParseRequest) -> Iterator[Answer]:
+def asked(source: Path | BinaryIO, request: ParseRequest, check: Callable[[], None] = lambda: None) -> Iterator[Answer]:
     """What the process answers, lazily. Raises the refusal of the file, MalformedFile when it could not be read to
-    its end, LimitExceeded when that took too long, ProviderUnavailable when there is no process."""
+    its end, LimitExceeded when that took too long, ProviderUnavailable when there is no process, and what `check`
+    raises, which is called again and again: the reading then ends."""
     with ExitStack() as stack:
         stream = stack.enter_context(source.open("rb")) if isinstance(source, Path) else source
         if _is_too_large(stream):
@@ -49,13 +53,23 @@ def asked(source: Path | BinaryIO, request: ParseRequest) -> Iterator[Answer]:
         spool.write(written)
         for _ in range(_ATTEMPTS):
             channel = stack.enter_context(os.fdopen(_sent(descriptor, spool.fileno()), "rb", buffering=0))
-            if first := channel.read(1):
-                yield from _answers(first, channel, spool.fileno(), len(written))
+            if first := _said(channel, check):
+                yield from _answers(first, partial(_said, channel, check), spool.fileno(), len(written))
                 return
         raise ProviderUnavailable("The process that reads statement files cannot be started.")
 
 
-def _answers(said: bytes, channel: io.RawIOBase | io.FileIO, spool: int, place: int) -> Iterator[Answer]:
+def _said(channel: io.RawIOBase | io.FileIO, check: Callable[[], None]) -> bytes:
+    """What is said next on the channel; nothing once its other end is closed."""
+    check()
+    poll = select.poll()
+    poll.register(channel, select.POLLIN)
+    while not poll.poll(CHECK_MILLISECONDS):
+        check()
+    return channel.read(1) or b""
+
+
+def _answers(said: bytes, following: Callable[[], bytes], spool: int, place: int) -> Iterator[Answer]:
     while said:
         if said == END:
             return
@@ -71,7 +85,7 @@ def _answers(said: bytes, channel: io.RawIOBase | io.FileIO, spool: int, place: 
                 raise answer.error()
             yield answer
         place += LENGTH_BYTES + size
-        said = channel.read(1) or b""
+        said = following()
     raise interrupted()
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from connectors.bank_csv.layouts import CsvLayout
 from connectors.bank_csv.profile import Profile
 from connectors.bank_csv.reader import Explanation
 from connectors.connector import LimitExceeded, MalformedFile, SourceError, UnsupportedFile
@@ -53,7 +54,7 @@ class FormatName:
     name: str | None
 
 
-Answer = Record | FileRefusal | FormatName | Explanation
+Answer = Record | FileRefusal | FormatName | Explanation | CsvLayout
 _KINDS: Mapping[bytes, type[Answer]] = {
     b"t": TransactionRecord,
     b"a": AccountRecord,
@@ -61,6 +62,7 @@ _KINDS: Mapping[bytes, type[Answer]] = {
     b"r": FileRefusal,
     b"f": FormatName,
     b"e": Explanation,
+    b"l": CsvLayout,
 }
 _MARKS = {kind: mark for mark, kind in _KINDS.items()}
 _DECODERS = {mark: msgspec.msgpack.Decoder(kind).decode for mark, kind in _KINDS.items()}

@@ -1,16 +1,17 @@
 """What runs in the process that parses: it waits, and every file is read by a child of its own.
 
 The waiting process has loaded everything and never looks into a file; a fork of it costs milliseconds, begins clean,
-and takes all that a hostile file did to it along when it ends. One at a time: the next one waits.
+and takes all that a hostile file did to it along when it ends. Files that come together are read together: who asks
+decides how many. A process between the two looks after each child, and ends it once nobody waits for it any more.
 """
 
 import gc
 import os
 import resource
+import select
 import signal
 import socket
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from connectors.bank_csv.profile import built_in_profiles
@@ -43,6 +44,7 @@ def main() -> None:
         built_in_profiles()
         parse_iban("DE89370400440532013000")  # loads what is known of the countries
         gc.freeze()
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how those ended that look after a child
         while True:
             try:
                 said, descriptors, *_ = socket.recv_fds(control, 1, 3)
@@ -50,26 +52,36 @@ def main() -> None:
                 return
             if not said:
                 return
-            try:
-                with tempfile.TemporaryDirectory(prefix="bankdata-") as folder:
-                    _attend(control, *descriptors, folder=Path(folder))
-            finally:
-                for descriptor in descriptors:
-                    os.close(descriptor)
+            if not os.fork():
+                try:
+                    control.close()
+                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                    with tempfile.TemporaryDirectory(prefix="bankdata-") as folder:
+                        _attend(*descriptors, folder=Path(folder))
+                finally:
+                    os._exit(0)
+            for descriptor in descriptors:
+                os.close(descriptor)
 
 
-def _attend(control: socket.socket, source: int, spool: int, channel: int, *, folder: Path) -> None:
+def _attend(source: int, spool: int, channel: int, *, folder: Path) -> None:
     seconds = read_seconds_max(os.fstat(source).st_size)
+    alive, its_end = os.pipe()  # closed by the end of the child
     child = os.fork()
     if not child:
         try:
-            control.close()
+            os.close(alive)
             tempfile.tempdir = str(folder)
             _limit(seconds)
             _read(source, spool, channel)
         finally:
             os._exit(0)
-    if verdict := _verdict(child, seconds * READ_WAIT_FACTOR):
+    os.close(its_end)
+    poll = select.poll()
+    poll.register(alive, 0)
+    poll.register(channel, 0)  # nobody waits any more
+    poll.poll(seconds * READ_WAIT_FACTOR * 1000)
+    if verdict := _verdict(child):
         try:
             os.write(channel, verdict)
         except BrokenPipeError:
@@ -107,13 +119,10 @@ def _write_all(descriptor: int, content: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def _verdict(child: int, seconds: float) -> bytes:
-    """How the child ended, where it did not end by itself; it is killed when it takes longer."""
-    ended: Callable[..., None] = lambda *_: os.kill(child, signal.SIGKILL)  # noqa: E731 - a handler takes two
-    signal.signal(signal.SIGALRM, ended)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+def _verdict(child: int) -> bytes:
+    """How the child ended, where it did not end by itself; one that is still at work is killed."""
+    os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
-    signal.setitimer(signal.ITIMER_REAL, 0)
     if not os.WIFSIGNALED(status):
         return b""
     return TOO_LONG if os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL) else CRASHED

@@ -29,7 +29,8 @@ FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe must not keep
 NEW_FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 UNREADABLE_FOLDER = "The folder of this connection cannot be read."
 
-ReadFile = Callable[[BinaryIO], Iterator[Record]]
+ReadFile = Callable[[BinaryIO, str, Callable[[str], None]], Iterator[Record]]
+"""From a file and its user's id; told what a person should know of it."""
 
 
 class Folder:
@@ -71,7 +72,9 @@ class Folder:
                     continue
                 if file is not None:
                     with file:
-                        yield Batch(id=batch_id(file, name), name=name, records=self._read_file(file))
+                        warnings: list[str] = []
+                        records = self._read_file(file, connection.user_id, warnings.append)
+                        yield Batch(id=batch_id(file, name), name=name, records=records, warnings=warnings)
 
     def settle(
         self,

@@ -5,8 +5,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from handlers.cache.user_data import UserData
+from storage.database import StoreUnavailable
 
-LOCKS = 64  # callers who miss the same user wait for each other; others hardly ever
+WAIT_SECONDS = 10.0  # for what another caller reads of the same user; of a store that answers it comes before
 
 
 class Cache:
@@ -21,7 +22,7 @@ class Cache:
         self._users: OrderedDict[str, UserData] = OrderedDict()
         self._sizes: dict[str, int] = {}
         self._lock = threading.Lock()
-        self._reading = [threading.Lock() for _ in range(LOCKS)]
+        self._reading: dict[str, threading.Event] = {}  # who is being read, until that is over
         self.bytes = 0
         self.hits = self.misses = self.evictions = 0
 
@@ -42,9 +43,11 @@ class Cache:
         """The user's data of the present state with what `is_enough` asks for.
 
         `read` completes the one of the present state, or makes another; None where the user is better served by the
-        store. One caller reads, others of the same user wait for what it brings.
+        store. One caller reads, others of the same user wait for what it brings, and raise StoreUnavailable when that
+        takes too long.
         """
-        with self._reading[hash(user_id) % LOCKS]:
+        read_now = self._next(user_id)
+        try:
             data = self._users.get(user_id)
             if data is not None and data.state != self._state(user_id):
                 data = None
@@ -56,6 +59,20 @@ class Cache:
             if data is not None:
                 self._put(user_id, data)
             return data
+        finally:
+            with self._lock:
+                del self._reading[user_id]
+            read_now.set()
+
+    def _next(self, user_id: str) -> threading.Event:
+        """Wait until nobody reads this user; the event that others wait for from now on."""
+        while True:
+            with self._lock:
+                others = self._reading.get(user_id)
+                if others is None:
+                    return self._reading.setdefault(user_id, threading.Event())
+            if not others.wait(WAIT_SECONDS):
+                raise StoreUnavailable(StoreUnavailable.__doc__)
 
     def users(self) -> list[str]:
         """Whose data are in memory, the least recently used first."""

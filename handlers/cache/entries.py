@@ -12,9 +12,10 @@ import polars as pl
 
 from analytics.frames import BOOKINGS
 from analytics.letters import fold, plain
+from analytics.refunds import refund_ids
 from handlers.cache.search_texts import SearchTexts
 from storage.accounts import StoredAccount
-from storage.transactions import Selection
+from storage.transactions import Selection, marked
 
 KEPT_FILTERS_MAX = 64  # combinations of category, accounts and words whose positions are remembered
 KEPT_POSITIONS_MAX = 500_000  # of all of them
@@ -26,10 +27,14 @@ ROW_BYTES = 12  # of its day, and of the place of its JSON
 OBJECT_BYTES = 40  # of bytes as an object, besides what they say
 _EPOCH = date(1970, 1, 1).toordinal()
 
-Filter = tuple[str | None, tuple[str, ...] | None, tuple[str, ...]]
-"""What rows are chosen by besides days: category, accounts, words that each must contain."""
+Filter = tuple[str | None, str | None, tuple[str, ...] | None, tuple[str, ...]]
+"""What rows are chosen by besides days: category, finer category, accounts, words that each must contain."""
 Render = Callable[[Mapping[str, Any], Mapping[str, StoredAccount]], dict[str, Any]]
 """A row of the list, and the user's accounts by id, as the JSON object of the contract."""
+
+
+Shown = Callable[[str | None], str | None]
+"""The code of a finer category as somebody may know it."""
 
 
 class Entries:
@@ -44,11 +49,13 @@ class Entries:
         self.bookings = rows[[*BOOKINGS]]
         # Newest first: negated, the days ascend, as bisect wants them
         self._days = array("i", (rows["booking_date"].to_physical() * -1).to_list())
+        self.marked: pl.DataFrame | None = None  # analytics.frames.SEARCHED
         self._accounts = accounts
         self._render = render
         self._json = [b""] * rows.height  # made when it is first shown
         self._positions: dict[Filter, array[int]] = {}
         self._positions_count = 0
+        self._refunds: tuple[tuple[str, ...], pl.Series] | None = None  # of the accounts that were asked for last
         self.size = frame_bytes(rows) + self._texts.size + rows.height * ROW_BYTES
 
     def __len__(self) -> int:
@@ -67,18 +74,44 @@ class Entries:
 
     def matching(self, selection: Selection) -> pl.DataFrame:
         """All rows of the selection as analytics.frames.BOOKINGS."""
+        return self._rows_of(self.bookings, selection)
+
+    def searched(self, selection: Selection) -> pl.DataFrame:
+        """The same as analytics.frames.SEARCHED."""
+        assert self.marked is not None, "the marks were not loaded"
+        return self._rows_of(self.marked, selection)
+
+    def _rows_of(self, frame: pl.DataFrame, selection: Selection) -> pl.DataFrame:
         found, first, end = self._found(selection)
-        return self.bookings[found[first:end]]
+        return frame[first:end] if isinstance(found, range) else frame[found[first:end]]
+
+    def refunds(self, account_ids: Sequence[str]) -> pl.Series:
+        """The ids of the refunds among the rows of these accounts, kept: to find them takes longer than to add up."""
+        key = tuple(sorted(account_ids))
+        if self._refunds is None or self._refunds[0] != key:
+            found = refund_ids(self.bookings, self.bookings, selection=key)
+            self.size += INDEX_BYTES * (len(found) - (len(self._refunds[1]) if self._refunds is not None else 0))
+            self._refunds = key, found
+        return self._refunds[1]
+
+    def mark(self, marks: pl.DataFrame) -> None:
+        """Complete the rows by storage.transactions.MARKS, in any order."""
+        aligned = self.rows[["id"]].join(marks, on="id", how="left", maintain_order="left").drop("id")
+        self.marked = marked(self.rows.with_columns(aligned.get_columns()))
 
     def _found(self, selection: Selection) -> tuple[Sequence[int], int, int]:
         """Positions, and between which two of them in this list the selection's rows stand."""
         first = bisect_left(self._days, -_days_since_1970(selection.date_to)) if selection.date_to else 0
         end = bisect_right(self._days, -_days_since_1970(selection.date_from)) if selection.date_from else len(self)
         found: Sequence[int] = range(len(self))
-        if selection.category is not None or selection.account_ids is not None or selection.search is not None:
+        if any((selection.category, selection.detailed_category, selection.account_ids is not None, selection.search)):
             found = self._positions_of(selection)
             first, end = bisect_left(found, first), bisect_left(found, end)
         return found, first, end
+
+    def leaves(self, positions: Sequence[int]) -> list[str | None]:
+        """The finer categories of the rows at these positions."""
+        return self.rows["detailed_category"].gather(positions).to_list()
 
     def json(self, positions: Sequence[int]) -> list[bytes]:
         """The JSON of the rows at these positions."""
@@ -105,7 +138,8 @@ class Entries:
     def _positions_of(self, selection: Selection) -> Sequence[int]:
         """Of all days, kept: whoever reads one page of them mostly reads the next."""
         accounts = tuple(sorted(selection.account_ids)) if selection.account_ids is not None else None
-        key = selection.category, accounts, tuple(dict.fromkeys((selection.search or "").split()))
+        words = tuple(dict.fromkeys((selection.search or "").split()))
+        key = selection.category, selection.detailed_category, accounts, words
         kept = self._positions.get(key)
         if kept is not None:
             return kept
@@ -120,11 +154,13 @@ class Entries:
         return found
 
     def _matching(
-        self, category: str | None, accounts: tuple[str, ...] | None, words: tuple[str, ...]
+        self, category: str | None, leaf: str | None, accounts: tuple[str, ...] | None, words: tuple[str, ...]
     ) -> Sequence[int]:
         conditions = []
         if category is not None:
             conditions.append(pl.col("category") == category)
+        if leaf is not None:
+            conditions.append(pl.col("detailed_category") == leaf)
         if accounts is not None:
             conditions.append(pl.col("account_id").is_in(accounts))
         found: Sequence[int] = range(len(self))
@@ -133,6 +169,11 @@ class Entries:
         for word in words:
             found = self._texts.containing({fold(word), plain(word)}, found)
         return found
+
+
+def with_leaf(json: bytes, leaf: str | None) -> bytes:
+    """The JSON of a row that says its finer category besides."""
+    return b'%b,"detailedCategory":%b}' % (json[:-1], orjson.dumps(leaf))
 
 
 def fitted(json: bytes) -> bytes:

@@ -8,12 +8,15 @@ import orjson
 import polars as pl
 
 from analytics.classification.rules import Rule
-from handlers.cache.entries import Render
+from analytics.refunds import refund_ids
+from handlers.cache.entries import Render, Shown, with_leaf
 from storage import accounts, connections, rules, transactions, users
 from storage.accounts import StoredAccount
 from storage.connections import Status
 from storage.database import Row, Session
 from storage.transactions import Selection
+from storage.words import annotations
+from storage.words.annotations import OwnWords
 
 
 class FromStore:
@@ -55,18 +58,39 @@ class FromStore:
         """The user's own rules of classification."""
         return rules.of_user(self._session, self._user_id)
 
-    def page(self, selection: Selection, *, limit: int, offset: int) -> tuple[int, list[bytes]]:
-        """How many rows the selection holds, and the JSON of one page of them."""
+    @cached_property
+    def words(self) -> OwnWords:
+        """What the user says of single bookings."""
+        return annotations.of_user(self._session, self._user_id)
+
+    def page(
+        self, selection: Selection, *, limit: int, offset: int, leaf: Shown | None = None
+    ) -> tuple[int, list[bytes]]:
+        """How many rows the selection holds, and the JSON of one page of them, with their finer categories as `leaf`
+        shows them."""
         selection = selection._replace(may_be_hidden=self._has_hidden)
         total = transactions.count(self._session, self._user_id, selection)
         if offset >= total:
             return total, []
         rows = transactions.page(self._session, self._user_id, selection, limit=limit, offset=offset, total=total)
-        return total, [orjson.dumps(self._render(row, self.by_id)) for row in rows]
+        shown = [orjson.dumps(self._render(row, self.by_id)) for row in rows]
+        if leaf is None:
+            return total, shown
+        return total, [with_leaf(json, leaf(row["detailed_category"])) for json, row in zip(shown, rows, strict=True)]
 
     def matching(self, selection: Selection) -> pl.DataFrame:
         """All rows of the selection as analytics.frames.BOOKINGS."""
         return transactions.matching(self._session, self._user_id, selection._replace(may_be_hidden=self._has_hidden))
+
+    def searched(self, selection: Selection, *, pending: bool = False) -> pl.DataFrame:
+        """The same as analytics.frames.SEARCHED, or those that are not booked yet."""
+        selection = selection._replace(may_be_hidden=self._has_hidden)
+        return transactions.searched(self._session, self._user_id, selection, pending=pending)
+
+    def refunds(self, account_ids: Sequence[str]) -> pl.Series:
+        """The ids of the refunds among the booked rows of these accounts."""
+        bookings = self.bookings(account_ids)
+        return refund_ids(bookings, bookings, selection=account_ids)
 
     def bookings(
         self, account_ids: Sequence[str] | None, *, since: date | None = None, until: date | None = None

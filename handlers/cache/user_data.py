@@ -9,18 +9,20 @@ import polars as pl
 
 from analytics.classification.rules import Rule
 from analytics.frames import BOOKINGS
-from handlers.cache.entries import Entries, fitted, frame_bytes
+from handlers.cache.entries import Entries, Shown, fitted, frame_bytes, with_leaf
 from handlers.http.request import Answer
 from storage.accounts import StoredAccount
 from storage.connections import Status
 from storage.database import Row
-from storage.transactions import Selection
+from storage.transactions import Selection, marked
+from storage.words.annotations import OwnWords
 
 ANSWERS_MAX = 1_000  # of one user; the oldest go first
 ANSWERS_BYTES_MAX = 2**21
 ASKED_MAX = 100  # requests of one user that are remembered without their answers
 ASKED_BYTES = 100  # of each
 ANSWER_OVERHEAD_BYTES = 1_000
+WORDS_BYTES = 2_000  # of what is said of one booking, generously
 BASE_BYTES = 4_000 + ASKED_MAX * ASKED_BYTES  # all at once: what a user asks once makes nobody weigh again
 
 
@@ -46,7 +48,8 @@ class UserData:
         self.entries: Entries | None = None
         self.figures: pl.DataFrame | None = None  # analytics.frames.COUNTED
         self.details: TransactionDetails | None = None
-        self.waiting: pl.DataFrame | None = None  # storage.transactions.KEPT, of what is not booked yet
+        self.waiting: pl.DataFrame | None = None  # storage.transactions.KEPT and MARKS, of what is not booked yet
+        self.known_words: OwnWords | None = None
         self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
         self._answer_bytes = self._frame_bytes = 0
         self._asked: set[int] = set()
@@ -56,7 +59,8 @@ class UserData:
     def size(self) -> int:
         """About how much memory all of it takes; asked for every answer that is made."""
         of_entries = self.entries.size if self.entries is not None else 0
-        return BASE_BYTES + 500 * len(self.accounts) + of_entries + self._frame_bytes + self._answer_bytes
+        of_words = WORDS_BYTES * len(self.known_words.by_id) if self.known_words is not None else 0
+        return BASE_BYTES + 500 * len(self.accounts) + of_words + of_entries + self._frame_bytes + self._answer_bytes
 
     def weigh_frames(self) -> None:
         """Say that frames have been loaded."""
@@ -70,6 +74,12 @@ class UserData:
         """The state of each connection by id."""
         assert self.known_statuses is not None, "the connections were not loaded"
         return self.known_statuses
+
+    @property
+    def words(self) -> OwnWords:
+        """What the user says of single bookings."""
+        assert self.known_words is not None, "the words were not loaded"
+        return self.known_words
 
     @property
     def own_rules(self) -> Sequence[Rule]:
@@ -106,14 +116,33 @@ class UserData:
                 _, dropped = self._answers.popitem(last=False)
                 self._answer_bytes -= len(dropped.body) + ANSWER_OVERHEAD_BYTES
 
-    def page(self, selection: Selection, *, limit: int, offset: int) -> tuple[int, list[bytes]]:
-        """How many rows the selection holds, and the JSON of one page of them."""
+    def page(
+        self, selection: Selection, *, limit: int, offset: int, leaf: Shown | None = None
+    ) -> tuple[int, list[bytes]]:
+        """How many rows the selection holds, and the JSON of one page of them, with their finer categories as `leaf`
+        shows them."""
         total, positions = self._listed.page(selection, limit=limit, offset=offset)
-        return total, self._listed.json(positions)
+        rows = self._listed.json(positions)
+        if leaf is None:
+            return total, rows
+        return total, [
+            with_leaf(row, leaf(code)) for row, code in zip(rows, self._listed.leaves(positions), strict=True)
+        ]
 
     def matching(self, selection: Selection) -> pl.DataFrame:
         """All rows of the selection as analytics.frames.BOOKINGS."""
         return self._listed.matching(selection)
+
+    def searched(self, selection: Selection, *, pending: bool = False) -> pl.DataFrame:
+        """All rows of the selection as analytics.frames.SEARCHED, or those that are not booked yet."""
+        if not pending:
+            return self._listed.searched(selection)
+        assert self.waiting is not None, "what is not booked yet was not loaded"
+        return marked(self.waiting.filter(selection.expression()), pending=True)
+
+    def refunds(self, account_ids: Sequence[str]) -> pl.Series:
+        """The ids of the refunds among the booked rows of these accounts."""
+        return self._listed.refunds(account_ids)
 
     def bookings(self, *_selection: object, **_days: object) -> pl.DataFrame:
         """At least the rows of these accounts and days as analytics.frames.COUNTED: all there are, for what reads them

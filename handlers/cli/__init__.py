@@ -8,6 +8,7 @@ from handlers.cli import (
     access_arguments,
     account_arguments,
     bench_arguments,
+    capacity_arguments,
     connection_arguments,
     file_arguments,
     import_history_arguments,
@@ -17,6 +18,7 @@ from handlers.cli import (
     serving,
     upkeep_arguments,
     user_arguments,
+    word_arguments,
 )
 from handlers.cli.interrupts import interruptible
 
@@ -43,12 +45,18 @@ COMMANDS: tuple[click.Command, ...] = (
     file_arguments.import_,
     file_arguments.export,
     account_arguments.accounts,
+    account_arguments.alerts,
     import_history_arguments.imports,
     rule_arguments.rules,
     rule_arguments.correct,
+    word_arguments.annotate,
+    word_arguments.words,
+    rule_arguments.subscriptions,
     profile_arguments.profiles,
     rate_arguments.rates,
     access_arguments.token,
+    access_arguments.simplefin_token,
+    access_arguments.calendar,
     access_arguments.clients,
     access_arguments.grants,
     access_arguments.log,
@@ -57,10 +65,13 @@ COMMANDS: tuple[click.Command, ...] = (
     upkeep_arguments.check,
     upkeep_arguments.backup,
     upkeep_arguments.upgrade_check,
+    upkeep_arguments.restore_drill,
     upkeep_arguments.migrate_store,
     upkeep_arguments.distribute,
+    upkeep_arguments.build_indexes,
     upkeep_arguments.compact,
     upkeep_arguments.clock,
+    capacity_arguments.capacity,
     bench_arguments.bench,
 )
 for command in COMMANDS:

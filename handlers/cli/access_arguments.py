@@ -31,6 +31,53 @@ def token(user: str, scope: str, assistants: bool, ttl: str, data_dir: Path | No
     run("token", data_dir, user=user, scope=scope, seconds=seconds, for_assistants=assistants)
 
 
+@click.command("simplefin-token")
+@click.option("--user", required=True, help="Whose accounts the app reads.")
+@click.option("--name", required=True, help="What the app is called on the account page.")
+@click.option("--account", "accounts", multiple=True, help="Only this account: id, IBAN or name. Can be repeated.")
+@click.option("--figures-only", is_flag=True, help="Balances, and no bookings.")
+@click.option("--lasts", type=int, default=365, show_default=True, help="After how many days the access ends.")
+@data_option
+def simplefin_token(
+    user: str, name: str, accounts: tuple[str, ...], figures_only: bool, lasts: int, data_dir: Path | None
+) -> None:
+    """Print a setup token for an app that speaks SimpleFIN, alone on standard output.
+
+    It is pasted into the app, works once and for 24 hours."""
+    run(
+        "simplefin-token",
+        data_dir,
+        user=user,
+        app_name=name,
+        accounts=list(accounts),
+        figures_only=figures_only,
+        days=lasts,
+    )
+
+
+@click.group()
+def calendar() -> None:
+    """The calendar of a user's recurring payments, for calendar apps."""
+
+
+@calendar.command("link")
+@click.option("--user", required=True, help="Whose payments the calendar shows.")
+@data_option
+def calendar_link(user: str, data_dir: Path | None) -> None:
+    """Print a new address of the calendar, alone on standard output; the one before ends.
+
+    Whoever has the address sees when which recurring payment is due."""
+    run("calendar link", data_dir, user=user)
+
+
+@calendar.command("revoke")
+@click.option("--user", required=True, help="Whose calendar.")
+@data_option
+def calendar_revoke(user: str, data_dir: Path | None) -> None:
+    """End the address of the calendar."""
+    run("calendar revoke", data_dir, user=user)
+
+
 @click.group()
 def clients() -> None:
     """The OAuth clients (apps) that are registered."""
@@ -109,7 +156,7 @@ def keys_rotate(of_connections: bool, data_dir: Path | None) -> None:
 @keys.command("reseal")
 @data_option
 def keys_reseal(data_dir: Path | None) -> None:
-    """Seal the signing keys in PostgreSQL with the first line of BANKDATA_KEYS_SECRET, to change that secret."""
+    """Seal the keys in PostgreSQL with the first line of BANKDATA_KEYS_SECRET, to change that secret."""
     run("keys reseal", data_dir)
 
 

@@ -91,3 +91,18 @@ def accounts_delete(account: str, user: str, yes: bool, data_dir: Path | None) -
     if not yes:
         confirm(f"Delete {account} with all bookings?")
     run("accounts delete", data_dir, user=user, account=account)
+
+
+@click.group()
+def alerts() -> None:
+    """What apps that listen to events are told of."""
+
+
+@alerts.command("balance", context_settings={"ignore_unknown_options": True})
+@click.argument("account")
+@click.argument("amount")
+@user_option
+@data_option
+def alerts_balance(account: str, amount: str, user: str, data_dir: Path | None) -> None:
+    """Tell when the balance of ACCOUNT comes below AMOUNT, once until it was above it again; `off` ends that."""
+    run("alerts balance", data_dir, user=user, account=account, amount=amount)

@@ -31,11 +31,28 @@ def connect() -> None:
     type=click.Choice(["fails", "needs_user", "slow", "rate_limited", "consent_expired"]),
     help="What goes wrong from the next sync on.",
 )
+@click.option("--consent-days", type=click.IntRange(1, 3650), help="After how many days the consent ends.")
 @data_option
-def connect_demo(user: str, accounts: int | None, bank: str | None, fault: str | None, data_dir: Path | None) -> None:
+def connect_demo(
+    user: str,
+    accounts: int | None,
+    bank: str | None,
+    fault: str | None,
+    consent_days: int | None,
+    data_dir: Path | None,
+) -> None:
     """The demo bank: invented bookings that grow day by day."""
     settings = {"accounts": accounts} if accounts else {}
-    run("connect", data_dir, connector="demo", user=user, bank=bank, settings=settings, fault=fault)
+    run(
+        "connect",
+        data_dir,
+        connector="demo",
+        user=user,
+        bank=bank,
+        settings=settings,
+        fault=fault,
+        consent_days=consent_days,
+    )
 
 
 @connect.command("folder")

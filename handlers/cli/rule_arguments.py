@@ -1,13 +1,13 @@
-"""Commands for a user's own rules and corrections."""
+"""Commands for a user's own rules and corrections, and for what they say about recurring payments."""
 
 from pathlib import Path
 from typing import TextIO
 
 import click
 
-from analytics.classification.facts import CATEGORIES
 from handlers.cli.server_or_here import data_option, run
 from handlers.cli.terminal import stop
+from handlers.cli.word_arguments import PLACE, placed
 
 
 @click.group()
@@ -45,6 +45,31 @@ def rules_remove(rule_id: str, user: str, data_dir: Path | None) -> None:
     run("rules remove", data_dir, user=user, rule_id=rule_id)
 
 
+@rules.command("edit")
+@click.argument("rule_id")
+@click.option("--user", required=True, help="Whose rule.")
+@click.option("--field", help="What is compared.")
+@click.option("--operator", help="How: contains, equals or startswith.")
+@click.option("--value", help="With what.")
+@click.option("--category", help="Category that it gives; empty for none.")
+@click.option("--merchant", help="Merchant that it gives; empty for none.")
+@click.option("--type", "type_", help="Type that it gives; empty for none.")
+@data_option
+def rules_edit(rule_id: str, user: str, type_: str | None, data_dir: Path | None, **words: str | None) -> None:
+    """Change a rule in its place, and apply it to all stored bookings."""
+    changes = {name: value or None for name, value in {**words, "type": type_}.items() if value is not None}
+    run("rules edit", data_dir, user=user, rule_id=rule_id, changes=changes)
+
+
+@rules.command("order")
+@click.argument("rule_ids", nargs=-1, required=True, metavar="RULE_ID...")
+@click.option("--user", required=True, help="Whose rules.")
+@data_option
+def rules_order(rule_ids: tuple[str, ...], user: str, data_dir: Path | None) -> None:
+    """Ask the rules in this order, each named once, and apply them to all stored bookings."""
+    run("rules order", data_dir, user=user, rule_ids=list(rule_ids))
+
+
 @rules.command("apply")
 @click.option("--user", required=True, help="Whose bookings.")
 @data_option
@@ -53,11 +78,60 @@ def rules_apply(user: str, data_dir: Path | None) -> None:
     run("rules apply", data_dir, user=user)
 
 
+@click.group()
+def subscriptions() -> None:
+    """A user's recurring payments, and what they say about them."""
+
+
+@subscriptions.command("list")
+@click.option("--user", required=True, help="Whose payments.")
+@data_option
+def subscriptions_list(user: str, data_dir: Path | None) -> None:
+    """List every recurring payment: id, direction, state, rhythm, latest amount, what the user says, name."""
+    run("subscriptions list", data_dir, user=user)
+
+
+@subscriptions.command("confirm")
+@click.argument("subscription_id")
+@click.option("--user", required=True, help="Whose payment.")
+@data_option
+def subscriptions_confirm(subscription_id: str, user: str, data_dir: Path | None) -> None:
+    """Say that a recurring payment is one."""
+    _decide("confirm", "confirmed", subscription_id, user, data_dir)
+
+
+@subscriptions.command("dismiss")
+@click.argument("subscription_id")
+@click.option("--user", required=True, help="Whose payment.")
+@data_option
+def subscriptions_dismiss(subscription_id: str, user: str, data_dir: Path | None) -> None:
+    """Say that a recurring payment is none: no list, forecast or calendar has it any more."""
+    _decide("dismiss", "dismissed", subscription_id, user, data_dir)
+
+
+@subscriptions.command("reset")
+@click.argument("subscription_id")
+@click.option("--user", required=True, help="Whose payment.")
+@data_option
+def subscriptions_reset(subscription_id: str, user: str, data_dir: Path | None) -> None:
+    """Take back what was said about a recurring payment."""
+    _decide("reset", "none", subscription_id, user, data_dir)
+
+
+def _decide(verb: str, confirmation: str, subscription_id: str, user: str, data_dir: Path | None) -> None:
+    run(f"subscriptions {verb}", data_dir, user=user, subscription_id=subscription_id, confirmation=confirmation)
+
+
 @click.command()
 @click.argument("transaction_id")
-@click.argument("category", metavar="CATEGORY", type=click.Choice(CATEGORIES))
+@click.argument("category", metavar="CATEGORY", type=PLACE)
 @click.option("--user", required=True, help="Whose booking.")
+@click.option("--one", is_flag=True, help="This booking alone; its category may be a finer one then.")
 @data_option
-def correct(transaction_id: str, category: str, user: str, data_dir: Path | None) -> None:
+def correct(transaction_id: str, category: str, user: str, one: bool, data_dir: Path | None) -> None:
     """Correct a booking's category, and that of all other bookings with its counterpart, past and future."""
+    if one:
+        changes = placed(category)
+        run("annotate", data_dir, user=user, transaction_id=transaction_id, changes=changes, tags=[])
+        return
     run("correct", data_dir, user=user, transaction_id=transaction_id, category=category)

@@ -92,7 +92,6 @@ def _has_store(settings: Settings) -> bool:
 
 
 def _opened(settings: Settings, *, for_server: bool, has_live_demo: bool) -> "Services":
-    from auth.errors import KeysUnusable
     from handlers.services import open_services
     from storage.database import StoreError, StoreInUse
 
@@ -105,7 +104,7 @@ def _opened(settings: Settings, *, for_server: bool, has_live_demo: bool) -> "Se
                 " one, or give this one a folder of its own with --data DIR."
             )
         stop(f"Another process has {settings.store_path} open and does not listen for commands. Stop it first.")
-    except (StoreError, KeysUnusable) as error:
+    except StoreError as error:
         stop(str(error))
     except OSError as error:
         stop(f"The data folder {settings.data_dir} cannot be used: {error.strerror or error}.")

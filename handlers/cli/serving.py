@@ -71,10 +71,10 @@ def serve(host: str, port: int, data_dir: Path | None, workers: int) -> None:
     with _listener(host, port) as listener:
         _warn(settings)
         services = opened(settings, for_server=True)
-        if store_facts.recall(services.database, IS_DEMO) is not None:
+        if store_facts.recall(services.everybody, IS_DEMO) is not None:
             services.close()
             stop(f"{settings.data_dir} holds the demo. Serve it with `bankdata demo`, or choose another --data DIR.")
-        has_users = users.is_anybody(services.database)
+        has_users = users.is_anybody(services.everybody)
 
         def ready() -> None:
             click.echo(f"Serving {settings.base_url} (documentation: {settings.public_url}/docs)", err=True)
@@ -143,7 +143,7 @@ def _forget_demo(settings: Settings) -> None:
     from storage import store_facts
 
     services = opened(settings, for_server=True)
-    is_demo = store_facts.recall(services.database, IS_DEMO) is not None
+    is_demo = store_facts.recall(services.everybody, IS_DEMO) is not None
     services.close()
     if not is_demo:
         stop(f"{settings.data_dir} holds real users. Give the demo a folder of its own with --data DIR.")

@@ -1,5 +1,6 @@
 """Commands for looking after store and keys."""
 
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -27,13 +28,40 @@ def backup(keep: int | None, data_dir: Path | None) -> None:
 
 @click.command("upgrade-check")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), required=False)
+@click.option(
+    "--restored",
+    "is_restored",
+    is_flag=True,
+    help="The PostgreSQL of the settings is a restored dump that nobody uses: bring that up to date.",
+)
 @data_option
-def upgrade_check(folder: Path | None, data_dir: Path | None) -> None:
-    """Rehearse an upgrade: open a copy of the newest backup, or of the one in FOLDER, with this program."""
-    from handlers.commands.upgrade_check import upgrade_check as rehearse  # loading it takes a second
+def upgrade_check(folder: Path | None, is_restored: bool, data_dir: Path | None) -> None:
+    """Rehearse an upgrade: open a copy of the newest backup, of FOLDER, or a restored dump with this program."""
+    from handlers.commands.rehearsals import upgrade_check as rehearse  # loading it takes a second
 
     try:
-        rehearse(settings_of(data_dir), Terminal(), folder=folder)
+        rehearse(settings_of(data_dir), Terminal(), folder=folder, is_restored=is_restored)
+    except CommandError as error:
+        stop(str(error))
+
+
+@click.command("restore-drill")
+@click.argument("backups", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--at",
+    type=click.DateTime(["%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"]),
+    help="The instant in UTC, such as 2026-11-25T12:00:00; by default as late as there is WAL.",
+)
+@click.option("--point", help="Of a Citus cluster: the restore point that was set on all of its nodes.")
+@data_option
+def restore_drill(backups: Path, at: datetime | None, point: str | None, data_dir: Path | None) -> None:
+    """Restore the newest base backup of PostgreSQL in BACKUPS on the side, and check what is in it.
+
+    Of a Citus cluster BACKUPS holds a folder for each node, with base backups and WAL in each."""
+    from handlers.commands.rehearsals import restore_drill as drill  # loading it takes a second
+
+    try:
+        drill(settings_of(data_dir), Terminal(), backups=backups.resolve(), at=at, point=point)
     except CommandError as error:
         stop(str(error))
 
@@ -68,6 +96,18 @@ def distribute(data_dir: Path | None) -> None:
 
     try:
         spread(settings_of(data_dir), Terminal())
+    except CommandError as error:
+        stop(str(error))
+
+
+@click.command("build-indexes")
+@data_option
+def build_indexes(data_dir: Path | None) -> None:
+    """Build at once the indexes that an upgrade of a PostgreSQL store has left to its servers."""
+    from handlers.commands.larger_stores import build_indexes as build  # loading it takes a second
+
+    try:
+        build(settings_of(data_dir), Terminal())
     except CommandError as error:
         stop(str(error))
 

@@ -8,12 +8,14 @@ import orjson
 from auth.apps.clients import ClientUnknown
 from auth.errors import OAuthError
 from auth.scopes import ALL_SCOPES
+from handlers.commands.accounts import chosen_account
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.json_shapes import recorded
 from handlers.services import Services
 from storage import users
 from storage.bank_access import connection_secrets
+from storage.oauth.grants import Terms
 
 
 def print_token(
@@ -23,7 +25,7 @@ def print_token(
     scopes = frozenset(scope.split())
     if not scopes or not scopes <= frozenset(ALL_SCOPES):
         raise CommandError(f"--scope accepts one or more of {', '.join(ALL_SCOPES)}, separated by spaces.")
-    owner = users.named(services.database, user)
+    owner = users.named(services.everybody, user)
     try:
         issued = services.authorization.issue_token(
             owner.id, scopes, timedelta(seconds=seconds), resource="mcp" if for_assistants else "data"
@@ -31,6 +33,39 @@ def print_token(
     except OAuthError as error:
         raise CommandError(error.description) from error
     report.line(issued)
+
+
+def print_setup_token(
+    services: Services, report: Report, *, user: str, app_name: str, accounts: list[str], figures_only: bool, days: int
+) -> None:
+    """A setup token for an app that speaks SimpleFIN, alone on standard output."""
+    if not services.settings.simplefin_server:
+        raise CommandError("SimpleFIN is not served: BANKDATA_SIMPLEFIN_SERVER is off.")
+    owner = users.named(services.everybody, user)
+    named = [chosen_account(services.everybody, owner, each).id for each in accounts]
+    terms = Terms(accounts=tuple(sorted(set(named))) if named else None, figures_only=figures_only)
+    try:
+        token = services.authorization.simplefin.setup_token(
+            owner.id, app_name, terms=terms, lifetime=timedelta(days=days), deed="issueToken"
+        )
+    except OAuthError as error:
+        raise CommandError(error.description) from error
+    report.note("Paste this into the app. It works once, for 24 hours.")
+    report.line(token)
+
+
+def print_calendar_link(services: Services, report: Report, *, user: str) -> None:
+    """The new address of a user's calendar of payments, alone on standard output."""
+    address = services.authorization.calendar.make(users.named(services.everybody, user).id)
+    report.note("Subscribe to this address in a calendar app. It is told this once, and one from before has ended.")
+    report.line(address)
+
+
+def end_calendar_link(services: Services, report: Report, *, user: str) -> None:
+    """End that address: it is answered as one that never was."""
+    if not services.authorization.calendar.revoke(users.named(services.everybody, user).id):
+        raise CommandError(f"{user} has no calendar link. `bankdata calendar link` makes one.")
+    report.note("Ended.")
 
 
 def list_clients(services: Services, report: Report) -> None:
@@ -58,7 +93,7 @@ def remove_client(services: Services, report: Report, *, client_id: str) -> None
 
 def list_grants(services: Services, report: Report, *, user: str | None) -> None:
     """Which apps are connected to whom."""
-    wanted = users.named(services.database, user).id if user else None
+    wanted = users.named(services.everybody, user).id if user else None
     for each in services.authorization.grants.connected(wanted):
         report.line(f"{each.grant.id}\t{each.user_name}\t{each.client_name}\t{each.grant.scope}")
 
@@ -72,7 +107,7 @@ def revoke_grant(services: Services, report: Report, *, grant_id: str) -> None:
 
 def show_record(services: Services, report: Report, *, user: str, since: str | None, as_json: bool) -> None:
     """By hour, the newest first, hours in UTC; `since` is a day of the service's time zone."""
-    owner = users.named(services.database, user)
+    owner = users.named(services.everybody, user)
     first = datetime.combine(datetime.fromisoformat(since), time(), services.settings.time_zone) if since else None
     for entry in chain.from_iterable(services.authorization.record.hours(owner.id, since=first)):
         if as_json:
@@ -92,19 +127,20 @@ def rotate_keys(services: Services, report: Report, *, of_connections: bool = Fa
     """A new signing key; tokens signed by the old one stay valid for their hour. `of_connections`: a new key for what
     opens banks instead, all of which is encrypted anew at once."""
     if of_connections:
-        count = connection_secrets.rotate(services.database, services.connection_keys)
+        count = connection_secrets.rotate(services.everybody, services.connection_keys)
         report.line(f"Encrypted {counted(count, 'secret')} anew.")
         return
     report.line(services.authorization.rotate_keys())
 
 
 def reseal_keys(services: Services, report: Report) -> None:
-    """Seal the signing keys with the first secret of BANKDATA_KEYS_SECRET."""
+    """Seal the keys in the store with the first secret of BANKDATA_KEYS_SECRET."""
     path = services.authorization.keys.path
     if path is not None:
         raise CommandError(f"{path} is sealed by no secret: BANKDATA_KEYS_SECRET is about PostgreSQL.")
     services.authorization.reseal_keys()
-    report.note("Sealed the signing keys with the first line of BANKDATA_KEYS_SECRET. The others can go.")
+    services.connection_keys.reseal()
+    report.note("Sealed the keys with the first line of BANKDATA_KEYS_SECRET. The others can go.")
 
 
 def print_registration_token(services: Services, report: Report) -> None:

@@ -1,5 +1,6 @@
 """The accounts of a user: listed, renamed, hidden, merged, deleted."""
 
+import re
 from datetime import date
 from decimal import Decimal
 
@@ -12,18 +13,22 @@ from handlers.sync.detection import detect_after_import
 from storage import accounts, transactions, users
 from storage.accounts import AccountAmbiguous, AccountUnknown, StoredAccount
 from storage.database import Session
+from storage.events import outbox
 from storage.importing import same_accounts
 from storage.transactions import Selection
 from storage.undo_and_merge import merges, rebuild
 from storage.undo_and_merge.merges import NotOneAccount
 from storage.users import User
 
+OFF = "off"
+AMOUNT = re.compile(r"-?[0-9]{1,15}([.][0-9]{1,5})?", re.ASCII)
+
 
 def list_accounts(services: Services, report: Report, *, user: str | None) -> None:
     """The accounts with what tells them apart; hidden ones too."""
-    for owner in [users.named(services.database, user)] if user else users.everyone(services.database):
-        for each in accounts.every(services.database, owner.id):
-            count = transactions.count(services.database, owner.id, Selection(account_ids=[each.id]))
+    for owner in [users.named(services.everybody, user)] if user else users.everyone(services.everybody):
+        for each in accounts.every(services.everybody, owner.id):
+            count = transactions.count(services.everybody, owner.id, Selection(account_ids=[each.id]))
             cells = (
                 each.id,
                 owner.name,
@@ -39,15 +44,15 @@ def list_accounts(services: Services, report: Report, *, user: str | None) -> No
 
 def rename_account(services: Services, report: Report, *, user: str, account: str, name: str | None) -> None:
     """A name of the user's own, which later imports leave alone; None gives the source's name back."""
-    owner = users.named(services.database, user)
-    chosen = chosen_account(services.database, owner, account)
+    owner = users.named(services.everybody, user)
+    chosen = chosen_account(services.everybody, owner, account)
     if name is not None:
         name = name.strip()
         if not name or len(name) > limits.NAME_CHARACTERS_MAX or not name.isprintable():
             raise CommandError(
                 f"The name of an account has 1 to {limits.NAME_CHARACTERS_MAX} characters, all printable."
             )
-    services.database.atomically(
+    services.everybody.atomically(
         lambda session: accounts.rename(session, user_id=owner.id, account_id=chosen.id, name=name)
     )
     report.note(f"The account is called {name} now." if name else "The account has the name of its bank again.")
@@ -55,15 +60,15 @@ def rename_account(services: Services, report: Report, *, user: str, account: st
 
 def hide_account(services: Services, report: Report, *, user: str, account: str, is_hidden: bool) -> None:
     """Leave an account out of everything that apps see, or show it again; its data are kept and go on growing."""
-    owner = users.named(services.database, user)
-    chosen = chosen_account(services.database, owner, account)
+    owner = users.named(services.everybody, user)
+    chosen = chosen_account(services.everybody, owner, account)
     now = services.clock.now()
-    services.database.atomically(
+    services.everybody.atomically(
         lambda session: same_accounts.hide(
             session, user_id=owner.id, account_id=chosen.id, is_hidden=is_hidden, now=now
         )
     )
-    detect_after_import(services.database, [owner.id], today=services.clock.today())
+    detect_after_import(services.everybody, [owner.id], today=services.clock.today())
     report.note(
         "Hidden: apps no longer see it, and no figure counts it. `bankdata accounts show` brings it back."
         if is_hidden
@@ -75,8 +80,8 @@ def merge_accounts(
     services: Services, report: Report, *, user: str, account: str, into: str, is_dry_run: bool = False
 ) -> None:
     """Two accounts that are one: all bookings in the second, each once; what comes for either goes there."""
-    owner = users.named(services.database, user)
-    source, target = (chosen_account(services.database, owner, each) for each in (account, into))
+    owner = users.named(services.everybody, user)
+    source, target = (chosen_account(services.everybody, owner, each) for each in (account, into))
     try:
         merged = account_merges.merge(services, owner, source, target, is_dry_run=is_dry_run)
     except NotOneAccount as error:
@@ -97,8 +102,8 @@ def merge_accounts(
 
 def separate_accounts(services: Services, report: Report, *, user: str, account: str) -> None:
     """A merged account made one of its own again."""
-    owner = users.named(services.database, user)
-    merged = merges.merged_accounts(services.database, owner.id)
+    owner = users.named(services.everybody, user)
+    merged = merges.merged_accounts(services.everybody, owner.id)
     chosen = [each for each in merged if account in (each.id, each.iban, each.name)]
     if len(chosen) != 1:
         listed = ", ".join(f"{each.id} ({each.name or each.iban or each.bank_name})" for each in merged) or "none"
@@ -110,16 +115,31 @@ def separate_accounts(services: Services, report: Report, *, user: str, account:
 
 def delete_account(services: Services, report: Report, *, user: str, account: str) -> None:
     """An account with its bookings and statements; a later import of the same brings it back."""
-    owner = users.named(services.database, user)
-    chosen, now = chosen_account(services.database, owner, account), services.clock.now()
-    rebuilt = services.database.atomically(
+    owner = users.named(services.everybody, user)
+    chosen, now = chosen_account(services.everybody, owner, account), services.clock.now()
+    rebuilt = services.everybody.atomically(
         lambda session: rebuild.delete(session, user=owner, account_id=chosen.id, now=now)
     )
-    detect_after_import(services.database, [owner.id], today=services.clock.today())
+    detect_after_import(services.everybody, [owner.id], today=services.clock.today())
     services.authorization.record.note(owner.id, "deleteAccount")
     report.note(
         f"Deleted {chosen.called} with {counted(rebuilt.removed, 'booking')}."
         " A later import or sync of the same account brings it back; to keep it away, hide it instead."
+    )
+
+
+def watch_balance(services: Services, report: Report, *, user: str, account: str, amount: str) -> None:
+    """Have `balance.low` told when the account's balance comes below an amount of its currency; `off` ends that."""
+    owner = users.named(services.everybody, user)
+    chosen = chosen_account(services.everybody, owner, account)
+    if amount != OFF and not AMOUNT.fullmatch(amount):
+        raise CommandError(f"An amount is a number such as 100 or -250.50, or {OFF} to watch the balance no more.")
+    limit = Decimal(amount) if amount != OFF else None
+    services.everybody.atomically(lambda session: outbox.set_alert(session, owner.id, chosen.id, limit))
+    report.note(
+        f"The balance of {chosen.called} is watched no more."
+        if limit is None
+        else f"balance.low is told when the balance of {chosen.called} comes below {amount} {chosen.currency}."
     )
 
 

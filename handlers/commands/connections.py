@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -17,7 +18,7 @@ from connectors.statements import format_name
 from handlers.commands.accounts import chosen_account, note_questions
 from handlers.commands.control_socket import CommandError, Dialogue, Report
 from handlers.commands.counts import counted
-from handlers.commands.syncs import WATCH_PAUSE, first_sync, new_transactions
+from handlers.commands.syncs import WATCH_PAUSE, first_sync, new_transactions, refused_files
 from handlers.services import Services
 from handlers.sync.connecting import Attempt, AttemptUnknown, Connecting
 from handlers.sync.reminders import consent_reminder
@@ -36,17 +37,28 @@ def connect_bank(
     bank: str | None,
     settings: Mapping[str, Any],
     fault: str | None,
+    consent_days: int | None = None,
 ) -> None:
-    """A bank connection with its first sync; a fault shows from the next sync on. Connecting again renews it."""
+    """A bank connection with its first sync; a fault shows from the next sync on, and the consent ends after so many
+    days. Connecting again renews it."""
     name = bank_name(bank or "Musterbank")
-    owner = users.named(services.database, user)
+    owner = users.named(services.everybody, user)
     wanted = {**settings, "bank_name": name}
     stored = _connected(services, owner, connector=connector, bank_name=name, settings=wanted)
     if not _sync_and_say(services, report, owner, stored):
         report.note(f"{name} was synced recently and is up to date.")
+    if consent_days is not None:
+        end = services.clock.now() + timedelta(days=consent_days)
+        services.everybody.atomically(lambda session: _end_consent(session, stored, end))
+        report.note(f"The consent ends on {end:%Y-%m-%d}.")
     if fault:
-        connections.set_settings(services.database, owner.id, stored.id, {**stored.settings, "fault": fault})
+        connections.set_settings(services.everybody, owner.id, stored.id, {**stored.settings, "fault": fault})
         report.note(f"The next sync of {name} will show: {fault}.")
+
+
+def _end_consent(session: Session, connection: StoredConnection, end: datetime) -> None:
+    session.changes(connection.user_id)  # that it ends soon is told at once
+    connections.keep_consent(session, connection.user_id, connection.id, expires_at=end)
 
 
 def connect_folder(
@@ -54,21 +66,21 @@ def connect_folder(
 ) -> None:
     """A folder whose statement files every sync reads; those that do not say their account are about `account`.
     Connecting it again renews the connection."""
-    owner = users.named(services.database, user)
+    owner = users.named(services.everybody, user)
     try:
         path = checked_folder(folder)
     except SourceError as error:
         raise CommandError(str(error)) from error
     name = bank_name(bank or path.name)
     _check_that_all_may_be_moved(services, path)
-    for each in connections.of_user(services.database, owner.id):
+    for each in connections.of_user(services.everybody, owner.id):
         if (each.connector, each.bank_name) == (Folder.name, name) and each.settings["folder"] != str(path):
             raise CommandError(
                 f"{name} is already connected to {each.settings['folder']}. Give this one another name with --bank."
             )
     settings = {"folder": str(path)}
     if account is not None:
-        settings["account"] = chosen_account(services.database, owner, account).id
+        settings["account"] = chosen_account(services.everybody, owner, account).id
     stored = _connected(services, owner, connector=Folder.name, bank_name=name, settings=settings)
     if not _sync_and_say(services, report, owner, stored):
         report.note(f"{name} was synced recently; its next sync reads what is new.")
@@ -111,9 +123,9 @@ def _traced(path: str) -> Iterator[None]:
 def _connect_live(
     services: Services, report: Dialogue, *, source: str, user: str, bank: str | None, given: Mapping[str, Any]
 ) -> None:
-    owner = users.named(services.database, user)
+    owner = users.named(services.everybody, user)
     named = {"bank_name": bank_name(bank)} if bank else {}
-    known = [each for each in connections.of_user(services.database, owner.id) if each.connector == source]
+    known = [each for each in connections.of_user(services.everybody, owner.id) if each.connector == source]
     attempt = services.connecting.begin(
         owner.id,
         source,
@@ -131,8 +143,8 @@ def _connect_live(
 
 def list_connections(services: Services, report: Report, *, user: str | None) -> None:
     """The bank connections with their state."""
-    for each in [users.named(services.database, user)] if user else users.everyone(services.database):
-        for connection in connections.of_user(services.database, each.id):
+    for each in [users.named(services.everybody, user)] if user else users.everyone(services.everybody):
+        for connection in connections.of_user(services.everybody, each.id):
             report.line(
                 f"{connection.id}\t{each.name}\t{connection.bank_name}\t{connection.connector}\t{connection.status}"
             )
@@ -142,8 +154,8 @@ def list_connections(services: Services, report: Report, *, user: str | None) ->
 
 def remove_connection(services: Services, report: Report, *, user: str, connection_id: str) -> None:
     """End a connection; what it brought stays readable."""
-    owner = users.named(services.database, user)
-    ended = [each for each in connections.of_user(services.database, owner.id) if each.id == connection_id]
+    owner = users.named(services.everybody, user)
+    ended = [each for each in connections.of_user(services.everybody, owner.id) if each.id == connection_id]
     if not ended:
         raise CommandError("The user has no connection with this id. `bankdata connections list` shows them.")
     _say_what_is_left(report, services.connecting.remove(ended[0]))
@@ -239,7 +251,7 @@ def _connected(
 ) -> StoredConnection:
     """The connection of this name, new or renewed (decision 62), without a fault."""
 
-    known_before = {each.id for each in connections.of_user(services.database, owner.id)}
+    known_before = {each.id for each in connections.of_user(services.everybody, owner.id)}
 
     def work(session: Session) -> StoredConnection:
         known = connections.add(
@@ -254,20 +266,20 @@ def _connected(
         kept = {name: value for name, value in known.settings.items() if name != "fault"}
         return connections.renew(session, known, settings={**kept, **settings})
 
-    made = services.database.atomically(work)
+    made = services.everybody.atomically(work)
     services.authorization.record.note(owner.id, "renewBank" if made.id in known_before else "connectBank")
     return made
 
 
 def _sync_and_say(services: Services, report: Report, owner: User, connection: StoredConnection) -> bool:
     """Sync and say what came; False when the connection was synced too recently for that."""
-    known = {each.id for each in accounts.every(services.database, owner.id)}
+    known = {each.id for each in accounts.every(services.everybody, owner.id)}
     job = first_sync(services, report, connection)
     if job is None:
         return False
-    new = sum(each.id not in known for each in accounts.every(services.database, owner.id))
+    new = sum(each.id not in known for each in accounts.every(services.everybody, owner.id))
     report.line(f"{connection.bank_name}: {counted(new, 'new account')}, {new_transactions(job)}")
-    note_questions(services.database, report, owner)
-    if job.refusals:
-        raise CommandError(f"{counted(len(job.refusals), 'file')} refused.")
+    note_questions(services.everybody, report, owner)
+    if refused := refused_files(job):
+        raise CommandError(f"{counted(refused, 'file')} refused.")
     return True

@@ -30,19 +30,19 @@ ABOUT = {
 def prepare(services: Services, report: Report) -> None:
     """Make the five users if they are not there, and bring their banks up to today; raises CommandError in a store
     that real users live in."""
-    if store_facts.recall(services.database, IS_DEMO) is None:
-        if users.everyone(services.database):
+    if store_facts.recall(services.everybody, IS_DEMO) is None:
+        if users.everyone(services.everybody):
             raise CommandError(
                 f"{services.settings.data_dir} holds real users. Give the demo a folder of its own with --data DIR."
             )
-        store_facts.remember(services.database, IS_DEMO, "yes")
+        store_facts.remember(services.everybody, IS_DEMO, "yes")
     todo = [(user, settings) for user in USERS for settings in user.connections]
     for user in USERS:
         _user(services, user)
     for done, (user, settings) in enumerate(todo):
         report.progress("Preparing the demo bank", done, len(todo))
         try:
-            _catch_up(services, _connection(services, users.named(services.database, user.name), settings))
+            _catch_up(services, _connection(services, users.named(services.everybody, user.name), settings))
         except CommandError as error:  # a bank that somebody gave a fault to; the demo shows it and is there
             report.note(str(error))
     report.progress("Preparing the demo bank", len(todo), len(todo))
@@ -59,9 +59,9 @@ def first_job_id(connection_id: str) -> str:
 
 
 def _user(services: Services, user: DemoUser) -> None:
-    if users.find_by_name(services.database, user.name) is None:
+    if users.find_by_name(services.everybody, user.name) is None:
         users.add(
-            services.database,
+            services.everybody,
             name=user.name,
             password_hash=services.authorization.passwords.hash(PASSWORDS[user.name]),
             has_subscription=user.has_subscription,
@@ -72,7 +72,7 @@ def _user(services: Services, user: DemoUser) -> None:
 
 
 def _connection(services: Services, owner: User, settings: Mapping[str, str]) -> StoredConnection:
-    return services.database.atomically(
+    return services.everybody.atomically(
         lambda session: connections.add(
             session,
             user_id=owner.id,
@@ -108,7 +108,7 @@ class _Silent:
 def welcome(services: Services, report: Report) -> None:
     """What a newcomer can paste, once the server answers."""
     settings = services.settings
-    owner = users.named(services.database, "demo")
+    owner = users.named(services.everybody, "demo")
     token = services.authorization.issue_token(owner.id, frozenset(SCOPES), timedelta(hours=1))
     report.line(f"The demo bank is open at {settings.base_url} (documentation: {settings.public_url}/docs).")
     report.line("")

@@ -33,7 +33,7 @@ def import_statements(
     import_files(
         services,
         report,
-        user=users.named(services.database, user),
+        user=users.named(services.everybody, user),
         files=files,
         connection=bank_name(connection) if connection else None,
         account=account,
@@ -44,9 +44,9 @@ def import_statements(
 
 def export_bookings(services: Services, report: Report, *, user: str, format_: str, path: str) -> None:
     """All booked transactions of a user, into a file."""
-    owner = users.named(services.database, user)
+    owner = users.named(services.everybody, user)
     count = export(
-        services.database, owner.id, format_, Path(path), now=services.clock.now(), today=services.clock.today()
+        services.everybody, owner.id, format_, Path(path), now=services.clock.now(), today=services.clock.today()
     )
     report.note(f"Exported {counted(count, 'transaction')}.")
 

@@ -11,10 +11,10 @@ from storage.undo_and_merge.rebuild import ImportUnknown
 
 def list_imports(services: Services, report: Report, *, user: str) -> None:
     """The imports and syncs that can be taken back, oldest first."""
-    owner = users.named(services.database, user)
-    names = {each.id: each.called for each in accounts.every(services.database, owner.id)}
-    for each in undoable_imports.of_user(services.database, owner.id):
-        source = connections.find(services.database, owner.id, each.connection_id)
+    owner = users.named(services.everybody, user)
+    names = {each.id: each.called for each in accounts.every(services.everybody, owner.id)}
+    for each in undoable_imports.of_user(services.everybody, owner.id):
+        source = connections.find(services.everybody, owner.id, each.connection_id)
         cells = (
             each.job_id,
             f"{each.imported_at:%Y-%m-%d %H:%M}",
@@ -23,7 +23,7 @@ def list_imports(services: Services, report: Report, *, user: str) -> None:
             f"{each.new or 0} new",
         )
         report.line("\t".join(cells))
-    older = undoable_imports.older_imports(services.database, owner.id)
+    older = undoable_imports.older_imports(services.everybody, owner.id)
     if older:
         report.note(
             f"{counted(older, 'older file')} arrived before imports were recorded and cannot be undone."
@@ -33,15 +33,15 @@ def list_imports(services: Services, report: Report, *, user: str) -> None:
 
 def undo_import(services: Services, report: Report, *, user: str, import_id: str) -> None:
     """Take back what an import brought, as if it had never been made; those before and after it stay."""
-    owner = users.named(services.database, user)
+    owner = users.named(services.everybody, user)
     now = services.clock.now()
     try:
-        rebuilt = services.database.atomically(
+        rebuilt = services.everybody.atomically(
             lambda session: rebuild.undo(session, user=owner, job_id=import_id, now=now)
         )
     except ImportUnknown as error:
         raise CommandError(str(error)) from error
-    detect_after_import(services.database, [owner.id], today=services.clock.today())
+    detect_after_import(services.everybody, [owner.id], today=services.clock.today())
     gone = len(rebuilt.accounts_gone)
     report.line(
         f"Taken back: {counted(rebuilt.removed, 'booking')}"

@@ -3,16 +3,14 @@
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO
 
+from connectors.bank_csv.layouts import check_layouts, guesses_in_words
 from connectors.bank_csv.profile import Profile, ProfileError
 from connectors.connector import SourceError, as_sentence
-from connectors.statements import format_name
-from handlers import integrity_sentences
 from handlers.commands.accounts import chosen_account, note_questions
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
@@ -22,9 +20,9 @@ from handlers.sync.detection import detect_after_import
 from handlers.sync.file_import import (
     CONNECTION_DEFAULT,
     ConnectionBusy,
+    FileReport,
     kept_or_tried,
-    read_file,
-    store_file,
+    size_of,
 )
 from storage.database import Transaction
 from storage.importing.account_identity import NEW_ACCOUNT, AccountUnclear
@@ -34,36 +32,6 @@ from storage.users import User
 
 PROGRESS_EVERY = 2000  # bookings
 READING_SHARE, WHOLE = 35, 100  # percent of an import's time; measured with camt, OFX and CSV of 200,000 bookings
-
-
-@dataclass(slots=True)
-class FileReport:
-    """What became of one file: an error, or its statements with how many bookings were new and known."""
-
-    file: str
-    format: str | None = None
-    error: str | None = None
-    statements: Sequence[AccountStatement] = field(default_factory=list)
-    warnings: Sequence[str] = ()
-    new: int = 0
-    known: int = 0
-
-    def as_json(self) -> str:
-        """One line; amounts are JSON numbers with all digits the file has."""
-        statements = ",".join(_statement_json(one) for one in self.statements)
-        head = json.dumps({"file": self.file, "format": self.format, "error": self.error}, ensure_ascii=False)
-        return f'{head[:-1]}, "statements": [{statements}], "new": {self.new}, "known": {self.known}}}'
-
-    def lines(self) -> Iterator[str]:
-        """For a person: a line for the file and one per statement."""
-        if self.error:
-            yield f"{self.file}: refused: {self.error}"
-            return
-        yield f"{self.file} ({self.format}): {self.new} new, {self.known} known"
-        for one in self.statements:
-            yield "  " + statement_line(one)
-        for warning in self.warnings:
-            yield f"  {warning}"
 
 
 def import_files(
@@ -79,24 +47,25 @@ def import_files(
 ) -> None:
     """Import the files one after the other, each whole or not at all; raises CommandError when one was refused.
     `account` is the one they are about, by id, IBAN or name; else a person is asked where a file does not say it."""
-    choice = chosen_account(services.database, user, account).id if account else None
+    choice = chosen_account(services.everybody, user, account).id if account else None
     try:
-        profiles = services.own_profiles.read()
+        profiles = services.own_profiles.of_user(user.id)
     except ProfileError as error:
         raise CommandError(str(error)) from error
     refused, lane = 0, services.sync_engine.import_lane
     for name in files:
-        outcome = FileReport(name)
+        outcome = FileReport(name=name)
         try:
             target = connection or CONNECTION_DEFAULT
             keep = partial(_keep, services, report, user, target, outcome, is_dry_run=is_dry_run)
             read = cache(partial(_read, services, Path(name), outcome, report, profiles))
+            size = size_of(Path(name))
             try:
-                with lane.turn():
+                with lane.turn(user.id, size=size):
                     keep(choice, read())
             except AccountUnclear as unclear:
                 chosen = _chosen(unclear, name, report)  # outside: no other import waits while a person thinks
-                with lane.turn():
+                with lane.turn(user.id, size=size):
                     keep(chosen, read())
         except (SourceError, InvalidRecord) as error:
             outcome.error = as_sentence(error)
@@ -105,11 +74,11 @@ def import_files(
         except OSError as error:
             outcome.error = f"The file cannot be read: {error.strerror or error}."
         refused += outcome.error is not None
-        for line in [outcome.as_json()] if is_json else outcome.lines():
+        for line in [_as_json(outcome)] if is_json else _lines(outcome):
             report.line(line)
     if not is_dry_run:
-        note_questions(services.database, report, user)
-        detect_after_import(services.database, [user.id], today=services.clock.today())
+        note_questions(services.everybody, report, user)
+        detect_after_import(services.everybody, [user.id], today=services.clock.today())
     if refused:
         raise CommandError(f"{refused} of {counted(len(files), 'file')} refused.")
 
@@ -117,16 +86,16 @@ def import_files(
 def _read(
     services: Services, path: Path, outcome: FileReport, report: Report, profiles: Sequence[Profile]
 ) -> ReadBatch:
-    outcome.format = format_name(path)
     with path.open("rb") as stream:
         size = os.fstat(stream.fileno()).st_size
-        return read_file(
+        read = outcome.read(
             stream,
-            name=path.name,
             profiles=profiles,
             today=services.clock.today(),
             watched=lambda records: _watched(records, stream, size, path.name, report),
         )
+    check_layouts(outcome.layouts)
+    return read
 
 
 def _watched(records: Iterator[Record], stream: BinaryIO, size: int, label: str, report: Report) -> Iterator[Record]:
@@ -160,25 +129,44 @@ def _keep(
     is_dry_run: bool,
 ) -> None:
     """Import one file as one job, all in one transaction; a dry run undoes it, and so does an interrupt."""
-    label = f"{Path(outcome.file).name}: storing, {sum(len(each.places) for each in read.statements):,} rows"
-    outcome.statements = read.statements
+    label = f"{Path(outcome.name).name}: storing, {sum(len(each.places) for each in read.statements):,} rows"
 
     def work(session: Transaction) -> None:
         report.progress(label, READING_SHARE, WHOLE)
         try:
-            result = store_file(
-                session, read, user=user, connection=connection, choice=choice, now=services.clock.now()
-            )
+            now, today = services.clock.now(), services.clock.today()
+            outcome.keep(session, read, user=user, connection=connection, choice=choice, now=now, today=today)
         except ConnectionBusy:
             raise CommandError(f"{connection} is being synced. Try again in a moment.") from None
-        touched, today = [each.account_id for each in result], services.clock.today()
-        wrong = integrity_sentences.warnings_of(session, user.id, touched, today=today)
-        outcome.warnings = [*read.warnings, *wrong]
-        outcome.new = sum(each.new for each in result)
-        outcome.known = sum(each.known for each in result)
         report.progress(label, WHOLE, WHOLE)
 
-    kept_or_tried(services.database, work, is_dry_run=is_dry_run)
+    kept_or_tried(services.everybody, work, is_dry_run=is_dry_run)
+
+
+def _as_json(value: FileReport) -> str:
+    """One line; amounts are JSON numbers with all digits the file has."""
+    statements = ",".join(_statement_json(one) for one in value.statements)
+    about = {"file": value.name, "format": value.format, "error": value.error, "guesses": _guesses(value)}
+    head = json.dumps(about, ensure_ascii=False)
+    return f'{head[:-1]}, "statements": [{statements}], "new": {value.new}, "known": {value.known}}}'
+
+
+def _lines(value: FileReport) -> Iterator[str]:
+    """For a person: a line for the file and one per statement."""
+    if value.error:
+        yield f"{value.name}: refused: {value.error}"
+        yield from (f"  {guess}" for guess in _guesses(value))
+        return
+    yield f"{value.name} ({value.format}): {value.new} new, {value.known} known"
+    for one in value.statements:
+        yield "  " + statement_line(one)
+    for warning in (*_guesses(value), *value.warnings):
+        yield f"  {warning}"
+
+
+def _guesses(value: FileReport) -> list[str]:
+    """What had to be guessed of a CSV file of an unknown layout, in words."""
+    return guesses_in_words(each for each in value.layouts if each.currency)
 
 
 def _statement_json(statement: AccountStatement) -> str:

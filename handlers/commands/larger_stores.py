@@ -1,13 +1,13 @@
-"""A store that outgrows its place: from the embedded file into PostgreSQL, and from one server over many."""
+"""A store that outgrows its place: from the embedded file into PostgreSQL, and from one server over many machines. What
+is large there takes long: its indexes can be built at once."""
 
 import shutil
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from auth.errors import KeysUnusable
 from auth.tokens.keys import FILE_NAME as KEYS
-from auth.tokens.sealed_keys import SealedKeys
+from auth.tokens.keys import KIND as SIGNING_KEYS
 from connectors.bank_csv.profile import ProfileError, profile_texts
 from connectors.reference.exchange_rates import FILE_NAME as RATES
 from handlers.clock import Clock
@@ -17,10 +17,13 @@ from handlers.own_profiles import PROFILES_FOLDER, OwnProfiles
 from handlers.settings import Settings
 from storage import documents
 from storage.backup import STORE_NAME
-from storage.database import StoreError, open_database
+from storage.bank_access import connection_keys, connection_secrets
+from storage.database import StoreError
 from storage.engines import distribution, moving
 from storage.engines.duckdb_file import check_free
-from storage.migrations import runner
+from storage.engines.opening import open_database
+from storage.keys.places import SealedKeys
+from storage.migrations import later_indexes, runner
 
 
 def migrate_store(settings: Settings, report: Report, *, folder: Path) -> None:
@@ -36,7 +39,7 @@ def migrate_store(settings: Settings, report: Report, *, folder: Path) -> None:
         with TemporaryDirectory(prefix=".migrate-store-", dir=settings.data_dir) as place:
             _copy(file, Path(place))
             _move(settings, report, folder, Path(place))
-    except (StoreError, KeysUnusable, ProfileError) as error:
+    except (StoreError, ProfileError) as error:
         raise CommandError(str(error)) from error
     except OSError as error:
         raise CommandError(f"{error.filename or folder}: {error.strerror or error}.") from error
@@ -58,19 +61,30 @@ def _move(settings: Settings, report: Report, folder: Path, place: Path) -> None
     ):
         for each in (source, target):
             runner.migrate(each, now=clock.now())
-        keys = SealedKeys(target, settings.keys_secret, clock.now)
-        moving.begin(target)
+        everybody = target.for_everybody()
+        keys, of_banks = (
+            SealedKeys(everybody, kind, settings.keys_secret, clock.now)
+            for kind in (SIGNING_KEYS, connection_keys.KIND)
+        )
+        moving.begin(everybody)
         if (folder / KEYS).exists():  # with them the tokens of the old store are good in the new one
             content, stamp = (folder / KEYS).read_bytes(), keys.stamp()
             if stamp is None:
                 keys.create(content)
             else:
                 keys.replace(content, stamp)
+        if (folder / connection_keys.FILE_NAME).exists():
+            kept = connection_keys.ConnectionKeys(of_banks)
+            connection_secrets.take_over(everybody, kept, folder / connection_keys.FILE_NAME)
         if (folder / RATES).exists():
-            documents.add(target, RATES, (folder / RATES).read_text("utf-8"), now=clock.now())
+            documents.add(everybody, RATES, (folder / RATES).read_text("utf-8"), now=clock.now())
         for name, text in profile_texts(folder / PROFILES_FOLDER).items():
             OwnProfiles(folder, target).keep(name, text, now=clock.now())
-        number = moving.move(source, target, progress=lambda done, total: report.progress("Moving users", done, total))
+        number = moving.move(
+            source.for_everybody(),
+            everybody,
+            progress=lambda done, total: report.progress("Moving users", done, total),
+        )
     report.line(f"Moved {counted(number, 'user')} and compared every row. The old store is as it was.")
 
 
@@ -80,13 +94,30 @@ def distribute(settings: Settings, report: Report) -> None:
     if settings.store_path is not None:
         raise CommandError("Set BANKDATA_DATABASE_URL to the PostgreSQL database that is to be spread.")
     try:
-        with closing(open_database(settings.database_url, pool=1, prepare=settings.database_prepare)) as database:
-            runner.migrate(database, now=Clock(settings.time_zone).now())
-            moving.check_whole(database)
-            done = distribution.distribute(database)
+        with closing(open_database(settings.database_url, pool=1, prepare=settings.database_prepare)) as store:
+            runner.migrate(store, now=Clock(settings.time_zone).now())
+            moving.check_whole(store.for_everybody())
+            done = distribution.distribute(store)
     except StoreError as error:
         raise CommandError(str(error)) from error
     say(done, report)  # pragma: no cover - on a Citus cluster alone
+
+
+def build_indexes(settings: Settings, report: Report) -> None:
+    """Build at once what an upgrade has left to the servers to build beside their work; raises CommandError."""
+    if settings.store_path is not None:
+        raise CommandError("Set BANKDATA_DATABASE_URL to the PostgreSQL database whose indexes are to be built.")
+    try:
+        with closing(open_database(settings.database_url, pool=1, prepare=settings.database_prepare)) as store:
+            runner.migrate(store, now=Clock(settings.time_zone).now())
+            for name in later_indexes.build(store):
+                report.line(f"Built {name}.")
+            missing = later_indexes.missing(store.for_everybody())
+    except StoreError as error:
+        raise CommandError(str(error)) from error
+    if missing:
+        raise CommandError(f"Another process is building indexes: {', '.join(missing)} are not there yet.")
+    report.line("No index is missing.")
 
 
 def say(done: distribution.Distributed, report: Report) -> None:

@@ -2,27 +2,53 @@
 
 from pathlib import Path
 
-from connectors.bank_csv.profile import profile_text
+from connectors.bank_csv.profile import layout_id, profile_text
+from handlers.commands.accounts import chosen_account
 from handlers.commands.control_socket import CommandError, Report
+from handlers.own_profiles import ChosenLayout
 from handlers.services import Services
+from storage import kept_layouts, users
 
 
-def list_profiles(services: Services, report: Report) -> None:
-    """Name and bank of each, in the order in which they are tried."""
+def list_profiles(services: Services, report: Report, *, user: str | None = None) -> None:
+    """Name and bank of each, in the order in which they are tried; of a user id and file of what this one keeps."""
+    if user is not None:
+        for layout in kept_layouts.of_user(services.everybody, users.named(services.everybody, user).id):
+            report.line(f"{layout.id}\t{layout.file_name}")
+        return
     for profile in services.own_profiles.read():
         report.line(f"{profile.name}\t{profile.bank or ''}")
 
 
-def add_profile(services: Services, report: Report, *, file: str) -> None:
-    """Check a profile and keep it under the name of its file; the next import uses it, on every machine."""
-    path = Path(file)
-    known = services.own_profiles.names()
-    services.own_profiles.keep(path.name, profile_text(path), now=services.clock.now())
-    report.note("Replaced." if path.name in known else "Added.")
+def add_profile(
+    services: Services, report: Report, *, file: str, user: str | None = None, account: str | None = None
+) -> None:
+    """Check a profile and keep it under the name of its file, or for a user under the names of its columns, with the
+    account of files that do not say theirs; the next import uses it, on every machine."""
+    path, now = Path(file), services.clock.now()
+    if user is not None:
+        owner, layout = users.named(services.everybody, user), ChosenLayout(profile_text(path), is_kept=True)
+        name, known = (
+            layout_id(layout.profile),
+            {each.id for each in kept_layouts.of_user(services.everybody, owner.id)},
+        )
+        account_ids = [chosen_account(services.everybody, owner, account).id] if account is not None else []
+        services.everybody.atomically(
+            lambda session: layout.keep(session, owner.id, file_name=path.name, account_ids=account_ids, now=now)
+        )
+    else:
+        name, known = path.name, services.own_profiles.names()
+        services.own_profiles.keep(name, profile_text(path), now=now)
+    report.note("Replaced." if name in known else "Added.")
 
 
-def remove_profile(services: Services, report: Report, *, name: str) -> None:
-    """Forget a profile; what was imported by it stays."""
+def remove_profile(services: Services, report: Report, *, name: str, user: str | None = None) -> None:
+    """Forget a profile, of a user by its id; what was imported by it stays."""
+    if user is not None:
+        if not kept_layouts.remove(services.everybody, users.named(services.everybody, user).id, name):
+            raise CommandError("There is no profile of this id. `bankdata profiles list --user` shows them.")
+        report.note("Removed.")
+        return
     if f"{name}.json" not in services.own_profiles.names():
         raise CommandError("There is no profile of this name. `bankdata profiles list` shows them.")
     services.own_profiles.remove(f"{name}.json")

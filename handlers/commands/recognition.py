@@ -4,6 +4,7 @@ from collections.abc import Generator, Iterator, Sequence
 from datetime import date
 from pathlib import Path
 
+from connectors.bank_csv.layouts import CsvLayout, check_layouts, guesses_in_words
 from connectors.bank_csv.profile import Profile
 from connectors.bank_csv.reader import Explanation
 from connectors.connector import SourceError, as_sentence
@@ -30,14 +31,17 @@ DELIMITERS = {"\t": "tab"}
 def explained(path: Path, profiles: Sequence[Profile], *, today: date) -> Generator[str, None, bool]:
     """The format, for CSV the layout and where each column goes, then the statements, or why it is refused; whether it
     could be imported."""
+    layouts: list[CsvLayout] = []
     try:
         name = format_name(path)
         yield f"{path}: {FORMAT_NAMES.get(name or '', 'not a known format')}"
         if name == "csv":
             yield from _layout(explain(path, profiles))
-        read = read_batch(Batch(id=str(path), records=read_records(path, profiles)), today=today)
+        read = read_batch(Batch(id=str(path), records=read_records(path, profiles, layouts.append)), today=today)
+        check_layouts(layouts)
     except (SourceError, InvalidRecord) as error:
         yield f"  refused: {as_sentence(error)}"
+        yield from _as_profiles(layouts)
         return False
     except OSError as error:
         yield f"{path}: refused: The file cannot be read: {error.strerror or error}."
@@ -45,7 +49,15 @@ def explained(path: Path, profiles: Sequence[Profile], *, today: date) -> Genera
     yield f"  {counted(len(read.statements), 'statement')}:"
     for statement in read.statements:
         yield "    " + statement_line(statement)
+    for each in guesses_in_words(layouts):
+        yield f"  {each}"
+    yield from _as_profiles(layouts)
     return True
+
+
+def _as_profiles(layouts: Sequence[CsvLayout]) -> Iterator[str]:
+    """What was guessed, to be put right and added."""
+    yield from (f"  profile    {each.profile}" for each in layouts if each.profile)
 
 
 def _layout(found: Explanation) -> Iterator[str]:

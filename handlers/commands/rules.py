@@ -1,12 +1,14 @@
 """A user's own rules and corrections: added, listed, removed, and applied to what is stored."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from analytics.classification.rules import InvalidRule, render_rules
+from analytics.classification.facts import CATEGORIES
+from analytics.classification.rules import InvalidRule, Rule, render_rules
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
+from handlers.http.errors import BadRequest, NotFound
 from handlers.operations.corrections import remembered_under
-from handlers.operations.rules import with_added
+from handlers.operations.rules import in_order, with_added, with_edited
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from storage import rules, transactions, users
@@ -14,10 +16,12 @@ from storage.database import Transaction
 from storage.importing import derivation
 from storage.users import User
 
+NO_RULE = "There is no rule with this id. `bankdata rules list` shows them."
+
 
 def add_rules(services: Services, report: Report, *, user: str, text: str) -> None:
     """Append rules (JSON lines); each keeps or gets an id."""
-    owner = users.named(services.database, user)
+    owner = users.named(services.everybody, user)
 
     def work(session: Transaction) -> int:
         session.hold(owner.id)
@@ -26,7 +30,7 @@ def add_rules(services: Services, report: Report, *, user: str, text: str) -> No
         return len(added)
 
     try:
-        count = services.database.atomically(work)
+        count = services.everybody.atomically(work)
     except InvalidRule as error:
         raise CommandError(str(error)) from error
     report.note(
@@ -36,36 +40,66 @@ def add_rules(services: Services, report: Report, *, user: str, text: str) -> No
 
 def list_rules(services: Services, report: Report, *, user: str) -> None:
     """The rules in their order, as JSON lines that can be added again."""
-    owner = users.named(services.database, user)
-    for line in render_rules(rules.of_user(services.database, owner.id)).splitlines():
+    owner = users.named(services.everybody, user)
+    for line in render_rules(rules.of_user(services.everybody, owner.id)).splitlines():
         report.line(line)
 
 
 def remove_rule(services: Services, report: Report, *, user: str, rule_id: str) -> None:
     """Forget a rule."""
-    owner = users.named(services.database, user)
+    owner = users.named(services.everybody, user)
 
     def work(session: Transaction) -> None:
         session.hold(owner.id)
         known = rules.of_user(session, owner.id)
         kept = [rule for rule in known if rule.id != rule_id]
         if len(kept) == len(known):
-            raise CommandError("There is no rule with this id. `bankdata rules list` shows them.")
+            raise CommandError(NO_RULE)
         rules.keep(session, owner.id, kept)
 
-    services.database.atomically(work)
+    services.everybody.atomically(work)
     report.note("Removed.")
+
+
+def edit_rule(services: Services, report: Report, *, user: str, rule_id: str, changes: dict[str, str | None]) -> None:
+    """Give a rule other words in its place."""
+    owner = users.named(services.everybody, user)
+    _apply(
+        services,
+        report,
+        owner,
+        lambda session: _replace(session, owner, lambda known: with_edited(known, rule_id, changes)[1]),
+    )
+
+
+def order_rules(services: Services, report: Report, *, user: str, rule_ids: list[str]) -> None:
+    """Ask the rules in this order."""
+    owner = users.named(services.everybody, user)
+    _apply(services, report, owner, lambda session: _replace(session, owner, lambda known: in_order(known, rule_ids)))
+
+
+def _replace(session: Transaction, owner: User, replaced: Callable[[Sequence[Rule]], Sequence[Rule]]) -> None:
+    try:
+        rules.keep(session, owner.id, replaced(rules.of_user(session, owner.id)))
+    except InvalidRule as error:
+        raise CommandError(error.reason) from error
+    except BadRequest as error:
+        raise CommandError("Every rule has to be named once. `bankdata rules list` shows them.") from error
+    except NotFound as error:
+        raise CommandError(NO_RULE) from error
 
 
 def apply_rules(services: Services, report: Report, *, user: str) -> None:
     """Read all stored bookings anew under the rules of today."""
-    _apply(services, report, users.named(services.database, user), lambda _: None)
+    _apply(services, report, users.named(services.everybody, user), lambda _: None)
 
 
 def correct_category(services: Services, report: Report, *, user: str, transaction_id: str, category: str) -> None:
     """Remember the category of a booking for all bookings of its counterpart, past and to come."""
-    owner = users.named(services.database, user)
-    row = transactions.find(services.database, owner.id, transaction_id)
+    owner = users.named(services.everybody, user)
+    if category not in CATEGORIES:
+        raise CommandError("A finer category is for one booking: give --one, too.")
+    row = transactions.find(services.everybody, owner.id, transaction_id)
     if row is None:
         raise CommandError("The user has no transaction with this id.")
     key = remembered_under(row)
@@ -80,8 +114,8 @@ def _apply(services: Services, report: Report, owner: User, change: Callable[[Tr
     def work(session: Transaction) -> int:
         session.hold(owner.id)
         change(session)
-        return derivation.apply_rules(session, owner.id, now=now)
+        return derivation.apply_rules(session, owner.id, now=now).height
 
-    changed = services.database.atomically(work)
-    detect_after_import(services.database, [owner.id], today=services.clock.today())
+    changed = services.everybody.atomically(work)
+    detect_after_import(services.everybody, [owner.id], today=services.clock.today())
     report.line(f"{counted(changed, 'booking')} changed.")

@@ -2,6 +2,7 @@
 
 import time
 
+from connectors.bank_csv.layouts import GUESSED
 from handlers import integrity_sentences
 from handlers.commands.control_socket import CommandError, Interrupted, Report
 from handlers.commands.counts import counted
@@ -18,10 +19,10 @@ STEPS = {"pending": 0, "syncing": 1, "importing": 2, "completed": 3, "failed": 3
 def sync(services: Services, report: Report, *, user: str | None, is_forced: bool = False) -> None:
     """Sync the connections of one user or of everybody, under the same rate rule as POST /sync unless `is_forced`; what
     a source allows holds always."""
-    who = [users.named(services.database, user)] if user else users.everyone(services.database)
+    who = [users.named(services.everybody, user)] if user else users.everyone(services.everybody)
     failed = refused = 0
     for each in who:
-        for connection in connections.of_user(services.database, each.id):
+        for connection in connections.of_user(services.everybody, each.id):
             started = services.sync_engine.start(connection, is_forced=is_forced)
             if started.job is None and started.error is None:
                 report.line(f"{each.name}\t{connection.bank_name}\tskipped: synced recently")
@@ -29,7 +30,7 @@ def sync(services: Services, report: Report, *, user: str | None, is_forced: boo
             try:
                 job = _watch(services, report, connection, started)
                 report.line(f"{each.name}\t{connection.bank_name}\t{new_transactions(job)}")
-                refused += len(job.refusals)
+                refused += refused_files(job)
             except CommandError as error:
                 failed += 1
                 report.line(f"{each.name}\t{connection.bank_name}\tfailed: {error}")
@@ -46,7 +47,7 @@ def first_sync(
     when the connection was synced too recently for another one."""
     started = services.sync_engine.start(connection, is_first=True, job_id=job_id)
     if started.job is None and started.error is None:
-        started = Started(job=jobs.running(services.database, connection.user_id, connection.id))
+        started = Started(job=jobs.running(services.everybody, connection.user_id, connection.id))
         if started.job is None:
             return None
     return _watch(services, report, connection, started)
@@ -56,6 +57,11 @@ def new_transactions(job: Job) -> str:
     """How many a completed sync has brought, in words."""
     assert job.new_transactions is not None, "only a completed job has a count"
     return counted(job.new_transactions, "new transaction")
+
+
+def refused_files(job: Job) -> int:
+    """How many files a sync has left out; what it guessed of one that it took is told beside these."""
+    return sum(not each.reason.startswith(GUESSED) for each in job.refusals)
 
 
 def _watch(services: Services, report: Report, connection: StoredConnection, started: Started) -> Job:
@@ -78,11 +84,12 @@ def _watch(services: Services, report: Report, connection: StoredConnection, sta
         job = read
     report.progress(f"{connection.bank_name}: {job.status}", STEPS["completed"], STEPS["completed"])
     for refusal in job.refusals:
-        report.line(f"{connection.bank_name}: {refusal.name}: refused: {refusal.reason}")
+        what = "" if refusal.reason.startswith(GUESSED) else "refused: "
+        report.line(f"{connection.bank_name}: {refusal.name}: {what}{refusal.reason}")
     if job.status == "failed":
         raise CommandError(f"{connection.bank_name}: {job.error}")
-    brought = connections.account_ids(services.database, job.user_id, connection.id)
+    brought = connections.account_ids(services.everybody, job.user_id, connection.id)
     today = services.clock.today()
-    for wrong in integrity_sentences.warnings_of(services.database, job.user_id, brought, today=today):
+    for wrong in integrity_sentences.warnings_of(services.everybody, job.user_id, brought, today=today):
         report.line(f"{connection.bank_name}: {wrong}")
     return job

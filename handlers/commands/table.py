@@ -20,6 +20,8 @@ from handlers.commands import (
     users,
 )
 from handlers.commands.control_socket import CommandError, Report
+from handlers.commands.recurring import subscriptions
+from handlers.commands.words import annotations, portable
 from handlers.services import Services
 from storage import users as stored_users
 from storage.database import Conflict, StoreError
@@ -50,18 +52,31 @@ COMMANDS: Mapping[str, Command] = {
     "accounts merge": accounts.merge_accounts,
     "accounts separate": accounts.separate_accounts,
     "accounts delete": accounts.delete_account,
+    "alerts balance": accounts.watch_balance,
     "imports list": import_history.list_imports,
     "imports undo": import_history.undo_import,
     "rules add": rules.add_rules,
     "rules list": rules.list_rules,
     "rules remove": rules.remove_rule,
+    "rules edit": rules.edit_rule,
+    "rules order": rules.order_rules,
     "rules apply": rules.apply_rules,
+    "annotate": annotations.annotate,
+    "words export": portable.export_words,
+    "words import": portable.import_words,
+    "subscriptions list": subscriptions.list_subscriptions,
+    "subscriptions confirm": subscriptions.decide_subscription,
+    "subscriptions dismiss": subscriptions.decide_subscription,
+    "subscriptions reset": subscriptions.decide_subscription,
     "correct": rules.correct_category,
     "profiles list": profiles.list_profiles,
     "profiles add": profiles.add_profile,
     "profiles remove": profiles.remove_profile,
     "rates update": rates.update,
     "token": access.print_token,
+    "simplefin-token": access.print_setup_token,
+    "calendar link": access.print_calendar_link,
+    "calendar revoke": access.end_calendar_link,
     "clients list": access.list_clients,
     "clients add": access.add_client,
     "clients remove": access.remove_client,
@@ -83,6 +98,8 @@ READS_ONLY = frozenset(
         "users list",
         "connections list",
         "rules list",
+        "words export",
+        "subscriptions list",
         "profiles list",
         "clients list",
         "grants list",
@@ -114,7 +131,7 @@ def perform(services: Services, name: str, arguments: Mapping[str, Any], report:
 def _user_id(services: Services, command: str, arguments: Mapping[str, Any]) -> str | None:
     """The id of the user whom the arguments name; None when they name nobody, or somebody who is not there."""
     name = arguments.get("name" if command.startswith("users ") else "user")
-    user = stored_users.find_by_name(services.database, name) if name else None
+    user = stored_users.find_by_name(services.everybody, name) if name else None
     return user.id if user else None
 
 

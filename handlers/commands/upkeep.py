@@ -9,9 +9,8 @@ from handlers.commands.counts import counted
 from handlers.services import BACKUPS_FOLDER, CLOCK_OFFSET, IS_DEMO, Services
 from handlers.settings import IN_CLEAR
 from storage import accounts, backup, compaction, store_facts, users
-from storage.migrations import runner
-
-CLOCKS_APART_MAX = timedelta(seconds=2)  # leases and tokens are compared between machines
+from storage.bank_access.connection_keys import how_to_bring
+from storage.migrations import later_indexes, runner
 
 
 def check(services: Services, report: Report, *, has_accounts: bool = False) -> None:
@@ -24,23 +23,25 @@ def check(services: Services, report: Report, *, has_accounts: bool = False) -> 
     free = shutil.disk_usage(settings.store_path.parent).free if settings.store_path is not None else None
     if free is not None and free < backup.FREE_BYTES_MIN:
         faults.append(f"Only {free // 2**20} MB are free on the disk of the store; keep 500 MB.")
-    if services.database.dialect.is_shared and any(services.own_profiles.folder.glob("*.json")):
+    if services.store.dialect.is_shared and any(services.own_profiles.folder.glob("*.json")):
         faults.append(
             f"{services.own_profiles.folder} is not read: `bankdata profiles add FILE` keeps it in the store."
         )
     if services.missing_key is not None:
-        faults.append(f"{services.missing_key} Bring the file back; the connections then go on by themselves.")
-    there = store_facts.clock(services.database)
-    apart = services.clock.now() - services.clock.offset - there if there is not None else timedelta(0)
-    if abs(apart) > CLOCKS_APART_MAX:
-        faults.append(f"This machine's clock is {apart.total_seconds():+.0f} s off the database's: have NTP set both.")
-    found = len(users.everyone(services.database))
+        how = how_to_bring(services.connection_keys.place)
+        faults.append(f"{services.missing_key} {how.capitalize()}; the connections then go on by themselves.")
+    if (off := services.clock_watch.wrong()) is not None:
+        faults.append(off)
+    found = len(users.everyone(services.everybody))
     report.line(f"settings   ok, public address {settings.public_url}, today is {services.clock.today()}")
-    report.line(f"store      schema version {runner.current_version(services.database)}, {settings.store_name}")
+    report.line(f"store      schema version {runner.current_version(services.everybody)}, {settings.store_name}")
+    missing = later_indexes.missing(services.everybody)
+    if missing:
+        report.line(f"indexes    {', '.join(missing)} not there yet: a server builds them, or `bankdata build-indexes`")
     report.line(f"keys       signing key {services.authorization.keys.active().kid}")
     report.line(f"users      {found}" + ("" if found else ": add one with `bankdata users add NAME`"))
     if has_accounts:
-        faults += _unproven(services, report)
+        faults += unproven(services, report)
     if settings.is_in_clear:
         faults.append(IN_CLEAR)
     for fault in faults:
@@ -49,12 +50,12 @@ def check(services: Services, report: Report, *, has_accounts: bool = False) -> 
         raise CommandError(f"{counted(len(faults), 'problem')} found.")
 
 
-def _unproven(services: Services, report: Report) -> list[str]:
+def unproven(services: Services, report: Report) -> list[str]:
     """What balances contradict, with whose it is."""
     faults, today, count = [], services.clock.today(), 0
-    for user in users.everyone(services.database):
-        ids = [account.id for account in accounts.every(services.database, user.id)]
-        wrong = integrity_sentences.warnings_of(services.database, user.id, ids, today=today)
+    for user in users.everyone(services.everybody):
+        ids = [account.id for account in accounts.every(services.everybody, user.id)]
+        wrong = integrity_sentences.warnings_of(services.everybody, user.id, ids, today=today)
         faults += [f"{user.name}: {text}" for text in wrong]
         count += len(ids)
     report.line(f"accounts   {count}, their bookings compared with statements and balances")
@@ -67,7 +68,7 @@ def back_up(services: Services, report: Report, *, keep: int | None = None) -> N
     folder = services.settings.data_dir / BACKUPS_FOLDER
     name = services.clock.now().strftime("%Y%m%d-%H%M%S")
     keys = services.authorization.keys.path
-    report.line(str(backup.backup(services.database, folder / name, also=[keys] if keys is not None else [])))
+    report.line(str(backup.backup(services.store, folder / name, also=[keys] if keys is not None else [])))
     if keep is not None:
         for path in backup.remove_older(folder, keep=keep):
             report.note(f"Deleted {path}.")
@@ -75,16 +76,16 @@ def back_up(services: Services, report: Report, *, keep: int | None = None) -> N
 
 def compact(services: Services, report: Report) -> None:
     """Put the transactions back into the order that makes reading them fast."""
-    if services.database.dialect.is_shared:
+    if services.store.dialect.is_shared:
         raise CommandError("PostgreSQL keeps its tables in order by itself (autovacuum).")
-    report.line(f"Sorted {counted(compaction.compact(services.database), 'transaction')}.")
+    report.line(f"Sorted {counted(compaction.compact(services.everybody), 'transaction')}.")
 
 
 def advance_clock(services: Services, report: Report, *, seconds: int) -> None:
     """Move the clock of a demo server: tokens expire, cool-downs end, the bank grows new days."""
-    if store_facts.recall(services.database, IS_DEMO) is None:
+    if store_facts.recall(services.everybody, IS_DEMO) is None:
         raise CommandError("Only a store made by `bankdata demo` has a clock that can be moved; this one is real.")
     offset = services.clock.offset + timedelta(seconds=seconds)
-    store_facts.remember(services.database, CLOCK_OFFSET, str(int(offset.total_seconds())))
+    store_facts.remember(services.everybody, CLOCK_OFFSET, str(int(offset.total_seconds())))
     services.clock.offset = offset
     report.line(f"It is now {services.clock.now().isoformat(sep=' ', timespec='seconds')} UTC in the demo.")

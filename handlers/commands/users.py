@@ -34,7 +34,7 @@ def add_user(
     if not _is_good_name(name):
         raise CommandError(NAMES)
     users.add(
-        services.database,
+        services.everybody,
         name=name,
         password_hash=_password_hash(services, password, user_name=name),
         has_subscription=has_subscription,
@@ -48,9 +48,9 @@ def add_user(
 
 def list_users(services: Services, report: Report) -> None:
     """Who there is."""
-    everyone = users.everyone(services.database)
+    everyone = users.everyone(services.everybody)
     for user in everyone:
-        count = len(connections.of_user(services.database, user.id))
+        count = len(connections.of_user(services.everybody, user.id))
         state = "active subscription" if user.has_subscription else "no subscription"
         report.line(f"{user.name}\t{state}\t{counted(count, 'bank connection')}")
     if not everyone:
@@ -59,8 +59,8 @@ def list_users(services: Services, report: Report) -> None:
 
 def change_password(services: Services, report: Report, *, name: str, password: str, is_generated: bool) -> None:
     """Another password; signs the user's browsers out."""
-    user = users.named(services.database, name)
-    users.set_password_hash(services.database, user.id, _password_hash(services, password, user_name=user.name))
+    user = users.named(services.everybody, name)
+    users.set_password_hash(services.everybody, user.id, _password_hash(services, password, user_name=user.name))
     services.authorization.sessions.end_all(user.id)
     services.authorization.record.note(user.id, "changePassword")
     report.note(f"Changed the password of {user.name}.")
@@ -70,7 +70,7 @@ def change_password(services: Services, report: Report, *, name: str, password: 
 
 def turn_off_second_factor(services: Services, report: Report, *, name: str) -> None:
     """For whoever has lost it: the password is enough from now on."""
-    user = users.named(services.database, name)
+    user = users.named(services.everybody, name)
     if not services.authorization.second_factors.turn_off(user.id):
         raise CommandError(f"{user.name} has no second factor.")
     report.note(f"{user.name} signs in with the password alone now.")
@@ -78,15 +78,15 @@ def turn_off_second_factor(services: Services, report: Report, *, name: str) -> 
 
 def set_subscription(services: Services, report: Report, *, name: str, active: bool) -> None:
     """Whether the data endpoints answer or send the user to the billing page."""
-    user = users.named(services.database, name)
-    users.set_subscription(services.database, user.id, active=active)
+    user = users.named(services.everybody, name)
+    users.set_subscription(services.everybody, user.id, active=active)
     services.authorization.access.forget()
     report.note(f"{user.name} has {'an active' if active else 'no'} subscription now.")
 
 
 def set_currency(services: Services, report: Report, *, name: str, currency: str) -> None:
     """The currency of figures over several currencies (decision 19); raises CommandError for one without a rate."""
-    user = users.named(services.database, name)
+    user = users.named(services.everybody, name)
     try:
         keep_home_currency(services, user.id, currency)
     except NoRate as error:
@@ -96,10 +96,10 @@ def set_currency(services: Services, report: Report, *, name: str, currency: str
 
 def remove_user(services: Services, report: Report, *, name: str) -> None:
     """Delete a user with accounts, transactions and grants, after the access to the banks has been ended."""
-    user = users.named(services.database, name)
-    end_access(services, report, connections.of_user(services.database, user.id))
+    user = users.named(services.everybody, name)
+    end_access(services, report, connections.of_user(services.everybody, user.id))
     services.authorization.remove_user(user.id)
-    services.database.atomically(lambda session: users.remove(session, user.id))
+    services.everybody.atomically(lambda session: users.remove(session, user.id))
     report.note(f"Removed user {user.name} with all data.")
 
 
@@ -114,7 +114,7 @@ def _is_good_name(name: str) -> bool:
 
 
 def _next_step(services: Services, name: str) -> str:
-    if store_facts.recall(services.database, IS_DEMO) is None:
+    if store_facts.recall(services.everybody, IS_DEMO) is None:
         return f"Bring in bank statements with `bankdata import FILE --user {name}`."
     return f"Connect a bank with `bankdata connect demo --user {name}`."
 

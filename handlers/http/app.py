@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -77,6 +78,7 @@ def create_app(
     turns: Turns | None = None,
     shows_bookings: Collection[str] = (),
     knows_coverage: Collection[str] | None = None,
+    gives_figures: Mapping[str, str] = MappingProxyType({}),
 ) -> ASGIApp:
     """The whole HTTP loop over the bytes of openapi.json; it knows no store.
 
@@ -84,7 +86,8 @@ def create_app(
     `rate` None switches the limit off. `routes` are HTML pages and documents that are no operations. `shared_paths`
     are beginnings of paths, besides the contract's own, that scripts of other origins may read (oauth.md 2.11).
     `unknown_page` is for people who open an address that does not exist. `unavailable` are failures that pass (503).
-    `turns` are those of whoever else calls the operations. `shows_bookings`, `knows_coverage`: see `guard`.
+    `turns` are those of whoever else calls the operations. `shows_bookings`, `knows_coverage`, `gives_figures`: see
+    `guard`.
     """
     main = Api(description=orjson.loads(contract), operations=operations, base_path=BASE_PATH)
     apis = [main, *extra_apis]
@@ -105,6 +108,7 @@ def create_app(
                 billing_url=billing_url,
                 shows_bookings=shows_bookings,
                 knows_coverage=knows_coverage,
+                gives_figures=gives_figures,
             ),
         ),
         validation,

@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.types import Message, Scope, Send
 
 from auth.principal import Principal
-from handlers.http.request import Answer
+from handlers.http.request import Answer, Pieces
 
 PIECE_BYTES = 262_144  # of a file at once: what one slow reader keeps in memory
 
@@ -50,11 +50,14 @@ def current(scope: Scope) -> Call:
 
 
 async def send_answer(send: Send, answer: Answer) -> None:
-    """The answer as JSON, or as the bytes or the file that it is."""
+    """The answer as JSON, or as the bytes, the file or the pieces that it is."""
     body = answer.body
     if not isinstance(body, bytes):
         if isinstance(body, BufferedIOBase):
             await _send_file(send, answer, body)
+            return
+        if isinstance(body, Pieces):
+            await _send_pieces(send, answer, body)
             return
         body = encoded(body)
     await send(_start(answer, len(body)))
@@ -71,9 +74,21 @@ async def _send_file(send: Send, answer: Answer, file: BufferedIOBase) -> None:
         await send({"type": "http.response.body", "body": b""})
 
 
-def _start(answer: Answer, size: int) -> Message:
+async def _send_pieces(send: Send, answer: Answer, pieces: Pieces) -> None:
+    try:
+        await send(_start(answer, None))
+        async for piece in pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+    finally:
+        await pieces.aclose()
+
+
+def _start(answer: Answer, size: int | None) -> Message:
     said = JSON_HEADERS if not answer.headers else _with_own(answer.headers)
-    headers = [*said, (b"content-length", b"%d" % size)]
+    # A 304 would have to say how long the 200 is (RFC 9110 8.6)
+    length = [] if answer.status == 304 or size is None else [(b"content-length", b"%d" % size)]
+    headers = [*said, *length]
     return {"type": "http.response.start", "status": answer.status, "headers": headers}
 
 

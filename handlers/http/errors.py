@@ -64,6 +64,13 @@ class Conflicting(Refusal):
     text = "Conflict"
 
 
+class Gone(Refusal):
+    """What the client hands back was good once; the message says how to begin again."""
+
+    status = 410
+    text = "Gone"
+
+
 class ContentTooLarge(Refusal):
     """The body is larger than the service reads."""
 

@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 
-from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -19,11 +18,11 @@ _BY_A_PROXY = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 
 def health_and_metrics(
-    registry: CollectorRegistry, *, is_ready: Callable[[], bool], metrics_for: Sequence[Network]
+    figures: Callable[[], bytes], *, is_ready: Callable[[], bool], metrics_for: Sequence[Network]
 ) -> list[Route]:
     """/readyz for everybody, /metrics for these networks; for others there is no such address.
 
-    `is_ready` asks the store and may take its time.
+    `figures` and `is_ready` ask the store and may take their time.
     """
     asking: asyncio.Task[bool] | None = None  # a store that hangs costs one thread, however often somebody asks
 
@@ -42,7 +41,7 @@ def health_and_metrics(
     async def metrics(request: Request) -> Response:
         if not is_from(request, metrics_for):
             raise HTTPException(HTTPStatus.NOT_FOUND)
-        text = await run_in_threadpool(generate_latest, registry)
+        text = await run_in_threadpool(figures)
         return Response(text, headers={"content-type": CONTENT_TYPE_LATEST, "cache-control": "no-store"})
 
     return [Route("/readyz", ready, methods=["GET"]), Route("/metrics", metrics, methods=["GET"])]

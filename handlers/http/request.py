@@ -1,8 +1,9 @@
 """What an operation receives and returns: plain values, no web framework objects to unwrap."""
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from auth.principal import Principal
 
@@ -19,6 +20,8 @@ class Request:
     query: str
     headers: Mapping[str, str]  # names are looked up without regard to case
     client_address: str  # of the client, behind trusted proxies too; IPv6 addresses as their /64
+    is_gone: Callable[[], Awaitable[object]] = field(default_factory=lambda: asyncio.Event().wait)
+    """Returns once the client is, which what asks within this process never is; only after the body has been read."""
 
     @property
     def principal(self) -> Principal:
@@ -27,11 +30,26 @@ class Request:
         return self.caller
 
 
+@runtime_checkable
+class Pieces(Protocol):
+    """A body that is made while it is sent; nobody knows how long it gets."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        """Its pieces."""
+        ...
+
+    async def aclose(self) -> None:
+        """Nobody reads any more."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A success: `body` becomes JSON, except bytes and files, which are sent as they are (name their content-type).
+    """A success: `body` becomes JSON, except bytes, files and pieces, which are sent as they are (name their
+    content-type).
 
-    A file is sent from its beginning, piece by piece, and closed.
+    A file is sent from its beginning, piece by piece, and closed. `Pieces` are sent as they come, and
+    closed when they end or nobody reads them any more.
     """
 
     body: Any

@@ -13,7 +13,7 @@ _SHARED = (
     (
         b"access-control-expose-headers",
         b"WWW-Authenticate, Retry-After, RateLimit, RateLimit-Policy, Link, Location, ETag, X-Request-Id,"
-        b" Unconverted-Currencies",
+        b" Unconverted-Currencies, Next-Cursor",
     ),
 )
 PREFLIGHT: Sequence[Header] = (

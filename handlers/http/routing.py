@@ -81,9 +81,10 @@ class Routing(RoutingMiddleware):
         try:
             await super().__call__(scope, receive, send)
         except HTTPException as error:
-            if error.status_code != 405:
-                raise
+            # Of several descriptions without a base path the first one answers 404 for the paths of all others
             allowed = allowed_methods([*self.router.routes, *self._pages], asked)
+            if error.status_code not in (404, 405) or not allowed or scope["method"] in allowed:
+                raise
             raise MethodNotAllowed(frozenset(allowed)) from None
 
     def _found(self, scope: Scope) -> tuple[dict[str, str], Found] | None:

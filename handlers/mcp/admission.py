@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from auth.scopes import SCOPES
 from handlers.http import call
-from handlers.http.errors import Forbidden, TooManyRequests, Unauthorized
+from handlers.http.errors import Forbidden, Unauthorized
 from handlers.http.routing import Make
 from handlers.http.steps.guard import (
     Authenticate,
@@ -57,9 +57,7 @@ def admission(
             try:
                 caller = await caller_of(scope, authenticate, told)
             except Unauthorized:
-                quota = await limiter.take("mcp refused", rate, asked.client_address) if rate else None
-                if quota is not None and not quota.is_granted:
-                    raise TooManyRequests(retry_after=quota.reset_seconds) from None
+                await limiter.spend("mcp refused", rate, asked.client_address)
                 raise
             check_subscription(caller, billing_url)
             asked.caller = caller

@@ -20,6 +20,7 @@ from handlers.operations.selection import covered_accounts, selected_accounts
 from handlers.services import Services
 from storage.accounts import Selected
 
+REF_LENGTH = 8  # hexadecimal digits: among a thousand accounts two are alike once in ten thousand users
 CENTS_BELOW = 1  # in any currency: what an attack costs
 UNKNOWN_ACCOUNT = (
     "accountIds: names an account that this connection does not have. Call get_overview: it lists the ids."
@@ -72,16 +73,18 @@ class Asking:
     def _selected(self, named: Sequence[str] | None) -> tuple[Selected, str]:
         with self.services.reader.open(self.caller.user_id, "accounts") as reading:
             ids = [account.id for account in covered_accounts(reading.accounts, self.caller)]
-            if named is not None and not set(named) <= set(ids):
+            known = {**{ref_of(id_): id_ for id_ in ids}, **{id_: id_ for id_ in ids}}
+            if named is not None and not set(named) <= known.keys():
                 raise WrongArgument(UNKNOWN_ACCOUNT)
-            chosen = selected_accounts(reading.accounts, ",".join(named or ids), self.caller)
+            wanted = [known[each] for each in named] if named else ids
+            chosen = selected_accounts(reading.accounts, ",".join(wanted), self.caller)
             return chosen, currency_of(self.services, reading, chosen.accounts)
 
     def ref(self, account: Mapping[str, Any]) -> str:
-        """The short name of an account within this answer; `account` is one of the contract's shapes."""
+        """The short name of an account, which this answer then lists; `account` is one of the contract's shapes."""
         id_: str = account["id"]
         if id_ not in self._refs:
-            self._refs[id_] = f"a{len(self._refs) + 1}"
+            self._refs[id_] = ref_of(id_)
             texts, _flags = bank_text(account_texts(account))
             iban = account.get("iban")
             self.accounts.append(
@@ -130,6 +133,11 @@ class Asking:
             "flags": flags,
             "bank_text": told,
         }
+
+
+def ref_of(account_id: str) -> str:
+    """The short name of an account, for ever the same: the beginning of what its id is made of."""
+    return f"a_{account_id.removeprefix('acc_')[:REF_LENGTH]}"
 
 
 def small_credits(transactions: Sequence[Json]) -> list[Json]:

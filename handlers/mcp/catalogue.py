@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator, ValidationError
 
 from auth.principal import Principal
 from handlers.mcp.schemas import Contract, Json
-from handlers.operations import SHOWS_BOOKINGS
+from handlers.operations import GIVES_FIGURES, SHOWS_BOOKINGS
 
 FILE_NAME = "tools.json"
 
@@ -30,8 +30,8 @@ class Tool:
     validator: Draft202012Validator
 
     def is_hidden(self, caller: Principal) -> bool:
-        """Whether it shows bookings, and the caller may read figures only."""
-        return caller.figures_only and not SHOWS_BOOKINGS.isdisjoint(self.operations)
+        """Whether it may show bookings, and the caller may read figures only."""
+        return caller.figures_only and not {*SHOWS_BOOKINGS, *GIVES_FIGURES}.isdisjoint(self.operations)
 
     def arguments(self, given: object) -> Json:
         """The arguments with the defaults of those that were left out; raises WrongArgument."""
@@ -79,12 +79,24 @@ def _tool(described: Mapping[str, Any], contract: Contract) -> Tool:
         scopes=frozenset(scope for name in described["operations"] for scope in contract.scopes(name)),
         listed={
             **{name: described[name] for name in ("name", "title", "description")},
-            "inputSchema": input_schema,
+            "inputSchema": _readable(input_schema),
             "outputSchema": described["outputSchema"],
             "annotations": described["annotations"],
         },
         validator=Draft202012Validator(input_schema),
     )
+
+
+def _readable(schema: Any) -> Any:
+    """The schema without patterns and widths of integers: they are checked, and say nothing to a model that the
+    description does not."""
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        name: _readable(value)
+        for name, value in schema.items()
+        if not (name == "pattern" or (name == "format" and value == "int32"))
+    }
 
 
 def _argument(schema: Mapping[str, Any], contract: Contract) -> Json:
@@ -105,8 +117,9 @@ def _sentence(error: ValidationError | None, properties: Mapping[str, Json]) -> 
     if error is None or not error.absolute_path:
         if error is not None and error.validator == "required":
             return f"{', '.join(rule)}: must be given."
-        return f"The arguments must be an object with any of: {', '.join(properties) or 'nothing'}."
+        return f"The arguments must be an object with any of: {', '.join(properties)}."
     name = error.absolute_path[0]
+    described = properties[str(name)].get("description", "")
     allowed = {
         "type": f"must be of type {rule}",
         "enum": f"must be one of {', '.join(map(str, rule)) if isinstance(rule, list) else rule}",
@@ -116,5 +129,5 @@ def _sentence(error: ValidationError | None, properties: Mapping[str, Json]) -> 
         "minItems": f"must have at least {rule} items",
         "maxLength": f"must have at most {rule} characters",
         "minLength": f"must have at least {rule} characters",
-    }.get(str(error.validator), "contains characters that are not allowed")
-    return f"{name}: {allowed}."
+    }.get(str(error.validator))
+    return f"{name}: {allowed}." if allowed else f"{name}: contains characters that are not allowed. {described}"

@@ -28,7 +28,6 @@ from handlers.mcp.operations_of_tools import ContractOperations
 from handlers.mcp.schemas import Contract, Json
 from handlers.mcp.tools import TOOLS
 from handlers.services import Services
-from storage.database import acting_for
 
 MESSAGE = "sendMessage"
 LISTS_LAST_MS = 300_000  # what a grant allows is listed anew after five minutes, or when a call is refused
@@ -175,8 +174,7 @@ class Endpoint:
             if not quota.is_granted:
                 raise TooManyRequests("Too many calls", retry_after=quota.reset_seconds)
         arguments = tool.arguments(message.params.get("arguments"))
-        with acting_for(caller.user_id):  # whatever a tool asks of the store, besides the operations
-            answer = await TOOLS[tool.name](Asking(self._services, self._operations, caller), **arguments)
+        answer = await TOOLS[tool.name](Asking(self._services, self._operations, caller), **arguments)
         text = orjson.dumps(answer, default=_exact_number).decode()
         content = [{"type": "text", "text": text}]
         return {"content": content, "structuredContent": orjson.Fragment(text), "isError": False}

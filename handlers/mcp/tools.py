@@ -1,4 +1,4 @@
-"""What the seven tools answer, each from the operations that handlers/mcp/tools.json names."""
+"""What the tools answer, each from the operations that handlers/mcp/tools.json names."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -7,13 +7,20 @@ from typing import Any
 
 from analytics.classification.facts import CATEGORIES
 from handlers import json_shapes
-from handlers.mcp.asking import Asking, account_texts, day
+from handlers.http.errors import NotFound
+from handlers.mcp import foretold
+from handlers.mcp.asking import Asking, account_texts, day, ref_of
 from handlers.mcp.catalogue import WrongArgument
 from handlers.mcp.fence import CENTS, DETAIL_LENGTH_MAX, bank_text
 from handlers.mcp.masked_numbers import masked_field, whole_field
+from handlers.mcp.named_texts import NamedTexts
 from handlers.mcp.schemas import Json
 from handlers.operations.rules_in_words import BY_USER
 
+UNKNOWN_MONTH = "key: must be a month as YYYY-MM, from the first booking to this month."
+UNKNOWN_PAYMENT = (
+    "key: must be the id of a recurring payment. list_recurring_payments lists them; ask with the same accountIds."
+)
 STREAMS_MAX = 60
 HISTORY_MAX = 24  # prices and missed charges of one recurring payment
 ASK_AGAIN_SECONDS = 1.0
@@ -29,11 +36,15 @@ NAMES = (
     "sepaPurposeCode",
 )
 STREAM = ("id", "amount", "currency", "frequency", "occurrences", "yearlyCost", "confidence")
+HELD = ("date", "balance", "ownBalance", "ownCurrency")
+FIGURES = ("count", "expenses", "refunds", "income")
+OF_ONE_STREAM = frozenset({"occurrences", "confidence", "firstCharged", "lastCharged", "comingCharges"})
 STREAM_DAYS = ("firstCharged", "lastCharged", "nextExpected")
 
 
-async def get_overview(asking: Asking) -> Json:
+async def get_overview(asking: Asking, includeIban: bool) -> Json:
     """All accounts, their balances, and what the last 30 days cost."""
+    shows_numbers = includeIban and asking.shows_numbers
     _selected, currency = await asking.selected(None)
     listed = (await asking.ask("listAccounts"))["accounts"]
     ids = ",".join(account["id"] for account in listed)
@@ -47,20 +58,23 @@ async def get_overview(asking: Asking) -> Json:
         "totalBalance": snapshot["totalBalance"],
         "unconvertedCurrencies": asking.unconverted,
         "accounts": await asking.shaped(
-            lambda: [_account(asking, account, days.get(account["id"])) for account in listed]
+            lambda: [
+                _account(asking, account, days.get(account["id"]), shows_numbers=shows_numbers) for account in listed
+            ]
         ),
         "last30Days": snapshot["last30Days"],
     }
 
 
 async def search_transactions(
-    asking: Asking, accountIds: Sequence[str] | None, groupBy: str | None, page: int, perPage: int, **filters: Any
+    asking: Asking, accountIds: Sequence[str] | None, sort: str, page: int, perPage: int, **filters: Any
 ) -> Json:
     """One page of what the filters find, and what all of it adds up to."""
-    ids = await asking.account_ids(accountIds)
-    found = await asking.ask("listTransactions", accountIds=ids, page=page, perPage=perPage, **filters)
-    totals = await asking.ask("sumTransactions", accountIds=ids, groupBy=groupBy, **filters)
-    rows = await asking.rows(found["transactions"])
+    counted = "true" if filters["counted"] else "false"
+    filters |= {"accountIds": await asking.account_ids(accountIds), "counted": counted}
+    found = await asking.ask("searchTransactions", sort=sort, page=page, perPage=perPage, **filters)
+    totals = await asking.ask("sumTransactions", **filters)
+    rows = await asking.rows(found["transactions"], "status")
     return {
         "today": asking.today,
         "totals": totals,
@@ -68,6 +82,57 @@ async def search_transactions(
         "accounts": asking.accounts,
         "transactions": rows,
         "pagination": found["pagination"],
+    }
+
+
+async def summarize_transactions(
+    asking: Asking,
+    accountIds: Sequence[str] | None,
+    groupBy: str | None,
+    compareWith: str | None,
+    limit: int,
+    **filters: Any,
+) -> Json:
+    """What all that the filters find adds up to, by groups as a table."""
+    filters["accountIds"] = await asking.account_ids(accountIds)
+    found = await asking.ask("sumTransactions", groupBy=groupBy, compareWith=compareWith, limit=limit, **filters)
+    groups = found.pop("groups", None)
+    told = {"today": asking.today, **found, "unconvertedCurrencies": asking.unconverted}
+    if groups is None:
+        return told
+    listed = (await asking.ask("listAccounts"))["accounts"] if any("account" in each["keys"] for each in groups) else []
+    by_id = {account["id"]: account for account in listed}
+    table = await asking.shaped(lambda: _table(asking, groups, by_id))
+    return {**told, "groups": table, "accounts": asking.accounts}
+
+
+async def get_balances(
+    asking: Asking, accountIds: Sequence[str] | None, dateFrom: str | None, dateTo: str | None, every: str
+) -> Json:
+    """What the accounts held on the last day, and together over time."""
+    ids = await asking.account_ids(accountIds)
+    found = await asking.ask("getBalances", accountIds=ids, dateFrom=dateFrom, dateTo=dateTo, every=every)
+    return {
+        "today": asking.today,
+        "currency": found["currency"],
+        "accounts": [
+            {**{name: each[name] for name in HELD}, "ref": ref_of(each["accountId"])} for each in found["accounts"]
+        ],
+        "leftOut": _left_out(found),
+        "points": [[each["date"], each["balance"]] for each in found["points"]],
+    }
+
+
+async def get_forecast(asking: Asking, accountIds: Sequence[str] | None, days: int) -> Json:
+    """What the accounts are expected to hold, and what is due until then."""
+    ids = await asking.account_ids(accountIds)
+    found = await asking.ask("getForecast", accountIds=ids, days=days)
+    return {
+        "today": asking.today,
+        "until": found["until"],
+        "currencies": await asking.shaped(lambda: [foretold.of_currency(each) for each in found["currencies"]]),
+        "accounts": [foretold.of_account(each) for each in found["accounts"]],
+        "leftOut": _left_out(found),
     }
 
 
@@ -90,7 +155,7 @@ async def list_recurring_payments(asking: Asking, accountIds: Sequence[str] | No
     return {
         "today": asking.today,
         "total": len(found),
-        "subscriptions": await asking.shaped(lambda: [_stream(each) for each in found[:STREAMS_MAX]]),
+        "subscriptions": await asking.shaped(lambda: [_short(each) for each in found[:STREAMS_MAX]]),
     }
 
 
@@ -102,7 +167,7 @@ async def explain_figure(
     shown = slice((page - 1) * perPage, page * perPage)
     answer: Json = {"today": asking.today, "kind": kind, "key": key}
     if kind == "recurring_payment":
-        found = await asking.ask("getSubscription", id=key, accountIds=ids)
+        found = await _explained(asking, UNKNOWN_PAYMENT, "getSubscription", id=key, accountIds=ids)
         charges = found["charges"]
         answer["figure"] = {
             **await asking.shaped(partial(_stream, found)),
@@ -117,7 +182,7 @@ async def explain_figure(
         total = len(charges)
     else:
         if kind == "month":
-            found = await asking.ask("listCashflowTransactions", month=key, accountIds=ids)
+            found = await _explained(asking, UNKNOWN_MONTH, "listCashflowTransactions", month=key, accountIds=ids)
         else:
             if key not in CATEGORIES:
                 raise WrongArgument(f"key: must be one of {', '.join(CATEGORIES)}.")
@@ -129,6 +194,14 @@ async def explain_figure(
         total = len(rows)
     pagination = json_shapes.pagination(page=page, per_page=perPage, total=total)
     return {**answer, "accounts": asking.accounts, "pagination": pagination}
+
+
+async def _explained(asking: Asking, unknown: str, operation_id: str, **arguments: Any) -> Json:
+    """What the operation answers; where there is nothing to explain, the tool says so in its own words."""
+    try:
+        return await asking.ask(operation_id, **arguments)
+    except NotFound as error:
+        raise WrongArgument(unknown) from error
 
 
 async def get_transaction(asking: Asking, id: str, includeIban: bool) -> Json:
@@ -208,7 +281,10 @@ TOOLS: Mapping[str, Callable[..., Awaitable[Json]]] = {
     for function in (
         get_overview,
         search_transactions,
+        summarize_transactions,
         get_cashflow,
+        get_balances,
+        get_forecast,
         list_recurring_payments,
         explain_figure,
         get_transaction,
@@ -218,8 +294,9 @@ TOOLS: Mapping[str, Callable[..., Awaitable[Json]]] = {
 """By name: takes the call and the arguments of handlers/mcp/tools.json."""
 
 
-def _account(asking: Asking, account: Json, balance_date: str | None) -> Json:
+def _account(asking: Asking, account: Json, balance_date: str | None, *, shows_numbers: bool) -> Json:
     texts, flags = bank_text(account_texts(account))
+    shown = whole_field if shows_numbers else masked_field
     return {
         "ref": asking.ref(account),
         "id": account["id"],
@@ -227,12 +304,34 @@ def _account(asking: Asking, account: Json, balance_date: str | None) -> Json:
         "balance": account["balance"],
         "balanceDate": balance_date,
         "currency": account["currency"],
-        "iban": masked_field(account["iban"]) if account["iban"] else None,
+        "iban": shown(account["iban"]) if account["iban"] else None,
         "status": account["bankConnection"]["status"],
         "lastSyncedAt": account["lastSyncedAt"],
         "flags": flags,
         "bank_text": texts,
     }
+
+
+def _left_out(found: Json) -> list[Json]:
+    return [{"reason": each["reason"], "ref": ref_of(each["accountId"])} for each in found["leftOut"]]
+
+
+def _table(asking: Asking, groups: Sequence[Json], by_id: Mapping[str, Json]) -> Json:
+    """Groups as rows under columns; a merchant is a stranger's text, so its cell is the name it has in bank_text."""
+    keys = [*groups[0]["keys"]] if groups else []
+    names = NamedTexts("m")
+
+    def cell(key: str, value: str | None) -> str | None:
+        if key == "merchant":
+            return names.key(value)
+        return asking.ref(by_id[value]) if key == "account" and value is not None else value
+
+    def figures(group: Json) -> list[Any]:
+        return [group[name] for name in FIGURES] + [group["compared"][name] for name in FIGURES if "compared" in group]
+
+    rows = [[*(cell(key, value) for key, value in group["keys"].items()), *figures(group)] for group in groups]
+    compared = [f"compared_{name}" for name in FIGURES if groups and "compared" in groups[0]]
+    return {"columns": [*keys, *FIGURES, *compared], "rows": rows, "flags": names.flags, "bank_text": names.texts}
 
 
 def _stream(found: Json) -> Json:
@@ -242,10 +341,17 @@ def _stream(found: Json) -> Json:
     return {
         **{name: found[name] for name in STREAM},
         **days,
+        "priceChange": found["priceChange"] and {**found["priceChange"], "since": day(found["priceChange"]["since"])},
         "comingCharges": coming,
         "flags": flags,
         "bank_text": texts,
     }
+
+
+def _short(found: Json) -> Json:
+    """What is asked of each of many; explain_figure tells the rest of one."""
+    told = _stream(found)
+    return {name: value for name, value in told.items() if name not in OF_ONE_STREAM}
 
 
 def _derivation(found: Json, *, is_text: bool, shows_numbers: bool) -> Json:

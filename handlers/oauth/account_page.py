@@ -7,22 +7,32 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from auth.apps.clients import BUILTIN, PAGE
-from auth.errors import InvalidToken
+from auth.errors import InvalidToken, OAuthError
 from auth.people.sessions import Browser
 from auth.server import AuthorizationServer
 from auth.tokens.terms import is_within
-from handlers.oauth import record_page, sessions_page
-from handlers.oauth.choices import AS_BEFORE, Choices, NothingChosen, choices_of, days_to_choose, sent_choices
+from handlers.oauth import calendar_page, record_page, sessions_page, simplefin_page
+from handlers.oauth.choices import (
+    AS_BEFORE,
+    Choices,
+    NothingChosen,
+    choices_of,
+    days_to_choose,
+    preset_choices,
+    sent_choices,
+)
 from handlers.oauth.languages import Words
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.record_page import recorded_as
 from handlers.oauth.rendering import clamped, page_headers
-from handlers.oauth.site import Site, Visit
+from handlers.oauth.site import SETUP_PAGE, Site, Visit
 from handlers.sync.reminders import consent_ends_within
 from storage.connections import NEED_USER
 from storage.oauth.grants import Grant
+from storage.oauth.simplefin import SetupToken
 from storage.users import User
 
+REMINDED_BEFORE = timedelta(days=30)  # an app that speaks SimpleFIN cannot ask for more time
 TWIN_CHARACTERS = 6  # of the id of an app whose name another one has, too
 NOTICES = (
     "revoked",
@@ -31,8 +41,9 @@ NOTICES = (
     "session_ended",
     "sessions_ended",
     "second_factor_removed",
+    "calendar_ended",
 )
-PURPOSES = ("revoke", "password", "sign out", sessions_page.PURPOSE)
+PURPOSES = ("revoke", "password", "sign out", sessions_page.PURPOSE, simplefin_page.PURPOSE, calendar_page.PURPOSE)
 
 
 @dataclass(slots=True)
@@ -45,6 +56,8 @@ class ConnectedApp:
     since: datetime
     ends: datetime
     last_used_at: datetime
+    simplefin: SetupToken | None = None
+    ends_soon: bool = False
     twin: str = ""  # the end of the app's id, where another one has the same name
 
     @property
@@ -64,12 +77,15 @@ class ConnectedApp:
 
 
 def account_routes(site: Site) -> list[BaseRoute]:
-    """The account page and its three forms."""
+    """The account page and its forms."""
     return [
         site.route("/account", {"GET": account_page}),
         site.route("/account/revoke", {"POST": revoke}),
         site.route("/account/narrow", {"POST": change_terms}),
         site.route("/account/password", {"POST": change_password}),
+        *([site.route(SETUP_PAGE, {"GET": show_setup_form, "POST": make_setup_token})] if site.has_simplefin else []),
+        site.route("/account/calendar", {"POST": make_calendar_address}),
+        site.route("/account/calendar/end", {"POST": calendar_page.end_address}),
         site.route("/account/sign-out", {"POST": sign_out}),
         *record_page.record_routes(site),
         *sessions_page.session_routes(site),
@@ -121,6 +137,42 @@ def change_terms(site: Site, visit: Visit) -> Response:
         return _account(site, visit, browser, user, grant_error=error, wait=wait, of_grant=grant.id, chosen=chosen)
     site.server.grants.widen(grant, terms=terms, ends=ends)
     return done
+
+
+def show_setup_form(site: Site, visit: Visit) -> Response:
+    """To the form that makes a setup token, also for whoever has to sign in first."""
+    if site.server.sign_in.user_of(visit.browser) is None:
+        return site.sign_in_for(SETUP_PAGE)
+    return site.redirect(site.address("/account#simplefin"))
+
+
+def make_setup_token(site: Site, visit: Visit) -> Response:
+    """A setup token for an app that speaks SimpleFIN, for the password."""
+    browser, user = site.signed_in(visit, simplefin_page.PURPOSE)
+    chosen = sent_choices(visit.form, visit.ticked_accounts)
+    try:
+        terms = chosen.terms(site.accounts_of(user.id))
+    except NothingChosen:
+        return _account(site, visit, browser, user, simplefin_error="simplefin_no_account", chosen=chosen)
+    outcome = site.prove(visit, browser, user)
+    if outcome.browser is None:
+        wait = int(outcome.wait.total_seconds()) + 1 if outcome.wait else 0
+        error = "password_wait" if wait else "password_wrong"
+        return _account(site, visit, browser, user, simplefin_error=error, wait=wait, chosen=chosen)
+    try:
+        return simplefin_page.token_page(site, visit, user, terms=terms, chosen=chosen)
+    except OAuthError:
+        return _account(site, visit, browser, user, simplefin_error="simplefin_no_name", chosen=chosen)
+
+
+def make_calendar_address(site: Site, visit: Visit) -> Response:
+    """The address of the calendar of payments, for the password: whoever has it reads what is due."""
+    browser, user = site.signed_in(visit, calendar_page.PURPOSE)
+    outcome = site.prove(visit, browser, user)
+    if outcome.browser is None:
+        wait = int(outcome.wait.total_seconds()) + 1 if outcome.wait else 0
+        return _account(site, visit, browser, user, calendar_error="wait" if wait else "wrong", wait=wait)
+    return calendar_page.address_page(site, visit, user)
 
 
 def change_password(site: Site, visit: Visit) -> Response:
@@ -191,6 +243,8 @@ def connected_apps(server: AuthorizationServer, user_id: str, *, time_zone: tzin
             since=each.grant.created_at.astimezone(time_zone),
             ends=each.grant.expires_at.astimezone(time_zone),
             last_used_at=(each.last_used_at or each.grant.created_at).astimezone(time_zone),
+            simplefin=each.simplefin,
+            ends_soon=each.grant.expires_at < server.grants.end_of(REMINDED_BEFORE),
         )
         for each in server.grants.connected(user_id)
     ]
@@ -242,19 +296,23 @@ def _account(
     wait: int = 0,
     grant_error: str = "",
     of_grant: str = "",
+    simplefin_error: str = "",
+    calendar_error: str = "",
     chosen: Choices | None = None,
 ) -> Response:
-    """The page; `error` is one of the form of the password, `grant_error` of that of a connection, in which the person
-    had `chosen` this."""
+    """The page; `error` is one of the form of the password, `grant_error` of that of a connection, `simplefin_error` of
+    that of a setup token, `calendar_error` of that of the calendar. In the second and third the person had `chosen`
+    this."""
     sessions, owned = site.server.sessions, site.accounts_of(user.id)
     apps = connected_apps(site.server, user.id, time_zone=site.time_zone)
+    made = site.server.calendar.made_at(user.id)
     record, deeds = record_page.overview(site, user.id)
     for app in apps:
         app.last_used_at = max([app.last_used_at, *(line.last_at for line in record.get(app.recorded_as, ()))])
     response = site.page(
         "account.html",
         visit.words,
-        status=429 if wait else 400 if error or grant_error else 200,
+        status=429 if wait else 400 if error or grant_error or simplefin_error or calendar_error else 200,
         user=user,
         owned=owned,
         choices_of=lambda grant: chosen if chosen and grant.id == of_grant else choices_of(grant.terms, owned),
@@ -275,6 +333,13 @@ def _account(
         ends_apps="end_apps" in visit.form,
         grant_error=grant_error,
         of_grant=of_grant,
+        calendar_since=made.astimezone(site.time_zone) if made else None,
+        calendar_error=calendar_error,
+        has_simplefin=site.has_simplefin,
+        simplefin_error=simplefin_error,
+        simplefin_name=visit.form.get("name", ""),
+        simplefin_choices=chosen if chosen and simplefin_error else preset_choices(None, owned),
+        simplefin_days=days_to_choose(site.policy.grant_lifetime),
         wait=wait,
         tokens={purpose: sessions.form_token(browser, purpose) for purpose in PURPOSES},
     )

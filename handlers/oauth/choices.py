@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from auth.authorization_details import LASTS_DAYS, AccountInformation
-from auth.scopes import WRITE_SCOPES
+from auth.scopes import TICKED_SCOPES
 from auth.tokens.access_check import coverage_of
 from handlers.oauth.mistakes import Mistake
 from storage.accounts import StoredAccount
@@ -79,7 +79,7 @@ def sent_choices(form: Mapping[str, str], ticked: frozenset[str]) -> Choices:
         bookings="bookings" in form,
         full_numbers="full_numbers" in form,
         lasts=form.get("lasts", ""),
-        changes=frozenset(scope for scope in WRITE_SCOPES if scope in form),
+        changes=frozenset(scope for scope in TICKED_SCOPES if scope in form),
     )
 
 

@@ -45,7 +45,7 @@ def connect_routes(site: Site) -> list[BaseRoute]:
 def choice_page(site: Site, visit: Visit) -> Response:
     """Which sources there are, and the user's connections with what can be done about each."""
     if visit.browser is None or (user := site.server.sign_in.user_of(visit.browser)) is None:
-        return site.sign_in_for_banks()
+        return site.sign_in_for(BANKS_PAGE)
     assert site.banks is not None
     sources = site.banks.connecting.sources
     return site.page(
@@ -91,7 +91,7 @@ def fetch(site: Site, visit: Visit) -> Response:
 def ask_to_disconnect(site: Site, visit: Visit) -> Response:
     """Whether this connection is to end, and what stays."""
     if visit.browser is None or (user := site.server.sign_in.user_of(visit.browser)) is None:
-        return site.sign_in_for_banks()
+        return site.sign_in_for(BANKS_PAGE)
     connection = _own(site, user, visit.parameters.get("connection", ("",))[0])
     if connection is None:  # ended meanwhile, or somebody else's
         return site.redirect(site.address(BANKS_PAGE))
@@ -113,7 +113,7 @@ def disconnect(site: Site, visit: Visit) -> Response:
 def step_page(site: Site, visit: Visit) -> Response:
     """What the person is asked, where the browser goes, or how it ended."""
     if visit.browser is None or (user := site.server.sign_in.user_of(visit.browser)) is None:
-        return site.sign_in_for_banks()
+        return site.sign_in_for(BANKS_PAGE)
     attempt = _attempt(site, user, visit.browser, visit.parameters.get("attempt", ("",))[0])
     is_early = "early" in visit.parameters
     if "look" in visit.parameters and attempt.waits_seconds is not None:

@@ -66,6 +66,7 @@ def oauth_routes(
     has_accounts: Callable[[str], bool],
     accounts_of: AccountsOf = lambda _user_id: (),
     banks: Banks | None = None,
+    has_simplefin: bool = True,
     rate: Rate | None = BUDGET,
 ) -> list[BaseRoute]:
     """The pages that people meet, and the discovery documents at addresses that depend on the settings."""
@@ -89,6 +90,7 @@ def oauth_routes(
         has_accounts=has_accounts,
         accounts_of=accounts_of,
         banks=banks,
+        has_simplefin=has_simplefin,
     )
     return routes + page_routes(site)
 
@@ -184,11 +186,9 @@ class Endpoints:
                 raise TemporarilyUnavailable(quota.reset_seconds)
 
     def _register(self, document: object, address: str, bearer: str | None) -> Client:
-        self._server.cleanup.sweep()
         return self._server.clients.register(document, address=address, bearer=bearer)
 
     def _tokens(self, request: Request, body: Fields) -> TokenAnswer:
-        self._server.cleanup.sweep()
         sent = self._sent(request, body)
         fields = checked(sent, TOKEN_CHECKS)
         if fields["grant_type"] == "refresh_token":

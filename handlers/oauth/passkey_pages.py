@@ -40,7 +40,7 @@ def passkeys_page(site: Site, visit: Visit) -> Response:
     """What there is, and the form for one more; there are none without the codes beside which they stand."""
     user = site.server.sign_in.user_of(visit.browser)
     if user is None or visit.browser is None:
-        return site.redirect(site.address("/oauth/login"))
+        return site.sign_in_for("/account/passkeys")
     if not site.server.second_factors.is_on(user.id):
         return site.redirect(site.address("/account/second-factor"))
     return _page(site, visit, visit.browser, user)

@@ -69,7 +69,7 @@ def factor_page(site: Site, visit: Visit) -> Response:
     """Whether it is on, and the form that changes that."""
     user = site.server.sign_in.user_of(visit.browser)
     if user is None or visit.browser is None:
-        return site.redirect(site.address("/oauth/login"))
+        return site.sign_in_for("/account/second-factor")
     return _factor(site, visit, visit.browser, user)
 
 

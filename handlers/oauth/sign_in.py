@@ -15,7 +15,7 @@ from auth.authorization import Asked, Untrusted
 from auth.authorization_details import AccountInformation
 from auth.errors import AccessDenied, ConsentRequired, LoginRequired, OAuthError
 from auth.people.sessions import Browser
-from auth.scopes import SCOPES, WRITE_SCOPES
+from auth.scopes import SCOPES, TICKED_SCOPES
 from handlers.oauth.account_page import account_routes
 from handlers.oauth.choices import Choices, NothingChosen, days_to_choose, preset_choices, sent_choices
 from handlers.oauth.connect_page import connect_routes
@@ -172,7 +172,6 @@ def sign_in(site: Site, visit: Visit) -> Response:
     ):
         return site.after_sign_in(visit, secret)  # signed in meanwhile in another tab: nothing to check
     browser = site.checked_browser(visit, "login")
-    site.server.cleanup.sweep()
     name = visit.form.get("username", "").strip()
     outcome = site.server.sign_in.attempt(
         name,
@@ -230,7 +229,7 @@ def consent_page(site: Site, visit: Visit, *, error: str = "", chosen: Choices |
     assert visit.browser is not None
     request, client = _opened(site, visit.browser, secret)
     if client.id == PAGE:
-        return _decided(site, visit.browser, secret, is_allowed=True, ticked=frozenset(WRITE_SCOPES))
+        return _decided(site, visit.browser, secret, is_allowed=True, ticked=frozenset(TICKED_SCOPES))
     asked = request.scope.split()
     details, owned = _details(request), site.accounts_of(user.id)
     choices = chosen or preset_choices(details, owned)
@@ -241,7 +240,7 @@ def consent_page(site: Site, visit: Visit, *, error: str = "", chosen: Choices |
         form_action=redirects.form_action_source(request.redirect_uri),
         client=client,
         scopes=[scope for scope in asked if scope in SCOPES],
-        changes=[scope for scope in asked if scope in WRITE_SCOPES],
+        changes=[scope for scope in asked if scope in TICKED_SCOPES],
         user=user,
         destination=redirects.destination(request.redirect_uri),
         document_host=urlsplit(client.id).hostname if client.registered_by == "document" else "",

@@ -37,7 +37,10 @@ from storage.users import User
 
 logger = logging.getLogger("bankdata.oauth")
 
-BANKS_PAGE = "/account/connect"  # where a sign-in may lead back to; no query of an authorization request looks so
+BANKS_PAGE = "/account/connect"
+SETUP_PAGE = "/account/simplefin"
+RETURN_PAGES = frozenset({BANKS_PAGE, SETUP_PAGE, "/account/second-factor", "/account/passkeys"})
+"""Where a sign-in may lead back to; no query of an authorization request looks so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +48,7 @@ class Visit:
     """A browser's request: parameters decoded, its session found."""
 
     parameters: Mapping[str, tuple[str, ...]]
-    waiting_query: str  # of an authorization request that somebody has to sign in for, or BANKS_PAGE
+    waiting_query: str  # of an authorization request that somebody has to sign in for, or one of RETURN_PAGES
     form: Mapping[str, str]
     ticked_accounts: frozenset[str]
     browser: Browser | None
@@ -88,14 +91,17 @@ class Site:
         has_accounts: Callable[[str], bool],
         accounts_of: AccountsOf = lambda _user_id: (),
         banks: Banks | None = None,
+        has_simplefin: bool = True,
     ) -> None:
         """`time_zone`: whose days and times people see. `has_accounts`: whether there are bank data of a user.
-        `accounts_of`: the accounts that a user may let apps read. `banks`: None where none can be connected."""
+        `accounts_of`: the accounts that a user may let apps read. `banks`: None where none can be connected.
+        `has_simplefin`: whether apps that speak it are served."""
         self.server = server
         self.time_zone = time_zone
         self.has_accounts = has_accounts
         self.accounts_of = accounts_of
         self.banks = banks
+        self.has_simplefin = has_simplefin
         self.policy = server.policy
         self._limiter = limiter
         self._rate = rate
@@ -212,10 +218,10 @@ class Site:
         self.cookies.remember_waiting(response, query)
         return response
 
-    def sign_in_for_banks(self) -> Response:
-        """To the sign-in, and from there back to the page where banks are connected."""
+    def sign_in_for(self, page: str) -> Response:
+        """To the sign-in, and from there back to this one of RETURN_PAGES."""
         response = self.redirect(self.address("/oauth/login"))
-        self.cookies.remember_waiting(response, BANKS_PAGE)
+        self.cookies.remember_waiting(response, page)
         return response
 
     def after_sign_in(self, visit: Visit, secret: str) -> Response:
@@ -224,8 +230,8 @@ class Site:
             return self.redirect(f"{self.address('/oauth/consent')}?request={secret}")
         if not visit.waiting_query:
             return self.redirect(self.address("/account"))
-        if visit.waiting_query == BANKS_PAGE:
-            response = self.redirect(self.address(BANKS_PAGE))
+        if visit.waiting_query in RETURN_PAGES:
+            response = self.redirect(self.address(visit.waiting_query))
         else:
             response = self.redirect(f"{self.address('/oauth/authorize')}?{urlencode(parse_qsl(visit.waiting_query))}")
         self.cookies.remember_waiting(response, "")

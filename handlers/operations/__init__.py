@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from inspect import iscoroutinefunction
 from typing import Any
 
+from auth.scopes import READ_CASHFLOW
 from handlers.cache.reader import Needs, has
 from handlers.cache.user_data import UserData
-from handlers.http.request import Answer, Json, Operation, Request
+from handlers.http.request import Answer, Operation
 from handlers.operations import (
     account_changes,
     accounts,
@@ -24,8 +24,14 @@ from handlers.operations import (
     transactions,
 )
 from handlers.operations.cached_answers import CachedOperation, Light
+from handlers.operations.categories import finer
+from handlers.operations.changes import feeds
+from handlers.operations.events import listening
+from handlers.operations.forecasts import forecast
+from handlers.operations.recurring import confirmation, details
+from handlers.operations.searching import search
+from handlers.operations.words import annotations, proposed_rules, some
 from handlers.services import Services
-from storage.database import acting_for
 
 LIGHT_ROWS_MAX = 50_000  # filters by day, category and account bisect; the page itself is bounded
 LIGHT_SEARCH_ROWS_MAX = 5_000  # a search that finds every row takes about 0.5 ms per 1,000
@@ -50,18 +56,20 @@ def _light_page(data: UserData, arguments: dict[str, Any]) -> bool:
 KEPT: Mapping[str, tuple[Function, Needs, Light]] = {
     "listAccounts": (accounts.list_accounts, "statuses", _looked_up("statuses")),
     "listTransactions": (transactions.list_transactions, "list", _light_page),
-    "sumTransactions": (transactions.sum_transactions, "list", _never),
+    "searchTransactions": (search.search_transactions, "searched", _never),
+    "sumTransactions": (search.sum_transactions, "searched", _never),
     "getTransaction": (transactions.get_transaction, "details", _looked_up("details")),
     "explainTransaction": (explanations.explain_transaction, "details", _looked_up("details")),
     "getCashflow": (reports.get_cashflow, "figures", _never),
     "getCashflowCategories": (reports.get_cashflow_categories, "figures", _never),
     "getBalances": (reports.get_balances, "figures", _never),
     "getSnapshot": (reports.get_snapshot, "figures", _never),
+    "getForecast": (forecast.get_forecast, "accounts", _never),
     "listCashflowTransactions": (explanations.list_cashflow_transactions, "explained", _never),
     "listCategoryTransactions": (explanations.list_category_transactions, "explained", _never),
     "listSubscriptions": (reports.list_subscriptions, "accounts", _never),
-    "listSubscriptionDetails": (explanations.list_subscription_details, "accounts", _never),
-    "getSubscription": (explanations.get_subscription, "accounts", _never),
+    "listSubscriptionDetails": (details.list_subscription_details, "accounts", _never),
+    "getSubscription": (details.get_subscription, "accounts", _never),
 }
 """By operationId: reads one user's data, each answer of one state of them; takes the services, the request, what is
 read, and the contract's parameters in snake_case."""
@@ -70,15 +78,27 @@ OTHERS: Mapping[str, Operation] = {
     "startSync": sync.start_sync,
     "getSyncJob": sync.get_sync_job,
     "exportTransactions": exports.export_transactions,
+    "listCategories": finer.list_categories,
     "listTakenBackTransactions": transactions.list_taken_back_transactions,
+    "listTransactionChanges": feeds.list_transaction_changes,
+    "listAccountChanges": feeds.list_account_changes,
+    "listenToEvents": listening.listen_to_events,
     "listConnections": connections.list_connections,
     "getIntegrity": integrity.get_integrity,
     "createCorrection": corrections.create_correction,
+    "correctSome": some.correct_some,
     "listCorrections": corrections.list_corrections,
     "deleteCorrection": corrections.delete_correction,
+    "confirmSubscription": confirmation.confirm_subscription,
     "createRule": rules.create_rule,
     "listRules": rules.list_rules,
+    "changeRule": rules.change_rule,
+    "orderRules": rules.order_rules,
     "deleteRule": rules.delete_rule,
+    "proposeRule": proposed_rules.propose_rule,
+    "getAnnotation": annotations.get_annotation,
+    "changeAnnotation": annotations.change_annotation,
+    "listTags": annotations.list_tags,
     "listHiddenAccounts": account_changes.list_hidden_accounts,
     "changeAccount": account_changes.change_account,
     "listMergedAccounts": account_changes.list_merged_accounts,
@@ -89,6 +109,8 @@ OTHERS: Mapping[str, Operation] = {
     "getImport": imports.get_import,
     "listImports": imports.list_imports,
     "undoImport": imports.undo_import,
+    "listLayouts": imports.list_layouts,
+    "deleteLayout": imports.delete_layout,
     "getProfile": profile.get_profile,
     "changeProfile": profile.change_profile,
 }
@@ -98,11 +120,16 @@ OTHERS: Mapping[str, Operation] = {
 SHOWS_BOOKINGS = frozenset(
     {
         "listTransactions",
-        "sumTransactions",  # whoever may search and sum finds out what stands in a booking
+        "searchTransactions",
         "exportTransactions",
         "listTakenBackTransactions",
+        "listTransactionChanges",
         "getTransaction",
         "explainTransaction",
+        "getAnnotation",
+        "changeAnnotation",
+        "listTags",
+        "correctSome",
         "listCashflowTransactions",
         "listCategoryTransactions",
         "listSubscriptions",
@@ -113,16 +140,29 @@ SHOWS_BOOKINGS = frozenset(
 """By operationId: shows bookings or who was paid, which a grant of figures only does not cover."""
 
 
+GIVES_FIGURES = {"sumTransactions": READ_CASHFLOW}
+"""By operationId: the scope that opens it to a grant of figures only, which has lost the one that reads bookings; the
+operation itself refuses what would tell them."""
+
+
 KNOWS_COVERAGE = frozenset(
     {
         *KEPT,
         "exportTransactions",
+        "listCategories",
         "listTakenBackTransactions",
+        "listTransactionChanges",
+        "listAccountChanges",
+        "listenToEvents",
         "startSync",
         "getSyncJob",
         "listConnections",
         "getIntegrity",
         "getProfile",
+        "getAnnotation",
+        "changeAnnotation",
+        "listTags",
+        "correctSome",
     }
 )
 """By operationId: answers under a grant of some accounts as if there were only those. Every other operation is about
@@ -135,21 +175,4 @@ def operations(services: Services) -> Mapping[str, Operation]:
         name: CachedOperation(name=name, services=services, function=function, needs=needs, is_light=light)
         for name, (function, needs, light) in KEPT.items()
     }
-    return {**kept, **{name: _for_its_caller(partial(function, services)) for name, function in OTHERS.items()}}
-
-
-def _for_its_caller(operation: Operation) -> Operation:
-    """The operation, which asks the store for the user whose token the request carries, whatever it asks."""
-    asked: Any = operation
-
-    def called(request: Request, **arguments: Any) -> Answer | Json:
-        with acting_for(request.principal.user_id):
-            answer: Answer | Json = asked(request, **arguments)
-            return answer
-
-    async def awaited(request: Request, **arguments: Any) -> Answer | Json:
-        with acting_for(request.principal.user_id):
-            answer: Answer | Json = await asked(request, **arguments)
-            return answer
-
-    return awaited if iscoroutinefunction(operation) else called
+    return {**kept, **{name: partial(function, services) for name, function in OTHERS.items()}}

@@ -23,7 +23,8 @@ ACCOUNT_NOT_FOUND = "Account not found"
 
 def list_hidden_accounts(services: Services, request: Request) -> Json:
     """The accounts that no other operation shows."""
-    owned = accounts.every(services.database, owner_of(request))
+    user_id = owner_of(request)
+    owned = accounts.every(services.of(user_id), user_id)
     return {"accounts": [_told(each) for each in owned if each.is_hidden]}
 
 
@@ -43,14 +44,15 @@ def change_account(services: Services, request: Request, *, id: str, body: Mappi
             now = services.clock.now()
             same_accounts.hide(session, user_id=user_id, account_id=id, is_hidden=body["isHidden"], now=now)
 
-    services.database.atomically(work)
-    detect_after_import(services.database, [user_id], today=services.clock.today())
+    services.of(user_id).atomically(work)
+    detect_after_import(services.of(user_id), [user_id], today=services.clock.today())
     return _told(_owned(services, user_id, id))
 
 
 def list_merged_accounts(services: Services, request: Request) -> Json:
     """The accounts that are parts of others."""
-    merged = merges.merged_accounts(services.database, owner_of(request))
+    user_id = owner_of(request)
+    merged = merges.merged_accounts(services.of(user_id), user_id)
     return {
         "accounts": [
             {
@@ -100,8 +102,9 @@ def delete_account(services: Services, request: Request, *, id: str, name: str) 
     account = _owned(services, user.id, id)
     if name != account.called:
         raise BadRequest("name: must be the name of the account, or its IBAN if it has none")
-    rebuilt = services.database.atomically(lambda session: rebuild.delete(session, user=user, account_id=id, now=now))
-    detect_after_import(services.database, [user.id], today=services.clock.today())
+    database = services.of(user.id)
+    rebuilt = database.atomically(lambda session: rebuild.delete(session, user=user, account_id=id, now=now))
+    detect_after_import(database, [user.id], today=services.clock.today())
     return import_shapes.rebuilt(rebuilt)
 
 
@@ -117,7 +120,7 @@ def _told(account: StoredAccount) -> Json:
 
 
 def _owned(services: Services, user_id: str, account_id: str) -> StoredAccount:
-    owned = accounts.every(services.database, user_id)
+    owned = accounts.every(services.of(user_id), user_id)
     found = next((each for each in owned if each.id == account_id), None)
     if found is None:
         raise NotFound(ACCOUNT_NOT_FOUND)
@@ -125,6 +128,7 @@ def _owned(services: Services, user_id: str, account_id: str) -> StoredAccount:
 
 
 def _user(services: Services, request: Request) -> User:
-    user = users.find(services.database, owner_of(request))
+    user_id = owner_of(request)
+    user = users.find(services.of(user_id), user_id)
     assert user is not None, "a request outlived its user"
     return user

@@ -38,15 +38,15 @@ def merge(services: Services, user: User, source: StoredAccount, target: StoredA
         whole = next(each for each in accounts.every(session, user.id) if each.id == target.id)
         results.append((rebuilt, whole))
 
-    merges.check_mergeable(services.database, user.id, source_id=source.id, target_id=target.id)
-    bookings = transactions.count(services.database, user.id, Selection(account_ids=[source.id]))
+    merges.check_mergeable(services.of(user.id), user.id, source_id=source.id, target_id=target.id)
+    bookings = transactions.count(services.of(user.id), user.id, Selection(account_ids=[source.id]))
     is_new = source.same_as == target.id  # no app has been allowed or refused to see it apart from the other one
     narrowed = [] if is_new else grants.widened_by_merge(user.id, source_id=source.id, target_id=target.id)
     if narrowed and not is_dry_run:
         grants.keep_exclusions(user.id, source_id=source.id, target_id=target.id)
-    kept_or_tried(services.database, work, is_dry_run=is_dry_run)
+    kept_or_tried(services.of(user.id), work, is_dry_run=is_dry_run)
     if not is_dry_run:
-        detect_after_import(services.database, [user.id], today=services.clock.today())
+        detect_after_import(services.of(user.id), [user.id], today=services.clock.today())
     rebuilt, whole = results[-1]
     return Merged(
         rebuilt=rebuilt,
@@ -60,8 +60,8 @@ def merge(services: Services, user: User, source: StoredAccount, target: StoredA
 
 def separate(services: Services, user: User, account_id: str) -> Rebuilt:
     """A merged account made one of its own again; raises NotMerged."""
-    rebuilt = services.database.atomically(
+    rebuilt = services.of(user.id).atomically(
         lambda session: merges.separate(session, user=user, source_id=account_id, now=services.clock.now())
     )
-    detect_after_import(services.database, [user.id], today=services.clock.today())
+    detect_after_import(services.of(user.id), [user.id], today=services.clock.today())
     return rebuilt

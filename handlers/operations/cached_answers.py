@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from auth.scopes import READ_ANNOTATIONS
 from handlers.cache.reader import Needs
 from handlers.cache.user_data import UserData
 from handlers.http import call
 from handlers.http.request import Answer, Request
+from handlers.operations.words.said import wants_words
 from handlers.services import Services
-from storage.database import acting_for
 
 Light = Callable[[UserData, dict[str, Any]], bool]
 """Whether an answer can be made of what is in memory so quickly that the event loop may do it."""
@@ -29,8 +30,8 @@ class CachedOperation:
     def __call__(self, request: Request, **arguments: Any) -> Answer:
         """The answer, read from memory or from the store; takes its time."""
         key = self._key(request)  # before the work: an answer of yesterday is never kept as one of today
-        user_id = request.principal.user_id
-        with acting_for(user_id), self.services.reader.open(user_id, self.needs) as reading:
+        with_words = wants_words(arguments)
+        with self.services.reader.open(request.principal.user_id, self.needs, with_words=with_words) as reading:
             answer = _finished(self.function(self.services, request, reading, **arguments))
             if isinstance(reading, UserData):
                 reading.keep_answer(key, answer)
@@ -45,7 +46,7 @@ class CachedOperation:
             return None
         key = self._key(request)
         answer = data.answer(key)
-        if answer is None and not self.is_light(data, arguments):
+        if answer is None and (wants_words(arguments) or not self.is_light(data, arguments)):
             return None
         if not await reader.is_present(user_id, data):
             return None
@@ -58,7 +59,12 @@ class CachedOperation:
 
     def _key(self, request: Request) -> Hashable:
         today: date = self.services.clock.today()  # figures are those of a day
-        return self.name, request.path, request.query, today, request.principal.coverage, request.principal.figures_only
+        caller = request.principal
+        may_read_words = READ_ANNOTATIONS in caller.scopes
+        return (
+            *(self.name, request.path, request.query, today),
+            *(caller.coverage, caller.figures_only, may_read_words),
+        )
 
 
 def _finished(answer: Answer) -> Answer:

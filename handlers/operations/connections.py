@@ -18,7 +18,7 @@ def list_connections(services: Services, request: Request) -> Json:
     accounts those that bring one of them."""
     caller, now = request.principal, services.clock.now()
     user_id = caller.user_id
-    with services.database.transaction() as session:
+    with services.of(user_id).transaction() as session:
         known = connections.of_user(session, user_id)
         owned = accounts.every(session, user_id)
         visible = covered_accounts([each for each in owned if not each.is_hidden], caller)

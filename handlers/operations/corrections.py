@@ -9,12 +9,14 @@ from analytics.classification.rules import comparable, correction_key
 from handlers.http.errors import BadRequest, NotFound
 from handlers.http.request import Json, Request
 from handlers.operations.selection import owner_of
+from handlers.operations.words import changed_rows
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from handlers.sync.file_import import kept_or_tried
 from storage import rules, transactions
 from storage.database import Row, Transaction
 from storage.importing import derivation
+from storage.words import batches
 
 NAMELESS = "transactionId: this booking names no counterpart to remember. Write a rule instead"
 COMPARED = {
@@ -25,11 +27,13 @@ COMPARED = {
 """By the kind of a key, which stands before its colon: the field of the interface, and the column."""
 
 
-def create_correction(services: Services, request: Request, *, dry_run: bool, body: Mapping[str, Any]) -> Json:
+def create_correction(
+    services: Services, request: Request, *, dry_run: bool, include: str | None, body: Mapping[str, Any]
+) -> Json:
     """Remember a category; `matching` is how many bookings it decides, `changed` how many are another now. A dry run
     says the same and keeps nothing."""
     user_id, now = owner_of(request), services.clock.now()
-    row = transactions.find(services.database, user_id, body["transactionId"])
+    row = transactions.find(services.of(user_id), user_id, body["transactionId"])
     if row is None:
         raise NotFound("Transaction not found")
     key = remembered_under(row)
@@ -41,38 +45,40 @@ def create_correction(services: Services, request: Request, *, dry_run: bool, bo
         session.hold(user_id)
         rules.correct(session, user_id, key, body["category"])
         changed = derivation.apply_rules(session, user_id, now=now)
-        told.update(_told(session, user_id, key, body["category"]), changed=changed)
+        told.update(_told(session, user_id, key, body["category"]), changed=changed.height)
+        told.update(changed_rows.shown(session, request, changed, include))
 
-    kept_or_tried(services.database, work, is_dry_run=dry_run)
+    kept_or_tried(services.of(user_id), work, is_dry_run=dry_run)
     if not dry_run:
-        detect_after_import(services.database, [user_id], today=services.clock.today())
+        detect_after_import(services.of(user_id), [user_id], today=services.clock.today())
     return told
 
 
 def list_corrections(services: Services, request: Request) -> Json:
     """What has been corrected, by name."""
     user_id = owner_of(request)
-    with services.database.transaction() as session:
+    with services.of(user_id).transaction() as session:
         known = rules.corrections(session, user_id)
         told = [_told(session, user_id, key, category) for key, category in known.items()]
     return {"corrections": sorted(told, key=lambda each: (str(each["name"]).casefold(), str(each["id"])))}
 
 
 def delete_correction(services: Services, request: Request, *, id: str) -> Json:
-    """Forget a correction: the bookings get the category again that is derived."""
+    """Forget a correction, or one of some bookings: they get back what they had, or what is derived."""
     user_id, now = owner_of(request), services.clock.now()
-    known = rules.corrections(services.database, user_id)
-    key = next((key for key in known if correction_id(key) == id), None)
-    if key is None:
-        raise NotFound("Correction not found")
 
     def work(session: Transaction) -> int:
         session.hold(user_id)
-        rules.forget_correction(session, user_id, key)
-        return derivation.apply_rules(session, user_id, now=now)
+        some = batches.take_back(session, user_id, id, now=now)
+        if some is None:
+            key = next((key for key in rules.corrections(session, user_id) if correction_id(key) == id), None)
+            if key is None:
+                raise NotFound("Correction not found")
+            rules.forget_correction(session, user_id, key)
+        return derivation.apply_rules(session, user_id, now=now, transaction_ids=some).height
 
-    changed = services.database.atomically(work)
-    detect_after_import(services.database, [user_id], today=services.clock.today())
+    changed = services.of(user_id).atomically(work)
+    detect_after_import(services.of(user_id), [user_id], today=services.clock.today())
     return {"changed": changed}
 
 

@@ -15,8 +15,9 @@ BANK_FAILED = "The bank could not be read. Your list of accounts says how it sta
 
 def check_covered(services: Services, caller: Principal, sync_id: str) -> None:
     """Raises NotFound for a job of a bank none of whose accounts the caller may read: reading it would advance it."""
-    job = jobs.find(services.database, caller.user_id, sync_id)
-    if job is None or not any(_accounts_of(services.database, caller, job).values()):
+    database = services.of(caller.user_id)
+    job = jobs.find(database, caller.user_id, sync_id)
+    if job is None or not any(_accounts_of(database, caller, job).values()):
         raise NotFound("Sync job not found")
 
 

@@ -3,33 +3,29 @@
 Each answer is made from one state of the store and is never cut into pages, so that it always adds up.
 """
 
-from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 
 import polars as pl
 
 from analytics.cashflow import NO_RATE, MonthOutsideHistory, month_transactions, needed_since
-from analytics.periods import HISTORY_MONTHS_MIN, InvalidMonth, last_30_days, last_day, month_of, six_months_before
-from analytics.recurring.history import Charge, history
+from analytics.periods import HISTORY_MONTHS_MIN, InvalidMonth, last_30_days, last_day, month_of
 from analytics.snapshot import category_transactions, percentage, snapshot
 from handlers import json_shapes
 from handlers.cache.reader import Reading
 from handlers.http.errors import NotFound
 from handlers.http.request import Answer, Request
 from handlers.operations import rules_in_words
+from handlers.operations.categories.finer import DETAILED, is_included, shown
 from handlers.operations.reports import balances, money_of, unconverted
 from handlers.operations.selection import selected_accounts
 from handlers.services import Services
-from handlers.sync.detection import subscriptions_of
-from storage import accounts, transactions
 from storage.accounts import Selected
-from storage.database import Row
 from storage.importing.derivation import OWN_ACCOUNT_RULE
 
+RULES_OF_ACCOUNTS = ("category_rule", "merchant_rule", "detailed_rule")
 OUT_OF_SIGHT = "out-of-sight"  # in place of a rule about an account that the caller may not read
 MONTH_NOT_FOUND = "Month not found. It is written YYYY-MM and lies in the history that GET /cashflow lists"
-SUBSCRIPTION_NOT_FOUND = "Subscription not found"
 
 
 def list_cashflow_transactions(
@@ -101,35 +97,19 @@ def list_category_transactions(
     )
 
 
-def list_subscription_details(
-    services: Services, request: Request, _reading: Reading, *, account_ids: str | None
+def explain_transaction(
+    _services: Services, request: Request, reading: Reading, *, id: str, include: str | None = None
 ) -> Answer:
-    """GET /subscriptions in the same order, each with its id, charges, rhythm and prices (decisions 21, 22)."""
-    today = services.clock.today()
-    found, charges = _streams(services, request, account_ids, today)
-    return Answer(body={"subscriptions": [_told(row, charges, today) for row in found.iter_rows(named=True)]})
-
-
-def get_subscription(
-    services: Services, request: Request, _reading: Reading, *, id: str, account_ids: str | None
-) -> Answer:
-    """One of them."""
-    today = services.clock.today()
-    found, charges = _streams(services, request, account_ids, today, id)
-    if found.is_empty():
-        raise NotFound(SUBSCRIPTION_NOT_FOUND)
-    return Answer(body=_told(found.row(0, named=True), charges, today))
-
-
-def explain_transaction(_services: Services, request: Request, reading: Reading, *, id: str) -> Answer:
     """Which rules gave a booking its type, category and merchant, and made it an own transfer."""
+    is_detailed = is_included(include)
     row = reading.find(id)
     if row is None or not request.principal.covers(row["account_id"]):
         raise NotFound("Transaction not found")
+    row = {**row, "detailed_category": shown(row["detailed_category"], request.principal)}
     if row["transfer_account_id"] is not None and not request.principal.covers(row["transfer_account_id"]):
         # An account that the caller may not read is none of the user's, as far as they are told
         row = {**row, **dict.fromkeys(("transfer_account_id", "transfer_id", "transfer_rule"))}
-        row |= {rule: OUT_OF_SIGHT for rule in ("category_rule", "merchant_rule") if row[rule] == OWN_ACCOUNT_RULE}
+        row |= {rule: OUT_OF_SIGHT for rule in RULES_OF_ACCOUNTS if row[rule] == OWN_ACCOUNT_RULE}
     derived = {
         key: json_shapes.derivation(
             row[column], row[rule], rules_in_words.reason(sentences, row[rule], reading.own_rules)
@@ -138,6 +118,7 @@ def explain_transaction(_services: Services, request: Request, reading: Reading,
             ("type", "type", "type_rule", rules_in_words.TYPE),
             ("category", "category", "category_rule", rules_in_words.CATEGORY),
             ("merchantName", "merchant_name", "merchant_rule", rules_in_words.MERCHANT),
+            *([(DETAILED, "detailed_category", "detailed_rule", rules_in_words.CATEGORY)] if is_detailed else []),
         )
     }
     transfer = {
@@ -181,30 +162,3 @@ def _total(judged: pl.DataFrame, counted_as: str) -> Decimal:
     total = judged.filter(pl.col("counted_as") == counted_as)["counted_amount"].sum()
     assert isinstance(total, Decimal)
     return total
-
-
-def _streams(
-    services: Services, request: Request, account_ids: str | None, today: date, id: str | None = None
-) -> tuple[pl.DataFrame, Mapping[str, Row]]:
-    """The selection's streams (or the one of this id), and all their charges by id, of one state of the data."""
-    user_id = request.principal.user_id
-    with services.database.transaction() as session:
-        selected = selected_accounts(accounts.of_user(session, user_id), account_ids, request.principal)
-        found = subscriptions_of(services.database, user_id, selected, today=today, session=session)
-        wanted = found if id is None else found.filter(pl.col("id") == id)
-        return wanted, transactions.listed(session, user_id, wanted["charge_ids"].explode().drop_nulls())
-
-
-def _told(row: Mapping[str, object], by_id: Mapping[str, Row], today: date) -> json_shapes.Json:
-    ids = row["charge_ids"]
-    assert isinstance(ids, Sequence)
-    charges = [by_id[charge_id] for charge_id in ids]
-    told = history(
-        [Charge(id=charge["id"], day=charge["booking_date"], amount=-charge["amount"]) for charge in charges],
-        frequency=str(row["frequency"]),
-        currency=str(row["currency"]),
-        today=today,
-    )
-    window = six_months_before(today)
-    shown = [json_shapes.charge(charge, is_counted=charge["booking_date"] >= window) for charge in charges]
-    return json_shapes.subscription_detail(row, told, shown)

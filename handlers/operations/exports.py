@@ -1,6 +1,7 @@
 """GET /transactions/export: what the filters of the list let through, as a file."""
 
 from datetime import date
+from decimal import Decimal
 from functools import partial
 from io import BufferedReader
 from typing import BinaryIO
@@ -10,11 +11,16 @@ from anyio import to_thread
 from handlers.export_formats import Export, write
 from handlers.http.errors import Unavailable
 from handlers.http.request import Answer, Request
+from handlers.operations.categories.finer import filtered_by, is_included, shown
+from handlers.operations.changes.feeds import cursor_after
 from handlers.operations.selection import check_window, selected_accounts
+from handlers.operations.words.said import asks_for_words, check_words
 from handlers.services import Services
 from handlers.unread_exports import TooManyExports
 from storage import accounts
+from storage.database import state_in
 from storage.transactions import Selection
+from storage.words import annotations
 
 ENDINGS = {"camt053": "xml"}
 """By format: the ending of the file's name, where that is not the format's."""
@@ -31,12 +37,40 @@ async def export_transactions(
     date_from: date | None,
     date_to: date | None,
     search: str | None,
+    type: str | None,
+    amount_min: str | None,
+    amount_max: str | None,
+    detailed_category: str | None = None,
+    tag: str | None = None,
+    include: str | None = None,
 ) -> Answer:
-    """The selected accounts' booked transactions, of one state of the data. Each user has one export made at a time:
-    it reads all there is."""
+    """The selected accounts' booked transactions, of one state of the data, and the cursor of the feed of changes after
+    it where nothing else is filtered. Each user has one export made at a time: it reads all there is."""
     check_window(date_from, date_to)
-    filters = Selection(category=category, date_from=date_from, date_to=date_to, search=search)
-    make = partial(_written, services, request, format, account_ids, filters)
+    check_words(request.principal, include, tag)
+    filters = Selection(
+        category=category,
+        detailed_category=filtered_by(detailed_category, request.principal),
+        date_from=date_from,
+        date_to=date_to,
+        search=search,
+        type=type,
+        amount_min=_decimal(amount_min),
+        amount_max=_decimal(amount_max),
+    )
+    headers: dict[str, str] = {}
+    make = partial(
+        _written,
+        services,
+        request,
+        format,
+        account_ids,
+        filters,
+        headers,
+        tag,
+        is_detailed=is_included(include),
+        has_words=asks_for_words(include),
+    )
     turns = services.exports
     async with turns.of(request.principal.user_id):
         file = await to_thread.run_sync(make, limiter=turns.threads)
@@ -46,27 +80,48 @@ async def export_transactions(
         headers={
             "content-type": "application/octet-stream",
             "content-disposition": f'attachment; filename="{name}"',
+            **headers,
         },
     )
 
 
+def _decimal(text: str | None) -> Decimal | None:
+    return Decimal(text) if text is not None else None
+
+
 def _written(
-    services: Services, request: Request, format_: str, account_ids: str | None, filters: Selection
+    services: Services,
+    request: Request,
+    format_: str,
+    account_ids: str | None,
+    filters: Selection,
+    headers: dict[str, str],
+    tag: str | None,
+    *,
+    is_detailed: bool,
+    has_words: bool,
 ) -> BufferedReader:
-    """The export in a file; whoever gets it closes it."""
+    """The export in a file, which whoever gets it closes; what else is to be said of it goes into the headers."""
     user_id, caller = request.principal.user_id, request.principal
 
     def written(file: BinaryIO) -> None:
-        with services.database.transaction() as session:
+        with services.of(user_id).transaction() as session:
             selected = selected_accounts(accounts.of_user(session, user_id), account_ids, caller)
+            words = annotations.of_user(session, user_id) if tag is not None or has_words else None
+            ids = words.tagged(tag) if words is not None and tag is not None else None
+            chosen = filters._replace(ids=ids)
             export = Export(
                 user_id=user_id,
                 accounts=selected.accounts,
                 now=services.clock.now(),
                 today=services.clock.today(),
-                selection=None if filters == Selection() else filters,
+                selection=None if chosen == Selection() else chosen,
                 may_read=caller.covers,
+                leaf=partial(shown, caller=caller) if is_detailed else None,
+                words=words if has_words else None,
             )
+            if export.selection is None:
+                headers["next-cursor"] = cursor_after(services, caller, account_ids, state_in(session, user_id))
             write(session, export, format_, file)
 
     try:

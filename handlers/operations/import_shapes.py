@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable
 
+from connectors.bank_csv.layouts import CsvLayout
 from handlers.json_shapes import Json, instant, money
 from handlers.sync.uploaded_files import FileImport
 from storage.importing.batches import AccountStatement
 from storage.importing.records import TransactionRecord
+from storage.kept_layouts import KeptLayout
 from storage.undo_and_merge.rebuild import Rebuilt
 from storage.undo_and_merge.undoable_imports import StoredImport
 
@@ -22,12 +24,39 @@ def file_import(value: FileImport) -> Json:
         "new": value.new,
         "known": value.known,
         "accountIds": list(value.account_ids),
-        "statements": [statement(told, rows) for told, rows in value.statements],
+        "statements": [statement(told, rows) for told, rows in zip(value.statements, value.first_rows, strict=True)],
         "warnings": list(value.warnings),
+        "layouts": [layout(each) for each in value.layouts],
         "candidates": [
             {"accountId": each.id, "accountName": each.name, "bankName": each.bank_name} for each in value.candidates
         ],
         "overlap": {"accountId": value.overlap[0].id, "bookings": value.overlap[1]} if value.overlap else None,
+    }
+
+
+def layout(value: CsvLayout) -> Json:
+    """CsvLayout of the contract."""
+    return {
+        "origin": "guessed" if value.is_guessed else "chosen",
+        "hasHeader": value.has_header,
+        "columns": [{"name": each.name, "field": each.field, "example": each.example} for each in value.columns],
+        "sign": value.sign,
+        "currency": value.currency,
+        "currencySource": value.currency_source,
+        "decimalMark": value.decimal,
+        "dateFormats": list(value.dates),
+        "profile": value.profile,
+    }
+
+
+def kept_layout(value: KeptLayout) -> Json:
+    """KeptLayout of the contract."""
+    return {
+        "id": value.id,
+        "fileName": value.file_name,
+        "keptAt": instant(value.kept_at),
+        "profile": value.profile,
+        "accountId": value.account_id,
     }
 
 
@@ -74,6 +103,7 @@ def past_file_import(value: StoredImport) -> Json:
         "accountIds": list(value.account_ids),
         "statements": [],
         "warnings": [],
+        "layouts": [],
         "candidates": [],
         "overlap": None,
     }

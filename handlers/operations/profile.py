@@ -20,7 +20,8 @@ class NoRate(Exception):
 
 def get_profile(services: Services, request: Request) -> Json:
     """The user's name and home currency, and the service's time zone and today."""
-    user = users.find(services.database, request.principal.user_id)
+    user_id = request.principal.user_id
+    user = users.find(services.of(user_id), user_id)
     assert user is not None, "a request outlived its user"
     return {
         "name": user.name,
@@ -45,4 +46,4 @@ def keep_home_currency(services: Services, user_id: str, currency: str) -> None:
     """The currency of figures over several currencies (decision 19); raises NoRate for one without a rate."""
     if currency != EURO and currency not in services.rates["currency"]:
         raise NoRate(currency)
-    services.database.atomically(lambda session: users.set_home_currency(session, user_id, currency))
+    services.of(user_id).atomically(lambda session: users.set_home_currency(session, user_id, currency))

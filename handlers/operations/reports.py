@@ -73,6 +73,7 @@ def get_balances(
     date_from: date | None,
     date_to: date | None,
     every: Every,
+    per_account: bool,
 ) -> Answer:
     """What the accounts held at the end of each day, week or month; the last point of today is the snapshot's."""
     check_window(date_from, date_to)
@@ -93,8 +94,9 @@ def get_balances(
         today=today,
         currency=currency,
         rates=rates,
+        as_of=last,
     )
-    return Answer(body=json_shapes.balances(found))
+    return Answer(body=json_shapes.balances(found, per_account=per_account))
 
 
 def get_snapshot(services: Services, request: Request, reading: Reading, *, account_ids: str | None) -> Answer:
@@ -110,7 +112,8 @@ def get_snapshot(services: Services, request: Request, reading: Reading, *, acco
 def list_subscriptions(services: Services, request: Request, reading: Reading, *, account_ids: str | None) -> Answer:
     """Recurring payments that were charged in the last six months and go on (decisions 21, 22)."""
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
-    found = subscriptions_of(services.database, request.principal.user_id, selected, today=services.clock.today())
+    user_id = request.principal.user_id
+    found = subscriptions_of(services.of(user_id), user_id, selected, today=services.clock.today())
     return Answer(
         body={"subscriptions": [json_shapes.subscription(row) for row in found.iter_rows(named=True)]},
         headers={"link": _details_link(request, account_ids)},

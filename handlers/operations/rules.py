@@ -1,14 +1,15 @@
-"""GET, POST and DELETE /rules: a user's own rules, which decide before every table."""
+"""/rules: a user's own rules, which decide before every table, in the order in which the user wants them asked."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 from analytics.classification.rules import InvalidRule, Rule, parse_rules, render_rules
 from handlers.http.errors import BadRequest, NotFound
 from handlers.http.request import Json, Request
 from handlers.operations.selection import owner_of
+from handlers.operations.words import changed_rows
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from handlers.sync.file_import import kept_or_tried
@@ -16,13 +17,20 @@ from storage import rules
 from storage.database import Transaction
 from storage.importing import derivation
 
+NO_RULE = "Rule not found"
+CHANGEABLE = {field.name for field in fields(Rule)} - {"id"}
+EVERY_RULE_ONCE = "ids: must name every rule once. GET /rules lists them"
+
 
 def list_rules(services: Services, request: Request) -> Json:
     """The rules in their order; the first that holds decides."""
-    return {"rules": [asdict(rule) for rule in rules.of_user(services.database, owner_of(request))]}
+    user_id = owner_of(request)
+    return {"rules": [asdict(rule) for rule in rules.of_user(services.of(user_id), user_id)]}
 
 
-def create_rule(services: Services, request: Request, *, dry_run: bool, body: Mapping[str, Any]) -> Json:
+def create_rule(
+    services: Services, request: Request, *, dry_run: bool, include: str | None, body: Mapping[str, Any]
+) -> Json:
     """Add a rule behind the others, and apply it to what is stored. A dry run says the same and keeps nothing."""
     added: list[Rule] = []
 
@@ -31,11 +39,35 @@ def create_rule(services: Services, request: Request, *, dry_run: bool, body: Ma
         added, wanted = with_added(known, json.dumps(dict(body)))
         return wanted
 
-    try:
-        changed = _kept(services, request, behind, is_dry_run=dry_run)
-    except InvalidRule as error:
-        raise BadRequest(f"body: {error.reason}") from error
-    return {**asdict(added[0]), "changed": changed}
+    changed = _kept(services, request, behind, is_dry_run=dry_run, include=include)
+    return {**asdict(added[0]), **changed}
+
+
+def change_rule(
+    services: Services, request: Request, *, id: str, dry_run: bool, include: str | None, body: Mapping[str, Any]
+) -> Json:
+    """A rule with other words in its old place, applied to what is stored; what is left out stays as it is, and null
+    takes back what the rule gave."""
+    edited: list[Rule] = []
+
+    def with_others(known: Sequence[Rule]) -> Sequence[Rule]:
+        nonlocal edited
+        edited, wanted = with_edited(known, id, body)
+        return wanted
+
+    changed = _kept(services, request, with_others, is_dry_run=dry_run, include=include)
+    return {**asdict(edited[0]), **changed}
+
+
+def order_rules(
+    services: Services, request: Request, *, dry_run: bool, include: str | None, body: Mapping[str, Any]
+) -> Json:
+    """Ask the rules in this order from now on, and of what is stored."""
+
+    def ordered(known: Sequence[Rule]) -> Sequence[Rule]:
+        return in_order(known, body["ids"])
+
+    return _kept(services, request, ordered, is_dry_run=dry_run, include=include)
 
 
 def delete_rule(services: Services, request: Request, *, id: str) -> Json:
@@ -44,10 +76,10 @@ def delete_rule(services: Services, request: Request, *, id: str) -> Json:
     def others(known: Sequence[Rule]) -> Sequence[Rule]:
         kept = [rule for rule in known if rule.id != id]
         if len(kept) == len(known):
-            raise NotFound("Rule not found")
+            raise NotFound(NO_RULE)
         return kept
 
-    return {"changed": _kept(services, request, others)}
+    return _kept(services, request, others)
 
 
 def with_added(known: Sequence[Rule], text: str) -> tuple[list[Rule], list[Rule]]:
@@ -57,6 +89,25 @@ def with_added(known: Sequence[Rule], text: str) -> tuple[list[Rule], list[Rule]
     wanted = [*known, *added]
     parse_rules(render_rules(wanted))  # the whole must be a valid file, too
     return added, wanted
+
+
+def with_edited(known: Sequence[Rule], id_: str, changes: Mapping[str, Any]) -> tuple[list[Rule], list[Rule]]:
+    """The rule of this id after the changes, and all of them in their order; raises NotFound and InvalidRule. What is
+    no field of a rule is ignored, as everywhere in a body."""
+    wanted = {name: value for name, value in changes.items() if name in CHANGEABLE}
+    edited = [replace(rule, **wanted) for rule in known if rule.id == id_]
+    if not edited:
+        raise NotFound(NO_RULE)
+    edited = parse_rules(render_rules(edited))
+    return edited, [edited[0] if rule.id == id_ else rule for rule in known]
+
+
+def in_order(known: Sequence[Rule], ids: Sequence[str]) -> list[Rule]:
+    """The rules as `ids` names them; raises BadRequest unless it names every one once."""
+    by_id = {rule.id: rule for rule in known}
+    if sorted(by_id) != sorted(ids):
+        raise BadRequest(EVERY_RULE_ONCE)
+    return [by_id[id_] for id_ in ids]
 
 
 def _with_free_ids(known: Sequence[Rule], added: Sequence[Rule]) -> list[Rule]:
@@ -79,18 +130,22 @@ def _kept(
     replaced: Callable[[Sequence[Rule]], Sequence[Rule]],
     *,
     is_dry_run: bool = False,
-) -> int:
-    """Keep what `replaced` makes of the known rules, and apply it; how many bookings are others now."""
+    include: str | None = None,
+) -> Json:
+    """Keep what `replaced` makes of the known rules, and apply it; how many bookings are others now, and which."""
     user_id, now = owner_of(request), services.clock.now()
-    changed = 0
+    told: Json = {}
 
     def work(session: Transaction) -> None:
-        nonlocal changed
         session.hold(user_id)
         rules.keep(session, user_id, replaced(rules.of_user(session, user_id)))
         changed = derivation.apply_rules(session, user_id, now=now)
+        told.update({"changed": changed.height}, **changed_rows.shown(session, request, changed, include))
 
-    kept_or_tried(services.database, work, is_dry_run=is_dry_run)
+    try:
+        kept_or_tried(services.of(user_id), work, is_dry_run=is_dry_run)
+    except InvalidRule as error:
+        raise BadRequest(f"body: {error.reason}") from error
     if not is_dry_run:
-        detect_after_import(services.database, [user_id], today=services.clock.today())
-    return changed
+        detect_after_import(services.of(user_id), [user_id], today=services.clock.today())
+    return told

@@ -35,6 +35,7 @@ CATEGORY = {
     "keyword": "A word in the names or in the purpose stands for it (“{}”).",
     "intermediary": "It is what payments through this service are mostly for ({}).",
     "out-of-sight": _OUT_OF_SIGHT,
+    "chosen": "You have said so of this booking alone.",
     "correction": "You have corrected a booking with the same {} before.",
     "default": "Nothing in the booking says more than its type ({}).",
     "nothing": "The booking says nothing but its amount and its day.",

@@ -1,6 +1,6 @@
 """What a request is about: which of the user's accounts (interface 4.1, decision 6), and which days."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date
 
 from auth.principal import Principal
@@ -60,3 +60,11 @@ def owner_of(request: Request) -> str:
 def listed_ids(account_ids: str | None) -> set[str]:
     """Split on commas, trimmed, each once; an empty string lists nothing."""
     return {part.strip() for part in (account_ids or "").split(",")} - {""}
+
+
+def listed(name: str, text: str | None, allowed: Collection[str]) -> tuple[str, ...]:
+    """The values of a list separated by commas, each once; raises BadRequest for one that is not allowed."""
+    values = tuple(dict.fromkeys(part.strip() for part in (text or "").split(",") if part.strip()))
+    if not set(values) <= set(allowed):
+        raise BadRequest(f"{name}: must be of {', '.join(allowed)}, separated by commas")
+    return values

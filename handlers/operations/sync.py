@@ -64,7 +64,7 @@ async def get_sync_job(services: Services, request: Request, *, sync_id: str) ->
     if job is None:
         raise NotFound("Sync job not found")
     if caller.coverage is not None:
-        job = await run_in_threadpool(as_covered, services.database, caller, job)
+        job = await run_in_threadpool(as_covered, services.of(caller.user_id), caller, job)
     wait = services.sync_engine.seconds_until_due(job)
     return Answer(body=json_shapes.job(job), headers={"retry-after": f"{ceil(wait)}"} if wait else {})
 
@@ -82,16 +82,16 @@ def _meant(services: Services, caller: Principal, account_ids: set[str]) -> list
     if len(account_ids) > ACCOUNT_IDS_MAX:
         raise BadRequest(f"accountIds: at most {ACCOUNT_IDS_MAX} ids")
     if caller.coverage is not None:
-        covered = {each.id for each in accounts.of_user(services.database, user_id) if caller.covers(each.id)}
+        covered = {each.id for each in accounts.of_user(services.of(user_id), user_id) if caller.covers(each.id)}
         return connections.containing(
-            services.database, user_id, sorted(covered & account_ids if account_ids else covered)
+            services.of(user_id), user_id, sorted(covered & account_ids if account_ids else covered)
         )
     if not account_ids:
-        return connections.of_user(services.database, user_id)
-    return connections.containing(services.database, user_id, sorted(account_ids))
+        return connections.of_user(services.of(user_id), user_id)
+    return connections.containing(services.of(user_id), user_id, sorted(account_ids))
 
 
 def _seconds_left(services: Services, user_id: str, meant: list[StoredConnection]) -> int:
-    at = jobs.next_sync_at(services.database, user_id, [connection.id for connection in meant])
+    at = jobs.next_sync_at(services.of(user_id), user_id, [connection.id for connection in meant])
     left = (at - services.clock.now()) if at else timedelta(0)
     return max(1, ceil(left.total_seconds()))

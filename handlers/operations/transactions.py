@@ -1,20 +1,20 @@
-"""GET /transactions, what they add up to, and GET /transactions/{id} (interface 4.3, 4.4)."""
+"""GET /transactions and GET /transactions/{id} (interface 4.3, 4.4)."""
 
 import re
 from datetime import date
+from functools import partial
 from urllib.parse import parse_qsl, urlencode
 
-from analytics.totals import GroupBy, totals
 from handlers import json_shapes
 from handlers.cache.reader import Reading
 from handlers.http import call
 from handlers.http.errors import NotFound
 from handlers.http.request import Answer, Json, Request
-from handlers.operations.reports import money_of, unconverted
+from handlers.operations.categories.finer import filtered_by, is_included, shown
 from handlers.operations.selection import check_window, selected_accounts, selected_or_all
+from handlers.operations.words.said import asks_for_words, with_words
 from handlers.services import Services
 from storage import accounts, transactions
-from storage.accounts import Selected
 
 _AS_ENCODED = re.compile(r"[\w.~-]+=[\w.~+-]*(?:&[\w.~-]+=[\w.~+-]*)*", re.ASCII)  # nothing that needs a percent sign
 
@@ -31,38 +31,28 @@ def list_transactions(
     search: str | None,
     page: int,
     per_page: int,
+    detailed_category: str | None = None,
+    include: str | None = None,
 ) -> Answer:
     """One page of the selected accounts' booked transactions, newest first (decisions 1, 2, 5, 9)."""
-    _, selection = _filtered(reading, request, account_ids, category, date_from, date_to, search)
-    total, rows = reading.page(selection, limit=per_page, offset=(page - 1) * per_page)
+    caller = request.principal
+    check_window(date_from, date_to)
+    selection = transactions.Selection(
+        account_ids=selected_accounts(reading.accounts, account_ids, caller).filter,
+        category=category,
+        detailed_category=filtered_by(detailed_category, caller),
+        date_from=date_from,
+        date_to=date_to,
+        search=search,
+    )
+    leaf = partial(shown, caller=caller) if is_included(include) else None
+    total, rows = reading.page(selection, limit=per_page, offset=(page - 1) * per_page, leaf=leaf)
+    if asks_for_words(include):
+        rows = with_words(rows, reading, caller)
     pagination = json_shapes.pagination(page=page, per_page=per_page, total=total)
     return Answer(
         body=b'{"transactions":[%b],"pagination":%b}' % (b",".join(rows), call.encoded(pagination)),
-        headers={"link": _links(request, page=page, last=max(1, pagination["pageCount"]))},
-    )
-
-
-def sum_transactions(
-    services: Services,
-    request: Request,
-    reading: Reading,
-    *,
-    account_ids: str | None,
-    category: str | None,
-    date_from: date | None,
-    date_to: date | None,
-    search: str | None,
-    group_by: GroupBy | None,
-) -> Answer:
-    """What the transactions of the same filters add up to (decisions 13 to 15, 19)."""
-    selected, selection = _filtered(reading, request, account_ids, category, date_from, date_to, search)
-    bookings = reading.matching(selection)
-    currency, rates = money_of(services, reading, selected.accounts, bookings)
-    found = totals(bookings, selection=selected.ids, currency=currency, group_by=group_by, rates=rates)
-    groups = [{"key": each.key, **json_shapes.sums(each, currency)} for each in found.groups]
-    return Answer(
-        body=json_shapes.totals(found, currency) | ({"groups": groups} if group_by else {}),
-        headers=unconverted(found.unconverted),
+        headers={"link": links(request, page=page, last=max(1, pagination["pageCount"]))},
     )
 
 
@@ -78,7 +68,7 @@ def list_taken_back_transactions(services: Services, request: Request, *, accoun
     """What banks have taken back of the selected accounts, the latest booking date first, of one state of the store; no
     figure counts it."""
     caller = request.principal
-    with services.database.transaction() as session:
+    with services.of(caller.user_id).transaction() as session:
         owned = accounts.of_user(session, caller.user_id)
         selected = selected_or_all(owned, account_ids, caller)
         rows = transactions.taken_back(session, caller.user_id, selected.ids)
@@ -91,24 +81,7 @@ def list_taken_back_transactions(services: Services, request: Request, *, accoun
     }
 
 
-def _filtered(
-    reading: Reading,
-    request: Request,
-    account_ids: str | None,
-    category: str | None,
-    date_from: date | None,
-    date_to: date | None,
-    search: str | None,
-) -> tuple[Selected, transactions.Selection]:
-    """The accounts that are meant, and what the filters let through of them."""
-    check_window(date_from, date_to)
-    selected = selected_accounts(reading.accounts, account_ids, request.principal)
-    return selected, transactions.Selection(
-        account_ids=selected.filter, category=category, date_from=date_from, date_to=date_to, search=search
-    )
-
-
-def _links(request: Request, *, page: int, last: int) -> str:
+def links(request: Request, *, page: int, last: int) -> str:
     """RFC 8288: where first, previous, next and last page are, relative to this host (decision 8)."""
     before = f"<{request.path}?{'&'.join([*_other_parameters(request.query), 'page='])}"
     previous = f'{before}{min(page - 1, last)}>; rel="prev", ' if page > 1 else ""

@@ -14,7 +14,10 @@ from handlers.http.documentation import MEDIA_TYPES
 from handlers.http.fixed_files import fixed_file
 from handlers.http.stylesheets import stylesheet
 
-PLACES = ("/", "/transactions", "/months", "/recurring", "/import", "/connections", "/settings", "/signed-in")
+PLACES = (
+    "/", "/transactions", "/months", "/recurring", "/accounts", "/merchants",
+    "/import", "/connections", "/settings", "/signed-in",
+)  # fmt: skip
 YEAR_SECONDS = 31_536_000
 # What the overview needs; the others come with the place or the language that asks for them
 FIRST = (

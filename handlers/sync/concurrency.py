@@ -1,4 +1,4 @@
-"""What may run at once: requests to sources within bounds of their own, and one import at a time.
+"""What may run at once: requests to sources within bounds of their own, and imports by turns.
 
 Threads are daemons on purpose: those of an executor are joined when the process ends, and a source that does not answer
 would keep a server from stopping.
@@ -6,10 +6,12 @@ would keep a server from stopping.
 
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from handlers.sync.fair_order import FairOrder, Work
 
 CALLS_MAX = 32  # threads that ask sources
 CALLS_PER_PROVIDER_MAX = 12  # one source that hangs leaves the threads of the others
@@ -20,15 +22,15 @@ class Closed(Exception):
     """The process is about to end; what was asked for has not been begun."""
 
 
-@dataclass(frozen=True, slots=True)
-class _QueuedCall:
+@dataclass(eq=False, slots=True, kw_only=True)
+class _QueuedCall(Work):
     provider: str
-    user_id: str
     work: Callable[[], None]
 
 
 class SourceCalls:
-    """Runs calls in threads of their own: in all, per provider and per user at most so many at once, others wait."""
+    """Runs calls in threads of their own: in all, per provider and per user at most so many at once; others wait, and
+    users have their turns (`FairOrder`)."""
 
     def __init__(
         self,
@@ -39,7 +41,7 @@ class SourceCalls:
     ) -> None:
         self._at_once, self._per_provider, self._per_user = at_once, per_provider, per_user
         self._lock = threading.Lock()
-        self._waiting: deque[_QueuedCall] = deque()
+        self._waiting: FairOrder[_QueuedCall] = FairOrder()
         self._running: set[threading.Thread] = set()
         self._busy: Counter[tuple[str, str]] = Counter()
         self._is_closed = False
@@ -47,7 +49,7 @@ class SourceCalls:
     def submit(self, work: Callable[[], None], *, provider: str, user_id: str) -> None:
         """Run `work`, which raises nothing, as soon as the bounds allow; after `close` never."""
         with self._lock:
-            self._waiting.append(_QueuedCall(provider, user_id, work))
+            self._waiting.add(_QueuedCall(provider=provider, user_id=user_id, work=work, cost=0))
             self._begin()
 
     @property
@@ -59,7 +61,6 @@ class SourceCalls:
         """Begin nothing more and wait so many seconds for what runs; whether all of it has ended."""
         with self._lock:
             self._is_closed = True
-            self._waiting.clear()
             running = list(self._running)
         until = time.monotonic() + within
         for thread in running:
@@ -67,18 +68,16 @@ class SourceCalls:
         return not any(thread.is_alive() for thread in running)
 
     def _begin(self) -> None:
-        """Start a thread for every waiting call that the bounds allow, in the order of their coming."""
-        for call in list(self._waiting):
-            if self._is_closed or len(self._running) >= self._at_once:
-                return
-            if self._is_within_bounds(call):
-                self._waiting.remove(call)
-                self._busy.update(_keys(call))
-                thread = threading.Thread(target=self._run, args=(call,), name=f"source {call.provider}", daemon=True)
-                self._running.add(thread)
-                thread.start()
+        """Start a thread for every waiting call that the bounds allow."""
+        while (call := self._waiting.taken(self._may_begin)) is not None:
+            self._busy.update(_keys(call))
+            thread = threading.Thread(target=self._run, args=(call,), name=f"source {call.provider}", daemon=True)
+            self._running.add(thread)
+            thread.start()
 
-    def _is_within_bounds(self, call: _QueuedCall) -> bool:
+    def _may_begin(self, call: _QueuedCall) -> bool:
+        if self._is_closed or len(self._running) >= self._at_once:
+            return False
         provider, user = _keys(call)
         return self._busy[provider] < self._per_provider and self._busy[user] < self._per_user
 
@@ -97,41 +96,63 @@ def _keys(call: _QueuedCall) -> tuple[tuple[str, str], tuple[str, str]]:
     return ("provider", call.provider), ("user", call.user_id)
 
 
+SMALL_BYTES = 256 * 1024
+UNKNOWN_BYTES = 1024 * 1024  # of what a source tells, before it has told it
+LOOK_EVERY = 0.25  # seconds, whether who waits is still wanted
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class _Turn(Work):
+    begun: threading.Event = field(default_factory=threading.Event)
+
+
 class ImportLane:
-    """One import at a time, in the order of asking: the memory of an import is large, and so is what it writes."""
+    """One large import at a time, since the memory of an import is large and so is what it writes, and a small one
+    beside it; of each user one. Users have it by turns (`FairOrder`)."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._line: deque[threading.Event] = deque()  # the first one has the turn
+        self._line: FairOrder[_Turn] = FairOrder()
+        self._running: list[_Turn] = []
         self._jobs: set[str] = set()
         self._is_closed = False
 
     @property
     def length(self) -> int:
-        """How many have the turn or wait for it."""
-        return len(self._line)
+        """How many have a turn or wait for it."""
+        return len(self._running) + len(self._line)
 
     @contextmanager
-    def turn(self, job_id: str = "") -> Iterator[None]:
-        """Wait for the turn and keep it for the block; raises Closed when there will be none. `job_id` is the sync job
-        that asks, if one does."""
-        mine = threading.Event()
+    def turn(
+        self,
+        user_id: str,
+        *,
+        size: int = UNKNOWN_BYTES,
+        job_id: str = "",
+        check: Callable[[], None] = lambda: None,
+    ) -> Iterator[None]:
+        """Wait for a turn of the user's and keep it for the block; raises Closed when there will be none, and what
+        `check` raises while it is waited for. `size` is that of the file; `job_id` the sync job that asks, if one
+        does."""
+        mine = _Turn(user_id=user_id, cost=size)
         with self._lock:
             self._jobs.add(job_id)
-            self._line.append(mine)
-            if self._line[0] is mine or self._is_closed:
-                mine.set()
+            self._line.add(mine)
+            self._begin()
         try:
-            mine.wait()
+            while not self._is_closed and not mine.begun.wait(LOOK_EVERY):
+                check()
             if self._is_closed:
                 raise Closed
             yield
         finally:
             with self._lock:
                 self._jobs.discard(job_id)
-                self._line.remove(mine)
-                if self._line:
-                    self._line[0].set()
+                if mine in self._running:
+                    self._running.remove(mine)
+                else:
+                    self._line.leave(mine)
+                self._begin()
 
     def holds(self, job_id: str) -> bool:
         """Whether the job waits for its turn or has it: neither is its source's time."""
@@ -142,5 +163,16 @@ class ImportLane:
         """Nobody gets a turn any more; whoever has it keeps it to its end."""
         with self._lock:
             self._is_closed = True
-            for waiting in self._line:
-                waiting.set()
+
+    def _begin(self) -> None:
+        """Give a turn to everybody who may have one now."""
+        while (turn := self._line.taken(self._may_begin)) is not None:
+            self._running.append(turn)
+            turn.begun.set()
+
+    def _may_begin(self, turn: _Turn) -> bool:
+        return not any(other.user_id == turn.user_id or _is_small(other) == _is_small(turn) for other in self._running)
+
+
+def _is_small(turn: _Turn) -> bool:
+    return turn.cost <= SMALL_BYTES

@@ -30,7 +30,7 @@ from storage.bank_access import connection_attempts, connection_secrets
 from storage.bank_access.connection_attempts import CONNECTED, StoredAttempt
 from storage.bank_access.connection_keys import ConnectionKeys, SecretsUnreadable
 from storage.connections import NEED_USER, StoredConnection
-from storage.database import Database, Session
+from storage.database import Session, Store
 from storage.users import User
 
 RETURN_PATH = "/connect/return"
@@ -74,7 +74,7 @@ class Connecting:
 
     def __init__(
         self,
-        database: Database,
+        store: Store,
         clock: Clock,
         keys: ConnectionKeys,
         secrets: StoredSecrets,
@@ -88,7 +88,7 @@ class Connecting:
         self.sources = sources
         self.return_url = return_url
         self._did = did
-        self._database = database
+        self._store = store
         self._clock = clock
         self._keys = keys
         self._secrets = secrets
@@ -105,7 +105,8 @@ class Connecting:
         """The first step towards a new connection, or towards renewing one. `given` is there in every step, such as
         the name of the bank; `browser` is the hash of the browser session, None for a command."""
         attempt_id, content = f"att_{token_hex(16)}", {"given": dict(given or {}), "step": None}
-        self._database.atomically(
+        self._keys.get_ready()
+        self._store.of(user_id).atomically(
             lambda session: connection_attempts.add(
                 session,
                 self._keys,
@@ -142,7 +143,7 @@ class Connecting:
         state = returned.get("state", "")
         user_id = state.partition(".")[0]
         with _opened():
-            stored = connection_attempts.of_state(self._database, self._keys, user_id, state)
+            stored = connection_attempts.of_state(self._store.of(user_id), self._keys, user_id, state)
         if stored is None or not isinstance(_step_of(stored.content), Redirect):
             raise AttemptUnknown(AttemptUnknown.__doc__)
         self._check(stored, browser)
@@ -153,7 +154,7 @@ class Connecting:
         """End the connection here, and the access at its provider too; what it brought stays. Whatever could not be
         ended at the provider, and why."""
         left = self.disconnect([ended])
-        self._database.atomically(
+        self._store.of(ended.user_id).atomically(
             lambda session: connections.remove(session, ended.user_id, ended.id, now=self._clock.now())
         )
         return left
@@ -187,7 +188,7 @@ class Connecting:
 
     def _found(self, user_id: str, attempt_id: str, browser: str | None) -> StoredAttempt:
         with _opened():
-            stored = connection_attempts.find(self._database, self._keys, user_id, attempt_id)
+            stored = connection_attempts.find(self._store.of(user_id), self._keys, user_id, attempt_id)
         if stored is None:
             raise AttemptUnknown(AttemptUnknown.__doc__)
         self._check(stored, browser)
@@ -207,14 +208,15 @@ class Connecting:
             return Attempt(id=stored.id, source=live, step=step, refusal=None if step else BROKEN_OFF)
         if stored.outcome != CONNECTED or stored.created_connection_id is None:
             return Attempt(id=stored.id, source=live, refusal=stored.outcome)
-        made = connections.find(self._database, stored.user_id, stored.created_connection_id)
+        made = connections.find(self._store.of(stored.user_id), stored.user_id, stored.created_connection_id)
         return Attempt(id=stored.id, source=live, connection=made)
 
     def _step(self, stored: StoredAttempt, given: Mapping[str, Any], returned: Mapping[str, Any]) -> Attempt:
         """Ask the source for the next step. What a step has sent to the source is never sent again: of two answers at
         once one counts, and a crash ends the attempt, as everybody sees five minutes later."""
         now, state = self._clock.now(), _new_state(stored.user_id)
-        taken = self._database.atomically(
+        database = self._store.of(stored.user_id)
+        taken = database.atomically(
             lambda session: connection_attempts.take(session, self._keys, stored, state=state, now=now)
         )
         if not taken:
@@ -240,7 +242,7 @@ class Connecting:
         if isinstance(step, Done):
             return self._connect(stored, step, all_given, renewed)
         kept = {"given": all_given, "step": to_builtins(step)}
-        self._database.atomically(lambda session: connection_attempts.go_on(session, self._keys, stored, kept))
+        database.atomically(lambda session: connection_attempts.go_on(session, self._keys, stored, kept))
         return Attempt(id=stored.id, source=live, step=step)
 
     def _same_or_new(
@@ -262,12 +264,12 @@ class Connecting:
 
     def _called(self, owner: User, stored: StoredAttempt, name: str) -> StoredConnection | None:
         id_ = connections.id_of(user_name=owner.name, connector=stored.connector, bank_name=name)
-        return connections.find(self._database, owner.id, id_)
+        return connections.find(self._store.of(owner.id), owner.id, id_)
 
     def _renewed(self, stored: StoredAttempt) -> StoredConnection | None:
         if stored.connection_id is None:
             return None
-        return connections.find(self._database, stored.user_id, stored.connection_id)
+        return connections.find(self._store.of(stored.user_id), stored.user_id, stored.connection_id)
 
     def _renewed_or_new(self, stored: StoredAttempt, renewed: StoredConnection | None) -> source.Connection:
         if renewed is None:
@@ -294,7 +296,8 @@ class Connecting:
         )
 
     def _refuse(self, stored: StoredAttempt, reason: str) -> Attempt:
-        self._database.atomically(lambda session: connection_attempts.end(session, self._keys, stored, outcome=reason))
+        database = self._store.of(stored.user_id)
+        database.atomically(lambda session: connection_attempts.end(session, self._keys, stored, outcome=reason))
         return Attempt(id=stored.id, source=self.sources[stored.connector], refusal=reason)
 
     def _connect(
@@ -331,7 +334,7 @@ class Connecting:
             return made, "connectBank" if same is None else "renewBank"
 
         with self._keys.held():
-            made, deed = self._database.atomically(work)
+            made, deed = self._store.of(stored.user_id).atomically(work)
         self._did(made.user_id, deed)
         log.info("connection=%s user=%s connected", made.id, made.user_id)
         return Attempt(id=stored.id, source=self.sources[stored.connector], connection=made, is_new=True)

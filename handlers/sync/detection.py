@@ -6,11 +6,16 @@ from datetime import date, timedelta
 
 import polars as pl
 
+from analytics.forecasting.flows import recurring_flows
+from analytics.frames import SUBSCRIPTIONS
+from analytics.recurring.confirmations import DISMISSED, decided
 from analytics.recurring.contract_ids import named_as_in
-from analytics.recurring.detection import detect
+from analytics.recurring.directions import OUTGOING, detect_both, of_user, with_direction
+from analytics.recurring.report import is_listed, is_over
 from storage import accounts, detections, transactions
 from storage.accounts import Selected
 from storage.database import Conflict, Database, Session
+from storage.recurring import decisions
 
 EVIDENCE = timedelta(days=25 * 31)  # 25 months: yearly rhythms need two charges and the months around them
 
@@ -20,21 +25,41 @@ USERS_AT_ONCE = 10  # about 20 ms of work
 def subscriptions_of(
     database: Database, user_id: str, selected: Selected, *, today: date, session: Session | None = None
 ) -> pl.DataFrame:
-    """The streams of these accounts as analytics.frames.SUBSCRIPTIONS; never older than data or day. They are read in
-    `session`, where there is one: who reads their charges there too sees one state of the data."""
-    ids = selected.ids
+    """The streams of these accounts that GET /subscriptions lists, as analytics.frames.SUBSCRIPTIONS: those of
+    `recurring_of` that go out, go on, and are not dismissed."""
+    found = recurring_of(database, user_id, selected, today=today, session=session)
+    return found.filter(
+        pl.col("direction") == OUTGOING, is_listed(pl.lit(today)), pl.col("confirmation") != DISMISSED
+    ).select(*SUBSCRIPTIONS)
+
+
+def recurring_of(
+    database: Database, user_id: str, selected: Selected, *, today: date, session: Session | None = None
+) -> pl.DataFrame:
+    """Every stream of these accounts, in and out, ended or not, as SUBSCRIPTIONS with `direction`, `is_over` and
+    `confirmation`; never older than data or day. They are read in `session`, where there is one: who reads their
+    charges there too sees one state of the data."""
+    found = with_direction(_found(database, user_id, selected, today=today, session=session))
+    return decided(found, decisions.of_user(session or database, user_id)).with_columns(is_over=is_over(pl.lit(today)))
+
+
+def _found(
+    database: Database, user_id: str, selected: Selected, *, today: date, session: Session | None
+) -> pl.DataFrame:
+    """What `detect_both` finds, read where it is stored."""
+    kept_as = _kept_as(selected.ids)
     reading = session or database
-    version, found = detections.stored(reading, user_id, ids, day=today)
+    version, found = detections.stored(reading, user_id, kept_as, day=today)
     if found is not None:
         return found
-    found = detect(
+    found = detect_both(
         transactions.charges(reading, [user_id], since=today - EVIDENCE, account_ids=selected.filter),
         _on([user_id], today),
     )
     if not selected.is_everything:
         everything = Selected(accounts.of_user(reading, user_id), is_everything=True)
-        found = named_as_in(found, subscriptions_of(database, user_id, everything, today=today, session=session))
-    _keep(database, user_id, ids, version, today, found)
+        found = named_as_in(found, _found(database, user_id, everything, today=today, session=session))
+    _keep(database, user_id, kept_as, version, today, found)
     return found
 
 
@@ -42,15 +67,17 @@ def detect_after_import(database: Database, user_ids: Sequence[str], *, today: d
     """Compute and store the streams of all accounts of these users, in one call for all of whom they are not stored."""
     outdated = {}
     for user_id in user_ids:
-        ids = [account.id for account in accounts.of_user(database, user_id)]
-        version, known = detections.stored(database, user_id, ids, day=today)
+        kept_as = _kept_as([account.id for account in accounts.of_user(database, user_id)])
+        version, known = detections.stored(database, user_id, kept_as, day=today)
         if known is None:
-            outdated[user_id] = ids, version
+            outdated[user_id] = kept_as, version
     if not outdated:
         return
-    found = detect(transactions.charges(database, list(outdated), since=today - EVIDENCE), _on(list(outdated), today))
-    for user_id, (ids, version) in outdated.items():
-        _keep(database, user_id, ids, version, today, found.filter(pl.col("user_id") == user_id))
+    found = detect_both(
+        transactions.charges(database, list(outdated), since=today - EVIDENCE), _on(list(outdated), today)
+    )
+    for user_id, (kept_as, version) in outdated.items():
+        _keep(database, user_id, kept_as, version, today, of_user(found, user_id))
 
 
 def detect_for_new_day(
@@ -62,6 +89,32 @@ def detect_for_new_day(
         if is_over():
             return
         detect_after_import(database, user_ids[first : first + USERS_AT_ONCE], today=today)
+
+
+def flows_of(
+    database: Database,
+    user_id: str,
+    account_ids: Sequence[str],
+    rows: pl.DataFrame,
+    *,
+    today: date,
+    days: Sequence[date],
+    session: Session,
+) -> pl.DataFrame:
+    """What recurs in and out of these accounts as `recurring_flows` tells it of the rows, which are theirs; found once
+    for each state of the data and day."""
+    kept_as = ["forecast", *account_ids]
+    version, found = detections.stored(session, user_id, kept_as, day=today)
+    if found is None:
+        found = recurring_flows(rows, days)
+        _keep(database, user_id, kept_as, version, today, found)
+    return found
+
+
+def _kept_as(account_ids: Sequence[str]) -> list[str]:
+    """Under what streams of both directions are stored; an earlier version has those that go out under the accounts
+    alone."""
+    return ["recurring", *account_ids]
 
 
 def _on(user_ids: Sequence[str], today: date) -> pl.DataFrame:

@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, time, timedelta
 from functools import partial
 from pathlib import Path
-from secrets import token_hex
 
 from starlette.concurrency import run_in_threadpool
 
@@ -24,6 +23,7 @@ from handlers.sync.asked_connections import Secrets
 from handlers.sync.concurrency import ImportLane, SourceCalls
 from handlers.sync.job_import import JobImport
 from handlers.sync.job_step import JobStep
+from handlers.sync.leases import Leases
 from handlers.sync.outcomes import NOT_SYNCABLE, ONLY_ATTENDED, TIMED_OUT, KeptForPlan, Outcomes, QuotaUsed
 from handlers.sync.plan import coming, leaves_room
 from handlers.sync.stored_secrets import KEY_MISSING
@@ -31,11 +31,10 @@ from storage import connections, jobs
 from storage.bank_access import source_calls
 from storage.bank_access.source_calls import SyncQuota
 from storage.connections import StoredConnection
-from storage.database import Database, Session, StoreUnavailable, acting_for, run_for
+from storage.database import Session, Store
 from storage.jobs import Job
 
 ANSWER_WITHIN = 8.0  # seconds a reader waits for a step that goes on without it
-RENEW_EVERY = 20.0  # seconds; a lease lasts 60
 LEFT_TO_OTHERS = timedelta(minutes=1)  # a folder that another machine may have
 SOON = 1.0  # seconds; who reads a job that is due so soon waits for it, and does not come again at once
 STOP_WITHIN = 3.0  # seconds for what is being stored; what takes longer is rolled back by the end of the process
@@ -60,7 +59,7 @@ class SyncEngine:
 
     def __init__(
         self,
-        database: Database,
+        store: Store,
         connectors: Mapping[str, Connector],
         clock: Clock,
         *,
@@ -72,7 +71,7 @@ class SyncEngine:
         """`after_import` is called with the user's id once an import is committed; `plan` are the times of the day
         about which live sources are synced, for which room is kept in what they allow."""
         self.import_lane = ImportLane()
-        self._database = database
+        self._store = store
         self._clock = clock
         self._connectors = connectors
         self._secrets = secrets
@@ -81,12 +80,11 @@ class SyncEngine:
         self._calls = SourceCalls()
         self._lock = threading.Lock()
         self._steps: dict[str, Future[None]] = {}  # by job id; done when the step is, or when the engine stops
-        self._working: dict[str, Job] = {}
-        self._holder = token_hex(8)  # whose leases these are
         self.stopped = threading.Event()
-        self._outcomes = Outcomes(database, clock)
-        job_import = JobImport(database, clock, self.import_lane, self._outcomes, self.stopped, after_import)
-        self._step = JobStep(database, connectors, secrets, clock, self._outcomes, job_import, self.stopped)
+        self.leases = Leases(store, clock, self.stopped)
+        self._outcomes = Outcomes(store, clock)
+        job_import = JobImport(store, clock, self.import_lane, self._outcomes, self.stopped, after_import)
+        self._step = JobStep(store, connectors, secrets, clock, self._outcomes, job_import, self.leases, self.stopped)
 
     @property
     def is_stopping(self) -> bool:
@@ -114,7 +112,8 @@ class SyncEngine:
         it is certain that a person is there and asks for this. With `keeps_plan` the planned syncs are left what they
         need of the quota. `is_first` is the sync that belongs to connecting or renewing: it takes nobody's turn
         (decision 25), and its user has just been there."""
-        now = self._clock.now()
+        now, user_id = self._clock.now(), connection.user_id
+        database = self._store.of(user_id)
         if not self.has_key(connection):
             return Started(error=KEY_MISSING)
         if connection.status in NOT_SYNCABLE:
@@ -122,10 +121,9 @@ class SyncEngine:
         if connection.is_attended_only and not is_first:  # a person alone does not open it: the PIN comes by renewing
             return Started(error=ONLY_ATTENDED)
         if connection.is_past_consent(now):
-            user_id = connection.user_id
-            self._database.atomically(lambda session: connections.expire_consents_of(session, user_id, now=now))
+            database.atomically(lambda session: connections.expire_consents_of(session, user_id, now=now))
             return Started(error=NOT_SYNCABLE["EXPIRED"])
-        running = jobs.running(self._database, connection.user_id, connection.id)
+        running = jobs.running(database, user_id, connection.id)
         if running is not None:
             self._end_if_overdue(running)
 
@@ -133,7 +131,7 @@ class SyncEngine:
             quota = self.quota(session, connection, now=now)
             job = jobs.start(
                 session,
-                user_id=connection.user_id,
+                user_id=user_id,
                 connection_id=connection.id,
                 cooldown=timedelta(0) if is_first else self._cooldown if cooldown is None else cooldown,
                 now=now,
@@ -148,11 +146,11 @@ class SyncEngine:
             planned = coming(connection.id, self._plan, zone=self._clock.zone, now=now)
             if keeps_plan and not leaves_room(quota.calls, planned, limit=quota.limit):
                 raise KeptForPlan(quota.limit, self._clock.in_zone(planned[0]))
-            source_calls.count(session, connection.user_id, connection.id, job_id=job.id, now=now)
+            source_calls.count(session, user_id, connection.id, job_id=job.id, now=now)
             return job
 
         try:
-            return Started(job=self._database.atomically(begin))
+            return Started(job=database.atomically(begin))
         except (QuotaUsed, KeptForPlan) as used:  # what was begun is taken back
             return Started(error=str(used))
 
@@ -184,16 +182,18 @@ class SyncEngine:
 
     def read(self, user_id: str, job_id: str) -> Job | None:
         """The user's job after its next step, for commands: the calling thread waits for it for 8 seconds at most."""
-        job = jobs.find(self._database, user_id, job_id)
+        database = self._store.of(user_id)
+        job = jobs.find(database, user_id, job_id)
         step = self.advance(job) if job is not None else None
         if step is not None:
             wait([step], timeout=ANSWER_WITHIN)
-        return jobs.find(self._database, user_id, job_id)
+        return jobs.find(database, user_id, job_id)
 
     async def awaited(self, user_id: str, job_id: str) -> Job | None:
         """The user's job after its next step, for requests: whoever waits keeps no thread meanwhile, so that any number
         of readers of slow banks hold up nobody. A job that is not due, nor soon, is only read."""
-        job = await run_in_threadpool(jobs.find, self._database, user_id, job_id)
+        database = self._store.of(user_id)
+        job = await run_in_threadpool(jobs.find, database, user_id, job_id)
         if job is None or job.is_final:
             return job
         pause = self.seconds_until_due(job)
@@ -202,7 +202,7 @@ class SyncEngine:
         step = await run_in_threadpool(self.advance, job)
         if step is not None:
             await asyncio.wait([asyncio.wrap_future(step)], timeout=ANSWER_WITHIN)
-        return await run_in_threadpool(jobs.find, self._database, user_id, job_id)
+        return await run_in_threadpool(jobs.find, database, user_id, job_id)
 
     def seconds_until_due(self, job: Job) -> float:
         """How long asking again is pointless; 0 for a job that is due or final."""
@@ -215,7 +215,7 @@ class SyncEngine:
         none to wait for. This never waits for a source."""
         if job.is_final or self._end_if_overdue(job):
             return None
-        connection = connections.find(self._database, job.user_id, job.connection_id)
+        connection = connections.find(self._store.of(job.user_id), job.user_id, job.connection_id)
         if connection is None:  # its user has been removed a moment ago
             return None
         if self._is_for_others(job, connection):
@@ -226,14 +226,14 @@ class SyncEngine:
             if self.stopped.is_set() or not job.is_due(self._clock.now()):
                 return None
             step = self._steps[job.id] = Future()
-        work = partial(run_for, job.user_id, partial(self._run, job))
-        self._calls.submit(partial(copy_context().run, work), provider=connection.connector, user_id=job.user_id)
+        work = partial(copy_context().run, self._run, job)
+        self._calls.submit(work, provider=connection.connector, user_id=job.user_id)
         return step
 
     def _is_for_others(self, job: Job, connection: StoredConnection) -> bool:
         """Whether the source is a folder that this machine does not have (after a minute it is nowhere, which the
         job's end then says), or a bank whose key it does not have."""
-        if not self._database.dialect.is_shared:
+        if not self._store.dialect.is_shared:
             return False
         if not self.has_key(connection):
             return True
@@ -256,42 +256,14 @@ class SyncEngine:
         self.stop()
         return self._calls.close(within=STOP_WITHIN)
 
-    def keep_leases(self, also: Callable[[], None] = lambda: None) -> None:
-        """Renew the leases of the jobs that are being advanced, and what `also` renews, until the engine stops: for a
-        thread of its own, where other processes would take them after a minute."""
-        while not self.stopped.wait(RENEW_EVERY):
-            self.renew_leases()
-            try:
-                also()
-            except Exception:
-                if not self.is_stopping:
-                    log.exception("what this process works on could not be told to the others")
-
-    def renew_leases(self) -> None:
-        """Keep what this process is at work on from others for another minute."""
-        with self._lock:
-            working = list(self._working.values())
-        for job in working:
-            try:
-                with acting_for(job.user_id):
-                    jobs.renew(self._database, job, holder=self._holder, now=self._clock.now())
-            except StoreUnavailable:  # has been told already
-                log.warning("the lease of job %s could not be renewed", job.id)
-            except Exception:
-                if not self.is_stopping:
-                    log.exception("the lease of job %s could not be renewed", job.id)
-
     def _run(self, job: Job) -> None:
-        with self._lock:
-            self._working[job.id] = job
         try:
-            self._step.take(job, holder=self._holder)
+            self._step.take(job)
         except Exception:
             if not self.stopped.is_set():
                 log.exception("job %s could not be advanced", job.id)
         finally:
             with self._lock:
-                del self._working[job.id]
                 step = self._steps.pop(job.id)
                 if not step.done():
                     step.set_result(None)
@@ -302,7 +274,8 @@ class SyncEngine:
             return False
         if self.import_lane.holds(job.id):  # our own time
             return False
-        if jobs.is_held_elsewhere(self._database, job, holder=self._holder, now=self._clock.now()):  # knows better
+        database = self._store.of(job.user_id)
+        if jobs.is_held_elsewhere(database, job, holder=self.leases.holder, now=self._clock.now()):  # knows better
             return False
         self._outcomes.fail(job, TIMED_OUT)
         return True

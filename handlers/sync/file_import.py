@@ -1,20 +1,29 @@
 """One statement file through the import core, for the command and the page: read whole, then stored whole or tried."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from io import BufferedReader
+from pathlib import Path
 
+from connectors import archive
+from connectors.bank_csv.layouts import CsvLayout
 from connectors.bank_csv.profile import Profile
+from connectors.limits import HEAD_BYTES
 from connectors.reference.bank_names import with_bank_names
 from connectors.sources import uploads
 from connectors.sources.folder import batch_id
-from connectors.statements import read_records
+from connectors.statements import format_name, read_records
+from handlers import integrity_sentences
+from handlers.own_profiles import ChosenLayout
+from handlers.sync.fair_order import COST_MOST
 from storage import connections, jobs
+from storage.accounts import StoredAccount
 from storage.database import Database, Transaction
 from storage.importing import runs
-from storage.importing.account_batch import AccountReport
-from storage.importing.batches import ReadBatch, read_batch
+from storage.importing.batches import AccountStatement, ReadBatch, read_batch
 from storage.importing.records import Batch, Record
 from storage.users import User
 
@@ -29,49 +38,91 @@ class _DryRun(Exception):
     """Everything was tried and nothing is kept."""
 
 
-def read_file(
-    stream: BufferedReader,
-    *,
-    name: str,
-    profiles: Sequence[Profile],
-    today: date,
-    watched: Callable[[Iterator[Record]], Iterator[Record]] = iter,
-) -> ReadBatch:
-    """A file from its beginning to its end; raises SourceError and InvalidRecord. `watched` is handed the records while
-    they are read, and hands them on."""
-    identity = batch_id(stream, name)
-    records = with_bank_names(watched(read_records(stream, profiles)))
-    return read_batch(Batch(id=identity, name=name, records=records), today=today)
+@dataclass(slots=True, kw_only=True)
+class FileReport:
+    """What became of one file: `error` where it was refused, else its statements and how many bookings were new and
+    known. `layout` is how the person wants it to be read, `layouts` how it was, where that had to be guessed or was
+    chosen. `overlap` is the account that holds so many of its bookings already."""
+
+    name: str
+    layout: ChosenLayout | None = None
+    format: str | None = None
+    error: str | None = None
+    statements: Sequence[AccountStatement] = ()
+    warnings: Sequence[str] = ()
+    layouts: list[CsvLayout] = field(default_factory=list)
+    account_ids: Sequence[str] = ()
+    overlap: tuple[StoredAccount, int] | None = None
+    new: int = 0
+    known: int = 0
+
+    def read(
+        self,
+        stream: BufferedReader,
+        *,
+        profiles: Sequence[Profile],
+        today: date,
+        watched: Callable[[Iterator[Record]], Iterator[Record]] = iter,
+        check: Callable[[], None] = lambda: None,
+    ) -> ReadBatch:
+        """The file from its beginning to its end; raises SourceError and InvalidRecord, and what `check` raises.
+        `watched` is handed the records while they are read, and hands them on. Whether its layouts were more than
+        guesses is for `check_layouts` to say."""
+        self.format = format_name(stream, check)
+        stream.seek(0)
+        name = Path(self.name).name or self.name
+        identity = batch_id(stream, name)
+        records = with_bank_names(watched(read_records(stream, profiles, self.layouts.append, check)))
+        return read_batch(Batch(id=identity, name=name, records=records), today=today)
+
+    def keep(
+        self,
+        session: Transaction,
+        read: ReadBatch,
+        *,
+        user: User,
+        connection: str,
+        choice: str | None,
+        now: datetime,
+        today: date,
+        job_id: str | None = None,
+    ) -> None:
+        """Store what was read as one completed job of this connection, in the caller's transaction; `choice` is the
+        account that it is about where it does not say. Raises ConnectionBusy, InvalidRecord and ProfileError."""
+        self.statements = read.statements
+        source = connections.add(
+            session,
+            user_id=user.id,
+            user_name=user.name,
+            connector=uploads.NAME,
+            bank_name=connection,
+            settings={},
+            now=now,
+        )
+        taken = connections.take_import(session, source)
+        free = timedelta(0)
+        job = jobs.start(session, user_id=user.id, connection_id=taken.id, cooldown=free, now=now, job_id=job_id)
+        if job is None:
+            raise ConnectionBusy(ConnectionBusy.__doc__)
+        result = runs.store_batch(session, job, taken, read, now=now, choice=choice)
+        self.account_ids = list(dict.fromkeys(each.account_id for each in result))
+        if self.layout is not None and self.layout.is_kept:
+            self.layout.keep(session, user.id, file_name=read.name or "", account_ids=self.account_ids, now=now)
+        runs.complete(session, job, now=now)
+        wrong = integrity_sentences.warnings_of(session, user.id, self.account_ids, today=today)
+        self.warnings = [*read.warnings, *wrong]
+        same = next((each.same_as for each in result if each.same_as), None)
+        self.overlap = (same.account, same.in_both) if same is not None else None
+        self.new, self.known = sum(each.new for each in result), sum(each.known for each in result)
 
 
-def store_file(
-    session: Transaction,
-    read: ReadBatch,
-    *,
-    user: User,
-    connection: str,
-    choice: str | None,
-    now: datetime,
-    job_id: str | None = None,
-) -> Sequence[AccountReport]:
-    """The file as one completed job of this connection, in the caller's transaction; `choice` is the account that it is
-    about where it does not say. Raises ConnectionBusy and InvalidRecord."""
-    source = connections.add(
-        session,
-        user_id=user.id,
-        user_name=user.name,
-        connector=uploads.NAME,
-        bank_name=connection,
-        settings={},
-        now=now,
-    )
-    taken = connections.take_import(session, source)
-    job = jobs.start(session, user_id=user.id, connection_id=taken.id, cooldown=timedelta(0), now=now, job_id=job_id)
-    if job is None:
-        raise ConnectionBusy(ConnectionBusy.__doc__)
-    result = runs.store_batch(session, job, taken, read, now=now, choice=choice)
-    runs.complete(session, job, now=now)
-    return result
+def size_of(file: Path | BufferedReader) -> int:
+    """How long the file is, for its turn; as long as any where it is a ZIP container, which does not tell."""
+    with file.open("rb") if isinstance(file, Path) else nullcontext(file) as stream:
+        is_container = archive.detect(stream.read(HEAD_BYTES))
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(0)
+    return max(size, COST_MOST) if is_container else size
 
 
 def kept_or_tried(database: Database, work: Callable[[Transaction], None], *, is_dry_run: bool) -> None:

@@ -18,7 +18,7 @@ from handlers.sync.concurrency import Closed, ImportLane
 from handlers.sync.outcomes import Outcomes
 from storage import accounts, connections, integrity, jobs
 from storage.connections import StoredConnection
-from storage.database import Database, Session, Transaction
+from storage.database import Database, Session, Store, Transaction
 from storage.importing import runs
 from storage.importing.batches import ReadBatch, read_batch
 from storage.importing.records import Batch, InvalidRecord, Record
@@ -26,6 +26,7 @@ from storage.jobs import Job, RefusedBatch
 
 SILENT = "The bank told no booking of this account, not even those of the last days. The next sync asks again."
 UNTOLD = "The bank tells nothing of this account any more. Hide it if it is closed."
+BOOKING_BYTES = 500  # of a file
 TOLD_AGAIN_DAYS = 30  # what a bank has told within them it tells again, however short its memory is
 
 log = logging.getLogger("bankdata.sync")
@@ -36,7 +37,7 @@ class JobImport:
 
     def __init__(
         self,
-        database: Database,
+        store: Store,
         clock: Clock,
         lane: ImportLane,
         outcomes: Outcomes,
@@ -44,7 +45,7 @@ class JobImport:
         after_import: Callable[[str], None],
     ) -> None:
         """`after_import` is called with the user's id once an import is committed; `stopped` ends the reading."""
-        self._database = database
+        self._store = store
         self._clock = clock
         self._lane = lane
         self._outcomes = outcomes
@@ -95,7 +96,7 @@ class JobImport:
         What is read on this machine keeps the import lane while it is read; a network's answer takes its time, so it
         is read before.
         """
-        with self._lane.turn(job.id) if is_local else nullcontext():
+        with self._lane.turn(job.user_id, job_id=job.id) if is_local else nullcontext():
             batch = next(batches, None)
             if batch is None:
                 return None
@@ -104,32 +105,35 @@ class JobImport:
                 return batch, batch.reason, ()
             try:
                 read = read_batch(replace(batch, records=self._until_stopped(batch.records)), today=self._clock.today())
-                with nullcontext() if is_local else self._lane.turn(job.id):
+                size = len(read.spool) * BOOKING_BYTES
+                with nullcontext() if is_local else self._lane.turn(job.user_id, size=size, job_id=job.id):
                     cursor = batch.cursor if keeps_cursor else None
-                    account_ids, is_silent = self._store(job, connection, read, cursor, may_be_empty=is_local)
+                    account_ids, is_silent = self._keep(job, connection, read, cursor, may_be_empty=is_local)
             except (*UNREADABLE, InvalidRecord) as error:
                 log.warning("job %s refused a batch: %s", job.id, type(error).__name__)
                 refusal = RefusedBatch(name=batch.name or batch.id, reason=as_sentence(error))
                 self._refuse(job, refusal)
                 return batch, refusal.reason, ()
+            for warning in batch.warnings if is_local else ():
+                self._refuse(job, RefusedBatch(name=batch.name or batch.id, reason=warning))
             if is_silent:
                 self._refuse(job, RefusedBatch(name=batch.name or batch.id, reason=SILENT))
             return batch, SILENT if is_silent else None, account_ids
 
     def _refuse(self, job: Job, refusal: RefusedBatch) -> None:
-        self._database.atomically(lambda session: jobs.refuse(session, job, refusal))
+        self._of(job).atomically(lambda session: jobs.refuse(session, job, refusal))
 
     def _warn_of_untold(self, job: Job, told: Collection[str]) -> None:
         """An account that the source told before, and now says nothing of, is no complete one."""
-        brought = connections.account_ids(self._database, job.user_id, job.connection_id)
-        found = jobs.find(self._database, job.user_id, job.id)
+        brought = connections.account_ids(self._of(job), job.user_id, job.connection_id)
+        found = jobs.find(self._of(job), job.user_id, job.id)
         assert found is not None, "a job vanished"
         excused = {refusal.name for refusal in found.refusals}
-        for account in accounts.of_user(self._database, job.user_id):
+        for account in accounts.of_user(self._of(job), job.user_id):
             if account.id in brought and account.id not in told and account.called not in excused:
                 self._refuse(job, RefusedBatch(name=account.called, reason=UNTOLD))
 
-    def _store(
+    def _keep(
         self,
         job: Job,
         connection: StoredConnection,
@@ -157,7 +161,7 @@ class JobImport:
                 connections.keep_cursor(session, job.user_id, connection.id, cursor)
             return ids, is_silent
 
-        return self._database.atomically(store)
+        return self._of(job).atomically(store)
 
     def _until_stopped(self, records: Iterator[Record]) -> Iterator[Record]:
         for record in records:
@@ -166,9 +170,12 @@ class JobImport:
             yield record
 
     def _after(self, job: Job) -> None:
-        found = jobs.find(self._database, job.user_id, job.id)
+        found = jobs.find(self._of(job), job.user_id, job.id)
         if found is not None and found.new_transactions is not None and not self._stopped.is_set():
             self._after_import(job.user_id)
+
+    def _of(self, job: Job) -> Database:
+        return self._store.of(job.user_id)
 
 
 def _should_tell(session: Session, user_id: str, account_ids: Sequence[str], read: ReadBatch) -> bool:

@@ -10,10 +10,11 @@ from handlers.clock import Clock
 from handlers.sync.asked_connections import Secrets, asked
 from handlers.sync.concurrency import Closed
 from handlers.sync.job_import import JobImport
+from handlers.sync.leases import Leases
 from handlers.sync.outcomes import INTERNAL, Outcomes
 from storage import connections, jobs
 from storage.connections import StoredConnection
-from storage.database import Database, StoreError, StoreUnavailable
+from storage.database import Store, StoreError, StoreUnavailable
 from storage.importing.records import InvalidRecord
 from storage.jobs import Job, JobEnded
 
@@ -25,32 +26,34 @@ class JobStep:
 
     def __init__(
         self,
-        database: Database,
+        store: Store,
         connectors: Mapping[str, Connector],
         secrets: Secrets | None,
         clock: Clock,
         outcomes: Outcomes,
         job_import: JobImport,
+        leases: Leases,
         stopped: threading.Event,
     ) -> None:
-        self._database = database
+        self._store = store
         self._connectors = connectors
         self._secrets = secrets
         self._clock = clock
         self._outcomes = outcomes
         self._import = job_import
+        self._leases = leases
         self._stopped = stopped
 
-    def take(self, wanted: Job, *, holder: str) -> None:
+    def take(self, wanted: Job) -> None:
         """Lease the job and do what it needs next; nothing where somebody else has it."""
-        job = self._database.atomically(
-            lambda session: jobs.lease(session, wanted, holder=holder, now=self._clock.now())
-        )
-        connection = connections.find(self._database, job.user_id, job.connection_id) if job is not None else None
+        database, holder = self._store.of(wanted.user_id), self._leases.holder
+        job = database.atomically(lambda session: jobs.lease(session, wanted, holder=holder, now=self._clock.now()))
+        connection = connections.find(database, job.user_id, job.connection_id) if job is not None else None
         if job is None or connection is None:
             return
         try:
-            self._advance(job, connection)
+            with self._leases.kept(job):
+                self._advance(job, connection)
         except JobEnded:
             log.info("job %s was ended by somebody else", job.id)
         except Closed:
@@ -70,14 +73,14 @@ class JobStep:
             self._outcomes.fail(job, INTERNAL)
 
     def _advance(self, job: Job, connection: StoredConnection) -> None:
-        now = self._clock.now()
+        database, now = self._store.of(job.user_id), self._clock.now()
         if connection.is_past_consent(now):
             raise source.ConsentExpired
         connector, meant = self._connectors[connection.connector], asked(connection, self._secrets, job.attended)
         handle = job.handle
         if handle is None:
             handle = dict(connector.start_refresh(meant, now=now))
-            jobs.progress(self._database, job, status="syncing", handle=handle, now=self._clock.now())
+            jobs.progress(database, job, status="syncing", handle=handle, now=self._clock.now())
         if job.status != "importing":
             outcome = connector.poll_refresh(meant, handle, now=now)
             handle = dict(outcome.handle) if outcome.handle is not None else handle
@@ -85,8 +88,6 @@ class JobStep:
                 self._outcomes.wait(job, handle, outcome.seconds)
                 return
             if outcome.consent_expires_at is not None:
-                connections.keep_consent(
-                    self._database, job.user_id, connection.id, expires_at=outcome.consent_expires_at
-                )
-            jobs.progress(self._database, job, status="importing", handle=handle, now=self._clock.now())
+                connections.keep_consent(database, job.user_id, connection.id, expires_at=outcome.consent_expires_at)
+            jobs.progress(database, job, status="importing", handle=handle, now=self._clock.now())
         self._import.run(job, connection, connector, meant, handle)

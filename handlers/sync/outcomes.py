@@ -9,7 +9,7 @@ from connectors.connector import SourceError, as_sentence
 from handlers.clock import Clock
 from storage import connections, jobs, sync_time_limits
 from storage.connections import StoredConnection
-from storage.database import Database, Session
+from storage.database import Database, Session, Store
 from storage.importing import runs
 from storage.jobs import Job, JobEnded
 
@@ -70,8 +70,8 @@ class KeptForPlan(Exception):
 class Outcomes:
     """Writes down how jobs go on or end."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
         self._clock = clock
 
     def wait(self, job: Job, handle: dict[str, object], seconds: float) -> None:
@@ -81,17 +81,17 @@ class Outcomes:
         if seconds >= sync_time_limits.PROGRESS_MAX.total_seconds():
             self.fail(job, TOO_SLOW, retry_at=until)
             return
-        jobs.progress(self._database, job, status="syncing", handle=handle, now=now)
-        jobs.put_off(self._database, job, until=until)
+        jobs.progress(self._of(job), job, status="syncing", handle=handle, now=now)
+        jobs.put_off(self._of(job), job, until=until)
 
     def complete(self, job: Job) -> None:
         """A bad file does not keep good ones out; only when nothing could be read is that a failure of the sync."""
         now = self._clock.now()
-        found = jobs.find(self._database, job.user_id, job.id)  # with what earlier steps of it have stored
+        found = jobs.find(self._of(job), job.user_id, job.id)  # with what earlier steps of it have stored
         if found is not None and found.new_transactions is None and found.refusals:
             self.fail(job, found.refusals[-1].reason)
         else:
-            self._database.atomically(lambda session: runs.complete(session, job, now=now))
+            self._of(job).atomically(lambda session: runs.complete(session, job, now=now))
 
     def refuse(self, job: Job, connection: StoredConnection, error: SourceError, *, is_local: bool) -> None:
         """A short pause that the source asks for leaves the job as it is; everything else ends it. A source on another
@@ -99,7 +99,7 @@ class Outcomes:
         now, pause = self._clock.now(), error.retry_after
         if pause is not None and pause <= RETRY_SECONDS_MAX:
             with suppress(JobEnded):
-                jobs.put_off(self._database, job, until=now + timedelta(seconds=pause))
+                jobs.put_off(self._of(job), job, until=now + timedelta(seconds=pause))
             return
         if pause is None and isinstance(error, HICCUPS) and not is_local:
             pause = pause_after(connection.failures_in_row).total_seconds()
@@ -116,4 +116,7 @@ class Outcomes:
             if jobs.fail(session, job, error=error, now=self._clock.now(), retry_at=retry_at):
                 connections.record_failure(session, job.user_id, job.connection_id, status=status)
 
-        self._database.atomically(work)
+        self._of(job).atomically(work)
+
+    def _of(self, job: Job) -> Database:
+        return self._store.of(job.user_id)

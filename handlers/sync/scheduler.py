@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
 from random import SystemRandom
+from time import time as unix_time
 
 from connectors.connector import Connector, HasNews
 from handlers.clock import Clock
@@ -15,7 +16,8 @@ from handlers.sync.plan import coming, last_planned
 from handlers.sync.sorting import Sorting
 from storage import connections, jobs
 from storage.connections import Due, StoredConnection
-from storage.database import Database, StoreUnavailable
+from storage.database import Store, StoreUnavailable
+from storage.events import outbox
 
 ROUND_PAUSE = 2.0  # seconds between two rounds
 READERS_FIRST = timedelta(seconds=5)  # a job that has been due for so long is nobody's but the scheduler's
@@ -33,7 +35,7 @@ class Scheduler:
     def __init__(
         self,
         engine: SyncEngine,
-        database: Database,
+        store: Store,
         connectors: Mapping[str, Connector],
         clock: Clock,
         *,
@@ -44,7 +46,8 @@ class Scheduler:
         """`on_new_day` is called once with each day that begins while this works, `each_minute` that often; `plan` are
         the times of the day, in the configured zone, about which live sources are synced."""
         self._engine = engine
-        self._database = database
+        self._store = store
+        self._everybody = store.for_everybody()
         self._connectors = connectors
         self._clock = clock
         self._plan = plan
@@ -56,7 +59,9 @@ class Scheduler:
         self._on_new_day = on_new_day
         self._each_minute = each_minute
         self._in_trouble: set[str] = set()  # jobs and connections whose last turn failed, and was logged
-        self._sorting = Sorting(database, engine.import_lane, now=clock.now())
+        self._sorting = Sorting(store, engine.import_lane, now=clock.now())
+        self.last_round_at = unix_time()
+        """Unix time, for monitors; not of the clock, which a demo moves."""
 
     def work(self) -> None:
         """Advance until the engine stops what nobody reads, and end what got stuck: for a thread of its own."""
@@ -77,7 +82,7 @@ class Scheduler:
         """Advance what is due and read by nobody, begin a new day, look for news, keep the plan, end consents that have
         run out, keep the store sorted."""
         now = self._clock.now()
-        for job in jobs.unfinished(self._database):
+        for job in jobs.unfinished(self._everybody):
             due_since = max(job.created_at, job.next_attempt_at or job.created_at)
             if due_since <= now - READERS_FIRST or job.is_overdue(now):
                 with self._each_for_itself(job.id):
@@ -97,15 +102,17 @@ class Scheduler:
             self._keep_plan(now)
         if now - self._consents_ended_at >= PLAN_EVERY:
             self._consents_ended_at = now
-            connections.expire_consents(self._database, now=now)
+            connections.expire_consents(self._everybody, now=now)
+            outbox.tell_notices(self._everybody, now=now)
         self._sorting.advance(now)
+        self.last_round_at = unix_time()
 
     def _keep_plan(self, now: datetime) -> None:
         """Look at a piece of the connections that are due, the next piece in the next round. Of several processes each
         begins elsewhere, and whoever writes first takes the connection."""
         if not self._plan:
             return
-        piece = connections.due(self._database, now=now, after=self._looks_after)
+        piece = connections.due(self._everybody, now=now, after=self._looks_after)
         self._looks_after = piece[-1] if len(piece) == connections.PIECE else None
         self._order.shuffle(piece)
         for each in piece:
@@ -143,18 +150,21 @@ class Scheduler:
     def _tried_again_at(self, due: Due) -> datetime | None:
         """When the source has rested for long enough after a sync that failed; None after one that went well."""
         connection = due.connection
-        last = jobs.last(self._database, connection.user_id, connection.id) if connection.failures_in_row else None
+        if not connection.failures_in_row:
+            return None
+        last = jobs.last(self._store.of(connection.user_id), connection.user_id, connection.id)
         if last is None or last.status != "failed":
             return None
         return max(last.updated_at + pause_after(connection.failures_in_row - 1), due.free_at or last.updated_at)
 
     def _looks_again(self, due: Due, at: datetime) -> bool:
         """Look no more until then; whether it is this process that says so."""
-        return self._database.atomically(lambda session: connections.look_again(session, due, at=at))
+        own = self._store.of(due.connection.user_id)
+        return own.atomically(lambda session: connections.look_again(session, due, at=at))
 
     def _takes(self, connection: StoredConnection, moment: datetime, until: datetime, now: datetime) -> bool:
         """Whether it is this process that starts the planned sync."""
-        return self._database.atomically(
+        return self._store.of(connection.user_id).atomically(
             lambda session: connections.keep_plan(session, connection, planned_at=moment, due_at=until, now=now)
         )
 
@@ -166,7 +176,7 @@ class Scheduler:
             for name, connector in self._connectors.items()
             if connector.is_local and isinstance(connector, HasNews)
         }
-        for connection in connections.of_connectors(self._database, list(open_)):
+        for connection in connections.of_connectors(self._everybody, list(open_)):
             with self._each_for_itself(connection.id):
                 if open_[connection.connector].has_news(asked(connection, None), now=now):
                     is_well = connection.failures_in_row == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from handlers.sync.concurrency import ImportLane
 from storage import compaction
-from storage.database import Database
+from storage.database import Store
 
 LOOK_EVERY = timedelta(minutes=10)
 ROWS_AT_ONCE = 20_000  # half a second of work: jobs wait no longer for their scheduler
@@ -18,10 +18,10 @@ log = logging.getLogger("bankdata.sync")
 class Sorting:
     """Begins when too many rows lie unsorted at the end of the table; a crash leaves a table that is sorted less."""
 
-    def __init__(self, database: Database, import_lane: ImportLane, *, now: datetime) -> None:
-        self._database = database
+    def __init__(self, store: Store, import_lane: ImportLane, *, now: datetime) -> None:
+        self._database = store.for_everybody()
         self._import_lane = import_lane
-        self._is_file = isinstance(database.path, Path)  # a server with indexes keeps its own order
+        self._is_file = isinstance(store.path, Path)  # a server with indexes keeps its own order
         self._looked_at = now
         self._steps: Iterator[int] | None = None
 
@@ -34,7 +34,7 @@ class Sorting:
                 self._steps = compaction.steps(self._database, rows_at_once=ROWS_AT_ONCE)
         if self._steps is None or self._import_lane.length:
             return
-        with self._import_lane.turn():
+        with self._import_lane.turn(""):  # nobody's
             if next(self._steps, None) is None:
                 self._steps = None
                 log.info("the stored transactions are sorted")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from storage.bank_access.connection_keys import ConnectionKeys, KeyMissing, SecretsUnreadable
@@ -39,17 +40,21 @@ def forget(session: Session, user_id: str, connection_id: str) -> None:
 
 
 def rotate(database: Database, keys: ConnectionKeys) -> int:
-    """Seal everything that can be opened anew, with a new key, and forget the older ones; how many secrets. One at a
-    time, and while nobody else seals: a key that is forgotten seals nothing. Raises KeyMissing where the keys of the
-    store are elsewhere; a key that is lost for good stops no rotation of a store that only this machine has."""
+    """Seal everything that can be opened anew, with a new key, and forget older ones; how many secrets. A key that is
+    forgotten seals nothing, not even in a transaction that is still open. Raises KeyMissing where the keys of a shared
+    store are not there; a key that is lost for good stops no rotation of a store that only this machine has."""
     with keys.alone():
-        _check(database, keys)
+        if unreadable(database, keys) and (database.dialect.is_shared or not keys.ids):
+            raise KeyMissing(keys.place)
         keys.begin_rotation()
         sealed = database.atomically(lambda session: _seal_anew(session, keys))
-        _check(database, keys)  # another machine may have been first
-        rows = database.rows("SELECT DISTINCT split_part(sealed, '.', 1) AS key_id FROM connection_secrets")
-        keys.forget_all_but(row["key_id"] for row in rows)
+        keys.forget_all_but(_used(database))
     return sealed
+
+
+def take_over(session: Session, keys: ConnectionKeys, file: Path) -> int:
+    """Keep the keys of a file in the store that several machines share; how many were not there yet."""
+    return keys.take_over(file, lambda: _used(session))
 
 
 def is_any_kept(session: Session) -> bool:
@@ -70,6 +75,7 @@ def is_sealed_with(session: Session, key_ids: Sequence[str], user_id: str, conne
 
 def unreadable(session: Session, keys: ConnectionKeys) -> list[tuple[str, str]]:
     """User and id of the connections whose secrets were sealed with a key that is gone."""
+    keys.look_again()
     rows = session.rows(
         "SELECT DISTINCT user_id, connection_id FROM connection_secrets"
         " WHERE NOT split_part(sealed, '.', 1) = ANY($1::TEXT[]) ORDER BY user_id, connection_id",
@@ -78,9 +84,9 @@ def unreadable(session: Session, keys: ConnectionKeys) -> list[tuple[str, str]]:
     return [(row["user_id"], row["connection_id"]) for row in rows]
 
 
-def _check(database: Database, keys: ConnectionKeys) -> None:
-    if unreadable(database, keys) and (database.dialect.is_shared or not keys.ids):
-        raise KeyMissing(keys.path)
+def _used(session: Session) -> list[str]:
+    rows = session.rows("SELECT DISTINCT split_part(sealed, '.', 1) AS key_id FROM connection_secrets")
+    return [row["key_id"] for row in rows]
 
 
 def _seal_anew(session: Session, keys: ConnectionKeys) -> int:
@@ -91,7 +97,7 @@ def _seal_anew(session: Session, keys: ConnectionKeys) -> int:
         try:
             text = keys.open(row["sealed"], about=about)
         except SecretsUnreadable:
-            continue  # it stays for a file of keys that is brought back
+            continue  # it stays for keys that are brought back
         session.execute(
             "UPDATE connection_secrets SET sealed = $4 WHERE user_id = $1 AND connection_id = $2 AND field = $3",
             row["user_id"],

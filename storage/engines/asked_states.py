@@ -13,32 +13,39 @@ from psycopg.pq import ConnStatus, ExecStatus
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
-QUESTION = b"SELECT state FROM users WHERE id = $1"
+QUESTION = b"PREPARE state (TEXT) AS SELECT state FROM users WHERE id = $1"
 AWAITED = (ExecStatus.TUPLES_OK, ExecStatus.PIPELINE_SYNC)
-NAME = b"state"  # of the question on its connection, where it is prepared
-SILENT_SECONDS = 5.0  # without any answer though something was asked: the connection is given up
+NAME = b"state"  # of the question on its connection
+SILENT_SECONDS = 2.0  # without any answer though something was asked: the connection is given up
 OPEN_AGAIN_SECONDS = 1.0  # after the last attempt
 
 
 class AskedStates:
     """Whatever goes wrong, it cannot be told: who then asks in a thread hears what is wrong. `connect` opens a
-    connection as the owner of the tables, in a thread."""
+    connection as the owner of the tables, in a thread; `on_silence` hears of one that has been given up, because others
+    of its time may be as dead."""
 
-    def __init__(self, connect: Callable[[], Connection]) -> None:
+    def __init__(self, connect: Callable[[], Connection], *, on_silence: Callable[[], None] = lambda: None) -> None:
         self._connect = connect
+        self._on_silence = on_silence
         self._lock = threading.Lock()
         self._is_opening = self._is_closed = False
         self._open_not_before = 0.0
         self._opened: Connection | None = None
         self._line: _Line | None = None
+        self._given_up: object = None  # the line that is not to be asked any more
 
     async def of(self, user_id: str) -> int | None:
         """The state of the user's data, 0 for nobody; None where it cannot be told, such as while a connection is
         being opened."""
         loop = asyncio.get_running_loop()
-        if self._line is None or self._line.is_over or self._line.loop is not loop:
+        if self._line is None or self._line.is_over or self._line.loop is not loop or self._line is self._given_up:
             self._line = self._next_line(loop)
         return await self._line.ask(user_id) if self._line is not None else None
+
+    def give_up(self) -> None:
+        """Other connections have died, or lead to a server that is none any more: this one is not asked again."""
+        self._given_up = self._line
 
     def close(self) -> None:
         """Let go of the connection; in the thread of the event loop, or after its end."""
@@ -56,7 +63,8 @@ class AskedStates:
         with self._lock:
             opened, self._opened = self._opened, None
             if opened is not None:
-                return _Line(opened, loop)
+                with suppress(psycopg.Error):  # it has ended since
+                    return _Line(opened, loop, self._on_silence)
             if not self._is_opening and not self._is_closed and loop.time() >= self._open_not_before:
                 self._is_opening = True
                 self._open_not_before = loop.time() + OPEN_AGAIN_SECONDS
@@ -64,15 +72,16 @@ class AskedStates:
         return None
 
     def _open(self) -> None:
-        opened = None
+        opened, is_ready = None, False
         with suppress(psycopg.Error):
             opened = self._connect()
-            opened.pgconn.prepare(NAME, QUESTION)
+            opened.execute(QUESTION)
             opened.pgconn.enter_pipeline_mode()
             opened.pgconn.nonblocking = 1
+            is_ready = True
         with self._lock:
             self._is_opening = False
-            if not self._is_closed:
+            if is_ready and not self._is_closed:
                 self._opened, opened = opened, None
         if opened is not None:
             opened.close()
@@ -81,8 +90,9 @@ class AskedStates:
 class _Line:
     """One connection in the hands of one event loop, until it `is_over`. Answers come in the order of the questions."""
 
-    def __init__(self, connection: Connection, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, connection: Connection, loop: asyncio.AbstractEventLoop, on_silence: Callable[[], None]) -> None:
         self.loop = loop
+        self._on_silence = on_silence
         self.is_over = False
         self._connection = connection
         self._server = connection.pgconn
@@ -152,5 +162,6 @@ class _Line:
         self._watch = None
         if self._waiting and self._answered == answered_before:
             self.end()
+            self._on_silence()
         elif self._waiting:
             self._watch = self.loop.call_later(SILENT_SECONDS, self._look, self._answered)

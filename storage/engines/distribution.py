@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from storage.database import Database, Session, StoreError
+from storage.database import Session, Store, StoreError
 from storage.row_owners import OF_ALL, OF_USERS
 
 EACH_NODE = (
@@ -36,30 +36,35 @@ class Distributed:
     shards: int
 
 
-def distribute(database: Database, *, alone: bool = True) -> Distributed:
+def distribute(store: Store, *, alone: bool = True) -> Distributed:
     """Spread a store, fresh or filled, over the machines of its cluster; what was begun before is completed. Nobody
     else may have its database open, unless `alone` is False: then others have stores of their own there. Raises
     CannotDistribute and has then changed nothing."""
-    if not database.dialect.is_shared:
+    if not store.dialect.is_shared:
         raise CannotDistribute("A DuckDB store is one file. Move it into PostgreSQL first: bankdata migrate-store.")
-    with database.migrating() as session:
+    with store.migrating() as session:
         _check_cluster(session)
-        others = int(session.rows(OTHERS)[0]["others"]) if alone else 0
+        others = others_of(session) if alone else 0
         if others:
             raise CannotDistribute(f"Stop all servers first: the database has {others} other open connections.")
-        session.execute("SET LOCAL statement_timeout = 0")
         begin_in_sequence(session)
         spread, local = complete(session)
+    everybody = store.for_everybody()
     for table in OF_USERS:
         # The rows of before are out of sight on the coordinator; they go once the new ones are committed
-        with database.transaction() as session:
+        with everybody.transaction() as session:
             session.execute("SET LOCAL statement_timeout = 0")
             session.rows("SELECT truncate_local_data_after_distributing_table($1::TEXT::REGCLASS)::TEXT AS done", table)
-    [found] = database.rows(
+    [found] = everybody.rows(
         "SELECT count(*) AS shards, count(DISTINCT p.groupid) AS machines FROM pg_dist_shard AS s"
         " JOIN pg_dist_placement AS p ON p.shardid = s.shardid WHERE s.logicalrelid = 'users'::REGCLASS"
     )
     return Distributed(spread=spread, local=local, machines=int(found["machines"]), shards=int(found["shards"]))
+
+
+def others_of(session: Session) -> int:
+    """How many other connections the database has."""
+    return int(session.rows(OTHERS)[0]["others"])
 
 
 @contextmanager

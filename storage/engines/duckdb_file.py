@@ -6,17 +6,21 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
 import polars as pl
 
+from storage.changes import account_states
+from storage.changes.incarnation import LIFE
 from storage.database import (
     CONFLICT_PAUSES,
     Conflict,
     ConstraintViolated,
+    Database,
+    Now,
     Row,
     StoreError,
     StoreFull,
@@ -25,8 +29,10 @@ from storage.database import (
     Transaction,
     state_in,
     tried_again,
+    utc_now,
 )
 from storage.engines.dialect import DUCKDB, LATE_MATERIALIZATION_ROWS_MAX
+from storage.events import outbox
 from storage.user_states import States
 
 T = TypeVar("T")
@@ -105,11 +111,13 @@ class _Cursor:
 class _OpenTransaction(_Cursor):
     """A session on a cursor that has begun a transaction."""
 
-    def __init__(self, kept: _Cursor, states: States) -> None:
+    def __init__(self, kept: _Cursor, states: States, now: Now) -> None:
         super().__init__(kept._cursor, kept._parsed)
         self._states = states
+        self._now = now
         self._held: dict[str, threading.RLock] = {}
-        self.changed: set[str] = set()
+        self._coming: dict[str, int] = {}
+        self._changed: set[str] = set()
 
     def hold(self, user_id: str) -> None:
         # DuckDB has no locks of rows, and tells the loser at the end. Its snapshot is taken by the first statement that
@@ -119,20 +127,30 @@ class _OpenTransaction(_Cursor):
             turn.acquire()
             self._held[user_id] = turn
 
-    def changes(self, user_id: str) -> None:
-        if user_id not in self.changed:
+    def coming_state(self, user_id: str) -> int:
+        # Not `state + 1`: DuckDB does not see that somebody else has raised it meanwhile where this transaction has
+        # changed other columns of the row before, and two commits would leave one state
+        if user_id not in self._coming:
             self.hold(user_id)
-            self.changed.add(user_id)
+            self._coming[user_id] = self._states.following(self._highest_state)
+        return self._coming[user_id]
+
+    def changes(self, user_id: str) -> None:
+        if user_id not in self._changed:
+            state = self.coming_state(user_id)
+            self._changed.add(user_id)
             self._states.begin(user_id)
-            # Not `state + 1`: DuckDB does not see that somebody else has raised it meanwhile where this transaction has
-            # changed other columns of the row before, and two commits would leave one state
-            self.execute(
-                "UPDATE users SET state = $2 WHERE id = $1", user_id, self._states.following(self._highest_state)
-            )
+            self.execute("UPDATE users SET state = $2 WHERE id = $1", user_id, state)
+
+    def settle(self) -> None:
+        """Everything else is done; it is about to be committed."""
+        for user_id in self._changed:
+            account_states.settle(self, user_id, self._coming[user_id])
+            outbox.settle(self, user_id, self._coming[user_id], self._now())
 
     def end(self) -> None:
         """It is committed or rolled back."""
-        self._states.end(self.changed)
+        self._states.end(self._changed)
         for turn in self._held.values():
             turn.release()
 
@@ -155,13 +173,14 @@ class _ArrowStream:
 
 
 class DuckDBFile:
-    """One open file (`storage.database.Database`). The root connection never leaves this class."""
+    """One open file (`storage.database.Store`). The root connection never leaves this class."""
 
     dialect = DUCKDB
 
-    def __init__(self, path: Path, *, export_folder: Path | None = None) -> None:
-        """Open or create the file; raises StoreInUse or StoreUnreadable."""
+    def __init__(self, path: Path, *, now: Now = utc_now, export_folder: Path | None = None) -> None:
+        """Open or create the file; raises StoreInUse or StoreUnreadable. `now` is when what is committed happened."""
         self.path = path
+        self._now = now
         self._root = _connect(path)
         self._states = States()
         self._idle: list[_Cursor] = []
@@ -184,6 +203,11 @@ class DuckDBFile:
                 return
 
     @property
+    def waiting(self) -> int:
+        """Nobody: every call has a cursor of its own."""
+        return 0
+
+    @property
     def bytes(self) -> int:
         """The size of the file and of its write-ahead log."""
         files = (self.path, self.path.with_name(f"{self.path.name}.wal"))
@@ -191,11 +215,72 @@ class DuckDBFile:
 
     def state(self, user_id: str) -> int:
         """The state of the user's data, raised by every commit that changes what the user can read; 0 for nobody."""
-        return self._states.present(user_id, lambda: state_in(self, user_id))
+        return self._states.present(user_id, lambda: state_in(self.of(user_id), user_id))
 
     async def known_state(self, user_id: str) -> int | None:
         """The same, if memory can tell; costs no query."""
         return self._states.known(user_id)
+
+    def of(self, user_id: str) -> Database:  # noqa: ARG002 - there is no wall between users in one file
+        """What is asked for this user."""
+        return _FileDatabase(self._session, self._states, self._now)
+
+    def for_everybody(self) -> Database:
+        """What is asked for no user in particular."""
+        return _FileDatabase(self._session, self._states, self._now)
+
+    @contextmanager
+    def reading(self, user_id: str) -> Iterator[tuple[Transaction, Callable[[int], None]]]:
+        """A transaction, and what to tell the state of the user's data that it sees, so that memory knows it."""
+        mark = self._states.mark(user_id)
+        with self.of(user_id).transaction() as session:
+            yield session, lambda state: self._states.learn(user_id, state, mark=mark)
+
+    def migrating(self) -> AbstractContextManager[Transaction]:
+        """One process opens the file, so that any transaction will do."""
+        return self.for_everybody().transaction()
+
+    def apart(self) -> AbstractContextManager[Database]:
+        """Nothing here takes minutes."""
+        return nullcontext(self.for_everybody())
+
+    def copy_to(self, path: Path) -> None:
+        """A consistent copy in a new file below the export folder, while reading and writing go on."""
+        with self._session() as session:
+            session.execute(f"ATTACH {_quoted(path)} AS copy ({FILE_OPTIONS})")
+            try:
+                session.execute(f"COPY FROM DATABASE {STORE} TO copy")
+                session.execute("DELETE FROM copy.settings WHERE name = $1", LIFE)
+            finally:
+                session.execute("DETACH copy")
+
+    @contextmanager
+    def _session(self) -> Iterator[_Cursor]:
+        """A cursor of its own; one that failed is not used again."""
+        try:
+            session = self._idle.pop()
+        except IndexError:
+            session = _Cursor(_using_store(self._root.cursor()))
+        try:
+            yield session
+        except BaseException:
+            session.close()
+            raise
+        if len(self._idle) < CURSORS_KEPT_MAX and not self._is_closed:
+            self._idle.append(session)
+        else:
+            session.close()
+
+
+class _FileDatabase:
+    """What is asked of an open file (`storage.database.Database`), each time on a cursor of its own."""
+
+    dialect = DUCKDB
+
+    def __init__(self, session: Callable[[], AbstractContextManager[_Cursor]], states: States, now: Now) -> None:
+        self._session = session
+        self._states = states
+        self._now = now
 
     def rows(self, sql: str, *parameters: Any) -> list[Row]:
         return self._alone(lambda session: session.rows(sql, *parameters))
@@ -217,11 +302,12 @@ class DuckDBFile:
     def transaction(self) -> Iterator[Transaction]:
         """All or nothing; raises Conflict when another transaction was first."""
         with self._session() as kept:
-            session = _OpenTransaction(kept, self._states)
+            session = _OpenTransaction(kept, self._states, self._now)
             try:
                 session.execute("BEGIN")
                 try:
                     yield session
+                    session.settle()
                     session.execute("COMMIT")
                 except BaseException:
                     with suppress(StoreError, Conflict):  # a commit that failed has undone everything itself
@@ -230,50 +316,13 @@ class DuckDBFile:
             finally:
                 session.end()
 
-    @contextmanager
-    def reading(self, user_id: str) -> Iterator[tuple[Transaction, Callable[[int], None]]]:
-        """A transaction, and what to tell the state of the user's data that it sees, so that memory knows it."""
-        mark = self._states.mark(user_id)
-        with self.transaction() as session:
-            yield session, lambda state: self._states.learn(user_id, state, mark=mark)
-
-    def migrating(self) -> AbstractContextManager[Transaction]:
-        """One process opens the file, so that any transaction will do."""
-        return self.transaction()
-
     def atomically(self, work: Callable[[Transaction], T]) -> T:
         """The result of `work` inside a transaction, tried again when another one was first."""
         return tried_again(self.transaction, work)
 
-    def copy_to(self, path: Path) -> None:
-        """A consistent copy in a new file below the export folder, while reading and writing go on."""
-        with self._session() as session:
-            session.execute(f"ATTACH {_quoted(path)} AS copy ({FILE_OPTIONS})")
-            try:
-                session.execute(f"COPY FROM DATABASE {STORE} TO copy")
-            finally:
-                session.execute("DETACH copy")
-
     def _alone(self, work: Callable[[_Cursor], T]) -> T:
         """A statement on its own comes after the transaction that changes the same rows, as it does in PostgreSQL."""
         return tried_again(self._session, work)
-
-    @contextmanager
-    def _session(self) -> Iterator[_Cursor]:
-        """A cursor of its own; one that failed is not used again."""
-        try:
-            session = self._idle.pop()
-        except IndexError:
-            session = _Cursor(_using_store(self._root.cursor()))
-        try:
-            yield session
-        except BaseException:
-            session.close()
-            raise
-        if len(self._idle) < CURSORS_KEPT_MAX and not self._is_closed:
-            self._idle.append(session)
-        else:
-            session.close()
 
 
 def _connect(path: Path) -> duckdb.DuckDBPyConnection:

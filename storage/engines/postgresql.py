@@ -1,12 +1,14 @@
 """PostgreSQL under the store, for several processes and machines: a pool of connections, and one snapshot for each
 transaction."""
 
+import logging
+import math
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
-from secrets import randbits
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -15,44 +17,69 @@ import psycopg
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.sql import Literal
-from psycopg_pool import ConnectionPool, PoolTimeout
+from psycopg_pool import ConnectionPool
 
+from storage.changes import account_states
 from storage.database import (
-    ACTING_FOR,
+    NOBODY,
     Conflict,
     ConstraintViolated,
+    Database,
+    Now,
     Row,
+    Session,
     StoreError,
     StoreFull,
     StoreUnavailable,
     Transaction,
-    acting_for,
     state_in,
     tried_again,
+    utc_now,
 )
 from storage.engines import distribution
 from storage.engines.asked_states import AskedStates
 from storage.engines.dialect import POSTGRESQL
+from storage.engines.watched_connection import PATIENT_SECONDS, PEER, SILENT_SECONDS, WatchedConnection
+from storage.events import outbox
 
 T = TypeVar("T")
-Connection = psycopg.Connection[tuple[Any, ...]]
+Connection = WatchedConnection
 
 WAIT_SECONDS = 2.0  # for a connection; then the request is told to come again
 WAIT_SECONDS_DOWN = 0.1  # the same while no connection can be made: who waits keeps a thread from others
 CONNECT_SECONDS = 3
-STATEMENT_SECONDS = 30  # of a request; imports take their time (storage.engines.dialect)
+STATEMENT_SECONDS = 30  # of a command; a request waits for less (`is_serving`), imports and migrations for longer
+LOCK_SECONDS = 10  # that a migration waits for a table: behind it everybody else waits
 STAGED_ROWS_MAX = 5_000  # that travel as arrays; more go into a temporary table, which costs rows of the catalogue
 COPIED_ROWS = 10_000  # in one piece: bounds memory
 MIGRATION_LOCK = 6_911_320_450_233_417  # of all programs that use the database only this one asks for this number
+# By the clock, too: a user who is removed and comes back must not have a state of before
+NEXT_STATE = (
+    "UPDATE users SET state = greatest(state + 1, (extract(epoch FROM statement_timestamp()) * 1000000)::BIGINT)"
+    " WHERE id = $1 RETURNING state"
+)
 SNAPSHOT = psycopg.IsolationLevel.REPEATABLE_READ
 EACH_ALONE = psycopg.IsolationLevel.READ_COMMITTED
 # Not set_config(): that does not reach the machines of a cluster. PostgreSQL alone takes the first for a word of ours
 ACT_FOR = "SET LOCAL citus.propagate_set_commands = 'local'; SET LOCAL app.user_id = "
 # A cluster copies such rows to its machines unless they are asked for back, and COPY is what policies refuse
 COPIED_TO_MACHINES = re.compile(r"INSERT INTO (?!.*\b(?:RETURNING|ON CONFLICT)\b).*\bSELECT\b", re.DOTALL)
+TABLE_IN_USE = (
+    f"The tables cannot be brought up to date: one has been in use for {LOCK_SECONDS} seconds, which pg_stat_activity"
+    " tells of. Nothing has been changed; start again when that is over."
+)
+NOT_BEHIND_A_POOLER = (
+    "Indexes cannot be built behind a pooler. Run `bankdata build-indexes` with BANKDATA_DATABASE_URL set to the"
+    " address of PostgreSQL itself and BANKDATA_DATABASE_PREPARE to on."
+)
+WRITABLE = "read-write"  # of several hosts the one that can be written, and no standby behind the address of one
 IN_BYTE_ORDER = "SELECT string_agg(letter, '' ORDER BY letter) FROM (VALUES ('a'), ('Z'), ('ä'), ('_')) AS said(letter)"
-GONE = re.compile("08|57|53300|25006")  # beginnings of SQLSTATEs: no connection, shut down, no slot, a standby
+GONE = re.compile("08|57|53300")  # beginnings of SQLSTATEs: no connection, shut down, no slot
 DEAD = "57P"  # the server ends this connection; it may also end without a word
+OF_A_HOST = re.compile(r"- host: .*?, hostaddr: \S+: (.*)")  # what psycopg says of each of several
+
+log = logging.getLogger("bankdata.store")
+logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it tells of each attempt to connect, we of the first
 
 
 class _ConnectionDead(StoreUnavailable):
@@ -60,31 +87,50 @@ class _ConnectionDead(StoreUnavailable):
 
 
 class PostgreSQL:
-    """One database on a server (`storage.database.Database`)."""
+    """One database on a server (`storage.database.Store`)."""
 
     dialect = POSTGRESQL
     path = None
 
-    def __init__(self, url: str, *, app_url: str = "", connections_max: int = 10, prepare: bool = True) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        now: Now = utc_now,
+        app_url: str = "",
+        connections_max: int = 10,
+        prepare: bool = True,
+        is_serving: bool = False,
+    ) -> None:
         """Connect; raises StoreUnavailable, and StoreError for a database whose texts are not in the order of their
         bytes. `prepare` has to be off behind a pooler that gives each transaction another connection. `app_url` is
-        the same database for a role that sees rows of one user at a time (`storage.engines.second_wall`)."""
+        the same database for a role that sees rows of one user at a time (`storage.engines.second_wall`). Where it
+        `is_serving`, somebody waits for each answer, and what is not answered soon is given up. `now` is when what is
+        committed happened."""
+        self._now = now
+        self._url, self._prepare = url, prepare
+        self._patience = SILENT_SECONDS if is_serving else PATIENT_SECONDS
         self._is_down = threading.Event()
+        self._saying = threading.Lock()
+        self._is_opened = self._is_away = False
+        self._gone_at = -math.inf
         self._pool = self._connected(url, connections_max, prepare)
         self._app_pool = self._connected(app_url, connections_max, prepare) if app_url else None
         self._asked_states: AskedStates | None = None
         try:
-            for each, whose in ((url, None), (app_url, "")):
-                if each:
-                    with acting_for(whose):
-                        self._check(each)
+            _check(self.for_everybody(), url, prepare=prepare)
+            if app_url:
+                _check(self.of(NOBODY), app_url, prepare=prepare)
             # Not behind a pooler, which may give each question another connection; and of many machines one that is
             # away would keep the answers of the others waiting
-            if prepare and not distribution.is_distributed(self):
-                self._asked_states = AskedStates(lambda: psycopg.connect(url, **_arguments(url, prepare=True)))
+            if prepare and not distribution.is_distributed(self.for_everybody()):
+                self._asked_states = AskedStates(
+                    lambda: WatchedConnection.connect(url, **_arguments(url, prepare=True)), on_silence=self._drain
+                )
         except BaseException:
             self.close()
             raise
+        self._is_opened = True
 
     def _connected(self, url: str, connections_max: int, prepare: bool) -> ConnectionPool[Connection]:
         return ConnectionPool(
@@ -93,23 +139,12 @@ class PostgreSQL:
             max_size=connections_max,
             timeout=WAIT_SECONDS,
             reconnect_timeout=WAIT_SECONDS_DOWN,  # whoever asks next tries again
-            reconnect_failed=lambda _pool: self._is_down.set(),
+            reconnect_failed=lambda _pool: self._unreachable(url, prepare=prepare),
+            connection_class=WatchedConnection,
+            configure=None if prepare else _in_utc,
             kwargs=_arguments(url, prepare=prepare),
             open=True,
         )
-
-    def _check(self, url: str) -> None:
-        try:
-            encoding = self.rows("SHOW server_encoding")[0]["server_encoding"]
-            order = self.rows(IN_BYTE_ORDER)[0]["string_agg"]
-        except StoreUnavailable as error:
-            reason = _first_line(error.__cause__ or error)
-            raise StoreUnavailable(f"The database at {_without_secrets(url)} cannot be used: {reason}") from error
-        if (encoding, order) != ("UTF8", "Z_aä"):
-            raise StoreError(
-                "The database keeps its texts in another order than that of their bytes. Make one with CREATE DATABASE"
-                " bankdata TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C.UTF-8'."
-            )
 
     def close(self) -> None:
         """Let go of all connections."""
@@ -125,15 +160,137 @@ class PostgreSQL:
     @property
     def bytes(self) -> int:
         """The size of the database; on a distributed one that of this node."""
-        return int(self.rows("SELECT pg_database_size(current_database()) AS size")[0]["size"])
+        return int(self.for_everybody().rows("SELECT pg_database_size(current_database()) AS size")[0]["size"])
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for a connection."""
+        return sum(pool.get_stats()["requests_waiting"] for pool in self._pools)
 
     def state(self, user_id: str) -> int:
         """The state of the user's data; 0 for nobody. Another process may have changed it, so the store says."""
-        return state_in(self, user_id)
+        return state_in(self.of(user_id), user_id)
 
     async def known_state(self, user_id: str) -> int | None:
         """The same, asked without a thread; None where that does not work, for whatever reason."""
         return await self._asked_states.of(user_id) if self._asked_states is not None else None
+
+    def of(self, user_id: str) -> Database:
+        """What is asked for this user, who has rows of nobody else where there is a second wall."""
+        return (
+            _ServerDatabase(self._connection, self._app_pool, self._now, user_id)
+            if self._app_pool is not None
+            else self.for_everybody()
+        )
+
+    def for_everybody(self) -> Database:
+        """What is asked as the owner of the tables."""
+        return _ServerDatabase(self._connection, self._pool, self._now)
+
+    @contextmanager
+    def migrating(self) -> Iterator[Transaction]:
+        """A transaction that changes the schema, one at a time however many processes start. What it reads is what the
+        one before has left, so each of its statements sees a snapshot of its own. It takes the time it takes, but waits
+        only so long for a table that somebody uses."""
+        try:
+            with _ServerDatabase(self._connection, self._pool, self._now).transaction(EACH_ALONE) as session:
+                session.wait_for_long(math.inf)
+                session.rows("SELECT pg_advisory_xact_lock($1) AS locked", MIGRATION_LOCK)
+                session.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
+                yield session
+        except errors.LockNotAvailable as error:
+            raise StoreUnavailable(TABLE_IN_USE) from error
+
+    @contextmanager
+    def apart(self) -> Iterator[Session]:
+        """Over a connection beside the pool, which ends with it: a pooler would hand what is set here to others."""
+        if not self._prepare:
+            raise StoreError(NOT_BEHIND_A_POOLER)
+        try:
+            arguments = _arguments(self._url, prepare=True)
+            with _translated(), closing(WatchedConnection.connect(self._url, **arguments)) as own:
+                own.patience = math.inf
+                own.execute(b"SET statement_timeout = 0")
+                own.execute(f"SET lock_timeout = {PATIENT_SECONDS * 1000:.0f}".encode())
+                yield _Statements(own, self._now)
+        except errors.LockNotAvailable as error:
+            raise StoreUnavailable(f"A transaction has been open for {PATIENT_SECONDS:g} seconds.") from error
+
+    @contextmanager
+    def reading(self, user_id: str) -> Iterator[tuple[Transaction, Callable[[int], None]]]:
+        """A transaction of the user; nothing is remembered of states."""
+        with self.of(user_id).transaction() as session:
+            yield session, lambda _state: None
+
+    def copy_to(self, path: Path) -> None:  # noqa: ARG002 - what a Store is asked
+        """PostgreSQL has its own tools for this."""
+        raise StoreError("A PostgreSQL store is backed up with its own tools: pg_dump -Fc, or a base backup with WAL.")
+
+    @contextmanager
+    def _connection(self, pool: ConnectionPool[Connection]) -> Iterator[Connection]:
+        with _translated():
+            connection = pool.getconn(WAIT_SECONDS_DOWN if self._is_down.is_set() else None)
+            self._is_down.clear()
+            connection.patience = self._patience
+            try:
+                yield connection
+                if connection.opened_at > self._gone_at:
+                    self._say(is_away=False, words="back")
+            except psycopg.Error as error:
+                if not _is_gone(connection, error):
+                    raise
+                self._gone(connection, _first_line(error))
+                raise _ConnectionDead(StoreUnavailable.__doc__) from error
+            finally:
+                pool.putconn(connection)
+
+    def _gone(self, connection: Connection, reason: str) -> None:
+        """A connection is dead or cannot be written to: others of its time have most likely gone with it."""
+        if connection.opened_at <= self._gone_at:
+            return
+        self._gone_at = time.monotonic()
+        self._is_down.set()
+        self._drain()
+        if self._asked_states is not None:
+            self._asked_states.give_up()
+        self._say(is_away=True, words=f"away: {reason}")
+
+    def _unreachable(self, url: str, *, prepare: bool) -> None:
+        """No connection can be made."""
+        self._is_down.set()
+        if self._is_opened and not self._is_away and (reason := _refusal(url, prepare=prepare)):
+            self._say(is_away=True, words=f"away: {reason}")
+
+    def _say(self, *, is_away: bool, words: str) -> None:
+        """Once, however many notice it."""
+        with self._saying:
+            if is_away == self._is_away:
+                return
+            self._is_away = is_away
+        log.warning("the database is %s", words)
+
+    def _drain(self) -> None:
+        for pool in self._pools:
+            pool.drain()
+
+
+class _ServerDatabase:
+    """What is asked of the database (`storage.database.Database`): as the owner of the tables, who sees all rows, or
+    for one user, over the pool of those who see no rows but his."""
+
+    dialect = POSTGRESQL
+
+    def __init__(
+        self,
+        connection: Callable[[ConnectionPool[Connection]], AbstractContextManager[Connection]],
+        pool: ConnectionPool[Connection],
+        now: Now,
+        user_id: str | None = None,
+    ) -> None:
+        self._now = now
+        self._connection = connection
+        self._pool = pool
+        self._user_id = user_id
 
     def rows(self, sql: str, *parameters: Any) -> list[Row]:
         return self._alone(sql, lambda session: session.rows(sql, *parameters))
@@ -148,36 +305,24 @@ class PostgreSQL:
         self._alone("COPY", lambda session: session.append(table, frame))
 
     def changes(self, user_id: str) -> None:
-        self._alone("UPDATE", lambda session: session.changes(user_id))
+        self.atomically(lambda session: session.changes(user_id))
 
-    def transaction(self) -> AbstractContextManager[Transaction]:
+    @contextmanager
+    def transaction(self, isolation: psycopg.IsolationLevel = SNAPSHOT) -> Iterator["_Statements"]:
         """All or nothing, in one snapshot; raises Conflict when another transaction was first."""
-        return self._transaction(SNAPSHOT)
-
-    @contextmanager
-    def migrating(self) -> Iterator[Transaction]:
-        """A transaction that changes the schema, one at a time however many processes start. What it reads is what the
-        one before has left, so each of its statements sees a snapshot of its own."""
-        with self._transaction(EACH_ALONE) as session:
-            session.rows("SELECT pg_advisory_xact_lock($1) AS locked", MIGRATION_LOCK)
-            yield session
-
-    @contextmanager
-    def reading(
-        self,
-        user_id: str,  # noqa: ARG002 - what a Database is asked
-    ) -> Iterator[tuple[Transaction, Callable[[int], None]]]:
-        """A transaction; nothing is remembered of states."""
-        with self.transaction() as session:
-            yield session, lambda _state: None
+        with self._connection(self._pool) as connection:
+            connection.isolation_level = isolation
+            with connection.transaction():
+                if self._user_id is not None:  # until the end of the transaction: the connection keeps nothing of it
+                    said = Literal(_kept(self._user_id)).as_string(connection)
+                    connection.execute(f"{ACT_FOR}{said}".encode(), prepare=False)
+                session = _Statements(connection, self._now, sees_all=self._user_id is None)
+                yield session
+                session.settle()
 
     def atomically(self, work: Callable[[Transaction], T]) -> T:
         """The result of `work` inside a transaction, tried again when another one was first."""
         return tried_again(self.transaction, work)
-
-    def copy_to(self, path: Path) -> None:  # noqa: ARG002 - what a Database is asked
-        """PostgreSQL has its own tools for this."""
-        raise StoreError("A PostgreSQL store is backed up with its own tools: pg_dump -Fc, or a base backup with WAL.")
 
     def _alone(self, sql: str, work: Callable[["_Statements"], T]) -> T:
         """A statement on its own. A reading one is tried once more when its connection turns out to be dead."""
@@ -193,46 +338,12 @@ class PostgreSQL:
     @contextmanager
     def _session(self) -> Iterator["_Statements"]:
         """For a statement on its own: a transaction too, where it has to be said for whom."""
-        pool, user_id = self._for_whom()
-        if user_id is not None:
-            with self._transaction(EACH_ALONE) as session:
+        if self._user_id is not None:
+            with self.transaction(EACH_ALONE) as session:
                 yield session
             return
-        with self._connection(pool) as connection:
-            yield _Statements(connection)
-
-    @contextmanager
-    def _transaction(self, isolation: psycopg.IsolationLevel) -> Iterator["_Statements"]:
-        pool, user_id = self._for_whom()
-        with self._connection(pool) as connection:
-            connection.isolation_level = isolation
-            with connection.transaction():
-                if user_id is not None:  # until the end of the transaction: the connection keeps nothing of it
-                    connection.execute(f"{ACT_FOR}{Literal(user_id).as_string(connection)}".encode(), prepare=False)
-                yield _Statements(connection, sees_all=user_id is None)
-
-    def _for_whom(self) -> tuple[ConnectionPool[Connection], str | None]:
-        """Where the next statements are asked, and the one user whose rows they see; None: those of everybody."""
-        user_id = ACTING_FOR.get()
-        if self._app_pool is None or user_id is None:
-            return self._pool, None
-        return self._app_pool, user_id
-
-    @contextmanager
-    def _connection(self, pool: ConnectionPool[Connection]) -> Iterator[Connection]:
-        with _translated(self._dead):
-            connection = pool.getconn(WAIT_SECONDS_DOWN if self._is_down.is_set() else None)
-            self._is_down.clear()
-            try:
-                yield connection
-            finally:
-                pool.putconn(connection)
-
-    def _dead(self) -> None:
-        """A connection is dead: the others have most likely died with it."""
-        self._is_down.set()
-        for pool in self._pools:
-            pool.drain()
+        with self._connection(self._pool) as connection:
+            yield _Statements(connection, self._now)
 
 
 class _Statements:
@@ -241,11 +352,12 @@ class _Statements:
 
     dialect = POSTGRESQL
 
-    def __init__(self, connection: Connection, *, sees_all: bool = True) -> None:
+    def __init__(self, connection: Connection, now: Now = utc_now, *, sees_all: bool = True) -> None:
+        self._now = now
         self._connection = connection
         self._sees_all = sees_all
         self._staged: dict[str, tuple[str, Sequence[list[Any]]]] = {}
-        self._changed: set[str] = set()
+        self._changed: dict[str, int] = {}
 
     def rows(self, sql: str, *parameters: Any) -> list[Row]:
         cursor = self._run(sql, parameters)
@@ -280,15 +392,29 @@ class _Statements:
             for piece in frame.iter_slices(COPIED_ROWS):
                 copy.write(piece.write_csv(include_header=False, quote_style="non_numeric"))
 
+    def wait_for_long(self, seconds: float) -> None:
+        """The statements to the end of this transaction take the time they take, up to this without a word."""
+        self.execute("SET LOCAL statement_timeout = 0")
+        self._connection.patience = seconds
+
     def hold(self, user_id: str) -> None:
-        self.execute("SET LOCAL statement_timeout = 0")  # an import's statements take the time they take
+        self.wait_for_long(PATIENT_SECONDS)
         self.rows("SELECT id FROM users WHERE id = $1 FOR UPDATE", user_id)
+
+    def coming_state(self, user_id: str) -> int:
+        self.changes(user_id)
+        return self._changed[user_id]
 
     def changes(self, user_id: str) -> None:
         if user_id not in self._changed:
-            self._changed.add(user_id)
-            # Not the next number: a user who is removed and comes back must not have a state of before
-            self.execute("UPDATE users SET state = $2 WHERE id = $1", user_id, randbits(62))
+            changed = self.rows(NEXT_STATE, user_id)
+            self._changed[user_id] = int(changed[0]["state"]) if changed else 0
+
+    def settle(self) -> None:
+        """Everything else is done; it is about to be committed."""
+        for user_id, state in self._changed.items():
+            account_states.settle(self, user_id, state)
+            outbox.settle(self, user_id, state, self._now())
 
     @contextmanager
     def staged(self, name: str, frame: pl.DataFrame) -> Iterator[None]:
@@ -325,17 +451,50 @@ class _Statements:
         return self._connection.execute(sql.encode(), values or None, binary=True)
 
 
+def _check(asked: Session, url: str, *, prepare: bool) -> None:
+    try:
+        encoding = asked.rows("SHOW server_encoding")[0]["server_encoding"]
+        order = asked.rows(IN_BYTE_ORDER)[0]["string_agg"]
+    except StoreUnavailable as error:
+        reason = _refusal(url, prepare=prepare) or _first_line(error.__cause__ or error)
+        raise StoreUnavailable(f"The database at {_without_secrets(url)} cannot be used: {reason}") from error
+    if (encoding, order) != ("UTF8", "Z_aä"):
+        raise StoreError(
+            "The database keeps its texts in another order than that of their bytes. Make one with CREATE DATABASE"
+            " bankdata TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C.UTF-8'."
+        )
+
+
 def _arguments(url: str, *, prepare: bool) -> dict[str, Any]:
-    """Of every connection to this database."""
-    given = conninfo_to_dict(url).get("options") or ""
-    options = f"-c timezone=UTC -c statement_timeout={STATEMENT_SECONDS}s {given}".rstrip()
+    """Of every connection to this database, unless its URL says otherwise."""
+    given = conninfo_to_dict(url)
+    wanted = {"connect_timeout": CONNECT_SECONDS, "target_session_attrs": WRITABLE, **PEER}
+    options = f"-c timezone=UTC -c statement_timeout={STATEMENT_SECONDS}s {given.get('options') or ''}".rstrip()
     return {
         "autocommit": True,
         "cursor_factory": psycopg.RawCursor,
         "prepare_threshold": 5 if prepare else None,
-        "connect_timeout": CONNECT_SECONDS,
+        **{name: value for name, value in wanted.items() if name not in given},
         **({"options": options} if prepare else {}),  # poolers refuse options, too
     }
+
+
+def _in_utc(connection: Connection) -> None:
+    """The same time zone behind a pooler, which hands it on to each connection that it gives; a limit of statements it
+    would not, so there the patience of the connection is the only one."""
+    connection.execute(b"SET timezone = 'UTC'", prepare=False)
+
+
+def _refusal(url: str, *, prepare: bool) -> str:
+    """Why no connection can be made, which a pool does not say; nothing where one can."""
+    reason = ""
+    try:
+        with closing(WatchedConnection.connect(url, **_arguments(url, prepare=prepare))) as connection:
+            connection.patience = CONNECT_SECONDS
+            connection.execute(b"SELECT 1")  # a pooler accepts who comes, and has no server
+    except psycopg.Error as error:
+        reason = "; ".join(OF_A_HOST.findall(str(error))) or _first_line(error)
+    return reason
 
 
 def _kept(value: Any) -> Any:
@@ -356,8 +515,17 @@ def _type_of(dtype: pl.DataType) -> str:
     return {pl.String: "TEXT", pl.Date: "DATE", pl.Boolean: "BOOLEAN", pl.Datetime: "TIMESTAMP"}[dtype.base_type()]
 
 
+def _is_gone(connection: Connection, error: psycopg.Error) -> bool:
+    """Whether what failed is the connection, or the server behind it, and not a statement."""
+    return (
+        connection.closed
+        or (isinstance(error, psycopg.OperationalError) and (error.sqlstate or DEAD).startswith(DEAD))
+        or isinstance(error, errors.ReadOnlySqlTransaction)
+    )
+
+
 @contextmanager
-def _translated(dead: Callable[[], None]) -> Iterator[None]:
+def _translated() -> Iterator[None]:
     try:
         yield
     except (errors.SerializationFailure, errors.DeadlockDetected) as error:
@@ -367,9 +535,6 @@ def _translated(dead: Callable[[], None]) -> Iterator[None]:
     except errors.DiskFull as error:
         raise StoreFull(StoreFull.__doc__) from error
     except psycopg.OperationalError as error:  # a timeout of the pool is one, too
-        if not isinstance(error, PoolTimeout) and (error.sqlstate or DEAD).startswith(DEAD):
-            dead()
-            raise _ConnectionDead(StoreUnavailable.__doc__) from error
         if error.sqlstate is None or GONE.match(error.sqlstate):
             raise StoreUnavailable(StoreUnavailable.__doc__) from error
         raise
@@ -381,4 +546,4 @@ def _first_line(error: BaseException) -> str:
 
 def _without_secrets(url: str) -> str:
     parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

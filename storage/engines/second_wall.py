@@ -4,15 +4,23 @@ carries, and no others, whatever a statement forgets to say (row-level security)
 The policies bind every role but the owner of the tables, as which the worker, commands and signing in go on to ask.
 """
 
-from storage.database import Database, Session, StoreError, acting_for
+from storage.database import NOBODY, Session, Store, StoreError
+from storage.documents import SEALED
 from storage.engines import distribution
 from storage.row_owners import OF_USERS
 
-NOBODY = ""  # no user has this id
-READ_BY_ALL = ("documents",)  # rates and CSV profiles; of everything else that is nobody's a request needs nothing
+READ_BY_ALL = {"documents": f"name NOT LIKE '%{SEALED}'"}  # rates and CSV profiles; a request needs nothing else of all
+SHOWN = {
+    **{
+        table: ("SELECT, INSERT, UPDATE, DELETE", f"{owner} = current_setting('app.user_id', true)")
+        for table, owner in OF_USERS.items()
+    },
+    **{table: ("SELECT", rows) for table, rows in READ_BY_ALL.items()},
+}
+"""What a request may do with which rows of each table."""
 LACKING = (
     "SELECT name FROM unnest($1::TEXT[]) AS named(name)"
-    " WHERE NOT has_table_privilege($2::NAME, name, 'DELETE') OR NOT EXISTS"
+    " WHERE NOT has_table_privilege($2::NAME, name, 'SELECT') OR NOT EXISTS"
     " (SELECT polname FROM pg_policy WHERE polrelid = name::REGCLASS AND polname = 'own_rows')"
 )
 BOUND = (
@@ -21,19 +29,17 @@ BOUND = (
 )
 
 
-def build(database: Database) -> None:
+def build(store: Store) -> None:
     """Have the role that asks for one user see his rows alone, in every table of users; what is there stays. Raises
     StoreError for a role that would see all rows nevertheless."""
-    tables = list(OF_USERS)
-    with acting_for(NOBODY):
-        role = str(database.rows("SELECT current_user AS role")[0]["role"])
-    if not database.rows("SELECT rolname FROM pg_roles WHERE rolname = $1", role):
+    tables, everybody, nobody = list(SHOWN), store.for_everybody(), store.of(NOBODY)
+    role = str(nobody.rows("SELECT current_user AS role")[0]["role"])
+    if not everybody.rows("SELECT rolname FROM pg_roles WHERE rolname = $1", role):
         raise StoreError(_unfit(role))
-    if database.rows(LACKING, tables, role):
-        with database.migrating() as session, distribution.kept(session):
+    if everybody.rows(LACKING, tables, role):
+        with store.migrating() as session, distribution.kept(session):
             _close(session, [row["name"] for row in session.rows(LACKING, tables, role)], role)
-    with acting_for(NOBODY):
-        bound = int(database.rows(BOUND, tables)[0]["bound"])
+    bound = int(nobody.rows(BOUND, tables)[0]["bound"])
     if bound < len(tables):
         raise StoreError(_unfit(role))
 
@@ -41,14 +47,11 @@ def build(database: Database) -> None:
 def _close(session: Session, tables: list[str], role: str) -> None:
     [names] = session.rows("SELECT quote_ident($1) AS role, quote_ident(current_schema()) AS place", role)
     session.execute(f"GRANT USAGE ON SCHEMA {names['place']} TO {names['role']}")
-    for table in READ_BY_ALL:
-        session.execute(f"GRANT SELECT ON {table} TO {names['role']}")
     for table in tables:
-        session.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO {names['role']}")
+        rights, rows = SHOWN[table]
+        session.execute(f"GRANT {rights} ON {table} TO {names['role']}")
         session.execute(f"DROP POLICY IF EXISTS own_rows ON {table}")  # of another role than this one
-        session.execute(
-            f"CREATE POLICY own_rows ON {table} USING ({OF_USERS[table]} = current_setting('app.user_id', true))"
-        )
+        session.execute(f"CREATE POLICY own_rows ON {table} USING ({rows})")
         session.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
 
 

@@ -1,19 +1,22 @@
 """What one batch does to one account: bookings compared, written and claimed, pending ones ended, balances kept."""
 
+import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 
 import polars as pl
 
+from analytics import frames
 from storage import journal
+from storage.changes import feed
 from storage.connections import StoredConnection
 from storage.database import Transaction, as_json
 from storage.importing import statements, taken_back
 from storage.importing.batches import AccountStatement
 from storage.importing.derivation import Derivation, write
-from storage.importing.fuller_words import fuller_words
+from storage.importing.fuller_words import all_references, fuller_words
 from storage.importing.matching.booking_keys import fingerprint, transaction_id
 from storage.importing.matching.exact_matches import MONEY, exact_matches, left_over, numbered, prepared
 from storage.importing.matching.likely_matches import Item, Remaining
@@ -22,12 +25,15 @@ from storage.importing.matching.stored_bookings import FILES, NEIGHBOUR_DAYS, ST
 from storage.importing.matching.windows import ToldWindow, is_whole, windows
 from storage.importing.rows import incoming
 from storage.importing.same_accounts import Lookalike
-from storage.importing.spool import Spool
+from storage.importing.spool import PARTING, Spool
 from storage.importing.taken_back import TakenBack
 
 WAITING = ("pending_transactions", "taken_back_transactions")  # rows that a booking may take over, with their ids
 COMPARED_AT_ONCE = 20_000  # bookings that are compared field by field: bounds memory, changes no result
-WRITTEN = ("place", "stored_id", "identity", "fingerprint", "created_at", "claims", *MONEY, "connection_id", "batch_id")
+TELLER = ("connection_id", "batch_id", "added_state")
+WRITTEN = ("place", "stored_id", "identity", "fingerprint", "created_at", "claims", *MONEY, *TELLER)
+STORED_AS = {"fingerprint": "stored_print", "claim": "stored_claim", "references": "stored_references"}
+FORMER = {name: dtype for name, dtype in frames.FORMER.items() if name not in ("account_id", "ended_at")}
 FOUND = {"place": pl.UInt32(), "stored_id": pl.String(), "is_correction": pl.Boolean(), "is_part": pl.Boolean()}
 
 
@@ -65,6 +71,7 @@ class AccountBatch:
         self._connection = connection
         self._batch_id = batch_id
         self._spool = spool
+        self._former: list[tuple[date, Decimal, datetime]] = []  # what the ledger held until now and no longer does
         self._derivation = derivation
         self._now = now
         self._file_connections = file_connections
@@ -94,6 +101,10 @@ class AccountBatch:
             now=self._now,
         )
         self.changes.append(pl.DataFrame(changes, schema=journal.CHANGES, orient="row"))
+        former = pl.DataFrame(self._former, schema=FORMER, orient="row").with_columns(
+            user_id=pl.lit(self._user_id), account_id=pl.lit(self.account_id), ended_at=pl.lit(self._now)
+        )
+        self._session.append("former_amounts", former)
         return report
 
     def _keys(self, told: Sequence[AccountStatement], kept: pl.Expr | str) -> pl.DataFrame:
@@ -108,12 +119,13 @@ class AccountBatch:
         stored = self._stored.around("transactions", booked, given)
         found, gone = self._matches(source, booked, stored, given)
         known = booked.join(found, on="place").join(
-            stored.rename({"fingerprint": "stored_print", "claim": "stored_claim"}).drop(*MONEY, "references"),
+            stored.rename(STORED_AS).drop(*MONEY),
             left_on="stored_id",
             right_on="id",
             maintain_order="left",
         )
         new = self._taking_over(booked.filter(~pl.col("place").is_in(known["place"].implode())))
+        new = self._identified(new, stored)
         difference = known.filter(~pl.col("is_part")).join(stored.select(stored_id="id", was="amount"), on="stored_id")
         back = taken_back.proven(
             self._session,
@@ -127,26 +139,29 @@ class AccountBatch:
             file_connections=self._file_connections,
         )
         ids = [each.id for each in back]
-        self.changes.append(taken_back.put_aside(self._session, self._user_id, ids, now=self._now))
+        self._former += [(each.booking_date, each.amount, each.created_at) for each in back]
+        self.changes.append(taken_back.put_aside(self._session, self._user_id, self.account_id, ids, now=self._now))
         self._reword(known.filter(~pl.col("is_part")))
         for table in WAITING:
             self._delete(table, new["stored_id"].drop_nulls())
         report = AccountReport(account_id=self.account_id, new=new.height, known=known.height, taken_back=back)
-        new = new.with_columns(numbered(new, self._highest(new, stored)), claims=pl.lit(None, dtype=pl.String))
         del known, stored, found  # what is written takes long, and needs the room
         self._write("transactions", new, self._spool, "added")
         return report
 
-    def _highest(self, new: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
-        """The ordinals that are taken under the keys of new bookings."""
+    def _identified(self, rows: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
+        """Each row with the identity that its id is made of: its own, or one more under its key. A row that has another
+        one beside its id would leave that for the next booking, which would get the same id."""
+        new = rows.filter(pl.col("identity").is_null())
         is_first = stored.is_empty() and self._stored.is_empty()
-        return self._stored.highest(new["base"].head(0) if is_first else new["base"])
+        new = new.with_columns(numbered(new, self._stored.highest(new["base"].head(0) if is_first else new["base"])))
+        return pl.concat([rows.filter(pl.col("identity").is_not_null()), new])
 
     def _matches(
         self, source: str, told: pl.DataFrame, stored: pl.DataFrame, given: Sequence[ToldWindow]
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The bookings that are rows already, as FOUND, and the rows that the source no longer tells."""
-        pairs, are_lasting = exact_matches(told, stored, given)
+        pairs, are_lasting, are_shared = exact_matches(told, stored, given)
         found = [pairs.with_columns(is_correction=pl.lit(value=False), is_part=pl.lit(value=False))]
         left, rows = left_over(told, stored, pairs)
         parts: set[str] = set()
@@ -156,10 +171,14 @@ class AccountBatch:
                 self._items(items),
                 self._stored.rows("transactions", near),
                 are_references_lasting=are_lasting,
+                are_references_shared=are_shared,
                 windows=given,
                 told_elsewhere=elsewhere,
             )
             remaining.match_by_day()
+            if remaining.items and remaining.rows:
+                open_rows = near.filter(pl.col("id").is_in(list(remaining.rows)))
+                remaining.match_other_words(self._stored.other_words(open_rows))
             found.append(_as_found(remaining, is_correction=False))
             parts.update(near["id"].to_list())
             parts.difference_update(remaining.rows)
@@ -202,24 +221,32 @@ class AccountBatch:
         return _as_found(remaining, is_correction=True)
 
     def _taking_over(self, new: pl.DataFrame) -> pl.DataFrame:
-        """New bookings with `stored_id` and `created_at` of the row that each was, pending or taken back."""
-        found: list[tuple[int, str, datetime]] = []
+        """New bookings with id, identity and `created_at` of the row that each was, pending or taken back, and with
+        `claims`, which say under which id it is told now."""
+        found: list[tuple[int, str, str, datetime, str]] = []
         left = new
         for table, direction in zip(WAITING, (BEFORE, SAME_DAY), strict=True):
             waiting = self._stored.every(table)
             if waiting.is_empty() or left.is_empty():
                 continue
-            created = dict(waiting.select("id", "created_at").iter_rows())
+            kept = {id_: each for id_, *each in waiting.select("id", "identity", "created_at").iter_rows()}
             alike = left.join(waiting, on=["amount", "currency"], how="semi")
             pairs = pending_matches(self._items(alike), self._stored.rows(table, waiting), direction=direction)
-            found += [(item.place, row.id, created[row.id]) for item, row in pairs]
+            found += [(item.place, row.id, *kept[row.id], self._claimed(item)) for item, row in pairs]
+            self._former += [(item.record.booking_date, -item.record.amount, kept[row.id][1]) for item, row in pairs]
             left = left.filter(~pl.col("place").is_in([item.place for item, _ in pairs]))
-        schema = {"place": pl.UInt32(), "stored_id": pl.String(), "created_at": STORED["created_at"]}
+        schema = {
+            "place": pl.UInt32(),
+            "stored_id": pl.String(),
+            "identity": pl.String(),
+            "created_at": STORED["created_at"],
+            "claims": pl.String(),
+        }
         return new.join(pl.DataFrame(found, schema=schema, orient="row"), on="place", how="left", maintain_order="left")
 
     def _reword(self, known: pl.DataFrame) -> None:
         """Write what is told otherwise: a correction of the source that had told it, or the fuller words of another
-        one; and remember what each source has told, and under which id."""
+        one; and remember what each source has told, and under which id and references."""
         is_news = (pl.col("told_print") != pl.col("fingerprint")).fill_null(value=True)
         is_live = self._source != FILES
         changed = known.filter(
@@ -230,6 +257,7 @@ class AccountBatch:
         claimed = known.filter(((is_claimed | is_news) if is_live else is_claimed) & ~is_own)
         if not claimed.is_empty():
             write(self._session, self._user_id, claimed.select(self._claims(claimed), id="stored_id"))
+        write(self._session, self._user_id, _with_other_references(known))
         for piece in changed.sort("place").iter_slices(COMPARED_AT_ONCE):
             self._rewrite(piece)
 
@@ -246,6 +274,9 @@ class AccountBatch:
             if words != before[id_]:
                 money = (words.booking_date, words.amount, words.currency)
                 teller = [self._connection.id, self._batch_id] if corrects else teller
+                was = before[id_]
+                if money != (was.booking_date, was.amount, was.currency):
+                    self._former += [(was.booking_date, was.amount, created_at), (money[0], -money[1], created_at)]
                 rows.append((len(spool), id_, identity, fingerprint(words), created_at, claim, *money, *teller))
                 spool.add(words)
         schema = {
@@ -258,6 +289,8 @@ class AccountBatch:
             **{name: STORED[name] for name in (*MONEY, "connection_id", "batch_id")},
         }
         again = pl.DataFrame(rows, schema=schema, orient="row")
+        added = feed.added_states(self._session, self._user_id, again["stored_id"].to_list())
+        again = again.join(added, left_on="stored_id", right_on="id", how="left", maintain_order="left")
         self._delete("transactions", again["stored_id"])
         self._write("transactions", again, spool, "modified")
 
@@ -267,13 +300,22 @@ class AccountBatch:
         for claims, first, stored_print, claim, told in known.select(
             "claims", "first_claim", "stored_print", "claim", "fingerprint"
         ).iter_rows():
-            now = claim or (f"{self._source}:" if self._source != FILES else None)
+            now = self._name(claim)
             is_told_first = first is not None and first != f"{FILES}:"
             with_now = claims_with(
                 claims, (first, stored_print) if is_told_first else None, (now, told) if now else None
             )
             found.append(as_json(with_now) if with_now else None)
         return pl.Series("claims", found, dtype=pl.String)
+
+    def _claimed(self, item: Item) -> str:
+        """The `claims` of a row that this booking takes over."""
+        name = self._name(item.claim)
+        return as_json({name: fingerprint(item.record)} if name else {})
+
+    def _name(self, claim: str | None) -> str | None:
+        """Under what this source is remembered as a teller of a row: a file only by an id that it gave."""
+        return claim or (f"{self._source}:" if self._source != FILES else None)
 
     def _merge_pending(self, told: pl.DataFrame, *, is_complete: bool) -> None:
         """What is still pending keeps its id; a complete set ends all others."""
@@ -293,13 +335,9 @@ class AccountBatch:
         rows = waiting.join(pairs, on="place", how="left", maintain_order="left").join(
             stored.select("identity", "created_at", stored_id="id"), on="stored_id", how="left", maintain_order="left"
         )
-        new = rows.filter(pl.col("stored_id").is_null()).drop("identity")
-        kept = rows.filter(pl.col("stored_id").is_not_null())
-        new = new.with_columns(numbered(new, self._stored.highest(new["base"])))  # it keeps its id when it books
-        ended = stored["id"] if is_complete else kept["stored_id"]
-        self._delete("pending_transactions", ended)
-        written = pl.concat([kept, new.select(kept.columns)]).with_columns(claims=pl.lit(None, dtype=pl.String))
-        self._write("pending_transactions", written.sort("place"), self._spool)
+        rows = self._identified(rows, stored).with_columns(claims=pl.lit(None, dtype=pl.String))
+        self._delete("pending_transactions", stored["id"] if is_complete else rows["stored_id"].drop_nulls())
+        self._write("pending_transactions", rows, self._spool)
 
     def _items(self, told: pl.DataFrame) -> list[Item]:
         keys = told.select("place", "claim").rows()
@@ -309,8 +347,12 @@ class AccountBatch:
     def _write(self, table: str, bookings: pl.DataFrame, spool: Spool, change: journal.Change | None = None) -> None:
         """Derive and append the rows of these bookings, whose words are in the spool, a piece at a time."""
         done = 0
+        state = self._session.coming_state(self._user_id)
         if "batch_id" not in bookings.columns:
-            bookings = bookings.with_columns(connection_id=pl.lit(self._connection.id), batch_id=pl.lit(self._batch_id))
+            teller = (self._connection.id, self._batch_id, state)
+            bookings = bookings.with_columns(
+                pl.lit(value).alias(name) for name, value in zip(TELLER, teller, strict=True)
+            )
         bookings = bookings.select(WRITTEN).sort("place")
         for places, wordings in spool.pieces(bookings["place"].to_list()):
             piece = bookings.slice(done, len(places))
@@ -329,9 +371,10 @@ class AccountBatch:
                     is_adjusting_entry=False,
                 )
             )
-            self._session.append(table, rows.sort("booking_date", "id", descending=[True, False]))
             if change:
+                rows = rows.with_columns(added_state=piece["added_state"], changed_state=pl.lit(state))
                 self.changes.append(journal.changed(keys["id"], change))
+            self._session.append(table, rows.sort("booking_date", "id", descending=[True, False]))
 
     def _delete(self, table: str, ids: pl.Series) -> None:
         if not ids.is_empty():
@@ -344,3 +387,14 @@ def _as_found(remaining: Remaining, *, is_correction: bool) -> pl.DataFrame:
     rows = [(item.place, row.id, is_correction, False) for item, row in remaining.pairs]
     rows += [(item.place, row.id, False, True) for item, row in remaining.parts]
     return pl.DataFrame(rows, schema=FOUND, orient="row")
+
+
+def _with_other_references(known: pl.DataFrame) -> pl.DataFrame:
+    """Rows that are told under references by which they were not known, with all of them: `id`, `reference_keys`."""
+    is_known = pl.col("stored_references").str.contains(pl.format('"{}"', "references"), literal=True)
+    told = known.filter((pl.col("references") != "") & ~is_known)
+    rows = [
+        (id_, as_json(all_references(json.loads(stored), now.split(PARTING))))
+        for id_, now, stored in told.select("stored_id", "references", "stored_references").iter_rows()
+    ]
+    return pl.DataFrame(rows, schema={"id": pl.String(), "reference_keys": pl.String()}, orient="row")

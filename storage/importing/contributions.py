@@ -5,19 +5,22 @@ overlapping answers of a bank repeat it.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
 from itertools import chain, islice
 
 import msgspec
 import polars as pl
+from msgspec import structs
 
 from storage.database import Row, Session, Transaction
 from storage.importing.batches import AccountStatement
-from storage.importing.records import AccountRecord, Record, StatementRecord
+from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage.importing.spool import CHUNK_ROWS, Spool, record_of
 
 COLUMNS = "sequence, job_id, connection_id, account_id, source_id, batch_id, label, blocks, imported_at"
+
+PENDING = '%"status":"pending"%'  # in the wording of a booking; a quotation mark in one of its texts has a backslash
 
 
 class ContributedBlock(msgspec.Struct, frozen=True):
@@ -93,6 +96,91 @@ def remember(
         )
 
 
+def forget_repeat(
+    session: Session,
+    *,
+    user_id: str,
+    account_id: str,
+    connection_id: str,
+    source_id: str,
+    told: list[AccountStatement],
+) -> list[AccountStatement]:
+    """Forget the last contribution to an account of a live source if it said nothing but what the one before it had
+    said, so that syncs without news leave one contribution, however many they are. What is told now is handed on, and
+    speaks for the days of the forgotten one, too."""
+    rows = session.rows(
+        f"SELECT {COLUMNS} FROM contributions WHERE user_id = $1 AND account_id = $2 ORDER BY sequence DESC LIMIT 2",
+        user_id,
+        account_id,
+    )
+    if len(rows) < 2:
+        return told
+    last, before = map(_contribution, rows)
+    if any((each.connection_id, each.source_id) != (connection_id, source_id) for each in (last, before)):
+        return told
+    days = _days_of_both(told, last, before)
+    if days is None or not _repeats(session, user_id, last, before):
+        return told
+    for sql, *named in (
+        ("DELETE FROM contribution_bookings WHERE user_id = $1 AND contribution = $2", last.sequence),
+        ("DELETE FROM contributions WHERE user_id = $1 AND sequence = $2", last.sequence),
+        (
+            "DELETE FROM statements WHERE user_id = $1 AND account_id = $2 AND batch_id = $3 AND received_at = $4",
+            account_id,
+            last.batch_id,
+            last.imported_at,
+        ),
+    ):
+        session.execute(sql, user_id, *named)
+    return [replace(each, statement=structs.replace(each.statement, **days)) for each in told]
+
+
+def _days_of_both(told: Sequence[AccountStatement], last: Contribution, before: Contribution) -> dict[str, date] | None:
+    """From when on what is told now speaks for the days of the `last` contribution, too, where that had days: no
+    booking came in those after the ones `before` it. None where it cannot speak for them."""
+    first, until = _said(last).told_from, _said(before).told_until
+    if first is None or until is None:
+        return {}
+    if len(told) != 1 or (now := told[0].statement.told_from) is None:
+        return None
+    return {"told_from": min(now, max(first, until + timedelta(days=1)))}
+
+
+def _repeats(session: Session, user_id: str, last: Contribution, before: Contribution) -> bool:
+    """Whether a contribution changed nothing, and all that it says is said by the one before it: of the bookings of its
+    days as many of each wording, the same pending ones, the same balance."""
+    if len(last.blocks) != 1 or len(before.blocks) != 1 or last.blocks[0].account != before.blocks[0].account:
+        return False
+    if _but_for_days(_said(last)) != _but_for_days(_said(before)):
+        return False
+    if (last.batch_id, last.imported_at) == (before.batch_id, before.imported_at):
+        return False  # what is kept of the one could not be told from what is kept of the other
+    if session.rows("SELECT job_id FROM journal WHERE user_id = $1 AND job_id = $2 LIMIT 1", user_id, last.job_id):
+        return False
+    rows = session.rows(
+        "SELECT count(*) AS others FROM (SELECT booking,"
+        " sum(CASE WHEN contribution = $2 THEN 1 ELSE 0 END) AS again,"
+        " sum(CASE WHEN contribution = $3 THEN 1 ELSE 0 END) AS said"
+        " FROM contribution_bookings WHERE user_id = $1 AND contribution IN ($2, $3) GROUP BY booking) AS told"
+        " JOIN booking_wordings AS known ON known.user_id = $1 AND known.number = told.booking"
+        f" WHERE told.again <> told.said AND (told.again > 0 OR known.wording LIKE '{PENDING}')",
+        user_id,
+        last.sequence,
+        before.sequence,
+    )
+    return int(rows[0]["others"]) == 0
+
+
+def _but_for_days(statement: StatementRecord) -> tuple[StatementRecord, bool]:
+    """What is said of the account, whichever days it is said of, and whether it is said of days."""
+    has_days = statement.told_from is not None
+    return structs.replace(statement, closing_date=None, told_from=None, told_until=None), has_days
+
+
+def _said(contribution: Contribution) -> StatementRecord:
+    return contribution.blocks[0].statement
+
+
 def _keep_wordings(session: Session, user_id: str, spool: Spool) -> None:
     """Number and keep the wordings that were never reported before."""
     new = session.frame(
@@ -152,6 +240,18 @@ def _bookings(session: Session, user_id: str, contribution: Contribution, first:
         first,
         first + CHUNK_ROWS - 1,
     )
+    return [record_of(row["wording"]) for row in rows]
+
+
+def of_days(session: Transaction, user_id: str, days: pl.DataFrame) -> list[TransactionRecord]:
+    """The user's bookings of these days (`booking_date`) in every wording in which sources told them."""
+    day = pl.format('%"booking_date":"{}"%', pl.col("booking_date").dt.to_string("%Y-%m-%d"))
+    with session.staged("wanted", days.select(pattern=day).unique()):
+        rows = session.rows(
+            "SELECT DISTINCT known.wording FROM booking_wordings AS known"
+            " JOIN wanted ON known.wording LIKE wanted.pattern WHERE known.user_id = $1",
+            user_id,
+        )
     return [record_of(row["wording"]) for row in rows]
 
 

@@ -7,17 +7,23 @@ from datetime import datetime
 import polars as pl
 
 from analytics.classification.categories import SAVINGS_KINDS
-from analytics.classification.classify import classify
+from analytics.classification.classify import classify, with_leaves
+from analytics.classification.leaves import LEAVES, OF_KINDS, OWN_TRANSFER
 from analytics.classification.rules import Rule
 from analytics.frames import CLASSIFIABLE
 from analytics.search_text import searchable
 from storage import journal, rules
 from storage.database import Session, Transaction
+from storage.words import annotations
+from storage.words.annotations import ChosenCategory
 
 SEEN = ("type", "category", "merchant_name")
-DERIVED = ("type", "type_rule", "category", "category_rule", "merchant_name", "merchant_rule")
+LEAF = ("detailed_category", "detailed_rule")
+DERIVED = ("type", "type_rule", "category", "category_rule", "merchant_name", "merchant_rule", *LEAF)
 """What is seen of a booking, and each with the rule behind it."""
 OWN_ACCOUNT_RULE = "own-account"
+CHOSEN = "chosen"
+ACCOUNTS = ("account_id", "transfer_account_id")
 SAID: dict[str, pl.DataType] = {
     "id": pl.String(),
     "account_id": pl.String(),
@@ -35,6 +41,7 @@ class Derivation:
     kinds: Mapping[str, str | None]  # account id -> kind
     rules: Sequence[Rule]
     corrections: Mapping[str, str]
+    chosen: Mapping[str, ChosenCategory]  # of single bookings by id
 
     @classmethod
     def of_user(cls, session: Session, user_id: str) -> "Derivation":
@@ -45,21 +52,66 @@ class Derivation:
             kinds={row["id"]: row["kind"] for row in owned},
             rules=rules.of_user(session, user_id),
             corrections=rules.corrections(session, user_id),
+            chosen=annotations.choices(session, user_id),
         )
 
     def derive(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows with the columns DERIVED and `search_text`; takes SAID, other columns pass through."""
+        classified = classify(
+            self._readable(rows), own_ibans=self.own_ibans, rules=self.rules, corrections=self.corrections
+        )
+        return with_search_text(self._as_chosen(classified.drop("account_kind")))
+
+    def with_leaves(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows with the columns LEAF, each leaf below the `category` that they have; takes SAID, `category`,
+        `category_rule` and `transfer_account_id`."""
+        given = with_leaves(self._readable(rows), own_ibans=self.own_ibans, rules=self.rules)
+        is_paired = (pl.col("category_rule") == OWN_ACCOUNT_RULE) & pl.col("transfer_account_id").is_not_null()
+        between = given.with_columns(
+            detailed_category=pl.when(is_paired).then(_leaf_between(self.kinds)).otherwise("detailed_category"),
+            detailed_rule=pl.when(is_paired).then(pl.lit(OWN_ACCOUNT_RULE)).otherwise("detailed_rule"),
+        )
+        categories = {code: leaf.category for code, leaf in LEAVES.items()}
+        is_below = pl.col("detailed_category").replace_strict(categories, default=None) == pl.col("category")
+        return between.with_columns(pl.when(is_below).then(pl.col(name)).alias(name) for name in LEAF)
+
+    def _readable(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows as CLASSIFIABLE."""
         kinds = pl.DataFrame(
             {"account_id": list(self.kinds), "account_kind": list(self.kinds.values())},
             schema={"account_id": pl.String, "account_kind": pl.String},
         )
-        with_kind = rows.with_columns(merchant_name=pl.col("source_merchant_name")).join(
+        return rows.with_columns(merchant_name=pl.col("source_merchant_name")).join(
             kinds, on="account_id", how="left", maintain_order="left"
         )
-        classified = classify(with_kind, own_ibans=self.own_ibans, rules=self.rules, corrections=self.corrections).drop(
-            "account_kind"
+
+    def _as_chosen(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """What the user has said of a single booking comes before everything that is said of many; a leaf that nobody
+        has chosen is looked for below the category."""
+        about = rows.filter(pl.col("id").is_in(list(self.chosen)))
+        if about.is_empty():
+            return rows
+        choices = [self.chosen[id_] for id_ in about["id"]]
+        said = about.with_columns(
+            pl.Series("category", [choice.category for choice in choices], dtype=pl.String),
+            category_rule=pl.lit(CHOSEN),
+            transfer_account_id=pl.lit(None, dtype=pl.String),
         )
-        return with_search_text(classified)
+        decided = self.with_leaves(said).with_columns(
+            pl.Series("leaf", [choice.detailed_category for choice in choices], dtype=pl.String)
+        )
+        decided = decided.with_columns(
+            detailed_category=pl.coalesce("leaf", "detailed_category"),
+            detailed_rule=pl.when(pl.col("leaf").is_not_null()).then(pl.lit(CHOSEN)).otherwise("detailed_rule"),
+        )
+        is_chosen = pl.col("id").is_in(about["id"].implode())
+        return rows.with_columns(
+            pl.when(is_chosen)
+            .then(pl.col("id").replace_strict(about["id"], decided[name], default=None, return_dtype=pl.String))
+            .otherwise(name)
+            .alias(name)
+            for name in ("category", "category_rule", *LEAF)
+        )
 
 
 def with_search_text(rows: pl.DataFrame) -> pl.DataFrame:
@@ -68,9 +120,10 @@ def with_search_text(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(search_text=searchable(text))
 
 
-def derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[str] | None = None) -> list[str]:
-    """Derive stored bookings anew (all of them when None), under the rules and accounts of today; the ids of those
-    that look different now. Where only another rule says the same, that is kept and nobody sees a change.
+def derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[str] | None = None) -> pl.DataFrame:
+    """Derive stored bookings anew (all of them when None), under the rules and accounts of today; those that look
+    different now, with SEEN and what it was as `old_`. Where only another rule says the same, that is kept and nobody
+    sees a change.
 
     Own transfers keep their category unless a rule of the user says otherwise.
     """
@@ -88,19 +141,23 @@ def derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[s
     derivation = Derivation.of_user(session, user_id)
     derived = own_transfers_named(derivation.derive(stored), derivation.kinds)
     write(session, user_id, derived.filter(_differs(DERIVED)).select("id", *DERIVED, "search_text"))
-    return derived.filter(_differs(SEEN))["id"].to_list()
+    return derived.filter(_differs(SEEN)).select("id", *SEEN, *(f"old_{name}" for name in SEEN))
 
 
 def _differs(names: Sequence[str]) -> pl.Expr:
     return pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"old_{name}")) for name in names)
 
 
-def apply_rules(session: Transaction, user_id: str, *, now: datetime) -> int:
-    """Derive everything the user has anew and journal what looks different; how many rows."""
+def apply_rules(
+    session: Transaction, user_id: str, *, now: datetime, transaction_ids: Sequence[str] | None = None
+) -> pl.DataFrame:
+    """Derive these bookings (everything the user has when None) anew and journal what looks different: the rows of
+    `derive_again`."""
     session.hold(user_id)
-    changed = derive_again(session, user_id)
-    journal.record(session, user_id=user_id, job_id="rules", changes=journal.changed(changed, "modified"), now=now)
-    return len(changed)
+    changed = derive_again(session, user_id, transaction_ids)
+    changes = journal.changed(changed["id"], "modified")
+    journal.record(session, user_id=user_id, job_id="rules", changes=changes, now=now)
+    return changed
 
 
 def own_transfers_named(rows: pl.DataFrame, kinds: Mapping[str, str | None]) -> pl.DataFrame:
@@ -109,6 +166,7 @@ def own_transfers_named(rows: pl.DataFrame, kinds: Mapping[str, str | None]) -> 
     savings = [id_ for id_, kind in kinds.items() if kind in SAVINGS_KINDS]
     by_user = pl.col("category_rule").fill_null("").str.starts_with("user-rule") | (
         pl.col("category_rule").fill_null("").str.starts_with("correction")
+        | (pl.col("category_rule") == CHOSEN).fill_null(value=False)
     )
     is_own = pl.col("transfer_account_id").is_not_null() & ~by_user
     is_savings = pl.col("account_id").is_in(savings) | pl.col("transfer_account_id").is_in(savings)
@@ -116,10 +174,21 @@ def own_transfers_named(rows: pl.DataFrame, kinds: Mapping[str, str | None]) -> 
     return rows.with_columns(
         category=pl.when(is_own).then(category).otherwise("category"),
         category_rule=pl.when(is_own).then(pl.lit(OWN_ACCOUNT_RULE)).otherwise("category_rule"),
+        detailed_category=pl.when(is_own).then(_leaf_between(kinds)).otherwise("detailed_category"),
+        detailed_rule=pl.when(is_own).then(pl.lit(OWN_ACCOUNT_RULE)).otherwise("detailed_rule"),
     )
 
 
-def write(session: Transaction, user_id: str, changed: pl.DataFrame) -> None:
+def _leaf_between(kinds: Mapping[str, str | None]) -> pl.Expr:
+    """The leaf of a transfer between both accounts, by their kinds."""
+    sides = [pl.col(name).replace_strict(kinds, default=None, return_dtype=pl.String) for name in ACCOUNTS]
+    leaf = pl.lit(OWN_TRANSFER)
+    for kind, of_kind in reversed(OF_KINDS.items()):
+        leaf = pl.when(pl.any_horizontal(side == kind for side in sides)).then(pl.lit(of_kind)).otherwise(leaf)
+    return leaf
+
+
+def write(session: Transaction, user_id: str, changed: pl.DataFrame, *, table: str = "transactions") -> None:
     """Set the columns of `changed` (but `id`) on the user's transactions of these ids."""
     if changed.is_empty():
         return
@@ -127,7 +196,6 @@ def write(session: Transaction, user_id: str, changed: pl.DataFrame) -> None:
     assignments = ", ".join(f"{name} = changed.{name}" for name in names)
     with session.staged("changed", changed):
         session.execute(
-            f"UPDATE transactions SET {assignments} FROM changed"
-            " WHERE transactions.user_id = $1 AND transactions.id = changed.id",
+            f"UPDATE {table} SET {assignments} FROM changed WHERE {table}.user_id = $1 AND {table}.id = changed.id",
             user_id,
         )

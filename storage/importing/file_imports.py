@@ -1,57 +1,82 @@
-"""What becomes of files that were sent over HTTP, told to the processes that did not take them."""
+"""Reports on files that were sent over HTTP, for every process of the store and its next start."""
 
+import json
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from storage import jobs
 from storage.database import Session
+from storage.jobs import Leased
+
+KEPT_FOR = timedelta(hours=1)
+KEPT_MAX = 50  # of a user; the oldest go first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SharedImport:
-    """The answer about one file as JSON, and when the process that took it last said that it is at work."""
+class StoredReport:
+    """The report on one file as JSON of the contract. `is_held` says that a process is at work on the file."""
 
     answer: str
     is_done: bool
-    alive_at: datetime
+    is_held: bool
+
+    @property
+    def is_dry_run(self) -> bool:
+        """Whether nothing is to be stored of the file."""
+        return bool(json.loads(self.answer)["isDryRun"])
 
 
-def begin(session: Session, *, user_id: str, id_: str, answer: str, now: datetime) -> None:
-    """A process has taken a file."""
+def begin(session: Session, work: Leased, *, holder: str, answer: str, now: datetime) -> None:
+    """Store that the holder has begun with a file, and take its lease; old reports of the user go."""
     session.execute(
+        "DELETE FROM file_imports WHERE user_id = $1 AND is_done AND (begun_at < $2 OR id IN ("
+        "SELECT id FROM file_imports WHERE user_id = $1 ORDER BY begun_at DESC, id OFFSET $3::BIGINT))",
+        work.user_id,
+        now - KEPT_FOR,
+        KEPT_MAX - 1,
+    )
+    session.execute(  # alive_at is read by programs before decision 124
         "INSERT INTO file_imports (user_id, id, answer, is_done, begun_at, alive_at)"
         " VALUES ($1, $2, $3, FALSE, $4, $4)",
-        user_id,
-        id_,
+        work.user_id,
+        work.id,
         answer,
         now,
     )
+    jobs.take(session, work, holder=holder, now=now)
 
 
-def renew(session: Session, *, user_id: str, id_: str, now: datetime) -> None:
-    """The process is still at work on it."""
-    session.execute("UPDATE file_imports SET alive_at = $3 WHERE user_id = $1 AND id = $2", user_id, id_, now)
-
-
-def end(session: Session, *, user_id: str, id_: str, answer: str) -> None:
-    """This came of it."""
+def end(session: Session, work: Leased, *, answer: str) -> None:
+    """Store what came of a file, and let go of its lease."""
     session.execute(
-        "UPDATE file_imports SET answer = $3, is_done = TRUE WHERE user_id = $1 AND id = $2", user_id, id_, answer
+        "UPDATE file_imports SET answer = $3, is_done = TRUE WHERE user_id = $1 AND id = $2",
+        work.user_id,
+        work.id,
+        answer,
     )
+    jobs.drop(session, work.user_id, work.id)
 
 
-def find(session: Session, user_id: str, id_: str) -> SharedImport | None:
-    """The user's import of this id, if it was begun lately."""
+def find(session: Session, user_id: str, id_: str, *, now: datetime) -> StoredReport | None:
+    """The report on the user's import of this id, if it was begun lately."""
     rows = session.rows(
-        "SELECT answer, is_done, alive_at FROM file_imports WHERE user_id = $1 AND id = $2", user_id, id_
+        "SELECT f.answer, f.is_done, coalesce(l.until > $3, FALSE) AS is_held FROM file_imports AS f"
+        " LEFT JOIN job_leases AS l ON l.user_id = f.user_id AND l.job_id = f.id AND l.user_id = $1"
+        " WHERE f.user_id = $1 AND f.id = $2",
+        user_id,
+        id_,
+        now,
     )
-    return SharedImport(**rows[0]) if rows else None
+    return StoredReport(**rows[0]) if rows else None
 
 
 def remove(session: Session, user_id: str, id_: str) -> None:
-    """Nothing more is told of it."""
+    """Forget the report, and take the lease from whoever is at work on the file."""
     session.execute("DELETE FROM file_imports WHERE user_id = $1 AND id = $2", user_id, id_)
+    jobs.drop(session, user_id, id_)
 
 
 def forget(session: Session, *, before: datetime) -> None:
-    """Leave nothing behind of what was in files that anybody sent before."""
+    """Forget the reports on files that anybody sent before this moment, and leases that ran out before it."""
     session.execute("DELETE FROM file_imports WHERE begun_at < $1", before)
+    session.execute("DELETE FROM job_leases WHERE until < $1", before)  # of processes that have died

@@ -1,12 +1,14 @@
 """One wording of a booking out of two: what is stored, and what is told of the same booking now."""
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from storage.importing.matching.evidence import is_fuller
 from storage.importing.records import TransactionRecord
 
 TEXTS = ("counterpart_name", "counterpart_bank_name", "purpose", "bank_text")
-OF_THE_SOURCE = ("provider_id", "status", "detail")
+OF_THE_SOURCE = ("provider_id", "status", "detail", "words")
 REFERENCES_MAX = 8
 
 
@@ -20,7 +22,7 @@ def fuller_words(stored: TransactionRecord, told: TransactionRecord, *, is_corre
         if name in OF_THE_SOURCE or theirs is None or theirs is False or theirs == () or ours == theirs:
             continue
         if name == "references":
-            fields[name] = tuple(dict.fromkeys((*ours, *theirs)))[:REFERENCES_MAX]
+            fields[name] = all_references(ours, theirs)
         elif ours is None or ours is False:
             fields[name] = theirs
         elif is_correction:
@@ -29,3 +31,8 @@ def fuller_words(stored: TransactionRecord, told: TransactionRecord, *, is_corre
         elif name in TEXTS and is_fuller(theirs, than=ours):
             fields[name] = theirs
     return replace(stored, **fields)
+
+
+def all_references(stored: Sequence[str], told: Sequence[str]) -> tuple[str, ...]:
+    """The references that a booking is known by, and those under which it is told now, as far as there is room."""
+    return tuple(dict.fromkeys((*stored, *told)))[:REFERENCES_MAX]

@@ -2,7 +2,7 @@
 transaction."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -23,11 +23,12 @@ from storage.importing.account_identity import (
 )
 from storage.importing.batches import AccountStatement, ReadBatch, spooled
 from storage.importing.contributions import Contribution, records
-from storage.importing.derivation import Derivation
+from storage.importing.derivation import Derivation, derive_again
 from storage.importing.own_exports import OWN_IDS_LOOKED_AT, exported_from
 from storage.importing.records import AccountRecord, InvalidRecord
 from storage.importing.spool import Spool
 from storage.users import User
+from storage.words import anchors, exported
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,9 +71,19 @@ def store(
     }
     if asked or not changes.is_empty():
         changes = pl.concat([changes, journal.changed(transfer_pairs.pair_again(session, user.id), "modified")])
+    if not changes.is_empty():
+        changes = pl.concat([changes, journal.changed(words_settled(session, user.id), "modified")])
     changes = _each_once(changes)
     version = journal.record(session, user_id=user.id, job_id=job_id, changes=changes, now=now)
     return ImportReport(batches=reports, changes=changes, data_version=version)
+
+
+def words_settled(session: Transaction, user_id: str, *, family: Collection[str] = ()) -> list[str]:
+    """What a person said of bookings finds those that came back under other ids, and decides their category again; the
+    ids of those that look different now. `family` as in `anchors.settle`."""
+    found = anchors.settle(session, user_id, family=family)
+    changed: list[str] = derive_again(session, user_id, found)["id"].to_list() if found else []
+    return changed
 
 
 def replay(
@@ -138,6 +149,8 @@ class _Import:
         reports: list[AccountReport] = []
         for (part, id_), told in parts.items():
             batch_id = _part_of(batch, part)
+            if self.connection.id not in self.file_connections:
+                told = self._without_repeat(id_, owners[id_].source_id, told)
             contributions.remember(
                 self.session,
                 user_id=self.user.id,
@@ -153,7 +166,29 @@ class _Import:
             )
             into = self.account_batch(batch_id, id_, batch.spool, derivation)
             reports.append(self.merge(into, owners[id_].source_id, told))
+            if batch.spool.with_words:
+                self._take_over_words(batch.spool, id_, told)
         return reports
+
+    def _take_over_words(self, spool: Spool, account_id: str, told: Sequence[AccountStatement]) -> None:
+        """What an export of ours says of its bookings, where the user has said nothing here."""
+        keys = spool.keys(each.places for each in told)
+        about = keys.filter(pl.col("place").is_in(spool.with_words)).select("booking_date", "amount", "currency")
+        places = keys.join(about.unique(), on=about.columns, how="semi")["place"].sort().to_list()
+        records = spool.records(places)
+        got = exported.take_over(self.session, self.user.id, account_id, records, now=self.now)
+        changed = derive_again(self.session, self.user.id, got)["id"]
+        self.changes.append(journal.changed(changed, "modified"))
+
+    def _without_repeat(self, account_id: str, source: str, told: list[AccountStatement]) -> list[AccountStatement]:
+        return contributions.forget_repeat(
+            self.session,
+            user_id=self.user.id,
+            account_id=account_id,
+            connection_id=self.connection.id,
+            source_id=source,
+            told=told,
+        )
 
     def _owner(self, batch: ReadBatch, account: AccountRecord, told: Sequence[AccountStatement]) -> Owner:
         """Whose account it is: the chosen one, that of an export which comes back, or the one it is known as."""
@@ -168,7 +203,8 @@ class _Import:
             return Owner(exported, exported, account)
         if not account.is_anonymous:
             return owner(self.session, user=self.user, connection=self.connection, account=account)
-        if self.unnamed and (known := still_there(self.session, self.user.id, self.unnamed)):
+        unnamed = self.unnamed or account.kept_for
+        if unnamed and (known := still_there(self.session, self.user.id, unnamed)):
             return chosen_owner(self.session, user=self.user, connection=self.connection, account=account, choice=known)
         return anonymous_owner(
             self.session,

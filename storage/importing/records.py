@@ -39,6 +39,7 @@ class AccountRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     bank_name: str | None = None
     bic: str | None = None
     is_anonymous: bool = False  # the source does not say which account it is: the key fits every file of its kind
+    kept_for: str | None = None  # which account of ours it then is, by what its user has kept with the layout
     part: int = 0  # the file of a container that it stands in: keys and equal bookings are counted within one file
 
 
@@ -78,6 +79,7 @@ class TransactionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, g
     is_reversal: bool = False
     is_return: bool = False
     is_potential_duplicate: bool = False  # the source itself takes it for one
+    words: str | None = None  # JSON: what its owner says of it, in files that this service has written
     detail: int = 0  # its place among the bookings of one entry: the first of a batch stands for the entry
 
 

@@ -47,6 +47,7 @@ class Spool:
         self._wordings: list[bytes] = []
         self._keys: list[tuple[object, ...]] = []
         self._frames: list[pl.DataFrame] = []
+        self.with_words: list[int] = []  # places of bookings of which their owner says something
         self._ends = [0]  # of the chunks in the file
         self._descriptor: int | None = None
 
@@ -59,6 +60,8 @@ class Spool:
         if NUL in wording:
             record = without_nul(record)
             wording = wording_of(record)
+        if record.words is not None:
+            self.with_words.append(len(self))
         text = plain(record.amount)
         self._keys.append(
             (

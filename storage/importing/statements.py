@@ -13,7 +13,8 @@ import polars as pl
 from analytics.frames import MONEY
 from analytics.statement_gaps import OF_ONE_DAY_MAX, Stated, gaps, number
 from storage import accounts
-from storage.database import Row, Session
+from storage.changes import feed
+from storage.database import Row, Session, Transaction
 from storage.importing.matching.booking_keys import transaction_id
 from storage.importing.records import StatementRecord
 from storage.journal import Change
@@ -52,7 +53,7 @@ class _Gap:
 
 
 def keep(
-    session: Session,
+    session: Transaction,
     *,
     user_id: str,
     account_id: str,
@@ -181,28 +182,36 @@ def _last_of_a_day(rows: Sequence[Row], file_connections: Collection[str]) -> Ro
 
 
 def _settle_gaps(
-    session: Session, user_id: str, account_id: str, connection_id: str, now: datetime, last_day: date
+    session: Transaction, user_id: str, account_id: str, connection_id: str, now: datetime, last_day: date
 ) -> list[tuple[str, Change]]:
     """Write, resize or remove adjusting entries so that every gap between statements is explained, and no more."""
     found = _gaps(session, user_id, account_id, last_day)
     missing = {transaction_id(account_id, gap.identity): gap for gap in found}
-    stored = {
-        row["id"]: row["amount"]
-        for row in session.rows(
-            "SELECT id, amount FROM transactions WHERE user_id = $1 AND account_id = $2 AND is_adjusting_entry",
-            user_id,
-            account_id,
-        )
-    }
+    states = {}
+    stored = {}
+    for row in session.rows(
+        "SELECT id, amount, added_state FROM transactions"
+        " WHERE user_id = $1 AND account_id = $2 AND is_adjusting_entry",
+        user_id,
+        account_id,
+    ):
+        stored[row["id"]], states[row["id"]] = row["amount"], row["added_state"]
     stale = [id_ for id_, amount in stored.items() if id_ not in missing or missing[id_].amount != amount]
     fresh = [id_ for id_, gap in missing.items() if stored.get(id_) != gap.amount]
+    gone = [id_ for id_ in stale if id_ not in missing]
+    feed.bury(
+        session,
+        user_id,
+        pl.DataFrame({"id": gone}, schema={"id": pl.String}).with_columns(account_id=pl.lit(account_id)),
+    )
     if stale:
         session.execute("DELETE FROM transactions WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, stale)
     if fresh:
-        session.append(
-            "transactions", _adjusting_rows(session, user_id, account_id, connection_id, missing, fresh, now)
-        )
-    changes: list[tuple[str, Change]] = [(id_, "removed") for id_ in stale if id_ not in missing]
+        state = session.coming_state(user_id)
+        rows = _adjusting_rows(session, user_id, account_id, connection_id, missing, fresh, now)
+        since = pl.Series("added_state", [states.get(id_, state) for id_ in fresh])
+        session.append("transactions", rows.with_columns(since, changed_state=pl.lit(state)))
+    changes: list[tuple[str, Change]] = [(id_, "removed") for id_ in gone]
     changes += [(id_, "modified" if id_ in stored else "added") for id_ in fresh]
     return changes
 
@@ -225,8 +234,10 @@ def _gaps(session: Session, user_id: str, account_id: str, last_day: date) -> li
         closings = moved.at_the_end([one for one in stated if one.closing_date == earlier.closing_date])
         if len(closings) != 1:
             continue  # what follows within that day is told, or something of it is not
-        missing = later.opening - closings.pop() - moved.between(earlier.closing_date, later.opening_date)
-        if missing:
+        closing, day = closings.pop(), earlier.closing_date
+        missing = later.opening - closing - moved.between(day, later.opening_date)
+        tells_day_again = day == later.opening_date and moved.between(day - DAY, day + DAY) == -missing
+        if missing and not tells_day_again:
             day = max(earlier.closing_date, later.opening_date - timedelta(days=1))
             identity = f"gap:{earlier.closing_date}:{later.opening_date}:{later.sequence or ''}#1"
             found.append(_Gap(identity=identity, day=day, amount=missing))

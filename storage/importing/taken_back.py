@@ -8,6 +8,7 @@ from decimal import Decimal
 import polars as pl
 
 from storage import journal
+from storage.changes import feed
 from storage.database import Session, Transaction, columns_of
 from storage.importing.matching.windows import ToldWindow, is_whole
 from storage.importing.records import StatementRecord
@@ -21,6 +22,7 @@ class TakenBack:
     booking_date: date
     amount: Decimal
     currency: str
+    created_at: datetime
 
 
 def proven(
@@ -45,12 +47,14 @@ def proven(
     is_stated = is_whole([each for each in given if not each.is_live])
     stated, others = gone.filter(is_stated), gone.filter(~is_stated)
     others = _explaining(others, _unexplained(session, user_id, account_id, arrived, corrected, told, file_connections))
-    columns = ("id", "booking_date", "amount", "currency")
+    columns = ("id", "booking_date", "amount", "currency", "created_at")
     return [TakenBack(**row) for row in pl.concat([stated, others]).select(columns).iter_rows(named=True)]
 
 
-def put_aside(session: Transaction, user_id: str, ids: Sequence[str], *, now: datetime) -> pl.DataFrame:
-    """Move these bookings out of the ledger; the journal's rows (journal.CHANGES)."""
+def put_aside(
+    session: Transaction, user_id: str, account_id: str, ids: Sequence[str], *, now: datetime
+) -> pl.DataFrame:
+    """Move these bookings of an account out of the ledger; the journal's rows (journal.CHANGES)."""
     if ids:
         columns = ", ".join(columns_of(session, "pending_transactions"))
         session.execute(
@@ -61,6 +65,7 @@ def put_aside(session: Transaction, user_id: str, ids: Sequence[str], *, now: da
             now,
         )
         session.execute("DELETE FROM transactions WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, ids)
+        feed.bury(session, user_id, pl.DataFrame({"id": ids}).with_columns(account_id=pl.lit(account_id)))
     return journal.changed(ids, "removed")
 
 

@@ -6,13 +6,15 @@ from datetime import datetime
 from importlib import resources
 
 from storage import users
-from storage.database import Database, Session, StoreError
+from storage.database import Session, Store, StoreError
 from storage.engines import distribution
 
 FILE_NAME = re.compile(r"(\d{3})_[a-z_]+\.sql")
 COMMENT = re.compile(r"--(?! only )[^\n]*")
 ONLY = re.compile(r"^-- only (duckdb|postgresql)$", re.MULTILINE)
 NEEDS = re.compile(r"^-- needs (\d{3})$", re.MULTILINE)  # programs that know this one may run on it; none: nobody older
+INDEX = re.compile(r"CREATE INDEX (\w+) ON ")
+INDEX_GONE = re.compile(r"DROP INDEX (\w+)")
 NAMES_TAKEN = 15  # made by this one, which SQL cannot do alone
 SCHEMA_VERSION = (
     "CREATE TABLE schema_version (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TIMESTAMP NOT NULL)"
@@ -31,6 +33,12 @@ class Migration:
     name: str
     sql: str
 
+    @property
+    def needs(self) -> int:
+        """The number of the migration that a program has to know at least to run on what this one makes."""
+        said = NEEDS.search(self.sql)
+        return int(said[1]) if said is not None else self.number
+
 
 def migrations() -> list[Migration]:
     """All migrations this program knows, in order."""
@@ -42,16 +50,34 @@ def migrations() -> list[Migration]:
     return sorted(found, key=lambda migration: migration.number)
 
 
-def migrate(database: Database, *, now: datetime) -> list[str]:
+def migrate(store: Store, *, now: datetime) -> list[str]:
     """Bring the store up to date; the names of the files that ran. Raises StoreNewer, and then changed nothing."""
-    version = current_version(database)
-    known = migrations()
-    if version > known[-1].number and _needed(database, beyond=known[-1].number) > known[-1].number:
+    everybody, known = store.for_everybody(), migrations()
+    version = current_version(everybody)
+    is_in_use = store.dialect.is_shared and version > 0
+    if version > known[-1].number and _needed(everybody, beyond=known[-1].number) > known[-1].number:
         raise StoreNewer(
             f"The store has schema version {version}, this program knows {known[-1].number}. "
             "Update the program or restore a backup."
         )
-    return [each.name for each in known if each.number > version and _run(database, each, now)]
+    return [each.name for each in known if each.number > version and _run(store, each, now, is_in_use=is_in_use)]
+
+
+def indexes() -> dict[str, str]:
+    """Every index that a PostgreSQL store has beside its keys: the statement that makes it, by name."""
+    found: dict[str, str] = {}
+    for statement in (each for migration in migrations() for each in _statements(migration.sql, "postgresql")):
+        if made := INDEX.match(statement):
+            found[made[1]] = statement
+        elif gone := INDEX_GONE.match(statement):
+            del found[gone[1]]
+    return found
+
+
+def needed_after(version: int) -> int:
+    """The number of the migration that a program has to know at least to run on a store of this version, once this
+    program has brought it up to date."""
+    return max((each.needs for each in migrations() if each.number > version), default=0)
 
 
 def current_version(session: Session) -> int:
@@ -71,9 +97,10 @@ def _needed(session: Session, *, beyond: int) -> int:
     return int(rows[0]["needed"])
 
 
-def _run(database: Database, migration: Migration, now: datetime) -> bool:
-    """Run it unless another process that starts at the same time has been first."""
-    with database.migrating() as session:
+def _run(store: Store, migration: Migration, now: datetime, *, is_in_use: bool) -> bool:
+    """Run it unless another process that starts at the same time has been first. Indexes of tables that are in use are
+    left to `storage.migrations.later_indexes`."""
+    with store.migrating() as session:
         version = current_version(session)
         if version >= migration.number:
             return False
@@ -81,7 +108,8 @@ def _run(database: Database, migration: Migration, now: datetime) -> bool:
             if version == 0:
                 session.execute(SCHEMA_VERSION)
             for statement in _statements(migration.sql, session.dialect.name):
-                session.execute(statement)
+                if not (is_in_use and INDEX.match(statement)):
+                    session.execute(statement)
             if migration.number == NAMES_TAKEN:
                 users.take_names(session)
         session.execute(
@@ -90,9 +118,8 @@ def _run(database: Database, migration: Migration, now: datetime) -> bool:
             migration.name,
             now,
         )
-        needs = NEEDS.search(migration.sql)
-        if needs is not None:
-            session.execute("UPDATE schema_version SET needs = $2 WHERE number = $1", migration.number, int(needs[1]))
+        if migration.needs < migration.number:
+            session.execute("UPDATE schema_version SET needs = $2 WHERE number = $1", migration.number, migration.needs)
     return True
 
 

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from storage.database import Session
+from storage.oauth import simplefin
 from storage.oauth.moments import in_utc
 
 
@@ -19,29 +20,29 @@ def sweep(
 ) -> None:
     """Delete what can never matter again; used codes and refresh tokens stay as long as they can betray a thief.
 
-    A grant without any refresh token left is dead, except those of `lasting_client`, which never have one. A client
-    that registered itself or has a document goes a year after its last use, and after a day without a first one.
+    A grant whose last code or refresh token goes is dead; those of `lasting_client`, which never have one, end by
+    themselves. A client that registered itself or has a document goes a year after its last use, and after a day
+    without a first one. Each statement finds its rows by an index, so that a sweep costs what it deletes.
     """
     at, old = in_utc(now), in_utc(day_ago)
     session.execute("DELETE FROM oauth_requests WHERE expires_at < $1", at)
-    session.execute("DELETE FROM oauth_codes WHERE expires_at < $1", old)
+    ended = session.rows("DELETE FROM oauth_codes WHERE expires_at < $1 RETURNING grant_id", old)
     session.execute("DELETE FROM oauth_revoked_tokens WHERE expires_at < $1", at)
-    session.execute("DELETE FROM oauth_refresh_tokens WHERE expires_at < $1", at)
-    session.execute(
-        "DELETE FROM oauth_sessions WHERE seen_at < $1 OR created_at < $2 OR (user_id IS NULL AND seen_at < $3)",
-        in_utc(session_seen),
-        in_utc(session_born),
-        in_utc(hour_ago),
-    )
+    ended += session.rows("DELETE FROM oauth_refresh_tokens WHERE expires_at < $1 RETURNING grant_id", at)
+    session.execute("DELETE FROM oauth_sessions WHERE seen_at < $1", in_utc(session_seen))
+    session.execute("DELETE FROM oauth_sessions WHERE created_at < $1", in_utc(session_born))
+    session.execute("DELETE FROM oauth_sessions WHERE user_id IS NULL AND seen_at < $1", in_utc(hour_ago))
     session.execute("DELETE FROM oauth_throttles WHERE updated_at < $1 AND blocked_until < $1", old)
     session.execute(
-        "DELETE FROM oauth_grants WHERE created_at < $1"
-        " AND (redeemed_at IS NULL OR expires_at < $1 OR revoked_at < $1 OR client_id <> $2)"
+        "DELETE FROM oauth_grants WHERE id = ANY($1::TEXT[]) AND client_id <> $2"
         " AND NOT EXISTS (SELECT 1 FROM oauth_refresh_tokens t WHERE t.grant_id = oauth_grants.id)"
         " AND NOT EXISTS (SELECT 1 FROM oauth_codes o WHERE o.grant_id = oauth_grants.id)",
-        old,
+        sorted({row["grant_id"] for row in ended}),
         lasting_client,
     )
+    session.execute("DELETE FROM oauth_grants WHERE client_id = $1 AND expires_at < $2", lasting_client, old)
+    session.execute("DELETE FROM oauth_grants WHERE client_id = $1 AND revoked_at < $2", lasting_client, old)
+    simplefin.sweep(session, day_ago=day_ago)
     session.execute(
         "DELETE FROM oauth_clients WHERE registered_by IN ('self', 'document') AND created_at < $1"
         " AND (used_at IS NULL OR used_at < $2)"

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from storage.database import Row, Session, as_json
 from storage.oauth.moments import aware, in_utc, with_moments
 
-RegisteredBy = Literal["self", "operator", "builtin", "document"]
+RegisteredBy = Literal["self", "operator", "builtin", "document", "simplefin"]
 
 COLUMNS = "id, name, redirect_uris, metadata, registered_by, address_hash, network_hash, created_at, used_at"
 

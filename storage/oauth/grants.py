@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import Literal
 
 from storage.database import Row, Session, as_json
-from storage.oauth import browsers
+from storage.oauth import browsers, simplefin
 from storage.oauth.moments import aware, in_utc, with_moments
+from storage.oauth.simplefin import SetupToken
 
 COLUMNS = (
     "id, user_id, client_id, scope, created_at, expires_at, redeemed_at, revoked_at, revoked_because, "
@@ -41,7 +42,7 @@ class Grant:
     redeemed_at: datetime | None
     revoked_at: datetime | None
     revoked_because: str | None
-    resource: Literal["data", "mcp"] = "data"
+    resource: Literal["data", "mcp", "simplefin"] = "data"
     session_hash: str | None = None  # of the browser session that it ends with
     terms: Terms = EVERYTHING
     has_details: bool = False  # the app asked by authorization_details, and is answered with them
@@ -55,6 +56,7 @@ class Connected:
     client_name: str
     user_name: str
     last_used_at: datetime | None
+    simplefin: SetupToken | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,16 +169,19 @@ def remove_all(session: Session, user_id: str) -> None:
     session.execute(
         "DELETE FROM oauth_codes WHERE grant_id IN (SELECT id FROM oauth_grants WHERE user_id = $1)", user_id
     )
+    simplefin.remove_all(session, user_id)
     session.execute("DELETE FROM oauth_grants WHERE user_id = $1", user_id)
 
 
 def connected(session: Session, *, now: datetime, user_id: str | None = None) -> list[Connected]:
-    """The live grants whose tokens were fetched, newest first; of one user, or of everybody."""
+    """The live grants whose tokens were fetched, newest first; of one user, or of everybody. Those of SimpleFIN stand
+    there as soon as their setup token is made, for as long as it can be exchanged."""
     rows = session.rows(
         f"SELECT {', '.join(f'g.{name}' for name in COLUMNS.split(', '))}, c.name AS client_name,"
         " (SELECT max(t.issued_at) FROM oauth_refresh_tokens t WHERE t.grant_id = g.id) AS last_used_at"
         " FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id"
-        f" WHERE g.revoked_at IS NULL AND g.redeemed_at IS NOT NULL AND g.expires_at > $1 AND {_HAS_ITS_SESSION}"
+        f" WHERE g.revoked_at IS NULL AND g.expires_at > $1 AND {_HAS_ITS_SESSION} AND (g.redeemed_at IS NOT NULL OR"
+        " EXISTS (SELECT 1 FROM simplefin_access s WHERE s.grant_id = g.id AND s.code_expires_at > $1))"
         " AND (CAST($2 AS TEXT) IS NULL OR g.user_id = $2) ORDER BY g.created_at DESC, g.id",
         in_utc(now),
         user_id,
@@ -190,7 +195,12 @@ def connected(session: Session, *, now: datetime, user_id: str | None = None) ->
             "SELECT id, name FROM users WHERE id = ANY($1::TEXT[])", sorted({row["user_id"] for row in rows})
         )
     }
-    return [_connected({**row, "user_name": names[row["user_id"]]}) for row in rows if row["user_id"] in names]
+    held = simplefin.of_grants(session, [row["id"] for row in rows if row["resource"] == "simplefin"])
+    return [
+        _connected({**row, "user_name": names[row["user_id"]]}, held.get(row["id"]))
+        for row in rows
+        if row["user_id"] in names
+    ]
 
 
 def standing(session: Session, grant_id: str) -> Standing | None:
@@ -251,7 +261,7 @@ def _stored(terms: Terms) -> tuple[str | None, bool, bool, bool]:
     return accounts, terms.all_but, terms.figures_only, terms.full_numbers
 
 
-def _connected(row: Row) -> Connected:
+def _connected(row: Row, held: SetupToken | None) -> Connected:
     row = dict(row)
     client_name, user_name, last_used_at = row.pop("client_name"), row.pop("user_name"), row.pop("last_used_at")
     return Connected(
@@ -259,4 +269,5 @@ def _connected(row: Row) -> Connected:
         client_name=client_name,
         user_name=user_name,
         last_used_at=aware(last_used_at) if last_used_at else None,
+        simplefin=held,
     )

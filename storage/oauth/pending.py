@@ -27,7 +27,7 @@ class PendingRequest:
     created_at: datetime
     expires_at: datetime
     used_at: datetime | None
-    resource: Literal["data", "mcp"] = "data"
+    resource: Literal["data", "mcp", "simplefin"] = "data"
     details: str | None = None  # as auth/authorization_details.py keeps what was asked for beyond scopes
 
 

@@ -16,7 +16,7 @@ OLD_PROVIDER_ID = re.compile(r"provider:(.*)#1")
 OLD_SAID = tuple(
     name
     for name in TransactionRecord.__struct_fields__
-    if name not in ("provider_id", "references", "status", "merchant_name", "detail")
+    if name not in ("provider_id", "references", "status", "merchant_name", "detail", "words")
 )
 
 

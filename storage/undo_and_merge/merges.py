@@ -88,7 +88,7 @@ def merge(session: Transaction, *, user: User, source_id: str, target_id: str, n
         settings["hidden_at"],
         settings["perhaps_same_as"],
     )
-    return rebuild(session, user=user, account_ids={source_id, target_id}, job_id="merge", now=now)
+    return rebuild(session, user=user, account_ids={source_id, target_id}, job_id="merge", now=now, joined=source_id)
 
 
 def separate(session: Transaction, *, user: User, source_id: str, now: datetime) -> Rebuilt:
@@ -116,7 +116,8 @@ def separate(session: Transaction, *, user: User, source_id: str, now: datetime)
             source_id,
         )
     session.execute("DELETE FROM account_aliases WHERE user_id = $1 AND source_id = $2", user.id, source_id)
-    rebuilt = rebuild(session, user=user, account_ids={source_id, chosen.into}, job_id="separate", now=now)
+    both = {source_id, chosen.into}
+    rebuilt = rebuild(session, user=user, account_ids=both, job_id="separate", now=now, parted=both)
     settings = {name: getattr(chosen, name) for name in ("id", "given_name", "hidden_at", "perhaps_same_as")}
     set_settings(session, user.id, [settings])
     return rebuilt

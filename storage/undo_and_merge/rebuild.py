@@ -5,7 +5,7 @@ So whoever changes the list of contributions has the same function as every impo
 has to be reversed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -14,13 +14,15 @@ from typing import Any
 import polars as pl
 
 from storage import accounts, connections, journal
+from storage.changes import feed
 from storage.database import Session, Transaction
 from storage.importing import contributions, ingest, transfer_pairs
 from storage.importing.contributions import Contribution
-from storage.importing.derivation import derive_again
+from storage.importing.derivation import derive_again, write
 from storage.transactions import EVERYTHING
 from storage.undo_and_merge import baseline
 from storage.users import User
+from storage.words import anchors, annotations
 
 STATE = {**EVERYTHING, "identity": pl.String(), "batch_id": pl.String()}
 
@@ -80,6 +82,7 @@ def delete(session: Transaction, *, user: User, account_id: str, now: datetime) 
     told = contributions.of_accounts(session, user.id, [account_id])
     _forget(session, user.id, told)
     baseline.forget(session, user.id, account_id)
+    annotations.forget(session, user.id, anchors.of_account(session, user.id, account_id))
     for table in ("account_aliases", "account_keys"):
         session.execute(f"DELETE FROM {table} WHERE user_id = $1 AND account_id = $2", user.id, account_id)
     return rebuild(session, user=user, account_ids={account_id}, job_id="delete", now=now)
@@ -89,8 +92,18 @@ def _forget(session: Session, user_id: str, told: Sequence[Contribution]) -> Non
     contributions.forget(session, user_id, [contribution.sequence for contribution in told])
 
 
-def rebuild(session: Transaction, *, user: User, account_ids: set[str], job_id: str, now: datetime) -> Rebuilt:
-    """Make these accounts anew from what is still reported of them, and bring up to date what depends on them."""
+def rebuild(
+    session: Transaction,
+    *,
+    user: User,
+    account_ids: set[str],
+    job_id: str,
+    now: datetime,
+    joined: str | None = None,
+    parted: Collection[str] = (),
+) -> Rebuilt:
+    """Make these accounts anew from what is still reported of them, and bring up to date what depends on them. `joined`
+    is one that has become a part of another, `parted` are accounts that were one: a person's words go with bookings."""
     ids = sorted(account_ids)
     before = _state(session, user.id)
     settings = settings_of(session, user.id, ids)
@@ -111,10 +124,27 @@ def rebuild(session: Transaction, *, user: User, account_ids: set[str], job_id: 
     gone = [row for row in settings if row["id"] not in existing]
     _show_same_as(session, user.id, [row["id"] for row in gone])
     _derive_again_without(session, user.id, gone)
-    changes = _changes(before, _state(session, user.id))
+    ingest.words_settled(session, user.id, family=parted)
+    if joined is not None:
+        _join_words(session, user.id, joined, now=now)
+    after = _state(session, user.id)
+    changes = _changes(before, after)
+    _keep_states(session, user.id, before, after.filter(pl.col("account_id").is_in(ids)))
+    feed.bury(session, user.id, before.join(after, on="id", how="anti").select("id", "account_id"))
     journal.record(session, user_id=user.id, job_id=job_id, changes=changes, now=now)
     added, removed = (changes.filter(pl.col("change") == kind).height for kind in ("added", "removed"))
     return Rebuilt(added=added, removed=removed, accounts_gone=[row["id"] for row in gone])
+
+
+def _join_words(session: Transaction, user_id: str, account_id: str, *, now: datetime) -> None:
+    """What was said of two bookings that have become one is said of that one."""
+    pairs = anchors.twins(session, user_id, account_id)
+    for old, kept in pairs:
+        both = annotations.together(*(annotations.find(session, user_id, id_) for id_ in (kept, old)))
+        annotations.say(session, user_id, both, now=now)
+        annotations.forget(session, user_id, [old])
+    if pairs:
+        derive_again(session, user_id, [kept for _, kept in pairs])
 
 
 def _bring_first(session: Session, user_id: str, told: Sequence[Contribution]) -> None:
@@ -140,9 +170,17 @@ def _batch(contribution: Contribution) -> tuple[str, str, str]:
 
 
 def _state(session: Session, user_id: str) -> pl.DataFrame:
+    schema = {**STATE, **feed.STATES}
     return session.frame(
-        f"SELECT {', '.join(STATE)} FROM transactions WHERE user_id = $1 ORDER BY id", user_id, schema=STATE
+        f"SELECT {', '.join(schema)} FROM transactions WHERE user_id = $1 ORDER BY id", user_id, schema=schema
     )
+
+
+def _keep_states(session: Transaction, user_id: str, before: pl.DataFrame, rebuilt: pl.DataFrame) -> None:
+    """What is there again was never gone; the journal marks what of it has changed."""
+    coming = pl.lit(session.coming_state(user_id))
+    known = rebuilt.select("id").join(before.select("id", *feed.STATES), on="id", how="left")
+    write(session, user_id, known.with_columns(pl.col(name).fill_null(coming) for name in feed.STATES))
 
 
 def _changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
@@ -189,7 +227,7 @@ def _show_same_as(session: Session, user_id: str, gone: Sequence[str]) -> None:
 
 
 def _clear(session: Session, user_id: str, ids: Sequence[str]) -> None:
-    for table in (*baseline.TABLES, "taken_back_transactions"):
+    for table in (*baseline.TABLES, "taken_back_transactions", "former_amounts"):
         session.execute(f"DELETE FROM {table} WHERE user_id = $1 AND account_id = ANY($2::TEXT[])", user_id, ids)
     session.execute("DELETE FROM accounts WHERE user_id = $1 AND id = ANY($2::TEXT[])", user_id, ids)
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import polars as pl
 
-from analytics.frames import FLAGGED, MOVED, STATED, WAITING
+from analytics.frames import FLAGGED, FORMER, MOVED, STATED, WAITING
 from analytics.integrity import AccountIntegrity, LedgerEvidence, LedgerProblem, integrity
 
 TODAY = date(2026, 1, 31)
@@ -65,13 +65,18 @@ def frame(rows: Sequence[Row], schema: Mapping[str, pl.DataType]) -> pl.DataFram
 
 
 def judged(
-    stated: list[Row], moved: list[Row], flagged: Sequence[Row] = (), waiting: Sequence[Row] = ()
+    stated: list[Row],
+    moved: list[Row],
+    flagged: Sequence[Row] = (),
+    waiting: Sequence[Row] = (),
+    former: Sequence[Row] = (),
 ) -> AccountIntegrity:
     """What comes of it."""
     marks = {"is_adjusting_entry": False, "is_potential_duplicate": False}
     evidence = LedgerEvidence(
         stated=frame(stated, STATED),
         moved=frame(moved, MOVED),
+        former=frame(former, FORMER),
         flagged=frame([{**marks, **row} for row in flagged], FLAGGED),
         waiting=frame(waiting, WAITING),
     )
@@ -85,6 +90,8 @@ def said(problem: LedgerProblem) -> Said:
     return problem.kind, (problem.first - day(1)).days + 1, (problem.last - day(1)).days + 1, amount
 
 
-def problems(stated: list[Row], moved: list[Row], waiting: Sequence[Row] = ()) -> list[Said]:
+def problems(
+    stated: list[Row], moved: list[Row], waiting: Sequence[Row] = (), former: Sequence[Row] = ()
+) -> list[Said]:
     """What makes the account unsound."""
-    return [said(each) for each in judged(stated, moved, waiting=waiting).problems if each.is_unsound]
+    return [said(each) for each in judged(stated, moved, waiting=waiting, former=former).problems if each.is_unsound]

@@ -8,7 +8,7 @@ import polars as pl
 from hypothesis import strategies as st
 
 from analytics.currencies import NO_RATES, convert, foreign_currencies
-from analytics.frames import BALANCES, BOOKINGS, LEGS, LOOKALIKES, OWN_ACCOUNTS, RATES
+from analytics.frames import BALANCES, BOOKINGS, LEGS, LOOKALIKES, OWN_ACCOUNTS, RATES, SEARCHED
 
 Row = dict[str, object]
 
@@ -46,6 +46,11 @@ def _value(cell: str, dtype: pl.DataType) -> object:
 def bookings(text: str) -> pl.DataFrame:
     """BOOKINGS from a table."""
     return table(text, BOOKINGS)
+
+
+def searched(text: str) -> pl.DataFrame:
+    """SEARCHED from a table, newest first."""
+    return table(text, SEARCHED).sort("booking_date", "id", descending=True)
 
 
 def balances(text: str) -> pl.DataFrame:
@@ -92,6 +97,7 @@ AMOUNTS = st.one_of(
     st.sampled_from([Decimal(0), Decimal("0.5"), Decimal("-0.5"), Decimal("1.5"), Decimal("-10")]),
 )
 ACCOUNTS = ("a", "b", "c")
+PURPOSES = [None, "Strom", "Stromabschlag 11/26", "Lindström", "MÜLLER-Mueller", "a_b"]
 NAMES = st.sampled_from([None, "", "Shop", "SHOP", "Bank", "Friend"])
 
 
@@ -116,6 +122,23 @@ def booking_rows(draw: st.DrawFn, *, currencies: tuple[str, ...], first: date, l
         }
         for number in range(count)
     ]
+
+
+@st.composite
+def searched_rows(draw: st.DrawFn, *, currencies: tuple[str, ...], first: date) -> list[Row]:
+    """Rows of SEARCHED, newest first."""
+    rows = [
+        {
+            **row,
+            "type": draw(st.sampled_from([None, "card_payment", "fee", "transfer"])),
+            "purpose": draw(st.sampled_from(PURPOSES)),
+            "is_potential_duplicate": draw(st.booleans()),
+            "is_uncategorised": draw(st.booleans()),
+            "is_pending": False,
+        }
+        for row in draw(booking_rows(currencies=currencies, first=first))
+    ]
+    return sorted(rows, key=lambda row: (row["booking_date"], row["id"]), reverse=True)
 
 
 @st.composite

@@ -6,6 +6,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import cast
 
+from analytics.letters import fold, plain
+from analytics.searching.filters import Query
 from tests.analytics.ledgers import Row
 
 DIGITS = {"JPY": 0, "KWD": 3}  # of the currencies that the properties draw, where they are not 2
@@ -94,6 +96,46 @@ def is_refund(row: Row, rows: list[Row], selection: Collection[str]) -> bool:
         and known_by(other) & known_by(row)
         and (category(row) != "RENT" or category(other) == "RENT")
         for other in rows
+    )
+
+
+def merchant(row: Row) -> str | None:
+    return cast(str | None, row["merchant_name"] or row["counterpart_name"] or None)
+
+
+def words(text: str) -> list[str]:
+    """The runs of letters and digits."""
+    return "".join(letter if letter.isalnum() else " " for letter in text).split()
+
+
+def has_words(row: Row, wanted: str) -> bool:
+    texts = [cast(str, row[name]) for name in ("merchant_name", "counterpart_name", "purpose") if row[name]]
+    said = [word for text in texts for spelled in (plain(text), fold(text)) for word in words(spelled)]
+    return all(any(word.startswith((each, fold(each))) for word in said) for each in words(plain(wanted)))
+
+
+def is_found(
+    row: Row, query: Query, wanted: str, *, selection: Collection[str], currency: str, rates: list[Row]
+) -> bool:
+    """One row after another, one rule after another; `wanted` are the words as they are typed."""
+    size = abs(round(Fraction(amount_of(row)), DIGITS.get(cast(str, row["currency"]), 2)))
+    home = home_amount(row, currency, rates)
+    name = merchant(row)
+    return (
+        (query.amount_min is None or size >= query.amount_min)
+        and (query.amount_max is None or size <= query.amount_max)
+        and (query.direction != "in" or amount_of(row) > 0)
+        and (query.direction != "out" or amount_of(row) < 0)
+        and (not query.categories or row["category"] in query.categories)
+        and (not query.types or row["type"] in query.types)
+        and (query.merchant is None or (name is not None and name.lower() == query.merchant.lower()))
+        and (query.counterpart_iban is None or row["counterpart_iban"] == query.counterpart_iban)
+        and has_words(row, wanted)
+        and (query.flag != "possible_duplicate" or bool(row["is_potential_duplicate"]))
+        and (query.flag != "adjusting_entry" or bool(row["is_adjusting_entry"]))
+        and (query.flag != "uncategorised" or bool(row["is_uncategorised"]))
+        and (query.flag != "unconverted" or home is None)
+        and (not query.counted or (crosses_border(row, selection) and home is not None))
     )
 
 

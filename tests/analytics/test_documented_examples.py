@@ -11,12 +11,14 @@ import pytest
 
 from analytics.balances import balance_series
 from analytics.cashflow import month_transactions, monthly_cashflow
+from analytics.forecasting.projection import project
 from analytics.frames import HOLDINGS
 from analytics.periods import month_of
 from analytics.potential_duplicates import flag
 from analytics.snapshot import category_transactions, snapshot
 from analytics.transfers import pair
 from tests.analytics.ledgers import balances, bookings, converted, legs, lookalikes, own_accounts, quotes, table
+from tests.analytics.test_forecasting import ledger
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "analytics.md"
 Table = list[list[str]]
@@ -46,7 +48,7 @@ def examples() -> list[Example]:
     for section in re.split(r"^##+ ", PAGE.read_text(), flags=re.MULTILINE):
         if section.startswith("Example"):
             words = re.search(r"^\*(.*)\*$", section, flags=re.MULTILINE)
-            said = re.findall(r"([A-Z][a-z ]+): ([^.]+)\.", words[1]) if words else []
+            said = re.findall(r"([A-Z][a-z ]+): ([^.]+(?:\.\d+)?)\.", words[1]) if words else []
             goes_in, comes_out = re.findall(r"(?:^\|.*\|\n?)+", section, flags=re.MULTILINE)
             found.append(Example(section.splitlines()[0], dict(said), _plain(goes_in), _plain(comes_out)))
     return found
@@ -96,6 +98,11 @@ def computed(example: Example) -> Table:
             currency="EUR",
         )
         return [header, *([day.isoformat(), _shown(balance)] for day, balance in series.points)]
+    if "expected" in header:
+        (_, (since, amount)) = cells(example.goes_in)
+        every = [amount] * ((example.today - date.fromisoformat(since)).days + 1)
+        coming = project(ledger(every, opening=example.given["Before"]), [], days=3).days
+        return [header, *([f"{day.day}", f"{day.expected}", f"{day.low}", f"{day.high}"] for day in coming)]
     if "percentage" in header:
         accounts = balances("id | bank_name\n" + "\n".join(f"{account} | Bank" for account in example.selection))
         seen = snapshot(accounts, bookings(example.goes_in), today=example.today, currency="EUR")
@@ -141,4 +148,4 @@ def test_an_example_of_the_page_comes_out_as_written(example: Example) -> None:
 
 @pytest.mark.requirement("docs.examples")
 def test_the_page_has_examples_of_every_rule() -> None:
-    assert len(examples()) == 9
+    assert len(examples()) == 10

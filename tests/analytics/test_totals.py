@@ -1,19 +1,24 @@
-"""What bookings add up to: counted as in the cashflow, as a whole and by category or month."""
+"""What rows add up to: counted as in the cashflow, as a whole and by one or two keys."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any, cast
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.cashflow import monthly_cashflow
-from analytics.frames import BOOKINGS, RATES
-from analytics.totals import GroupBy, Sums, totals
+from analytics.frames import RATES, SEARCHED
+from analytics.refunds import refund_ids
+from analytics.searching.comparison import Shift
+from analytics.searching.filters import Query
+from analytics.searching.totals import NOTHING, Key, Named, Sums, Totals, in_order, together, totals
 from tests.analytics import reference
-from tests.analytics.ledgers import ACCOUNTS, TODAY, Row, booking_rows, bookings, frame, quotes, rate_rows
+from tests.analytics.ledgers import ACCOUNTS, TODAY, Row, frame, quotes, rate_rows, searched, searched_rows
 
 SELECTIONS = st.sets(st.sampled_from(ACCOUNTS), min_size=1)
 LEDGER = """
@@ -28,115 +33,193 @@ LEDGER = """
 """
 
 
-def said(sums: Sums) -> tuple[str, int, str, str, str]:
-    return sums.key, sums.count, f"{sums.income:.2f}", f"{sums.expenses:.2f}", f"{sums.net:.2f}"
+def said(sums: Sums) -> tuple[int, str, str, str]:
+    return sums.count, f"{sums.income:.2f}", f"{sums.expenses:.2f}", f"{sums.net:.2f}"
+
+
+def added(rows: pl.DataFrame, *group_by: Key, selection: Collection[str], **named: Any) -> Totals:
+    """The totals of all these rows."""
+    refunds = refund_ids(rows, rows, selection=selection)
+    return totals(rows, Query(), refunds=refunds, selection=selection, currency="EUR", group_by=group_by, **named)
+
+
+def listed(found: Totals, *group_by: Key) -> list[tuple[Named, int, str, str, str]]:
+    return [(named, *said(found.groups[named])) for named in in_order(found.groups, group_by)]
 
 
 @pytest.mark.requirement("totals.figures")
 def test_own_transfers_and_adjusting_entries_are_left_out_and_told() -> None:
-    found = totals(bookings(LEDGER), selection=("a", "b"), currency="EUR")
-    assert said(found.whole) == ("", 4, "2502.99", "52.99", "2450.00")
+    found = added(searched(LEDGER), selection=("a", "b"))
+    assert said(found.whole) == (4, "2502.99", "52.99", "2450.00")
     assert found.left_out == {"adjusting_entry": 1, "transfer": 2}
-    assert list(found.groups) == []
 
 
 @pytest.mark.requirement("totals.figures")
 def test_a_transfer_that_leaves_the_selection_counts() -> None:
-    of_a = [row for row in bookings(LEDGER).rows(named=True) if row["account_id"] == "a"]
-    found = totals(frame(of_a, BOOKINGS), selection=("a",), currency="EUR")
-    assert said(found.whole) == ("", 4, "2502.99", "112.99", "2390.00")
+    found = added(searched(LEDGER).filter(pl.col("account_id") == "a"), selection=("a",))
+    assert said(found.whole) == (4, "2502.99", "112.99", "2390.00")
     assert found.left_out == {"adjusting_entry": 1}
 
 
 @pytest.mark.requirement("totals.groups")
 def test_categories_come_by_expenses_and_rows_without_one_are_other() -> None:
-    found = totals(bookings(LEDGER), selection=("a", "b"), currency="EUR", group_by="category")
-    assert [said(group) for group in found.groups] == [
-        ("RENT", 1, "0.00", "40.00", "-40.00"),
-        ("SHOPPING", 2, "2.99", "12.99", "-10.00"),
-        ("OTHER", 1, "2500.00", "0.00", "2500.00"),
+    found = added(searched(LEDGER), "category", selection=("a", "b"))
+    assert listed(found, "category") == [
+        (("RENT",), 1, "0.00", "40.00", "-40.00"),
+        (("SHOPPING",), 2, "2.99", "12.99", "-10.00"),
+        (("OTHER",), 1, "2500.00", "0.00", "2500.00"),
+    ]
+
+
+@pytest.mark.requirement("totals.groups")
+def test_two_keys_come_by_the_first_and_then_by_the_second() -> None:
+    found = added(searched(LEDGER), "category", "day", selection=("a", "b"))
+    assert [named for named, *_ in listed(found, "category", "day")] == [
+        ("RENT", "2026-03-07"),
+        ("SHOPPING", "2026-03-05"),
+        ("SHOPPING", "2026-03-06"),
+        ("OTHER", "2026-03-28"),
+    ]
+    weeks = added(searched(LEDGER), "week", "account", selection=("a", "b"))
+    assert [named for named, *_ in listed(weeks, "week", "account")] == [
+        ("2026-W10", "b"),
+        ("2026-W10", "a"),
+        ("2026-W13", "a"),
     ]
 
 
 @pytest.mark.requirement("totals.groups")
 def test_months_come_in_their_order() -> None:
-    found = totals(bookings(LEDGER), selection=("a", "c"), currency="EUR", group_by="month")
-    assert [group.key for group in found.groups] == ["2026-02", "2026-03"]
+    found = added(searched(LEDGER), "month", selection=("a", "c"))
+    assert [named for named, *_ in listed(found, "month")] == [("2026-02",), ("2026-03",)]
+
+
+@pytest.mark.requirement("totals.groups")
+def test_a_merchant_is_one_in_whatever_case_and_is_spelled_as_the_newest_row_has_it() -> None:
+    rows = searched("""
+        booking_date | amount | merchant_name | counterpart_name
+        2026-03-05   | -2.00  | REWE          | Rewe Markt
+        2026-03-06   | -3.00  |               | rewe
+        2026-03-07   | -4.00  | Rewe          |
+        2026-03-08   | -1.00  |               |
+    """)
+    found = added(rows, "merchant", selection=("a",))
+    assert [(named, count) for named, count, *_ in listed(found, "merchant")] == [(("rewe",), 3), ((None,), 1)]
+    assert found.spelled == {"rewe": "Rewe"}
+
+
+@pytest.mark.requirement("totals.refunds")
+def test_refunds_are_part_of_the_income_and_are_not_capped() -> None:
+    rows = searched("""
+        booking_date | amount | category | merchant_name
+        2026-03-05   | -2.00  | SHOPPING | Shop
+        2026-03-06   | 30.00  | SHOPPING | SHOP
+        2026-03-07   | 4.00   | SHOPPING | Other
+        2026-03-08   | 500.00 | SALARY   | Shop
+    """)
+    whole = added(rows, selection=("a",)).whole
+    assert (said(whole), whole.refunds) == ((4, "534.00", "2.00", "532.00"), Decimal(30))
+    assert (whole.first, whole.last) == (date(2026, 3, 5), date(2026, 3, 8))
 
 
 @pytest.mark.requirement("totals.figures")
 def test_nothing_adds_up_to_nothing() -> None:
-    found = totals(bookings(LEDGER).clear(), selection=("a",), currency="EUR", group_by="month")
-    assert (said(found.whole), list(found.groups), found.left_out) == (("", 0, "0.00", "0.00", "0.00"), [], {})
+    found = added(searched(LEDGER).clear(), "month", selection=("a",))
+    assert (found.whole, found.groups, found.left_out) == (NOTHING, {}, {})
 
 
 @pytest.mark.requirement("totals.figures")
 @pytest.mark.requirement("decision 19")
 def test_a_currency_without_a_rate_is_left_out_and_named() -> None:
-    rows = bookings("""
+    rows = searched("""
         booking_date | amount | currency
         2026-03-05   | -2.00  | USD
         2026-03-05   | -3.00  | XXX
         2026-03-05   | -1.00  | EUR
     """)
     rates = quotes("currency | day | rate\n USD | 2026-03-04 | 2")
-    found = totals(rows, selection=("a",), currency="EUR", rates=rates)
-    assert said(found.whole) == ("", 2, "0.00", "2.00", "-2.00")
+    found = added(rows, selection=("a",), rates=rates)
+    assert said(found.whole) == (2, "0.00", "2.00", "-2.00")
     assert (found.left_out, found.unconverted) == ({"no_rate": 1}, ["XXX"])
 
 
-KEYS: dict[GroupBy | None, Callable[[Row], str]] = {
-    None: lambda _row: "",
+KEYS: dict[Key, Callable[[Row], object]] = {
     "category": reference.category,
+    "merchant": lambda row: (reference.merchant(row) or "").lower() or None,
+    "account": lambda row: row["account_id"],
+    "type": lambda row: row["type"],
+    "day": lambda row: f"{reference.day_of(row):%Y-%m-%d}",
+    "week": lambda row: f"{reference.day_of(row):%G-W%V}",
     "month": lambda row: f"{reference.day_of(row):%Y-%m}",
+    "year": lambda row: f"{reference.day_of(row):%Y}",
 }
 
 
 @pytest.mark.requirement("totals.figures")
 @pytest.mark.requirement("totals.groups")
-@given(data=st.data(), selection=SELECTIONS, group_by=st.sampled_from([None, "category", "month"]))
-def test_totals_are_those_of_the_slow_reference(
-    data: st.DataObject, selection: set[str], group_by: GroupBy | None
-) -> None:
-    currencies, first = ("EUR", "USD", "JPY"), TODAY - timedelta(days=100)
-    drawn = data.draw(booking_rows(currencies=currencies, first=first))
-    rows = [row for row in drawn if row["account_id"] in selection]
+@pytest.mark.requirement("totals.refunds")
+@given(data=st.data(), selection=SELECTIONS, group_by=st.lists(st.sampled_from([*KEYS]), max_size=2, unique=True))
+def test_totals_are_those_of_the_slow_reference(data: st.DataObject, selection: set[str], group_by: list[Key]) -> None:
+    currencies, first = ("EUR", "USD", "JPY"), TODAY - timedelta(days=400)
+    drawn = data.draw(searched_rows(currencies=currencies, first=first))
+    every = [row for row in drawn if row["account_id"] in selection]
     rates = data.draw(rate_rows(currencies=("USD", "JPY"), first=TODAY - timedelta(days=60)))
-    sums: dict[str, list[Fraction]] = {}
-    counts: dict[str, int] = {}
+    query = Query(direction=data.draw(st.sampled_from([None, "in"])), types=data.draw(st.sampled_from([(), ("fee",)])))
+    sums: dict[Named, list[Fraction]] = {}
+    days: dict[Named, list[date]] = {}
     left_out: dict[str, int] = {}
-    for row in rows:
+    for row in every:
+        if not reference.is_found(row, query, "", selection=selection, currency="EUR", rates=rates):
+            continue
         amount = reference.home_amount(row, "EUR", rates)
         if row["is_adjusting_entry"] or not reference.crosses_border(row, selection) or amount is None:
             is_inside = not reference.crosses_border(row, selection)
             reason = "adjusting_entry" if row["is_adjusting_entry"] else "transfer" if is_inside else "no_rate"
             left_out[reason] = left_out.get(reason, 0) + 1
             continue
-        key = KEYS[group_by](row)
-        counts[key] = counts.get(key, 0) + 1
-        place = 1 if reference.amount_of(row) < 0 else 0
-        sums.setdefault(key, [Fraction(0), Fraction(0)])[place] += abs(amount)
+        named = tuple(cast(str | None, KEYS[key](row)) for key in group_by)
+        days.setdefault(named, []).append(reference.day_of(row))
+        of_group = sums.setdefault(named, [Fraction(0)] * 3)
+        of_group[1 if reference.amount_of(row) < 0 else 0] += abs(amount)
+        of_group[2] += amount if reference.is_refund(row, every, selection) else 0
+    whole = frame(every, SEARCHED)
     found = totals(
-        frame(rows, BOOKINGS), selection=selection, currency="EUR", group_by=group_by, rates=frame(rates, RATES)
+        whole,
+        query,
+        refunds=refund_ids(whole, whole, selection=selection),
+        selection=selection,
+        currency="EUR",
+        group_by=group_by,
+        rates=frame(rates, RATES),
     )
     assert found.left_out == left_out
-    assert found.whole.count + sum(left_out.values()) == len(rows)
-    assert found.whole.count == sum(counts.values())
-    assert found.whole.net == sum(income - expenses for income, expenses in sums.values())
-    if group_by is not None:
-        assert {each.key: (each.count, [Fraction(each.income), Fraction(each.expenses)]) for each in found.groups} == {
-            key: (counts[key], sums[key]) for key in sums
-        }
-        expenses = [each.expenses for each in found.groups]
-        keys = [each.key for each in found.groups]
-        assert keys == sorted(keys) if group_by == "month" else expenses == sorted(expenses, reverse=True)
+    assert found.whole.count == sum(map(len, days.values()))
+    assert found.whole.net == sum(income - expenses for income, expenses, _ in sums.values())
+    assert {
+        named: ([Fraction(each.income), Fraction(each.expenses), Fraction(each.refunds)], each.count)
+        for named, each in found.groups.items()
+        if each.count
+    } == {named: (sums[named], len(days[named])) for named in sums}
+    spans = {named: (each.first, each.last) for named, each in found.groups.items() if each.count}
+    assert spans == {named: (min(of_group), max(of_group)) for named, of_group in days.items()}
+    order = in_order(found.groups, group_by)
+    assert sorted(order, key=str) == sorted(found.groups, key=str)
+    assert together(found.groups[named] for named in order[1:]).count == found.whole.count - (
+        found.groups[order[0]].count if order else 0
+    )
 
 
 @pytest.mark.requirement("totals.month")
-@given(rows=booking_rows(currencies=("EUR",), first=date(2026, 3, 1)), selection=SELECTIONS)
+@given(rows=searched_rows(currencies=("EUR",), first=date(2026, 3, 1)), selection=SELECTIONS)
 def test_the_totals_of_a_month_are_its_cashflow(rows: list[Row], selection: set[str]) -> None:
-    ledger = frame([row for row in rows if row["account_id"] in selection], BOOKINGS)
+    ledger = frame([row for row in rows if row["account_id"] in selection], SEARCHED)
     month = monthly_cashflow(ledger, selection=selection, months=1, today=TODAY, currency="EUR").row(0, named=True)
-    whole = totals(ledger, selection=selection, currency="EUR").whole
+    whole = added(ledger, selection=selection).whole
     assert (whole.income, whole.expenses, whole.net) == (month["income"], month["expenses"], month["net"])
     assert isinstance(whole.net, Decimal)
+
+
+@pytest.mark.requirement("totals.compared")
+def test_groups_of_an_earlier_span_are_those_of_the_days_they_are_compared_with() -> None:
+    found = added(searched(LEDGER), "month", selection=("a", "b"), shift=Shift(months=12))
+    assert [*found.groups] == [("2027-03",)]

@@ -51,7 +51,7 @@ def _settings(folder: Path, database: str) -> Settings:
 def _fill(services: Services, count: int) -> None:
     """A live connection each for so many users, as the scheduler leaves it until its next moment."""
     now = services.clock.now()
-    services.database.execute(
+    services.everybody.execute(
         "INSERT INTO connections (id, user_id, connector, bank_name, status, settings, failures_in_row, created_at,"
         " consent_expires_at, due_at) SELECT 'con_' || n, 'usr_' || n, 'simplefin', 'One', 'ACTIVE', '{}', 0, $1, $2,"
         " $3 FROM generate_series(1, $4::INT) AS s(n)",
@@ -60,8 +60,8 @@ def _fill(services: Services, count: int) -> None:
         now + timedelta(hours=12),
         count,
     )
-    if services.database.dialect.is_shared:
-        services.database.execute("ANALYZE connections")
+    if services.everybody.dialect.is_shared:
+        services.everybody.execute("ANALYZE connections")
 
 
 if __name__ == "__main__":

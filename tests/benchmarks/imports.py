@@ -18,6 +18,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
+from tests.engines import whole
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # runs from a checkout, installed or not
 
 from connectors.reference.bank_names import with_bank_names
@@ -55,7 +57,7 @@ def measure(rows: int, folder: Path) -> None:
     with path.open("w", encoding="utf-8") as stream:
         stream.writelines(camt(rows))
     print(f"{rows} entries, {path.stat().st_size / 1e6:.0f} MB", flush=True)
-    database = DuckDBFile(folder / "bankdata.duckdb")
+    database = whole(DuckDBFile(folder / "bankdata.duckdb"))
     runner.migrate(database, now=NOW)
     user = users.add(database, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW)
 
@@ -88,7 +90,7 @@ def measure(rows: int, folder: Path) -> None:
 def measure_export(rows: int, name: str, folder: Path) -> None:
     """One format: out of the store, and read again booking by booking."""
     written = folder / "export"
-    database = timed("open the store", lambda: DuckDBFile(folder / "bankdata.duckdb"))
+    database = timed("open the store", lambda: whole(DuckDBFile(folder / "bankdata.duckdb")))
     user = users.named(database, "eva")
     assert timed(f"export {name}", partial(export, database, user.id, name, written, now=NOW, today=NOW.date())) == rows
     found = timed(

@@ -89,15 +89,15 @@ def serve(folder: Path, port: int, users_: int, seconds: float) -> None:
     tokens = []
     for number in range(users_ + 1):
         name = f"user{number}"
-        user = users.find_by_name(services.database, name) or users.add(
-            services.database,
+        user = users.find_by_name(services.everybody, name) or users.add(
+            services.everybody,
             name=name,
             password_hash=None,
             has_subscription=True,
             home_currency="EUR",
             now=services.clock.now(),
         )
-        services.database.atomically(
+        services.everybody.atomically(
             lambda session, user=user: connections.add(  # type: ignore[misc]  # mypy cannot infer a default's type here
                 session,
                 user_id=user.id,

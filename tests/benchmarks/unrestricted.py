@@ -91,9 +91,9 @@ def main() -> int:
 
 async def measured(services: Services, rounds: int, requests: int, bound: float) -> int:
     """Print a line for each path and variant."""
-    user = users.named(services.database, "demo")
+    user = users.named(services.everybody, "demo")
     token = services.authorization.issue_token(user.id, frozenset(SCOPES), timedelta(hours=12))
-    account_id = accounts.of_user(services.database, user.id)[0].id
+    account_id = accounts.of_user(services.everybody, user.id)[0].id
     client = await asyncio.create_subprocess_exec(
         sys.executable, "-c", CLIENT, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )

@@ -88,10 +88,10 @@ def kept(opened: Services) -> Operations:
 @pytest.fixture(scope="module")
 def slow(opened: Services) -> Operations:
     """Every answer is read from the store."""
-    return Operations(replace(opened, reader=Reader(opened.database, bytes_max=0, render=opened.reader.render)))
+    return Operations(replace(opened, reader=Reader(opened.store, bytes_max=0, render=opened.reader.render)))
 
 
 @pytest.fixture(scope="module")
 def user_ids(opened: Services) -> dict[str, str]:
     """The demo's users by name."""
-    return {user.name: user.id for user in users.everyone(opened.database)}
+    return {user.name: user.id for user in users.everyone(opened.everybody)}

@@ -22,10 +22,12 @@ from handlers.http.request import Answer, Request
 from handlers.operations.cached_answers import CachedOperation
 from handlers.services import Services, open_services
 from handlers.settings import load
+from storage.database import StoreUnavailable
 from storage.importing.records import AccountRecord, TransactionRecord
 from storage.transactions import KEPT, Selection
 from tests.cache.conftest import Operations, asking, at_once
 from tests.conftest import empty_folder
+from tests.engines import whole
 from tests.storage.conftest import make_bank
 
 ROOM_FOR_TWO = 2 * BASE_BYTES
@@ -122,7 +124,7 @@ def test_what_was_asked_once_is_remembered_and_only_so_much_of_it() -> None:
 
 @pytest.mark.requirement("cache.bounded")
 def test_an_answer_that_is_quickly_made_is_kept_when_it_is_asked_for_again(services: Services) -> None:
-    bank = make_bank(services.database, services.clock.now())
+    bank = make_bank(whole(services.store), services.clock.now())
     made: list[int] = []
 
     def quick(_services: Services, _request: Request, _reading: Reading) -> Answer:
@@ -174,7 +176,7 @@ def test_data_of_another_state_are_read_anew() -> None:
 
 @pytest.mark.requirement("cache.state")
 def test_data_at_hand_are_present_until_a_change_begins(services: Services) -> None:
-    bank = make_bank(services.database, services.clock.now())
+    bank = make_bank(whole(services.store), services.clock.now())
     with services.reader.open(bank.user.id, "accounts"):
         pass
     data = services.reader.at_hand(bank.user.id)
@@ -217,6 +219,31 @@ def test_one_caller_reads_and_the_others_wait_for_what_it_brings() -> None:
     assert len({id(each) for each in found}) == 1
 
 
+@pytest.mark.requirement("postgresql.silence")
+def test_a_read_that_hangs_keeps_nobody_else_waiting_and_its_own_callers_not_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("handlers.cache.cache.WAIT_SECONDS", 0.05)
+    names = [f"user {number}" for number in range(200)]
+    kept, begun, go_on = cache_of(dict.fromkeys(["a", *names], 1)), threading.Event(), threading.Event()
+
+    def hangs(_known: UserData | None) -> UserData:
+        begun.set()
+        assert go_on.wait(10)
+        return user_data()
+
+    reading = threading.Thread(target=lambda: kept.fetch("a", is_enough=lambda _: True, read=hangs))
+    reading.start()
+    assert begun.wait(10)
+    for name in names:
+        put(kept, name)
+    with pytest.raises(StoreUnavailable):
+        put(kept, "a")
+    go_on.set()
+    reading.join()
+    assert put(kept, "a") is kept.at_hand("a")
+
+
 @pytest.fixture
 def services(tmp_path: Path) -> Iterator[Services]:
     opened = open_services(load({}, data_dir=empty_folder(tmp_path / "data")))
@@ -233,7 +260,7 @@ PAGE: dict[str, Any] = {
 
 def with_bookings(services: Services, name: str, rows: int) -> str:
     """A user of so many bookings; his id."""
-    bank = make_bank(services.database, services.clock.now(), name)
+    bank = make_bank(whole(services.store), services.clock.now(), name)
     account = AccountRecord(stable_key="DE02120300000000202051", iban="DE02120300000000202051", currency="EUR")
     day = date(2026, 11, 1)
     bank.bring(
@@ -254,7 +281,7 @@ def test_a_user_of_too_many_rows_is_answered_by_the_store(
     monkeypatch.setattr(reader, "ROWS_MAX", 4)
     user_id = with_bookings(services, "eva", rows)
     table = Operations(services)
-    slow = Operations(replace(services, reader=Reader(services.database, bytes_max=0, render=services.reader.render)))
+    slow = Operations(replace(services, reader=Reader(services.store, bytes_max=0, render=services.reader.render)))
     for name, asked in (("listTransactions", PAGE), ("getSnapshot", {"account_ids": None})):
         for _ in range(2):
             assert table.ask(name, user_id, **asked) == slow.ask(name, user_id, **asked)
@@ -287,15 +314,15 @@ def test_a_long_history_drives_nobody_out_of_memory(services: Services) -> None:
     """Half of it at most is one user's; whoever has more is answered by the store."""
     short, long = with_bookings(services, "eva", 1), with_bookings(services, "max", 300)
     render = services.reader.render
-    roomy = Reader(services.database, bytes_max=2**30, render=render)
+    roomy = Reader(services.store, bytes_max=2**30, render=render)
     with roomy.open(long, "list"):
         pass
-    narrow = Reader(services.database, bytes_max=roomy.cache.bytes, render=render)
+    narrow = Reader(services.store, bytes_max=roomy.cache.bytes, render=render)
     table, slow = (
         Operations(replace(services, reader=each))
-        for each in (narrow, Reader(services.database, bytes_max=0, render=render))
+        for each in (narrow, Reader(services.store, bytes_max=0, render=render))
     )
-    (id_,) = services.database.rows("SELECT max(id) AS id FROM transactions WHERE user_id = $1", long)
+    (id_,) = services.everybody.rows("SELECT max(id) AS id FROM transactions WHERE user_id = $1", long)
     assert table.ask("listTransactions", short, **PAGE) == slow.ask("listTransactions", short, **PAGE)
     figures = {"account_ids": None, "months": 6}
     for name, arguments in (("listTransactions", PAGE), ("getCashflow", figures), ("getTransaction", id_)):
@@ -311,13 +338,13 @@ def test_a_long_history_drives_nobody_out_of_memory(services: Services) -> None:
 def test_details_that_find_no_room_leave_the_list_in_memory(services: Services) -> None:
     user_id = with_bookings(services, "eva", 300)
     render = services.reader.render
-    roomy = Reader(services.database, bytes_max=2**30, render=render)
+    roomy = Reader(services.store, bytes_max=2**30, render=render)
     with roomy.open(user_id, "list"):
         pass
-    tight = Reader(services.database, bytes_max=int(roomy.cache.bytes * 2.4), render=render)
+    tight = Reader(services.store, bytes_max=int(roomy.cache.bytes * 2.4), render=render)
     table = Operations(replace(services, reader=tight))
-    slow = Operations(replace(services, reader=Reader(services.database, bytes_max=0, render=render)))
-    (id_,) = services.database.rows("SELECT max(id) AS id FROM transactions WHERE user_id = $1", user_id)
+    slow = Operations(replace(services, reader=Reader(services.store, bytes_max=0, render=render)))
+    (id_,) = services.everybody.rows("SELECT max(id) AS id FROM transactions WHERE user_id = $1", user_id)
     for name, arguments in (("listTransactions", PAGE), ("getTransaction", id_), ("getTransaction", id_)):
         assert table.ask(name, user_id, **arguments) == slow.ask(name, user_id, **arguments)
     held = tight.at_hand(user_id)
@@ -334,7 +361,7 @@ def test_nobody_has_no_data(services: Services) -> None:
 
 @pytest.mark.requirement("cache.never_stale")
 def test_an_answer_that_was_begun_before_midnight_is_none_of_the_new_day(services: Services) -> None:
-    bank = make_bank(services.database, services.clock.now())
+    bank = make_bank(whole(services.store), services.clock.now())
 
     def slow(services: Services, _request: Request, _reading: Reading) -> Answer:
         services.clock.offset += timedelta(days=1)

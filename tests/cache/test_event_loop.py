@@ -43,30 +43,27 @@ PATHS = (
 
 @pytest.mark.requirement("cache.event-loop")
 def test_the_event_loop_never_asks_the_store(copied: Callable[[], Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    services = open_services(load({"BANKDATA_RATE_LIMIT": "off"}, data_dir=copied()))
     on_the_loop: list[str] = []
     asked: list[str] = []
+    original = DuckDBFile._session
 
-    def watched(name: str) -> None:
-        original: Callable[..., AbstractContextManager[Any]] = getattr(DuckDBFile, name)
+    def look(store: DuckDBFile) -> AbstractContextManager[Any]:
+        asked.append("a session")
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:  # a thread of its own, as it should be
+            return original(store)
+        on_the_loop.append("a session")
+        return original(store)
 
-        def look(*arguments: Any) -> AbstractContextManager[Any]:
-            asked.append(name)
-            try:
-                asyncio.get_running_loop()
-            except RuntimeError:  # a thread of its own, as it should be
-                return original(*arguments)
-            on_the_loop.append(name)
-            return original(*arguments)
-
-        monkeypatch.setattr(DuckDBFile, name, look)
+    monkeypatch.setattr(DuckDBFile, "_session", look)
+    services = open_services(load({"BANKDATA_RATE_LIMIT": "off"}, data_dir=copied()))
+    user = users.named(services.everybody, "demo")
+    token = services.authorization.issue_token(user.id, frozenset(SCOPES), timedelta(hours=1))
+    app = application(services)
+    asked.clear()
 
     async def read() -> None:
-        user = users.named(services.database, "demo")
-        token = services.authorization.issue_token(user.id, frozenset(SCOPES), timedelta(hours=1))
-        app = application(services)
-        watched("transaction")
-        watched("_session")
         async with httpx.AsyncClient(
             transport=httpx.ASGITransport(app=app),
             base_url="http://127.0.0.1:8000/api/v1",

@@ -22,6 +22,7 @@ from storage import connections, rules, users
 from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from tests.cache.conftest import Operations
 from tests.conftest import NOW, empty_folder, examples
+from tests.engines import whole
 from tests.storage.conftest import Bank, make_bank
 
 NAMES = ("eva", "max")
@@ -64,7 +65,7 @@ def services(tmp_path: Path) -> Iterator[Services]:
 @pytest.mark.requirement("cache.never_stale")
 def test_a_reader_who_knows_of_a_commit_sees_its_rows_and_no_others(services: Services) -> None:
     now = services.clock.now()
-    banks = {name: make_bank(services.database, now, name) for name in NAMES}
+    banks = {name: make_bank(whole(services.store), now, name) for name in NAMES}
     table = Operations(services)
     committed = dict.fromkeys(NAMES, 0)
     is_over = threading.Event()
@@ -115,9 +116,9 @@ class Household(RuleBasedStateMachine):
         number = len(list(self.folder.iterdir()))
         self.services = open_services(load({}, data_dir=empty_folder(self.folder / str(number))))
         now = self.services.clock.now()
-        self.banks: dict[str, Bank] = {name: make_bank(self.services.database, now, name) for name in NAMES}
+        self.banks: dict[str, Bank] = {name: make_bank(whole(self.services.store), now, name) for name in NAMES}
         self.kept = Operations(self.services)
-        slow = Reader(self.services.database, bytes_max=0, render=self.services.reader.render)
+        slow = Reader(self.services.store, bytes_max=0, render=self.services.reader.render)
         self.slow = Operations(replace(self.services, reader=slow))
 
     def teardown(self) -> None:
@@ -133,19 +134,19 @@ class Household(RuleBasedStateMachine):
     @rule(name=st.sampled_from(NAMES), currency=st.sampled_from(["EUR", "USD"]))
     def choose_a_currency(self, name: str, currency: str) -> None:
         user_id = self.banks[name].user.id
-        self.services.database.atomically(lambda session: users.set_home_currency(session, user_id, currency))
+        self.services.everybody.atomically(lambda session: users.set_home_currency(session, user_id, currency))
 
     @rule(name=st.sampled_from(NAMES))
     def end_the_connection(self, name: str) -> None:
         bank = self.banks[name]
-        self.services.database.atomically(
+        self.services.everybody.atomically(
             lambda session: connections.remove(session, bank.user.id, bank.connection.id, now=NOW)
         )
 
     @rule(name=st.sampled_from(NAMES))
     def connect_again(self, name: str) -> None:
         connection = self.banks[name].connection
-        self.services.database.atomically(lambda session: connections.renew(session, connection, settings={}))
+        self.services.everybody.atomically(lambda session: connections.renew(session, connection, settings={}))
 
     @invariant()
     def memory_says_what_the_store_says(self) -> None:
@@ -170,8 +171,8 @@ def test_memory_and_store_agree_after_every_change(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("cache.never_stale")
 def test_a_rule_that_is_removed_is_quoted_no_more(services: Services) -> None:
-    bank = make_bank(services.database, services.clock.now())
-    with services.database.transaction() as session:
+    bank = make_bank(whole(services.store), services.clock.now())
+    with services.everybody.transaction() as session:
         rules.keep(
             session,
             bank.user.id,
@@ -184,7 +185,7 @@ def test_a_rule_that_is_removed_is_quoted_no_more(services: Services) -> None:
     for _ in range(2):
         _, before, _ = table.ask("explainTransaction", bank.user.id, **asked)
         assert "Your rule 1 says so" in before.decode()
-    with services.database.transaction() as session:
+    with services.everybody.transaction() as session:
         rules.keep(session, bank.user.id, [])
     _, after, _ = table.ask("explainTransaction", bank.user.id, **asked)
     assert "you have changed your rules since" in after.decode()
@@ -192,7 +193,7 @@ def test_a_rule_that_is_removed_is_quoted_no_more(services: Services) -> None:
 
 @pytest.mark.requirement("cache.never_stale")
 def test_two_commits_never_leave_one_state_though_the_first_to_begin_is_the_last_to_end(services: Services) -> None:
-    database, user_id = services.database, make_bank(services.database, services.clock.now()).user.id
+    database, user_id = whole(services.store), make_bank(whole(services.store), services.clock.now()).user.id
     before = database.state(user_id)
     with database.transaction() as slow:
         slow.rows("UPDATE users SET data_version = data_version + 1 WHERE id = $1 RETURNING data_version", user_id)

@@ -22,6 +22,14 @@ PAGE: dict[str, Any] = {
     "per_page": 1,
 }
 
+SEARCH: dict[str, Any] = {
+    **dict.fromkeys(("amount_min", "amount_max", "direction", "categories", "types", "merchant", "counterpart_iban")),
+    **dict.fromkeys(("words", "flag")),
+    "status": "booked",
+    "counted": False,
+}
+GROUPS: dict[str, Any] = {"group_by": None, "limit": 50, "compare_with": None}
+
 
 @pytest.mark.requirement("cache.same_bytes")
 @pytest.mark.parametrize(
@@ -30,7 +38,8 @@ PAGE: dict[str, Any] = {
         ("listAccounts", {}),
         ("listTransactions", {**PAGE, "search": "re", "per_page": 7}),
         ("listTransactions", {**PAGE, "page": 10**30}),
-        ("sumTransactions", {**dict.fromkeys(list(PAGE)[:5]), "group_by": "month"}),
+        ("searchTransactions", {**PAGE, **SEARCH, "words": "re", "sort": "-amount", "per_page": 7}),
+        ("sumTransactions", {**dict.fromkeys(list(PAGE)[:5]), **SEARCH, **GROUPS, "group_by": "month"}),
         ("getSnapshot", {}),
         ("listSubscriptionDetails", {}),
         ("listCashflowTransactions", {"month": "2026-10"}),
@@ -52,7 +61,7 @@ def selections(draw: st.DrawFn) -> tuple[str, int]:
 
 
 def named(opened: Services, user_id: str, bits: int) -> str | None:
-    owned = [account.id for account in accounts.of_user(opened.database, user_id)]
+    owned = [account.id for account in accounts.of_user(opened.everybody, user_id)]
     if bits == 63:
         owned.append("acc_of_somebody_else")
     chosen = [id_ for place, id_ in enumerate(owned) if bits >> place & 1]
@@ -102,8 +111,59 @@ def test_pages_are_the_same(
     is_the_same(kept, slow, "listTransactions", user_id, account_ids=ids, **filters, page=page, per_page=per_page)
 
 
+SEARCHES = st.fixed_dictionaries(
+    {
+        "amount_min": st.sampled_from([None, None, "10", "50.00"]),
+        "amount_max": st.sampled_from([None, None, "86.5"]),
+        "direction": st.sampled_from([None, "in", "out"]),
+        "categories": st.sampled_from([None, None, "GROCERIES,OTHER", " DINING ,"]),
+        "types": st.sampled_from([None, None, "card_payment", "fee,transfer"]),
+        "merchant": st.sampled_from([None, None, "rewe", "Stadtwerke"]),
+        "counterpart_iban": st.sampled_from([None, None, None, "DE44 9992 0000 9653 1256 20"]),
+        "words": st.one_of(st.none(), st.sampled_from(WORDS), st.text(max_size=6)),
+        "status": st.sampled_from(["booked", "booked", "pending", "all"]),
+        "flag": st.sampled_from(
+            [None, None, None, "possible_duplicate", "adjusting_entry", "unconverted", "uncategorised"]
+        ),
+        "counted": st.booleans(),
+    }
+)
+
+
 @pytest.mark.requirement("cache.same_bytes")
-@given(who=selections(), filters=FILTERS, group_by=st.sampled_from([None, "category", "month"]))
+@pytest.mark.requirement("search.filters")
+@given(
+    who=selections(),
+    filters=FILTERS,
+    search=SEARCHES,
+    sort=st.sampled_from(["-bookingDate", "bookingDate", "-amount", "amount"]),
+    page=st.one_of(st.integers(1, 40), st.just(10**30)),
+    per_page=st.sampled_from([1, 7, 100]),
+)
+def test_searches_are_the_same(
+    opened: Services,
+    kept: Operations,
+    slow: Operations,
+    user_ids: dict[str, str],
+    who: tuple[str, int],
+    filters: dict[str, Any],
+    search: dict[str, Any],
+    **asked: Any,
+) -> None:
+    user_id = user_ids[who[0]]
+    ids = named(opened, user_id, who[1])
+    is_the_same(kept, slow, "searchTransactions", user_id, account_ids=ids, **filters, **search, **asked)
+
+
+@pytest.mark.requirement("cache.same_bytes")
+@given(
+    who=selections(),
+    filters=FILTERS,
+    search=SEARCHES,
+    group_by=st.sampled_from([None, "category", "month", "merchant,year", "week,type", "account,day"]),
+    limit=st.sampled_from([1, 5, 50]),
+    compare_with=st.sampled_from([None, "previousPeriod", "previousYear"]),
+)
 def test_totals_are_the_same(
     opened: Services,
     kept: Operations,
@@ -111,11 +171,12 @@ def test_totals_are_the_same(
     user_ids: dict[str, str],
     who: tuple[str, int],
     filters: dict[str, Any],
-    group_by: str | None,
+    search: dict[str, Any],
+    **groups: Any,
 ) -> None:
     user_id = user_ids[who[0]]
     ids = named(opened, user_id, who[1])
-    is_the_same(kept, slow, "sumTransactions", user_id, account_ids=ids, **filters, group_by=group_by)
+    is_the_same(kept, slow, "sumTransactions", user_id, account_ids=ids, **filters, **search, **groups)
 
 
 @pytest.mark.requirement("cache.same_bytes")
@@ -167,7 +228,7 @@ def test_explanations_are_the_same(
 def test_single_transactions_are_the_same_and_nobody_elses(
     opened: Services, kept: Operations, slow: Operations, user_ids: dict[str, str], name: str, operation: str
 ) -> None:
-    rows = opened.database.rows("SELECT user_id, id FROM transactions ORDER BY id LIMIT 60 OFFSET 500")
+    rows = opened.everybody.rows("SELECT user_id, id FROM transactions ORDER BY id LIMIT 60 OFFSET 500")
     for _ in range(2):  # alone from the store, then, with the list in memory, from there
         answers = [
             (kept.ask(operation, user_ids[name], query=row["id"], id=row["id"]), row["user_id"] == user_ids[name])

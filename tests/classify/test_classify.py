@@ -78,6 +78,8 @@ def test_a_booking_that_says_nothing_has_neither_type_nor_category(
         "category_rule": "nothing",
         "merchant_name": None,
         "merchant_rule": "none",
+        "detailed_category": None,
+        "detailed_rule": None,
     }
 
 

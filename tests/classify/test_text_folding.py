@@ -55,6 +55,12 @@ def test_a_word_is_found_in_its_plain_or_its_folded_spelling(word: str) -> None:
 
 
 @pytest.mark.requirement("decision 9")
+def test_a_text_of_one_spelling_is_kept_once() -> None:
+    texts = pl.DataFrame({"name": ["Lidl", "Meier"]}).select(searchable(pl.col("name"))).to_series().to_list()
+    assert texts == ["lidl", "meier"]
+
+
+@pytest.mark.requirement("decision 9")
 def test_an_unknown_text_stays_unknown() -> None:
     nothing = pl.DataFrame({"text": [None]}, schema={"text": pl.String})
     assert nothing.select(folded(pl.col("text"))).item() is None

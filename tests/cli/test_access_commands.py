@@ -1,11 +1,13 @@
 """Commands about who may get in: users, passwords, tokens, apps, keys; with and without a running server."""
 
+import base64
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import NUMBERS, Run, bankdata
+from tests.cli.conftest import NUMBERS, NewUser, Run, bankdata
 
 PASSWORD = "Regenturm-4711-quer"
 
@@ -165,3 +167,61 @@ def test_a_second_factor_is_turned_off_where_there_is_one(run: Run) -> None:
     assert run("users", "second-factor", "off", name).failed_with(f"{name} has no second factor.")
     assert run("users", "second-factor", "on", name).code == 2
     assert run("users", "second-factor", "off", "nobody").failed_with("There is no user named")
+
+
+@pytest.mark.requirement("cli.simplefin-token")
+def test_a_setup_token_stands_alone_on_standard_output(run: Run) -> None:
+    made = run("simplefin-token", "--user", "demo", "--name", "Actual", "--account", "Girokonto", "--lasts", "30")
+    assert (made.code, made.err) == (0, "Paste this into the app. It works once, for 24 hours.\n")
+    (token,) = made.lines
+    assert "/simplefin/claim/" in base64.b64decode(token, validate=True).decode()
+    assert any("\tActual\tread:accounts read:transactions" in line for line in run("grants", "list").lines)
+    figures = run("simplefin-token", "--user", "demo", "--name", "Balances", "--figures-only")
+    assert figures.code == 0
+    assert any(line.endswith("\tBalances\tread:accounts") for line in run("grants", "list").lines)
+    assert run("simplefin-token", "--user", "demo", "--name", " ").failed_with("The client needs a name.")
+    assert run("simplefin-token", "--user", "demo", "--name", "x", "--lasts", "0").failed_with("from 1 to 365 days")
+    assert run("simplefin-token", "--user", "demo", "--name", "x", "--account", "none").failed_with(
+        "The user has no account with this id"
+    )
+    assert run("simplefin-token", "--user", "nobody", "--name", "x").failed_with("There is no user named")
+
+
+@pytest.mark.requirement("cli.simplefin-token")
+def test_no_setup_token_is_made_where_simplefin_is_off(copied: Callable[[], Path]) -> None:
+    off = {"SIMPLEFIN_SERVER": "off"}
+    refused = bankdata("simplefin-token", "--user", "demo", "--name", "x", "--data", copied(), settings=off)
+    assert refused.failed_with("SimpleFIN is not served: BANKDATA_SIMPLEFIN_SERVER is off.")
+
+
+@pytest.mark.requirement("cli.subscriptions")
+def test_a_recurring_payment_is_listed_confirmed_dismissed_and_left_alone_again(run: Run, new_user: NewUser) -> None:
+    name = new_user(bank=True)
+
+    def listed() -> dict[str, list[str]]:
+        lines = run("subscriptions", "list", "--user", name).lines
+        return {cells[0]: cells for cells in (line.split("\t") for line in lines)}
+
+    first = next(iter(listed()))
+    for verb, confirmation in (("confirm", "confirmed"), ("dismiss", "dismissed"), ("reset", "none")):
+        done = run("subscriptions", verb, first, "--user", name)
+        assert (done.code, done.err.endswith(f": {confirmation}.\n")) == (0, True)
+        assert listed()[first][5] == confirmation
+    assert {cells[1] for cells in listed().values()} == {"outgoing", "incoming"}
+    assert run("subscriptions", "confirm", "sub_x", "--user", name).failed_with("The user has no recurring payment")
+
+
+@pytest.mark.requirement("cli.calendar")
+def test_a_calendar_address_stands_alone_on_standard_output_and_ends(run: Run) -> None:
+    name = f"person{next(NUMBERS)}"
+    run("users", "add", name, "--random")
+    assert run("calendar", "revoke", "--user", name).failed_with(f"{name} has no calendar link.")
+    first, second = (run("calendar", "link", "--user", name) for _ in range(2))
+    assert len(first.lines) == len(second.lines) == 1
+    assert first.lines != second.lines
+    assert first.lines[0].endswith("/payments.ics")
+    assert "It is told this once" in first.err
+    assert run("calendar", "revoke", "--user", name).err == "Ended.\n"
+    assert run("calendar", "link", "--user", "nobody").failed_with("There is no user named")
+    deeds = {line.split("\t")[2]: line.split("\t")[3] for line in run("log", "--user", name).lines}
+    assert deeds == {"makeCalendarLink": "2 times", "endCalendarLink": "once"}

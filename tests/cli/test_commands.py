@@ -11,8 +11,8 @@ import pytest
 
 from handlers.cli import main
 from storage.backup import BackupFailed, backup
-from storage.engines.duckdb_file import DuckDBFile
 from tests.cli.conftest import Done, Run, bankdata
+from tests.conftest import empty_store
 from tests.service.conftest import Served
 
 
@@ -124,7 +124,7 @@ def test_a_backup_is_a_data_folder_of_its_own(run: Run) -> None:
 
 @pytest.mark.requirement("backup")
 def test_backups_at_once_are_two_and_a_failed_one_leaves_no_folder(tmp_path: Path) -> None:
-    database = DuckDBFile(tmp_path / "bankdata.duckdb")
+    database = empty_store(tmp_path / "bankdata.duckdb")
     try:
         with ThreadPoolExecutor() as threads:
             asked = [threads.submit(backup, database, tmp_path / "backups" / "now") for _ in range(3)]

@@ -38,13 +38,13 @@ def test_ctrl_c_while_polars_reads_a_list_is_no_crash() -> None:
 
 
 TWICE = """
-import time, click
+import os, time, click
 from handlers.cli.interrupts import first_interrupt, interruptible
 
 @click.command()
 def wait() -> None:
-    with interruptible(), first_interrupt(lambda: print("asked", flush=True)):
-        print("ready", flush=True)
+    with interruptible(), first_interrupt(lambda: os.write(1, b"asked\\n")):
+        os.write(1, b"ready\\n")  # a signal may come while print() has not returned
         time.sleep(60)
 
 wait()

@@ -174,10 +174,46 @@ def test_rules_are_added_listed_applied_and_removed(run: Run, new_user: NewUser,
     assert {**first, **rule} == first
     assert run("rules", "apply", "--user", name).lines[0].endswith((" booking changed.", " bookings changed."))
     assert run("rules", "apply", "--user", name).lines == ["0 bookings changed."]
+    assert run("rules", "edit", first["id"], "--category", "DINING", "--user", name).code == 0
+    assert run("rules", "edit", second["id"], "--category", "", "--merchant", "All", "--user", name).code == 0
+    assert json.loads(run("rules", "list", "--user", name).lines[1])["merchant"] == "All"
+    assert run("rules", "edit", first["id"], "--category", "", "--user", name).failed_with("nothing to do")
+    assert run("rules", "edit", "9", "--value", "x", "--user", name).failed_with("There is no rule with this id.")
+    assert run("rules", "order", second["id"], first["id"], "--user", name).code == 0
+    assert json.loads(run("rules", "list", "--user", name).lines[0])["id"] == second["id"]
+    assert run("rules", "order", first["id"], "--user", name).failed_with("Every rule has to be named once.")
     assert run("rules", "remove", first["id"], "--user", name).code == 0
     assert run("rules", "remove", first["id"], "--user", name).failed_with("There is no rule with this id.")
     assert run("rules", "add", "-", "--user", name, stdin='{"field": "x"}').code == 1
     assert len(run("rules", "list", "--user", name).lines) == 1
+
+
+@pytest.mark.requirement("cli.words")
+def test_one_booking_is_annotated_and_all_words_go_out_and_in(run: Run, new_user: NewUser, tmp_path: Path) -> None:
+    name = new_user(bank=True)
+    rows = [json.loads(line) for line in run("export", "--user", name, "--format", "jsonl").lines]
+    row = next(row for row in rows if row["category"] == "GROCERIES")
+    assert run("correct", row["id"], "BAKERY", "--one", "--user", name).code == 0
+    assert run("annotate", row["id"], "--note", "bread", "--tag", "a", "--user", name).code == 0
+    assert run("annotate", row["id"], "--tag", "b", "--user", name).code == 0
+    (line,) = run("words", "export", "--user", name).lines
+    told = json.loads(line)
+    assert (told["detailedCategory"], told["note"]) == ("BAKERY", "bread")
+    assert [tag["name"] for tag in told["tags"]] == ["a", "b"]
+    (tmp_path / "words.jsonl").write_text(line)
+    assert run("annotate", row["id"], "--note", "", "--no-tags", "--user", name).code == 0
+    assert run("correct", row["id"], "HEALTH", "--one", "--user", name).code == 0
+    assert run("words", "import", tmp_path / "words.jsonl", "--user", name).lines == ["0 taken over."]
+    assert json.loads(run("words", "export", "--user", name).lines[0])["category"] == "HEALTH"
+    assert run("annotate", row["id"], "--tag", " ", "--user", name).failed_with("tags: 1 to 100 printable characters")
+    assert run("annotate", "txn_unknown", "--tag", "a", "--user", name).failed_with("no transaction with this id")
+    many = [word for number in range(51) for word in ("--tag", str(number))]
+    assert run("annotate", row["id"], *many, "--user", name).failed_with("tags: at most 50 on one booking")
+    assert run("annotate", row["id"], "--note", "\x1b", "--user", name).failed_with("note: at most 4000 characters")
+    (tmp_path / "words.jsonl").write_bytes(b"\xff")
+    assert run("words", "import", tmp_path / "words.jsonl", "--user", name).failed_with("not a text in UTF-8")
+    (tmp_path / "words.jsonl").write_text("{}")
+    assert run("words", "import", tmp_path / "words.jsonl", "--user", name).failed_with("line 1: not a line of")
 
 
 @pytest.mark.requirement("cli.correct")
@@ -193,6 +229,7 @@ def test_a_correction_is_remembered(run: Run, new_user: NewUser) -> None:
     after = {each["id"]: each for each in map(json.loads, run("export", "--user", name, "--format", "jsonl").lines)}
     assert after[row["id"]]["category"] == "DINING"
     assert run("correct", row["id"], "DINING", "--user", "solo").failed_with("no transaction with this id")
+    assert run("correct", row["id"], "BAKERY", "--user", name).failed_with("A finer category is for one booking")
     unknown = run("correct", row["id"], "NOTHING", "--user", name)
     assert unknown.code == 2
     assert "Invalid value for 'CATEGORY': 'NOTHING' is not one of " in unknown.err

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from handlers.commands.control_socket import CommandError
-from handlers.commands.upgrade_check import upgrade_check
+from handlers.commands.rehearsals import upgrade_check
 from handlers.settings import load
 from storage import backup
-from storage.database import Database
+from storage.database import Store
 from storage.engines.duckdb_file import DuckDBFile
 from storage.migrations import runner
 from tests.cli.conftest import bankdata
@@ -68,7 +68,8 @@ def test_a_backup_of_the_first_release_is_taken_over_and_nothing_is_touched(rele
     assert first == f"backup     {released / 'backups' / '20261122-120000'}, schema version 4"
     assert steps.startswith(f"steps      {len(runner.migrations()) - 4} steps in ")
     assert [name.strip() for name in names] == [each.name for each in runner.migrations()[4:]]
-    kept, verdict = done.lines[-2:]
+    kept, back, verdict = done.lines[-3:]
+    assert back == "way back   the backup alone: the old program cannot use the new store"
     assert kept.startswith("kept       2 users, ")
     assert verdict.startswith("ok ")
     assert contents(released) == before
@@ -98,7 +99,7 @@ def test_a_store_of_a_newer_program_is_refused(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     with closing(DuckDBFile(folder / backup.STORE_NAME)) as database:
         runner.migrate(database, now=datetime(2026, 11, 22, tzinfo=UTC).replace(tzinfo=None))
-        database.execute("UPDATE schema_version SET number = 999 WHERE number = 1")
+        database.for_everybody().execute("UPDATE schema_version SET number = 999 WHERE number = 1")
     done = bankdata("upgrade-check", "--data", tmp_path)
     assert done.failed_with("The store has schema version 999, this program knows")
 
@@ -126,9 +127,9 @@ def test_a_folder_that_is_no_backup_and_damaged_keys_are_refused_in_one_sentence
 def test_a_step_that_loses_a_booking_is_noticed(released: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     migrate = runner.migrate
 
-    def careless(database: Database, *, now: datetime) -> list[str]:
-        done = migrate(database, now=now)
-        database.execute("DELETE FROM transactions WHERE id = (SELECT min(id) FROM transactions)")
+    def careless(store: Store, *, now: datetime) -> list[str]:
+        done = migrate(store, now=now)
+        store.for_everybody().execute("DELETE FROM transactions WHERE id = (SELECT min(id) FROM transactions)")
         return done
 
     monkeypatch.setattr(runner, "migrate", careless)
@@ -142,3 +143,10 @@ def test_a_full_disk_is_noticed_before_the_copy(released: Path, monkeypatch: pyt
     with pytest.raises(CommandError, match=r"The rehearsal needs \d+ MB on the disk of .*; \d+ MB are free\."):
         upgrade_check(load({}, data_dir=released), Said())
     assert [path.name for path in released.iterdir()] == ["backups"]
+
+
+@pytest.mark.engine("duckdb")
+@pytest.mark.requirement("upgrade.check")
+def test_a_dump_is_restored_into_postgresql(tmp_path: Path) -> None:
+    refused = bankdata("upgrade-check", "--restored", "--data", tmp_path)
+    assert refused.failed_with("Set BANKDATA_DATABASE_URL to the PostgreSQL database that the dump was restored into.")

@@ -20,8 +20,9 @@ from handlers.commands.table import COMMANDS, perform
 from handlers.services import Services, content_of, open_services
 from handlers.settings import load
 from storage import backup, connections, users
-from storage.database import Conflict, StoreError, open_database
+from storage.database import Conflict, StoreError
 from storage.engines.distribution import Distributed
+from storage.engines.opening import open_database
 from tests.analytics.rate_server import ecb_zip, rate_server, response
 from tests.cli.conftest import bankdata
 from tests.service.conftest import Said
@@ -108,7 +109,7 @@ def test_a_folder_whose_name_is_too_long_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("store.unreadable")
 def test_a_store_of_a_newer_program_is_refused_and_stays_as_it_is(folder: Path, services: Services) -> None:
-    services.database.execute("UPDATE schema_version SET number = 999 WHERE number = 1")
+    services.everybody.execute("UPDATE schema_version SET number = 999 WHERE number = 1")
     services.close()
     for _ in range(2):
         assert bankdata("users", "list", "--data", folder).failed_with("The store has schema version 999")
@@ -135,7 +136,7 @@ def test_whoever_leaves_a_sync_is_told_that_it_goes_on_and_how_it_is_called(serv
     folder = {"user": "eva", "folder": str(files), "bank": "My files"}
     with pytest.raises(Interrupted, match=r"^The sync of My files goes on in the server as syn_\w+\.$") as caught:
         perform(services, "connect folder", folder, Leaving())
-    (job,) = services.database.rows("SELECT id FROM jobs")
+    (job,) = services.everybody.rows("SELECT id FROM jobs")
     assert job["id"] in str(caught.value)
 
 
@@ -145,12 +146,12 @@ def test_a_sync_that_needs_its_user_first_says_so_and_a_booking_without_counterp
 ) -> None:
     file = tmp_path / "bare.csv"
     file.write_text(f"Date,Description,Amount,Currency\n{date(2026, 3, 2)},,-3.50,EUR\n")
-    import_files(services, Said(), user=users.named(services.database, "eva"), files=[str(file)])
-    (booking,) = services.database.rows("SELECT id FROM transactions")
+    import_files(services, Said(), user=users.named(services.everybody, "eva"), files=[str(file)])
+    (booking,) = services.everybody.rows("SELECT id FROM transactions")
     wanted = {"user": "eva", "transaction_id": booking["id"], "category": "RENT"}
     assert refusal(services, "correct", **wanted).startswith("This booking names no counterpart to remember.")
-    (connection,) = services.database.rows("SELECT id, user_id FROM connections")
-    connections.record_failure(services.database, connection["user_id"], connection["id"], status="REAUTH_REQUIRED")
+    (connection,) = services.everybody.rows("SELECT id, user_id FROM connections")
+    connections.record_failure(services.everybody, connection["user_id"], connection["id"], status="REAUTH_REQUIRED")
     assert refusal(services, "sync", user="eva") == "1 sync failed."
 
 
@@ -187,9 +188,9 @@ def test_an_import_waits_neither_for_a_sync_of_its_connection_nor_for_a_server_t
 ) -> None:
     file = tmp_path / "coffee.csv"
     file.write_text(COFFEE)
-    eva = users.named(services.database, "eva")
+    eva = users.named(services.everybody, "eva")
     import_files(services, Said(), user=eva, files=[str(file)])
-    (connection,) = connections.of_user(services.database, eva.id)
+    (connection,) = connections.of_user(services.everybody, eva.id)
     assert services.sync_engine.start(connection, cooldown=timedelta(0)).job is not None
     with pytest.raises(CommandError, match=r"^Statement files is being synced\. Try again in a moment\.$"):
         import_files(services, Said(), user=eva, files=[str(file)])

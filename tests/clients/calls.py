@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from auth.scopes import SCOPES
 from tests.contract.demo_server import Demo
 
 UNKNOWN = {
@@ -40,8 +41,10 @@ def all_calls(demo: Demo, description: Mapping[str, Any], token: str) -> list[Ca
 
 
 def is_for_apps(operation: Mapping[str, Any]) -> bool:
-    """Whether its scope is one that every app may ask for; those that change something are for the page."""
-    return not any(scope.startswith("write:") for asked in operation["security"] for scope in asked["oauth2"])
+    """Whether its scope is one that every app may ask for (others are for the page) and its answer one that ends."""
+    if "text/event-stream" in operation["responses"].get("200", {}).get("content", {}):
+        return False
+    return all(scope in SCOPES for asked in operation["security"] for scope in asked["oauth2"])
 
 
 def call(description: Mapping[str, Any], path: str, method: str, known: Mapping[str, str]) -> Call:

@@ -38,17 +38,22 @@ if (purposes.length !== categories.length || accounts.length === 0) throw new Er
 const answers = {
   listAccounts: { accounts },
   listTransactions: page,
+  searchTransactions: must(await client.GET("/transactions/search", { params: { query } })),
   sumTransactions: must(await client.GET("/transactions/totals", { params: { query } })),
   exportTransactions: must(
     await client.GET("/transactions/export", { params: { query: { ...query, format: "csv" } }, parseAs: "text" }),
   ),
+  listTransactionChanges: must(await client.GET("/transactions/changes", { params: { query } })),
+  listAccountChanges: must(await client.GET("/accounts/changes")),
   listTakenBackTransactions: must(await client.GET("/transactions/taken-back", { params: { query } })),
   getTransaction: must(await client.GET("/transactions/{id}", { params: { path: { id: known.id } } })),
   explainTransaction: must(await client.GET("/transactions/{id}/explanation", { params: { path: { id: known.id } } })),
+  listCategories: must(await client.GET("/categories")),
   getProfile: must(await client.GET("/profile")),
   listConnections: must(await client.GET("/connections")),
   getIntegrity: must(await client.GET("/integrity", { params: { query } })),
   getBalances: must(await client.GET("/balances", { params: { query: { ...query, every: "month" } } })),
+  getForecast: must(await client.GET("/forecast", { params: { query: { ...query, days: 30 } } })),
   getCashflowCategories: must(await client.GET("/cashflow/categories", { params: { query: { ...query, months: 3 } } })),
   getCashflow: must(await client.GET("/cashflow", { params: { query: { ...query, months: 3 } } })),
   listCashflowTransactions: must(

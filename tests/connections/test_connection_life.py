@@ -5,12 +5,12 @@ from datetime import datetime, timedelta
 import pytest
 
 from storage import accounts, connections
-from storage.database import Database
+from tests.engines import OpenStore
 from tests.storage.conftest import Bank, bookings, make_bank
 
 
 @pytest.fixture
-def bank(database: Database, now: datetime) -> Bank:
+def bank(database: OpenStore, now: datetime) -> Bank:
     return make_bank(database, now)
 
 

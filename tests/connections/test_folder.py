@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -20,7 +20,7 @@ NOW = datetime(2026, 11, 20, 12, 0)  # noqa: DTZ001 - the store keeps UTC withou
 TODAY = date(2026, 11, 20)
 
 
-def read_file(file: BinaryIO) -> Iterator[Record]:
+def read_file(file: BinaryIO, _user_id: str, _warn: Callable[[str], None]) -> Iterator[Record]:
     """A statement reader for these tests: a line is an amount, `?` cannot be read."""
     yield AccountRecord(stable_key="k", currency="EUR")
     for line in file.read().decode().splitlines():

@@ -68,8 +68,15 @@ async def list_transactions(request: Request, *, page: int, per_page: int, **fil
     return Answer(body={"transactions": [TRANSACTION], "pagination": pagination}, headers={"Link": link})
 
 
+def search_transactions(request: Request, *, page: int, per_page: int, **filters: Any) -> dict[str, Any]:
+    pagination = {"page": page, "perPage": per_page, "total": 1, "pageCount": 1}
+    return {"transactions": [{**TRANSACTION, "status": "booked"}], "pagination": pagination}
+
+
 def sum_transactions(request: Request, *, group_by: str | None, **filters: Any) -> dict[str, Any]:
-    return {"currency": "EUR", "count": 1, "income": 0, "expenses": 12.99, "net": -12.99, "leftOut": {}}
+    days = {"first": "2026-11-02", "last": "2026-11-02"}
+    sums = {"count": 1, "income": 0, "expenses": 12.99, "refunds": 0, "net": -12.99, **days}
+    return {"currency": "EUR", **sums, "leftOut": {}}
 
 
 def get_transaction(request: Request, *, id: str) -> dict[str, Any]:
@@ -113,7 +120,9 @@ def list_category_transactions(request: Request, *, category: str, account_ids: 
     return {"category": category, "currency": "EUR", **figures, "transactions": []}
 
 
-def list_subscription_details(request: Request, *, account_ids: str | None) -> dict[str, Any]:
+def list_subscription_details(
+    request: Request, *, account_ids: str | None, status: str | None, direction: str | None
+) -> dict[str, Any]:
     return {"subscriptions": []}
 
 
@@ -121,7 +130,7 @@ def get_subscription(request: Request, *, id: str, account_ids: str | None) -> d
     raise NotFound("Subscription not found")
 
 
-def explain_transaction(request: Request, *, id: str) -> dict[str, Any]:
+def explain_transaction(request: Request, *, id: str, include: str | None) -> dict[str, Any]:
     if id != TRANSACTION_ID:
         raise NotFound("Transaction not found")
     why = {"value": None, "rule": None, "reason": "Nothing is known."}
@@ -135,6 +144,10 @@ def get_profile(request: Request) -> dict[str, Any]:
 
 def get_balances(request: Request, **filters: Any) -> dict[str, Any]:
     return {"currency": "EUR", "accounts": [], "leftOut": [], "points": []}
+
+
+def get_forecast(request: Request, **filters: Any) -> dict[str, Any]:
+    return {"from": "2026-11-21", "until": "2027-02-18", "accounts": [], "currencies": [], "leftOut": []}
 
 
 def get_cashflow_categories(request: Request, **filters: Any) -> dict[str, Any]:
@@ -164,7 +177,17 @@ def not_here(request: Request, **arguments: Any) -> dict[str, Any]:
 OPERATIONS: dict[str, Operation] = {
     **dict.fromkeys(
         (
-            *("createCorrection", "listCorrections", "deleteCorrection", "createRule", "listRules", "deleteRule"),
+            *(
+                "createCorrection",
+                "listCorrections",
+                "deleteCorrection",
+                "createRule",
+                "listRules",
+                "deleteRule",
+                "confirmSubscription",
+            ),
+            *("changeRule", "orderRules", "proposeRule", "getAnnotation", "changeAnnotation", "listTags"),
+            "correctSome",
             *(
                 "listHiddenAccounts",
                 "changeAccount",
@@ -181,16 +204,24 @@ OPERATIONS: dict[str, Operation] = {
     "getImport": not_here,
     "listImports": list_imports,
     "undoImport": not_here,
+    "listLayouts": not_here,
+    "deleteLayout": not_here,
     "getProfile": get_profile,
     "getBalances": get_balances,
+    "getForecast": get_forecast,
     "getCashflowCategories": get_cashflow_categories,
     "listConnections": list_connections,
     "getIntegrity": get_integrity,
     "listAccounts": list_accounts,
     "listTransactions": list_transactions,
+    "searchTransactions": search_transactions,
     "sumTransactions": sum_transactions,
     "exportTransactions": export_transactions,
+    "listCategories": not_here,
     "listTakenBackTransactions": not_here,
+    "listTransactionChanges": not_here,
+    "listAccountChanges": not_here,
+    "listenToEvents": not_here,
     "getTransaction": get_transaction,
     "getCashflow": get_cashflow,
     "getSnapshot": get_snapshot,

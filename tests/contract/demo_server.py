@@ -16,7 +16,7 @@ from urllib.request import Request, urlopen
 
 COMMAND = str(Path(sys.executable).with_name("bankdata"))
 SCOPES = "read:accounts read:transactions read:cashflow"
-WRITING = "write:imports write:rules write:accounts"
+WRITING = "write:imports write:rules write:accounts read:annotations write:annotations"
 START_SECONDS = 120.0
 
 

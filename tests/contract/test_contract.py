@@ -144,7 +144,14 @@ def test_the_security_scheme_names_addresses_of_this_host_only() -> None:
         "/oauth/token",
     )
     reading = ["read:accounts", "read:transactions", "read:cashflow"]
-    assert list(flow["scopes"]) == [*reading, "write:imports", "write:rules", "write:accounts"]
+    assert list(flow["scopes"]) == [
+        *reading,
+        "write:imports",
+        "write:rules",
+        "read:annotations",
+        "write:annotations",
+        "write:accounts",
+    ]
     assert CONTRACT["servers"][0]["url"] == "/api/v1"
 
 

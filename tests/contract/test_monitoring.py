@@ -4,11 +4,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from ipaddress import ip_network
 from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp
@@ -34,7 +36,10 @@ def measured(
     **more: Any,
 ) -> RequestDurations:
     registry = CollectorRegistry()
-    app = make_app(routes=health_and_metrics(registry, is_ready=is_ready, metrics_for=metrics_for), **more)
+    app = make_app(
+        routes=health_and_metrics(partial(generate_latest, registry), is_ready=is_ready, metrics_for=metrics_for),
+        **more,
+    )
     return RequestDurations(app, registry, waiting=["getSyncJob"])
 
 

@@ -21,7 +21,7 @@ def test_a_backup_put_back_knows_its_users_and_their_tokens(tmp_path: Path) -> N
     user = {"password": "umbrella kettle violin", "is_generated": False, "has_subscription": True}
     with closing(open_services(settings)) as services:
         perform(services, "users add", {"name": "eva", **user}, said)
-        eva = users.named(services.database, "eva").id
+        eva = users.named(services.everybody, "eva").id
         token = services.authorization.issue_token(eva, frozenset({"read:accounts"}), timedelta(hours=1))
         perform(services, "backup", {}, said)
         perform(services, "users add", {"name": "after", **user}, said)
@@ -38,7 +38,7 @@ def test_a_backup_put_back_knows_its_users_and_their_tokens(tmp_path: Path) -> N
         shutil.copy2(path, settings.data_dir)
 
     with closing(open_services(settings)) as services:
-        assert [each.name for each in users.everyone(services.database)] == ["eva"]
+        assert [each.name for each in users.everyone(services.everybody)] == ["eva"]
         assert services.authorization.access.principal(token).user_id == eva
 
 

@@ -34,7 +34,13 @@ SAID_IN_WORDS = {
     "ENABLE_BANKING_APPLICATION",
     "ENABLE_BANKING_KEY_FILE",
 }
-CONTRACTS = ("openapi.json", "handlers/oauth/oauth-api.json", "handlers/mcp/mcp-api.json")
+CONTRACTS = (
+    "openapi.json",
+    "handlers/oauth/oauth-api.json",
+    "handlers/mcp/mcp-api.json",
+    "handlers/simplefin/simplefin-api.json",
+    "handlers/calendar/calendar-api.json",
+)
 COMMAND_PAGES = ("commands.md", "settings.md", "operations.md", "rules.md")
 METHODS = ("get", "post", "put", "patch", "delete")
 

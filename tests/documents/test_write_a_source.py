@@ -22,9 +22,9 @@ from connectors.sources.folder import Folder
 from handlers.sync.engine import SyncEngine
 from storage import connections, jobs, users
 from storage.connections import StoredConnection
-from storage.database import Database
 from tests.conftest import NOW
 from tests.documents.conftest import ROOT, blocks
+from tests.engines import OpenStore
 from tests.service.test_sync_machine import COOLDOWN, Hand
 
 IBAN = "DE89370400440532013000"
@@ -93,7 +93,7 @@ def booking(number: int, amount: str) -> dict[str, str]:
 
 
 @contextmanager
-def engine(database: Database, connector: Connector) -> Iterator[tuple[SyncEngine, Hand]]:
+def engine(database: OpenStore, connector: Connector) -> Iterator[tuple[SyncEngine, Hand]]:
     """The product's sync engine with this source, under a clock that the test moves."""
     clock = Hand(ZoneInfo("Europe/Berlin"))
     made = SyncEngine(database, {connector.name: connector}, clock, cooldown=COOLDOWN, after_import=lambda _: None)
@@ -103,7 +103,7 @@ def engine(database: Database, connector: Connector) -> Iterator[tuple[SyncEngin
         made.close()
 
 
-def connected(database: Database, connector: str, settings: dict[str, str]) -> StoredConnection:
+def connected(database: OpenStore, connector: str, settings: dict[str, str]) -> StoredConnection:
     eva = users.add(database, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW)
     return connections.add(
         database,
@@ -128,7 +128,7 @@ def read(sync: SyncEngine, job: jobs.Job) -> jobs.Job:
     return found
 
 
-def told(database: Database) -> list[tuple[date, Decimal, str]]:
+def told(database: OpenStore) -> list[tuple[date, Decimal, str]]:
     rows = database.rows("SELECT booking_date, amount, counterpart_name FROM transactions ORDER BY booking_date, id")
     return [(row["booking_date"], row["amount"], row["counterpart_name"]) for row in rows]
 
@@ -147,7 +147,7 @@ def bank() -> Iterator[HillBankServer]:
 
 @pytest.mark.requirement("docs.sources")
 def test_the_connector_of_the_page_waits_reads_its_pages_and_finds_only_what_is_new(
-    database: Database, bank: HillBankServer, tmp_path: Path
+    database: OpenStore, bank: HillBankServer, tmp_path: Path
 ) -> None:
     with httpx.Client(base_url=f"http://127.0.0.1:{bank.server_port}", timeout=5, trust_env=False) as client:
         hill = example(0, tmp_path).HillBank(client)
@@ -189,7 +189,7 @@ def test_the_connector_of_the_page_waits_reads_its_pages_and_finds_only_what_is_
     ],
 )
 def test_what_the_page_says_of_errors_is_what_happens(
-    database: Database,
+    database: OpenStore,
     bank: HillBankServer,
     tmp_path: Path,
     status: int,
@@ -209,7 +209,7 @@ def test_what_the_page_says_of_errors_is_what_happens(
 
 
 @pytest.mark.requirement("docs.sources")
-def test_a_bank_that_cannot_be_reached_fails_the_job(database: Database, tmp_path: Path) -> None:
+def test_a_bank_that_cannot_be_reached_fails_the_job(database: OpenStore, tmp_path: Path) -> None:
     with httpx.Client(base_url="http://127.0.0.1:9", timeout=5, trust_env=False) as client:
         hill = example(0, tmp_path).HillBank(client)
         with engine(database, hill) as (sync, _):
@@ -219,7 +219,7 @@ def test_a_bank_that_cannot_be_reached_fails_the_job(database: Database, tmp_pat
 
 @pytest.mark.requirement("docs.sources")
 def test_the_format_of_the_page_is_imported_by_a_folder_and_a_damaged_file_is_refused_with_its_line(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database: OpenStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hill = example(1, tmp_path)
     monkeypatch.setattr(formats, "FORMATS", (formats.Format("hill", hill.detect, hill.read), *formats.FORMATS))
@@ -229,7 +229,7 @@ def test_the_format_of_the_page_is_imported_by_a_folder_and_a_damaged_file_is_re
         file = tmp_path / "in" / name
         file.write_text(text, newline="")
         os.utime(file, (0, 0))
-    folder = Folder(lambda file: formats.read_records(file))
+    folder = Folder(lambda file, _user_id, _: formats.read_records(file))
     with engine(database, folder) as (sync, _):
         job = begun(sync, connected(database, folder.name, {"folder": str(tmp_path / "in")}))
     assert (job.status, job.new_transactions) == ("completed", 2)

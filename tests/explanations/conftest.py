@@ -58,11 +58,11 @@ class Service:
 
     def named(self, name: str) -> TestClient:
         """A client of the user of this name."""
-        return self.client(users.named(self.services.database, name).id)
+        return self.client(users.named(self.services.everybody, name).id)
 
     def newcomer(self, home_currency: str = "EUR") -> "Holder":
         """A user with a connection and no accounts yet."""
-        database, name = self.services.database, f"holder{next(self._numbers)}"
+        database, name = self.services.everybody, f"holder{next(self._numbers)}"
         now = self.services.clock.now()
         user = users.add(
             database, name=name, password_hash=None, has_subscription=True, home_currency=home_currency, now=now
@@ -101,7 +101,7 @@ class Holder:
         number = next(self._numbers)
         flat: list[Record] = [account, *records, *([statement] if statement else [])]
         batch = read_batch(Batch(id=f"batch{number}", records=iter(flat)), today=self.service.services.clock.today())
-        database = self.service.services.database
+        database = self.service.services.everybody
         database.atomically(
             lambda session: ingest.store(
                 session,

@@ -161,7 +161,7 @@ def test_accounts_are_merged_and_deleted_by_name(holder: Holder, demo_service: S
         400,
         "into: Accounts with different IBANs cannot be merged.",
     )
-    holder.service.services.database.execute("UPDATE accounts SET iban = NULL WHERE id = $1", other)
+    holder.service.services.everybody.execute("UPDATE accounts SET iban = NULL WHERE id = $1", other)
     before = holder.get("/transactions", accountIds=f"{giro},{other}")
     expected = {
         "removed": 1,
@@ -196,7 +196,7 @@ def test_accounts_are_merged_and_deleted_by_name(holder: Holder, demo_service: S
     assert client.get("/accounts/merged").json() == {"accounts": []}
     missing = client.delete(f"/accounts/{other}/merge")
     assert (missing.status_code, missing.json()) == (404, {"error": "Account not found"})
-    holder.service.services.database.execute("UPDATE accounts SET iban = NULL WHERE id = $1", other)
+    holder.service.services.everybody.execute("UPDATE accounts SET iban = NULL WHERE id = $1", other)
     client.post(f"/accounts/{other}/merge", json={"into": giro})
     refused = client.delete(f"/accounts/{giro}?name=Dollars")
     assert (refused.status_code, refused.json()["error"][:5]) == (400, "name:")

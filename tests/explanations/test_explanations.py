@@ -18,7 +18,7 @@ EXPLANATIONS = {
     "/snapshot/categories/{category}/transactions": ("read:accounts", "200 400 401 403 404 429 500 503"),
     "/subscriptions/details": ("read:cashflow", "200 400 401 403 429 500 503"),
     "/subscriptions/{id}": ("read:cashflow", "200 400 401 403 404 429 500 503"),
-    "/transactions/{id}/explanation": ("read:transactions", "200 401 403 404 429 500 503"),
+    "/transactions/{id}/explanation": ("read:transactions", "200 400 401 403 404 429 500 503"),
 }
 GIRO = AccountRecord(stable_key="DE02120300000000202051", iban="DE02120300000000202051", currency="EUR")
 SAVINGS = AccountRecord(stable_key="DE88100900001234567892", iban="DE88100900001234567892", currency="EUR")
@@ -266,7 +266,9 @@ def test_a_subscription_is_told_from_its_charges(holder: Holder) -> None:
     (listed,) = holder.get("/subscriptions")["subscriptions"]
     (told,) = holder.get("/subscriptions/details")["subscriptions"]
     assert {key: told[key] for key in listed} == listed
-    assert told == holder.get(f"/subscriptions/{told['id']}")
+    (whole,) = holder.get("/subscriptions/details", status="current")["subscriptions"]
+    assert whole == holder.get(f"/subscriptions/{told['id']}")
+    assert told == {key: whole[key] for key in told}
     assert told["cadence"] == {"every": 1, "unit": "month", "weekday": None, "dayOfMonth": 5, "month": None}
     assert [charge["bookingDate"][:7] for charge in told["charges"]] == [
         *("2026-01", "2026-02", "2026-03", "2026-04", "2026-05", "2026-06", "2026-07", "2026-09", "2026-10", "2026-11")

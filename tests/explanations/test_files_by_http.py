@@ -1,7 +1,13 @@
 """POST /imports over the real application: previewed, stored, read again, taken back, refused in a sentence."""
 
+import asyncio
+import json
+import threading
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
+from io import BufferedReader
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,21 +16,28 @@ from zoneinfo import ZoneInfo
 import pytest
 from starlette.testclient import TestClient
 
+from auth.principal import Principal
 from auth.scopes import ALL_SCOPES
+from connectors.bank_csv.layouts import UNSIGNED
 from handlers.clock import Clock
+from handlers.http.request import Request
+from handlers.operations.imports import create_import
 from handlers.sync import uploaded_files
 from handlers.sync.concurrency import Closed, ImportLane
 from handlers.sync.uploaded_files import (
+    ASKED_WITHIN,
     AT_ONCE_PER_USER,
     CHANGED,
+    GIVEN_UP,
     INTERNAL,
-    REPORTED_FOR,
-    REPORTS_MAX,
     STOPPED,
     FileImport,
+    TooManyFiles,
     UploadedFiles,
 )
 from storage.database import Conflict, StoreFull, StoreUnavailable
+from storage.importing import file_imports
+from storage.users import User
 from tests.explanations.conftest import Holder, Service
 
 CSV = """Buchungstag;Valuta;Auftraggeber/Empfänger;Verwendungszweck;Betrag;Währung;IBAN
@@ -61,10 +74,15 @@ def send(client: TestClient, content: bytes | str, name: str = "march.sta", **qu
 def sent(client: TestClient, content: bytes | str, **query: str) -> dict[str, Any]:
     """What came of a file, however long this machine takes."""
     answer = send(client, content, **query)
-    while answer.status_code == 202 or answer.json()["status"] == "running":
-        answer = client.get(f"/imports/{answer.json()['importId']}")
-    assert answer.status_code == 200, answer.text
-    return dict(answer.json())
+    assert answer.status_code in (200, 202), answer.text
+    return told(client, answer.json())
+
+
+def told(client: TestClient, report: dict[str, Any]) -> dict[str, Any]:
+    """What came of a file that was sent."""
+    while report["status"] == "running":
+        report = client.get(f"/imports/{report['importId']}").json()
+    return report
 
 
 @pytest.mark.requirement("page.imports")
@@ -85,6 +103,7 @@ def test_a_file_is_previewed_and_nothing_is_stored(holder: Holder) -> None:
         "new": 2,
         "known": 0,
         "warnings": [],
+        "layouts": [],
         "candidates": [],
         "overlap": None,
     }
@@ -119,6 +138,45 @@ def test_a_file_is_previewed_and_nothing_is_stored(holder: Holder) -> None:
             },
         ],
     }
+
+
+@pytest.mark.requirement("page.imports")
+@pytest.mark.requirement("import.guesses")
+def test_what_was_guessed_of_a_file_is_told_with_it(holder: Holder) -> None:
+    found = sent(writer(holder), "Date,Payee,Amount\n2026-03-01,Baker,-3.50\n", dryRun="true")
+    assert found["layouts"] == [
+        {
+            "origin": "guessed",
+            "hasHeader": True,
+            "columns": [
+                {"name": "Date", "field": "date", "example": "2026-03-01"},
+                {"name": "Payee", "field": "name", "example": "Baker"},
+                {"name": "Amount", "field": "amount", "example": "-3.50"},
+            ],
+            "sign": "written",
+            "currency": "EUR",
+            "currencySource": "assumed",
+            "decimalMark": ".",
+            "dateFormats": ["YYYY-MM-DD"],
+            "profile": json.dumps(
+                {
+                    "header": ["date", "payee", "amount"],
+                    "columns": {"date": "date", "name": "payee", "amount": "amount"},
+                    "date": ["YYYY-MM-DD"],
+                    "decimal": ".",
+                }
+            ),
+        }
+    ]
+    assert found["warnings"] == [
+        'Guessed: booking date from "Date", amount from "Amount", counterpart from "Payee"; signs as written; '
+        "currency EUR assumed, as the file names none."
+    ]
+    assert (found["error"], found["new"]) == (None, 1)
+    unsure = sent(writer(holder), "Date,Payee,Amount\n2026-03-01,Baker,3.50\n")
+    assert (unsure["error"], unsure["layouts"][0]["sign"]) == (UNSIGNED, "unknown")
+    assert [row["amount"] for each in unsure["statements"] for row in each["firstRows"]] == [3.5]
+    assert holder.get("/accounts") == {"accounts": []}
 
 
 @pytest.mark.requirement("page.imports")
@@ -168,12 +226,10 @@ def test_a_preview_and_a_refused_file_brought_nothing_and_are_forgotten_when_tak
 
 
 @pytest.mark.requirement("page.imports")
-def test_an_import_of_another_process_is_told_from_what_it_brought(
-    holder: Holder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_import_whose_report_is_forgotten_is_told_from_what_it_brought(holder: Holder) -> None:
     client = writer(holder)
     first = sent(client, MT940)
-    monkeypatch.setattr(holder.service.services.uploads, "_reports", {})
+    holder.service.services.everybody.execute("DELETE FROM file_imports WHERE id = $1", first["importId"])
     told = client.get(f"/imports/{first['importId']}").json()
     assert (told["fileName"], told["new"], told["status"], told["statements"]) == ("march.sta", 2, "done", [])
     assert client.get("/imports/syn_unknown").status_code == 404
@@ -249,7 +305,7 @@ def test_what_takes_long_is_polled_and_only_so_many_files_are_taken_at_once(
 ) -> None:
     monkeypatch.setattr("handlers.operations.imports.ANSWER_WITHIN", 0.05)
     client, lane = writer(holder), holder.service.services.sync_engine.import_lane
-    with lane.turn():
+    with lane.turn(holder.user.id):
         waiting = [send(client, MT940, filename=f"{number}.sta") for number in range(AT_ONCE_PER_USER)]
         assert [answer.status_code for answer in waiting] == [202] * AT_ONCE_PER_USER
         assert {answer.json()["status"] for answer in waiting} == {"running"}
@@ -263,11 +319,111 @@ def test_what_takes_long_is_polled_and_only_so_many_files_are_taken_at_once(
         refused = send(client, MT940)
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
     for answer in waiting:
-        report = holder.service.services.uploads.find(holder.user.id, answer.json()["importId"])
-        assert report is not None
+        found = told(client, answer.json())
+        assert (found["status"], found["new"] + found["known"], found["error"]) == ("done", 2, None)
+
+
+@pytest.mark.requirement("sync.turns")
+def test_a_user_of_whom_nothing_is_at_work_finds_a_place_however_many_files_others_have_sent(
+    holder: Holder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(uploaded_files, "AT_ONCE", 2)
+    uploads, lane = holder.service.services.uploads, holder.service.services.sync_engine.import_lane
+    (tmp_path / "a.sta").write_text(MT940)
+
+    def begun(user: User) -> FileImport:
+        file = (tmp_path / "a.sta").open("rb")  # the import closes it
+        return uploads.begin(
+            user, file, name="a.sta", choice=None, layout=None, is_dry_run=True, render=lambda _: b"{}"
+        )
+
+    other = replace(holder.user, id="another")
+    with lane.turn(holder.user.id), lane.turn(other.id, size=1):
+        reports = [begun(holder.user), begun(holder.user), begun(other)]
+        for full in (holder.user, other):
+            with pytest.raises(TooManyFiles):
+                begun(full)
+    for report in reports:
         report.ended.result(timeout=60)
-    found = client.get(f"/imports/{waiting[0].json()['importId']}").json()
-    assert (found["status"], found["new"], found["error"]) == ("done", 2, None)
+
+
+class Given:
+    """A preview that is being read: what the parsing process says is held back."""
+
+    def __init__(self, holder: Holder, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("handlers.operations.imports.ANSWER_WITHIN", 0.5)
+        monkeypatch.setattr(FileImport, "read", self._read)
+        self.reading = threading.Event()
+        self.client, self._uploads = writer(holder), holder.service.services.uploads
+        self.id = send(self.client, MT940, dryRun="true").json()["importId"]
+        assert self.reading.wait(60)
+        self._report = self._uploads._at_work[self.id]
+
+    def _read(self, _file: BufferedReader, *, check: Callable[[], None], **_more: Any) -> None:
+        self.reading.set()
+        while True:
+            check()
+            time.sleep(0.001)
+
+    def error(self) -> str | None:
+        self._report.ended.result(timeout=60)
+        return self._report.error
+
+
+@pytest.mark.requirement("sync.turns")
+def test_a_preview_that_is_deleted_ends_while_it_is_read(holder: Holder, monkeypatch: pytest.MonkeyPatch) -> None:
+    preview = Given(holder, monkeypatch)
+    assert preview.client.get(f"/imports/{preview.id}").json()["status"] == "running"
+    forgotten = preview.client.delete(f"/imports/{preview.id}")
+    assert (forgotten.status_code, forgotten.json()) == (200, {"added": 0, "removed": 0, "accountsGone": []})
+    assert preview.client.get(f"/imports/{preview.id}").status_code == 404
+    assert preview.error() == GIVEN_UP
+    assert preview.id not in preview._uploads._at_work
+
+
+@pytest.mark.requirement("sync.turns")
+@pytest.mark.parametrize(("is_dry_run", "error"), [(True, GIVEN_UP), (False, None)])
+def test_a_preview_whose_client_goes_before_it_is_answered_ends_and_an_import_does_not(
+    holder: Holder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, is_dry_run: bool, error: str | None
+) -> None:
+    services, begun = holder.service.services, list[FileImport]()
+    begin = services.uploads.begin
+
+    def noted(*args: Any, **more: Any) -> FileImport:
+        begun.append(begin(*args, **more))
+        return begun[-1]
+
+    monkeypatch.setattr(services.uploads, "begin", noted)
+    caller = Principal(
+        user_id=holder.user.id, client_id="c", scopes=frozenset(ALL_SCOPES), grant_id="g", has_subscription=True
+    )
+
+    async def gone() -> None:
+        """It is by now."""
+
+    request = Request(
+        caller=caller, method="POST", path="/imports", query="", headers={}, client_address="127.0.0.1", is_gone=gone
+    )
+    (tmp_path / "a.sta").write_text(MT940)
+    file = (tmp_path / "a.sta").open("rb")  # the import closes it
+    with services.sync_engine.import_lane.turn(holder.user.id):
+        asked: dict[str, Any] = {"account_id": None, "layout": None, "keep_layout": False}
+        asyncio.run(create_import(services, request, filename="a.sta", dry_run=is_dry_run, **asked, body=file))
+    begun[0].ended.result(timeout=60)
+    assert (begun[0].error, begun[0].new) == (error, 0 if is_dry_run else 2)
+    assert (services.uploads.find(holder.user.id, begun[0].id) is None) == is_dry_run
+
+
+@pytest.mark.requirement("sync.turns")
+def test_a_preview_that_nobody_asks_about_ends(holder: Holder, monkeypatch: pytest.MonkeyPatch) -> None:
+    preview = Given(holder, monkeypatch)
+    now = time.monotonic()
+    preview._report.asked_at = now - ASKED_WITHIN + 60
+    assert preview.client.get(f"/imports/{preview.id}").json()["status"] == "running"
+    assert preview._report.asked_at >= now, "asked about again"
+    preview._report.asked_at = now - ASKED_WITHIN
+    assert preview.error() == GIVEN_UP
+    assert preview.client.get(f"/imports/{preview.id}").json()["error"] == GIVEN_UP
 
 
 @pytest.mark.requirement("page.imports")
@@ -283,7 +439,7 @@ def test_what_takes_long_is_polled_and_only_so_many_files_are_taken_at_once(
 def test_a_failure_of_ours_is_a_sentence_too(
     holder: Holder, monkeypatch: pytest.MonkeyPatch, failure: Exception, sentence: str
 ) -> None:
-    monkeypatch.setattr(uploaded_files, "store_file", failing(failure))
+    monkeypatch.setattr(FileImport, "keep", failing(failure))
     assert sent(writer(holder), MT940)["error"] == sentence
 
 
@@ -293,7 +449,7 @@ def test_a_file_that_the_store_was_away_for_is_to_be_sent_again(
 ) -> None:
     client = writer(holder)
     with monkeypatch.context() as patched:
-        patched.setattr(uploaded_files, "store_file", failing(StoreUnavailable("The database is away.")))
+        patched.setattr(FileImport, "keep", failing(StoreUnavailable("The database is away.")))
         answer = send(client, MT940)
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
     assert sent(client, MT940)["new"] == 2
@@ -310,7 +466,7 @@ def failing(error: Exception) -> Callable[..., None]:
 def test_an_import_that_the_store_still_runs_is_not_taken_back(holder: Holder, monkeypatch: pytest.MonkeyPatch) -> None:
     client = writer(holder)
     first = sent(client, MT940)
-    database = holder.service.services.database
+    database = holder.service.services.everybody
     database.execute("UPDATE jobs SET status = 'importing' WHERE id = $1", first["importId"])
     assert client.delete(f"/imports/{first['importId']}").status_code == 409
     database.execute("UPDATE jobs SET status = 'completed' WHERE id = $1", first["importId"])
@@ -320,7 +476,7 @@ def test_an_import_that_the_store_still_runs_is_not_taken_back(holder: Holder, m
 def test_a_sync_of_the_same_files_makes_an_import_wait(holder: Holder) -> None:
     client = writer(holder)
     first = sent(client, MT940)
-    database = holder.service.services.database
+    database = holder.service.services.everybody
     database.execute("UPDATE connections SET running_job_id = 'other' WHERE user_id = $1", holder.user.id)
     found = sent(client, CSV)
     database.execute("UPDATE connections SET running_job_id = NULL WHERE user_id = $1", holder.user.id)
@@ -332,17 +488,15 @@ def test_a_sync_of_the_same_files_makes_an_import_wait(holder: Holder) -> None:
 def test_reports_are_forgotten_after_an_hour_and_beyond_their_number(
     holder: Holder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    uploads = holder.service.services.uploads
-    monkeypatch.setattr(uploads, "_reports", {})
-    monkeypatch.setattr(uploaded_files, "REPORTS_MAX", 3)
-    client = writer(holder)
+    assert file_imports.KEPT_MAX == 50
+    monkeypatch.setattr(file_imports, "KEPT_MAX", 3)
+    client, database = writer(holder), holder.service.services.everybody
     ids = [sent(client, b"x", filename=f"{number}")["importId"] for number in range(4)]
-    assert [uploads.find(holder.user.id, id_) is not None for id_ in ids] == [False, True, True, True]
-    for report in uploads._reports.values():
-        report.begun_at -= REPORTED_FOR + timedelta(seconds=1)
+    assert [client.get(f"/imports/{id_}").status_code for id_ in ids] == [404, 200, 200, 200]
+    earlier = holder.service.services.clock.now() - file_imports.KEPT_FOR - timedelta(seconds=1)
+    database.execute("UPDATE file_imports SET begun_at = $2 WHERE user_id = $1", holder.user.id, earlier)
     last = sent(client, b"x")["importId"]
-    assert list(uploads._reports) == [last]
-    assert REPORTS_MAX == 200
+    assert database.rows("SELECT id FROM file_imports WHERE user_id = $1", holder.user.id) == [{"id": last}]
 
 
 @pytest.mark.requirement("page.imports")
@@ -383,12 +537,15 @@ def test_files_that_the_database_did_not_take_keep_nobody_out(tmp_path: Path) ->
     def is_away(_: FileImport) -> bytes:
         raise StoreUnavailable
 
-    shared: Any = SimpleNamespace(dialect=SimpleNamespace(is_shared=True))
+    shared: Any = SimpleNamespace()
     user: Any = SimpleNamespace(id="u1")
-    uploads = UploadedFiles(shared, Clock(ZoneInfo("UTC")), ImportLane(), profiles=tuple, after_import=print)
+    leases: Any = SimpleNamespace(holder="h")
+    uploads = UploadedFiles(
+        shared, Clock(ZoneInfo("UTC")), ImportLane(), leases, profiles=lambda _: (), after_import=print
+    )
     (tmp_path / "a.sta").write_text(MT940)
     for _ in range(AT_ONCE_PER_USER + 1):
         file = (tmp_path / "a.sta").open("rb")
         with pytest.raises(StoreUnavailable):
-            uploads.begin(user, file, name="a.sta", choice=None, is_dry_run=True, render=is_away)
+            uploads.begin(user, file, name="a.sta", choice=None, layout=None, is_dry_run=True, render=is_away)
         assert file.closed

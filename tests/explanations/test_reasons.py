@@ -51,7 +51,7 @@ def test_every_rule_that_a_statement_meets_has_a_sentence_of_its_own(column: str
 @pytest.mark.requirement("explanations.reasons")
 @pytest.mark.parametrize("column", TABLES)
 def test_every_rule_stored_in_the_demo_has_a_sentence_of_its_own(demo_service: Service, column: str) -> None:
-    rows = demo_service.services.database.rows(f"SELECT DISTINCT {column} AS rule FROM transactions")
+    rows = demo_service.services.everybody.rows(f"SELECT DISTINCT {column} AS rule FROM transactions")
     for rule in (row["rule"] for row in rows):
         assert rule is None or rule.partition(":")[0] in TABLES[column]
 

@@ -1,12 +1,17 @@
 """What the charges of one recurring payment tell: rhythm, prices, missed charges, what comes next."""
 
+import json
 from datetime import date, timedelta
 from decimal import Decimal
+from typing import Any
 
+import orjson
 import pytest
 
 from analytics.recurring.frequencies import Unit
 from analytics.recurring.history import Cadence, Charge, History, Price, history
+from handlers import json_shapes
+from tests.explanations.conftest import Service, body_of
 
 TODAY = date(2026, 11, 20)
 
@@ -139,3 +144,27 @@ def test_a_contract_that_moved_to_another_day_is_expected_there() -> None:
 def test_the_order_of_the_charges_makes_no_difference() -> None:
     lines = ["2026-07-02 9.99", "2026-08-03 9.99", "2026-09-02 12.99", "2026-11-02 12.99"]
     assert told("\n".join(lines)) == told("\n".join(reversed(lines)))
+
+
+@pytest.mark.requirement("subscriptions.price_change")
+def test_the_latest_change_of_a_price_is_told_in_the_list() -> None:
+    def changed(*prices: str) -> Any:
+        found = told(",".join(f"2026-{month:02}-02 {price}" for month, price in enumerate(prices, 1)))
+        return json.loads(orjson.dumps(json_shapes.price_change(found.prices, "EUR")))
+
+    assert changed("10.00", "10.00") is None
+    assert changed("0.001", "5.00") is None
+    assert changed("10.99", "10.99", "12.99") == {"amount": 2.0, "percent": 18.2, "since": "2026-03-02T00:00:00.000Z"}
+    assert changed("4.00", "12.00", "9.00")["percent"] == -25.0
+
+
+@pytest.mark.requirement("subscriptions.price_change")
+def test_every_recurring_payment_of_the_demo_tells_its_latest_price(demo_service: Service) -> None:
+    client = demo_service.named("demo")
+    ids = ",".join(account["id"] for account in body_of(client, "/accounts")["accounts"])
+    listed = body_of(client, "/subscriptions/details", accountIds=ids)["subscriptions"]
+    assert any(each["priceChange"] for each in listed)
+    for each in listed:
+        last = each["priceHistory"][-1]
+        change = each["priceChange"] or {"amount": None, "since": last["since"]}
+        assert (change["amount"], change["since"]) == (last["change"], last["since"])

@@ -30,7 +30,7 @@ def contracts_by_id(holder: Holder) -> dict[str, set[frozenset[str]]]:
     named: dict[str, set[frozenset[str]]] = defaultdict(set)
     for selection in chain.from_iterable(combinations(ids, size) for size in range(1, len(ids) + 1)):
         query = ",".join(selection)
-        shown = holder.get("/subscriptions/details", accountIds=query)["subscriptions"]
+        shown = holder.get("/subscriptions/details", accountIds=query, status="current")["subscriptions"]
         assert len({each["id"] for each in shown}) == len(shown)
         for each in shown:
             named[each["id"]].add(frozenset(charge["transactionId"] for charge in each["charges"]))

@@ -40,7 +40,7 @@ def november(balance: str) -> StatementRecord:
 @pytest.fixture
 def holder(new_holder: Callable[[], Holder]) -> Holder:
     holder = new_holder()
-    database, now = holder.service.services.database, holder.service.services.clock.now()
+    database, now = holder.service.services.everybody, holder.service.services.clock.now()
     holder.connection = database.atomically(
         lambda session: connections.add(
             session,
@@ -69,7 +69,7 @@ def test_a_booking_that_the_bank_takes_back_is_said_for_a_week_and_can_be_seen(h
     assert holder.get("/transactions/taken-back", accountIds=savings) == {"transactions": []}
     assert holder.get("/transactions", accountIds=giro)["pagination"]["total"] == 1
     assert [text for each in holder.get("/connections")["connections"] for text in each["warnings"]] == [SAID]
-    database, user = holder.service.services.database, holder.user.id
+    database, user = holder.service.services.everybody, holder.user.id
     owned = accounts.of_user(database, user)
     for days, said in ((6, {giro: [SAID]}), (7, {})):
         today = date(2026, 11, 20) + timedelta(days=days)

@@ -42,7 +42,8 @@ def test_balances_are_told_back_to_the_first_booking(holder: Holder) -> None:
     )
     holder.bring(CASH, [booked("2026-11-18", "-1.00")])
     giro, cash = holder.account_ids()
-    held = [{"accountId": giro, "date": "2026-11-20", "balance": 100.0, "isOld": False}]
+    euros = {"balance": 100.0, "currency": "EUR", "ownBalance": 100.0, "ownCurrency": "EUR", "isOld": False}
+    held = [{"accountId": giro, "date": "2026-11-20", **euros}]
     assert holder.get("/balances") == {
         "currency": "EUR",
         "accounts": held,
@@ -56,7 +57,8 @@ def test_balances_are_told_back_to_the_first_booking(holder: Holder) -> None:
     }
     weekly = holder.get("/balances", every="week", dateTo="2026-11-19", accountIds=giro)
     points = [{"date": "2026-11-19", "balance": 100.0}]
-    assert weekly == {"currency": "EUR", "accounts": held, "leftOut": [], "points": points}
+    of_day = [{**held[0], "date": "2026-11-19"}]
+    assert weekly == {"currency": "EUR", "accounts": of_day, "leftOut": [], "points": points}
     assert holder.get("/balances", dateFrom="2026-11-21")["points"] == []
     assert holder.get("/balances", dateTo="2026-11-16")["points"] == []
 
@@ -73,14 +75,43 @@ def test_an_old_balance_says_its_day_and_counts_as_it_was(holder: Holder) -> Non
     found = holder.get("/balances", every="month", dateFrom="2026-11-20", dateTo="2026-11-20")
     total = holder.get("/snapshot", accountIds=ids)["totalBalance"]
     in_euros = round(total - 1234.56, 2)
+    names = ("accountId", "date", "balance", "currency", "ownBalance", "ownCurrency", "isOld")
     assert found["accounts"] == [
-        {"accountId": giro, "date": "2018-12-31", "balance": 1234.56, "isOld": True},
-        {"accountId": dollar, "date": "2026-11-20", "balance": in_euros, "isOld": False},
-        {"accountId": rouble, "date": "2024-06-30", "balance": None, "isOld": True},
+        dict(zip(names, (giro, "2018-12-31", 1234.56, "EUR", 1234.56, "EUR", True), strict=True)),
+        dict(zip(names, (dollar, "2026-11-20", in_euros, "EUR", 11.0, "USD", False), strict=True)),
+        dict(zip(names, (rouble, "2024-06-30", None, "EUR", 70.0, "RUB", True), strict=True)),
     ]
     assert found["leftOut"] == [{"accountId": rouble, "reason": "no_rate"}]
     assert found["points"] == [{"date": "2026-11-20", "balance": total}]
     assert 8 < in_euros < 12
+
+
+@pytest.mark.requirement("balances.accounts")
+def test_each_account_is_told_as_of_the_last_day_and_its_points_when_asked_for(holder: Holder) -> None:
+    holder.bring(
+        GIRO, [booked("2026-11-17", "10.00"), booked("2026-11-19", "-4.50")], statement("2026-11-20", "100.00")
+    )
+    for day, known, balance in (
+        ("2026-11-18", "2026-11-18", 104.5),
+        ("2026-11-16", "2026-11-16", 94.5),
+        ("2025-01-01", "2026-11-16", 94.5),  # known of a later day only
+    ):
+        (found,) = holder.get("/balances", dateTo=day, perAccount="true")["accounts"]
+        assert (found["date"], found["balance"], found["ownBalance"]) == (known, balance, balance)
+    (found,) = holder.get("/balances", dateFrom="2026-11-18", dateTo="2026-11-19", perAccount="true")["accounts"]
+    assert found["points"] == [{"date": "2026-11-18", "balance": 104.5}, {"date": "2026-11-19", "balance": 100.0}]
+
+
+@pytest.mark.requirement("balances.accounts")
+def test_accounts_add_up_to_the_point_of_the_same_day(demo_service: Service) -> None:
+    for name in ("demo", "globe"):
+        client = demo_service.named(name)
+        for day in ("2026-09-30", "2025-03-31"):
+            series = body_of(client, "/balances", dateTo=day, dateFrom=day, perAccount="true")
+            (point,) = series["points"]
+            assert sum(Decimal(str(each["balance"])) for each in series["accounts"]) == Decimal(str(point["balance"]))
+            for each in series["accounts"]:
+                assert each["points"] == [{"date": day, "balance": each["ownBalance"]}]
 
 
 @pytest.mark.requirement("balances.points")
@@ -138,7 +169,7 @@ def only(holder: Holder) -> dict[str, Any]:
 @pytest.mark.requirement("page.connections")
 def test_a_connection_tells_its_accounts_and_the_last_sync(holder: Holder) -> None:
     now = holder.service.services.clock.now()
-    database = holder.service.services.database
+    database = holder.service.services.everybody
     created = holder.connection.created_at.isoformat(timespec="milliseconds") + "Z"
     unsynced: dict[str, Any] = {
         "id": holder.connection.id,
@@ -186,7 +217,7 @@ def test_a_connection_tells_its_accounts_and_the_last_sync(holder: Holder) -> No
 
 @pytest.mark.requirement("page.connections")
 def test_a_connection_that_needs_its_user_says_so(holder: Holder) -> None:
-    database, now = holder.service.services.database, holder.service.services.clock.now()
+    database, now = holder.service.services.everybody, holder.service.services.clock.now()
     connections.keep_consent(
         database, holder.connection.user_id, holder.connection.id, expires_at=now + timedelta(days=3, hours=1)
     )
@@ -204,7 +235,7 @@ def test_a_connection_that_needs_its_user_says_so(holder: Holder) -> None:
 
 @pytest.mark.requirement("page.connections")
 def test_a_failed_sync_gives_its_reason(holder: Holder) -> None:
-    database, now = holder.service.services.database, holder.service.services.clock.now()
+    database, now = holder.service.services.everybody, holder.service.services.clock.now()
     for number in range(2):
         job = jobs.start(
             database,

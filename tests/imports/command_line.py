@@ -70,7 +70,7 @@ class Shell:
         services = self.opened()
         try:
             return sorted(
-                (tuple(row.values()) for row in services.database.rows(f"SELECT {columns} FROM {table}")), key=_order
+                (tuple(row.values()) for row in services.everybody.rows(f"SELECT {columns} FROM {table}")), key=_order
             )
         finally:
             services.close()

@@ -9,6 +9,7 @@ from subprocess import PIPE, Popen
 import pytest
 
 from tests.imports.command_line import BANKDATA, ROOT, Shell
+from tests.imports.household import put_aside
 from tests.imports.test_accounts import JANUARY, THE_SAME, csv
 
 Write = Callable[..., Path]
@@ -74,7 +75,7 @@ def test_what_another_import_words_differently_comes_to_the_fore_and_older_impor
     assert "3 bookings of other imports had been hidden behind them" in undone.stderr
     services = shell.opened()
     for table in ("transactions", "statements"):
-        services.database.execute(f"INSERT INTO earlier_{table} SELECT * FROM {table}")
+        put_aside(services.everybody, table)
     services.close()
     assert shell("imports", "list", "--user", "eva").stderr == (
         "1 older file arrived before imports were recorded and cannot be undone."

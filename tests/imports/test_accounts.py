@@ -51,7 +51,7 @@ THE_SAME = mt940(
 
 
 def names(eva: Household) -> list[str | None]:
-    return [account.name for account in accounts.of_user(eva.services.database, eva.user.id)]
+    return [account.name for account in accounts.of_user(eva.services.everybody, eva.user.id)]
 
 
 def amounts(eva: Household, account_id: str | None = None) -> list[Decimal]:
@@ -63,7 +63,7 @@ def command(eva: Household, what: str, /, **arguments: Any) -> None:
 
 
 def only(eva: Household) -> StoredAccount:
-    (account,) = accounts.every(eva.services.database, eva.user.id)
+    (account,) = accounts.every(eva.services.everybody, eva.user.id)
     return account
 
 
@@ -121,13 +121,13 @@ def test_an_account_that_gains_an_iban_stays_the_account_and_meets_other_files_o
 ) -> None:
     eva.bring(write("a.sta", mt940("28020050/1426292700", ("0102", "C", "10,00", "x"))))
     before = only(eva)
-    eva.services.database.execute("UPDATE accounts SET iban = NULL, id = 'acc_old'")
-    eva.services.database.execute("UPDATE account_aliases SET account_id = 'acc_old'")
+    eva.services.everybody.execute("UPDATE accounts SET iban = NULL, id = 'acc_old'")
+    eva.services.everybody.execute("UPDATE account_aliases SET account_id = 'acc_old'")
     # What an older version stored: the account under the id of its key
     old = eva.id_by_key("28020050/1426292700")
-    eva.services.database.execute("UPDATE accounts SET id = $1", old)
-    eva.services.database.execute("UPDATE transactions SET account_id = $1", old)
-    eva.services.database.execute("UPDATE contributions SET account_id = $1, source_id = $1", old)
+    eva.services.everybody.execute("UPDATE accounts SET id = $1", old)
+    eva.services.everybody.execute("UPDATE transactions SET account_id = $1", old)
+    eva.services.everybody.execute("UPDATE contributions SET account_id = $1, source_id = $1", old)
     eva.bring(write("b.sta", mt940("28020050/1426292700", ("0103", "C", "11,00", "y"))))
     assert (only(eva).id, only(eva).iban) == (old, before.iban)
     eva.bring(write("c.xml", camt("DE43280200501426292700", "2026-01-04 | 12.00 | Someone | z |")))
@@ -155,7 +155,7 @@ def test_a_hidden_account_is_in_no_list_and_no_sum_and_goes_on_growing(eva: Hous
     eva.bring(write("giro.xml", camt(GIRO, "2026-01-02 | 10.00 | A | a |", opening="0.00", closing="10.00")))
     eva.bring(write("savings.xml", camt(SAVINGS, "2026-01-02 | 20.00 | B | b |")))
     command(eva, "accounts hide", account=SAVINGS, is_hidden=True)
-    database, user = eva.services.database, eva.user.id
+    database, user = eva.services.everybody, eva.user.id
     hidden = accounts.named(database, user, SAVINGS)
     reader = Principal(user_id=user, client_id="", scopes=frozenset(), grant_id=None, has_subscription=True)
     selected = selected_accounts(accounts.of_user(database, user), None, reader)
@@ -189,7 +189,7 @@ def test_merged_accounts_have_every_booking_once_whatever_their_sources_call_it(
     eva.bring(write("a.sta", THE_SAME))
     if is_older:
         eva.as_from_an_older_version()
-    csv_account, target = accounts.every(eva.services.database, eva.user.id)
+    csv_account, target = accounts.every(eva.services.everybody, eva.user.id)
     assert len(amounts(eva)) == 6
     eva.lines.clear()
     command(eva, "accounts merge", account=csv_account.id, into=target.id)
@@ -230,10 +230,10 @@ def test_what_both_accounts_say_has_to_agree(
 ) -> None:
     for name, said in (("1", first), ("2", second)):
         eva.bring(write(f"{name}.sta", mt940(name, ("0102", "C", f"{name},00", "x"), closing=f"{name}0,00")))
-        eva.services.database.execute(
+        eva.services.everybody.execute(
             "UPDATE accounts SET iban = $2, kind = $3 WHERE stable_key = $1", name, said["iban"], said["kind"]
         )
-    before = [(each.id, each.balance) for each in accounts.every(eva.services.database, eva.user.id)]
+    before = [(each.id, each.balance) for each in accounts.every(eva.services.everybody, eva.user.id)]
     if refusal is None:
         command(eva, "accounts merge", account=before[0][0], into=before[1][0])
         assert amounts(eva, only(eva).id) == [1, 2]
@@ -242,14 +242,14 @@ def test_what_both_accounts_say_has_to_agree(
     for source, target in ((one, other), (other, one)):
         with pytest.raises(CommandError, match=refusal):
             command(eva, "accounts merge", account=source, into=target)
-    assert [(each.id, each.balance) for each in accounts.every(eva.services.database, eva.user.id)] == before
+    assert [(each.id, each.balance) for each in accounts.every(eva.services.everybody, eva.user.id)] == before
 
 
 @pytest.mark.requirement("accounts.merged")
 def test_a_merge_is_said_before_and_taken_back_with_what_came_since(eva: Household, write: Write) -> None:
     eva.bring(write("a.csv", JANUARY))
     eva.bring(write("a.sta", THE_SAME))
-    csv_account, target = accounts.every(eva.services.database, eva.user.id)
+    csv_account, target = accounts.every(eva.services.everybody, eva.user.id)
     command(eva, "accounts show", account=target.id, is_hidden=False)
     command(eva, "accounts rename", account=csv_account.id, name="Mine")
     command(eva, "accounts hide", account=csv_account.id, is_hidden=True)
@@ -266,7 +266,7 @@ def test_a_merge_is_said_before_and_taken_back_with_what_came_since(eva: Househo
         command(eva, "accounts separate", account="Yours")
     command(eva, "accounts separate", account="Mine")
     assert eva.rows("transactions") == before
-    mine = accounts.named(eva.services.database, eva.user.id, csv_account.id)
+    mine = accounts.named(eva.services.everybody, eva.user.id, csv_account.id)
     assert (mine.name, mine.is_hidden) == ("Mine", True)
     command(eva, "accounts merge", account=csv_account.id, into=target.id)
     eva.bring(write("b.csv", JANUARY + "2026-02-01,Someone,,Income,four,40.00\n"))
@@ -283,7 +283,7 @@ def test_a_merge_is_said_before_and_taken_back_with_what_came_since(eva: Househo
 def test_what_was_merged_into_an_account_goes_with_it_when_it_is_separated(eva: Household, write: Write) -> None:
     for number in "123":
         eva.bring(write(f"{number}.sta", mt940(number, ("0102", "C", f"{number},00", "x"))))
-    ids = [each.id for each in accounts.of_user(eva.services.database, eva.user.id)]
+    ids = [each.id for each in accounts.of_user(eva.services.everybody, eva.user.id)]
     command(eva, "accounts merge", account="1", into="2")
     command(eva, "accounts merge", account="2", into="3")
     command(eva, "accounts separate", account=ids[1])
@@ -364,14 +364,14 @@ def test_a_person_is_asked_whose_file_it_is_and_may_say_that_it_is_another_accou
     eva.notes.clear()
     eva.answers = [1]
     eva.bring(write("tom.csv", csv(("2026-01-10", "7.00", "another"))))
-    mine = accounts.of_user(eva.services.database, eva.user.id)[0]
+    mine = accounts.of_user(eva.services.everybody, eva.user.id)[0]
     assert eva.notes[1:] == [f"N26, N26 ({mine.id})", "an account that is not there yet"]
     assert names(eva) == ["N26", "N26 2"]
     eva.answers = [0, 1, 2]
     for number in (1, 2, 3):
         eva.bring(write(f"{number}.csv", csv((f"2026-02-0{number}", f"{number}.00", "more"))))
     assert names(eva) == ["N26", "N26 2", "N26 3"]
-    assert [amounts(eva, account.id) for account in accounts.of_user(eva.services.database, eva.user.id)] == [
+    assert [amounts(eva, account.id) for account in accounts.of_user(eva.services.everybody, eva.user.id)] == [
         [1, 10, 20, 30],
         [2, 7],
         [3],
@@ -407,7 +407,7 @@ def test_a_file_whose_bookings_stand_in_another_account_is_asked_about(eva: Hous
     eva.bring(write("a.csv", JANUARY))
     assert eva.notes == []
     eva.bring(write("a.sta", THE_SAME))
-    first, second = accounts.every(eva.services.database, eva.user.id)
+    first, second = accounts.every(eva.services.everybody, eva.user.id)
     assert (first.same_as, second.same_as, names(eva)) == (None, first.id, ["N26"])
     asked = "Is this the same account as N26? Its bookings are there too. It counts once you have said so."
     assert f"  {second.iban}: {asked}" in eva.lines

@@ -8,10 +8,10 @@ from random import Random
 
 import pytest
 
-from storage.database import Database
 from storage.importing.batches import read_batch
 from storage.importing.records import AccountRecord, Batch
 from tests.conftest import NOW
+from tests.engines import OpenStore
 from tests.imports.formats_of_one_account import FORMATS, OPENING, Row, records_in, rows
 from tests.storage.conftest import GIRO, Bank, files_of, make_bank
 
@@ -20,7 +20,7 @@ LEDGER = rows()
 MONEY = sorted((row.day, row.amount) for row in LEDGER)
 
 
-def files_of_somebody(database: Database, name: str) -> Bank:
+def files_of_somebody(database: OpenStore, name: str) -> Bank:
     return files_of(make_bank(database, NOW, name))
 
 
@@ -38,7 +38,7 @@ def money(files: Bank) -> list[tuple[date, Decimal]]:
 
 @pytest.mark.parametrize(("one", "other"), [*combinations(FORMATS, 2)])
 def test_two_formats_tell_one_ledger_in_either_order_under_the_first_ids(
-    database: Database, one: str, other: str
+    database: OpenStore, one: str, other: str
 ) -> None:
     for first, second in ((one, other), (other, one)):
         files = files_of_somebody(database, first)
@@ -49,7 +49,7 @@ def test_two_formats_tell_one_ledger_in_either_order_under_the_first_ids(
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_windows_that_overlap_and_cut_days_are_one_ledger(database: Database, seed: int) -> None:
+def test_windows_that_overlap_and_cut_days_are_one_ledger(database: OpenStore, seed: int) -> None:
     random = Random(seed)
     files, formats = files_of_somebody(database, "eva"), random.sample(list(FORMATS), 4)
     for format_ in formats:
@@ -60,7 +60,7 @@ def test_windows_that_overlap_and_cut_days_are_one_ledger(database: Database, se
 
 
 @pytest.mark.parametrize("formats", [("CSV cut at 27", "MT940", "OFX"), ("camt.053.001.08", "DKB", "CSV in capitals")])
-def test_of_two_twins_noon_tells_one_and_the_evening_both(database: Database, formats: Sequence[str]) -> None:
+def test_of_two_twins_noon_tells_one_and_the_evening_both(database: OpenStore, formats: Sequence[str]) -> None:
     twins = [row for row in LEDGER if row.day == date(2026, 10, 19)]
     files = files_of_somebody(database, "eva")
     noon, evening, again = formats
@@ -69,7 +69,7 @@ def test_of_two_twins_noon_tells_one_and_the_evening_both(database: Database, fo
 
 @pytest.mark.parametrize("formats", [("DKB", "Sparkasse"), ("OFX", "OFX"), ("CSV cut at 27", "CSV in capitals")])
 def test_exports_of_two_searches_that_agree_in_day_and_amount_alone_are_all_kept(
-    database: Database, formats: tuple[str, str]
+    database: OpenStore, formats: tuple[str, str]
 ) -> None:
     one = rows("2026-10-05 | -20.00 | Edeka | Einkauf 11\n2026-10-06 | -7.50 | Kino | Karte 1")
     other = rows("2026-10-05 | -20.00 | Rewe | Rechnung 1\n2026-10-06 | -7.50 | Zoo | Karte 12")
@@ -77,7 +77,7 @@ def test_exports_of_two_searches_that_agree_in_day_and_amount_alone_are_all_kept
     assert [bring(files, formats[0], one), bring(files, formats[1], other)] == [2, 2]
 
 
-def test_the_fuller_words_hold_in_whichever_order_they_come_and_no_cut_ones_shorten_them(database: Database) -> None:
+def test_the_fuller_words_hold_in_whichever_order_they_come_and_no_cut_ones_shorten_them(database: OpenStore) -> None:
     words = []
     for number, order in enumerate([("CSV cut at 27", "camt.053.001.08"), ("camt.053.001.08", "CSV cut at 27")]):
         files = files_of_somebody(database, f"u{number}")

@@ -28,7 +28,7 @@ def two(eva: Household, write: Write) -> tuple[str, str]:
     """The ids of two accounts that can be one."""
     for number in "12":
         eva.bring(write(f"{number}.sta", mt940(number, ("0102", "C", f"{number},00", "x"))))
-    first, second = accounts.of_user(eva.services.database, eva.user.id)
+    first, second = accounts.of_user(eva.services.everybody, eva.user.id)
     return first.id, second.id
 
 
@@ -75,10 +75,10 @@ def test_what_shows_no_more_after_a_merge_stays_as_it_is(
 @pytest.mark.requirement("accounts.overlap")
 def test_an_app_keeps_an_account_that_turns_out_to_be_another_one_too(eva: Household, write: Write) -> None:
     eva.bring(write("a.csv", JANUARY))
-    n26 = accounts.named(eva.services.database, eva.user.id, "N26").id
+    n26 = accounts.named(eva.services.everybody, eva.user.id, "N26").id
     allow(eva, Terms(accounts=(n26,)))
     eva.bring(write("a.sta", THE_SAME))
-    (asked,) = (each for each in accounts.every(eva.services.database, eva.user.id) if each.same_as)
+    (asked,) = (each for each in accounts.every(eva.services.everybody, eva.user.id) if each.same_as)
     perform(eva.services, "accounts merge", {"user": "eva", "account": asked.id, "into": n26}, eva)
     assert [grant.terms.accounts for grant in grants(eva)] == [(n26,)]
     assert "narrowGrant" not in deeds(eva)
@@ -98,7 +98,7 @@ def test_the_person_may_let_an_app_see_the_merged_account(eva: Household, two: t
 @pytest.mark.requirement("grants.merged")
 def test_a_merge_that_is_refused_changes_no_grant(eva: Household, write: Write, two: tuple[str, str]) -> None:
     eva.bring(write("usd.sta", mt940("3", ("0102", "C", "1,00", "x")).replace("EUR", "USD")))
-    dollars = next(each.id for each in accounts.of_user(eva.services.database, eva.user.id) if each.currency == "USD")
+    dollars = next(each.id for each in accounts.of_user(eva.services.everybody, eva.user.id) if each.currency == "USD")
     allow(eva, Terms(accounts=(two[0],)))
     with pytest.raises(CommandError, match="different currencies"):
         perform(eva.services, "accounts merge", {"user": "eva", "account": dollars, "into": two[0]}, eva)
@@ -124,6 +124,6 @@ def test_a_merge_a_deleted_account_and_a_bank_connected_renewed_and_disconnected
     assert ("connectBank" in deeds(eva), "renewBank" in deeds(eva)) == (True, False)
     connect_bank(eva.services, eva, user="eva", **bank)
     assert "renewBank" in deeds(eva)
-    held = connections.of_user(eva.services.database, eva.user.id)
+    held = connections.of_user(eva.services.everybody, eva.user.id)
     (connection,) = [each for each in held if each.connector != "files"]
     assert "disconnectBank" in done("connections remove", connection_id=connection.id)

@@ -49,6 +49,7 @@ def test_a_batch_is_one_row_of_the_file_and_as_many_bookings_as_it_shows(shell: 
             "file": str(statement),
             "format": "camt",
             "error": None,
+            "guesses": [],
             "statements": [
                 {
                     "account": IBAN,

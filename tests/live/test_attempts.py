@@ -30,8 +30,8 @@ from storage import connections, jobs, users
 from storage.bank_access import connection_attempts
 from storage.bank_access.connection_attempts import LIFETIME
 from storage.bank_access.connection_keys import ConnectionKeys
-from storage.database import Database
 from tests.conftest import NOW
+from tests.engines import OpenStore
 from tests.service.test_sync_machine import Hand
 
 pytestmark = pytest.mark.requirement("live.attempts")
@@ -65,7 +65,7 @@ class Bank:
 class Scene:
     """A person who connects the bank."""
 
-    database: Database
+    database: OpenStore
     bank: Bank
     clock: Hand
     secrets: StoredSecrets
@@ -83,7 +83,7 @@ class Scene:
 
 
 @pytest.fixture
-def scene(database: Database, tmp_path: Path) -> Scene:
+def scene(database: OpenStore, tmp_path: Path) -> Scene:
     user = users.add(database, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW)
     bank, clock, keys = Bank(), Hand(ZoneInfo("Europe/Berlin")), ConnectionKeys(tmp_path / "keys.json")
     secrets, sources = StoredSecrets(database, keys), {"bank": cast(LiveSource, bank)}

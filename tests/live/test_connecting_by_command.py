@@ -18,8 +18,8 @@ from handlers.sync.connecting import Connecting
 from handlers.sync.stored_secrets import StoredSecrets
 from storage import users
 from storage.bank_access.connection_keys import ConnectionKeys
-from storage.database import Database
 from tests.conftest import NOW
+from tests.engines import OpenStore
 from tests.service.conftest import Said
 from tests.service.test_sync_machine import Hand
 
@@ -64,7 +64,7 @@ class Scene:
 
 
 @pytest.fixture
-def scene(database: Database, tmp_path: Path) -> Scene:
+def scene(database: OpenStore, tmp_path: Path) -> Scene:
     user = users.add(database, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW)
     bank, keys = Bank(), ConnectionKeys(tmp_path / "keys.json")
     connecting = Connecting(

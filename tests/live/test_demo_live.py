@@ -131,7 +131,7 @@ def test_who_declines_at_the_demo_bank_gives_no_access() -> None:
 def test_who_connects_by_command_is_told_what_came_and_may_do_it_again_at_once(tmp_path: Path) -> None:
     with closing(open_services(load({}, data_dir=empty_folder(tmp_path / "data")), has_live_demo=True)) as services:
         users.add(
-            services.database, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW
+            services.everybody, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW
         )
         first, again = (Talk(["TAN", "123456"], meanwhile=int) for _ in range(2))
         for talk in (first, again):

@@ -310,7 +310,7 @@ def test_the_bank_is_told_of_a_person_everything_or_nothing(
     asking.poll()
     asking.fetch()
     psu = [{name: text for name, text in each.headers.items() if name[:4] == "psu-"} for each in asking.provider.asked]
-    assert psu == [said] * 3
+    assert psu == [said] * 4  # the bookings are asked for twice the first time
 
 
 @pytest.mark.parametrize(("application", "has_key"), [("", True), ("app-1", False), ("", False)])
@@ -500,7 +500,63 @@ def test_all_pages_are_read_and_a_row_that_begins_the_next_page_again_is_one(ask
     )
     assert asking.purposes() == (["Row 1", "Row 2", "Kiosk", "Kiosk", "Row 3"], True)
     pages = [each.query for each in asking.provider.asked if each.path.endswith("/transactions")]
-    assert pages == [{"date_from": "2025-11-20"}, {"date_from": "2025-11-20", "continuation_key": "k1"}]
+    assert pages[:2] == [{"date_from": "2025-11-20"}, {"date_from": "2025-11-20", "continuation_key": "k1"}]
+
+
+def test_the_first_time_the_bank_is_asked_for_the_longest_that_it_gives_and_only_what_is_older_counts(
+    asking: Asking,
+) -> None:
+    of_a_year = [row("r9", "2026-11-19", "-1.00", "Today"), row("r8", "2025-11-20", "-1.00", "First day")]
+    longest = [
+        row("r8", "2025-11-20", "-1.00", "First day"),
+        row("r7", "2025-11-19", "-1.00", "The day before"),
+        {**row("r6", "2017-01-01", "-1.00", "Long ago"), "booking_date": None, "value_date": "2017-01-01"},
+    ]
+    asking.hears_bookings(
+        {"transactions": of_a_year},
+        {"transactions": longest[:2], "continuation_key": "k1"},
+        {"transactions": longest[2:]},
+    )
+    (batch,) = asking.fetch()
+    assert isinstance(batch, Batch)
+    _, *bookings, statement = batch.records
+    assert [each.purpose for each in bookings if isinstance(each, TransactionRecord)] == [
+        "Today",
+        "First day",
+        "The day before",
+        "Long ago",
+    ]
+    assert isinstance(statement, StatementRecord)
+    assert statement.told_from == date(2025, 11, 20)
+    asked = [each.query for each in asking.provider.asked if each.path.endswith("/transactions")]
+    assert asked[1:] == [
+        {"date_from": "2015-11-01", "strategy": "longest"},
+        {"date_from": "2015-11-01", "strategy": "longest", "continuation_key": "k1"},
+    ]
+    asking.provider.asked.clear()
+    asking.fetch(cursor=batch.cursor)
+    assert [each.query for each in asking.provider.asked if each.path.endswith("/transactions")] == [
+        {"date_from": "2026-10-16"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (422, "WRONG_TRANSACTIONS_PERIOD"),
+        (422, "WRONG_REQUEST_PARAMETERS"),
+        (400, "ASPSP_ERROR"),
+        (429, "ASPSP_RATE_LIMIT_EXCEEDED"),
+        (400, "ASPSP_ACCOUNT_NOT_ACCESSIBLE"),
+    ],
+)
+def test_a_bank_that_gives_no_longest_time_has_told_what_it_has(asking: Asking, status: int, error: str) -> None:
+    asking.hears("GET /accounts/u1/balances", {"balances": []})
+    asking.provider.said["GET /accounts/u1/transactions"] = [
+        Said(document={"transactions": [row("r1", "2026-11-19", "-1.00", "Row 1")]}),
+        Said(status=status, document={"error": error}),
+    ]
+    assert asking.purposes() == (["Row 1"], True)
 
 
 GOES_ROUND = ({"transactions": [], "continuation_key": "k1"}, 200)

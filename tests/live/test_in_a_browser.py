@@ -256,7 +256,7 @@ def test_the_overview_reminds_of_a_bank_before_its_consent_ends(banks: Banks, vi
         person.page.get_by_role("link", name="Zu Ihrer Bank").click()
     person.is_connected("Beispielbank")
     person.page.goto(banks.live.served.address)
-    reminder = person.page.get_by_role("region", name="Beispielbank")
+    reminder = person.page.get_by_role("listitem").filter(has_text="Beispielbank:")
     expect(reminder).to_contain_text("Beispielbank: Die Zustimmung endet in weniger als 7 Tagen")
     reminder.get_by_role("link").click()
     expect(person.page).to_have_url(re.compile(r"/account/connect#con_"))

@@ -12,8 +12,8 @@ import pytest
 from connectors.exchange_protocol import as_text
 from connectors.outgoing_http import Exchange
 from storage.bank_access.connection_keys import FILE_NAME
-from storage.database import open_database
 from tests.days import today
+from tests.engines import opened
 from tests.live.conftest import Live
 from tests.live.test_enable_banking import bank, fields, signed_in, wait_for_sync
 from tests.live.test_finapi import service
@@ -72,7 +72,7 @@ class Seen:
                 self.text += path.read_bytes()
         self.text += self.live.served.log.read_bytes()
         (backup,) = (folder / "backups").glob("*/bankdata.duckdb")
-        with closing(open_database(f"duckdb:///{backup}")) as store:
+        with closing(opened(f"duckdb:///{backup}")) as store:
             tables = store.rows("SELECT table_name FROM information_schema.tables")
             for name in (row["table_name"] for row in tables):
                 self.text += str(store.rows(f'SELECT CAST(t AS VARCHAR) AS row FROM "{name}" AS t')).encode()

@@ -20,7 +20,6 @@ from tests.mcp.conftest import ADDRESS, Assistant
 OPERATIONS = {
     "listAccounts": "/accounts",
     "listTransactions": "/transactions?perPage=100",
-    "sumTransactions": "/transactions/totals?groupBy=category",
     "getCashflow": "/cashflow?months=24",
     "getSnapshot": "/snapshot",
     "listSubscriptions": "/subscriptions",
@@ -28,7 +27,13 @@ OPERATIONS = {
     "listCashflowTransactions": "/cashflow/2026-10/transactions",
     "listCategoryTransactions": "/snapshot/categories/GROCERIES/transactions",
 }
-MEANS_ALL = {"getCashflowCategories": "/cashflow/categories?months=24", "getBalances": "/balances?every=month"}
+MEANS_ALL = {
+    "getCashflowCategories": "/cashflow/categories?months=24",
+    "getBalances": "/balances?every=month",
+    "getForecast": "/forecast?days=30",
+    "searchTransactions": "/transactions/search?status=all&sort=-amount&perPage=100",
+    "sumTransactions": "/transactions/totals?groupBy=category,month&limit=1000",
+}
 TAKES_ACCOUNTS = {name: path for name, path in OPERATIONS.items() if name != "listAccounts"} | MEANS_ALL
 
 
@@ -63,7 +68,7 @@ class Granted:
 def granted(request: pytest.FixtureRequest, demo_service: Service) -> Granted:
     every = demo_service.named(request.param)
     ids = [account["id"] for account in body_of(every, "/accounts")["accounts"]]
-    return Granted(demo_service, users.named(demo_service.services.database, request.param).id, ids, every)
+    return Granted(demo_service, users.named(demo_service.services.everybody, request.param).id, ids, every)
 
 
 def only(*ids: str) -> Terms:
@@ -81,6 +86,9 @@ def test_the_table_of_operations_is_whole() -> None:
     others = {
         "exportTransactions",
         "listTakenBackTransactions",
+        "listTransactionChanges",
+        "listAccountChanges",
+        "listenToEvents",
         "startSync",
         "getSyncJob",
         "listConnections",
@@ -192,7 +200,7 @@ def test_the_ledgers_that_are_proven_are_those_of_granted_accounts(granted: Gran
 
 @pytest.mark.requirement("integrity")
 def test_figures_only_proves_without_naming_a_booking(demo_service: Service) -> None:
-    database = demo_service.services.database
+    database = demo_service.services.everybody
     every = demo_service.named("solo")
     ids = [account["id"] for account in body_of(every, "/accounts")["accounts"]]
     granted = Granted(demo_service, users.named(database, "solo").id, ids, every)
@@ -240,7 +248,7 @@ def test_single_bookings_of_other_accounts_are_not_found(granted: Granted) -> No
 def test_a_transfer_to_an_account_that_is_not_granted_is_not_told(demo_service: Service) -> None:
     every = demo_service.named("demo")
     ids = [account["id"] for account in body_of(every, "/accounts")["accounts"]]
-    granted = Granted(demo_service, users.named(demo_service.services.database, "demo").id, ids, every)
+    granted = Granted(demo_service, users.named(demo_service.services.everybody, "demo").id, ids, every)
     found = body_of(every, "/transactions", accountIds=",".join(ids), category="TRANSFER", perPage=100)["transactions"]
     told = 0
     for row in found[:20]:
@@ -302,7 +310,7 @@ def test_a_refresh_reaches_banks_of_granted_accounts_and_counts_their_bookings(d
     for account in listed:
         by_bank.setdefault(account["bankConnection"]["bankName"], []).append(account["id"])
     (ours, theirs) = sorted(by_bank.values(), key=len, reverse=True)[:2]
-    granted = Granted(demo_service, users.named(demo_service.services.database, "demo").id, [], every)
+    granted = Granted(demo_service, users.named(demo_service.services.everybody, "demo").id, [], every)
     client = granted.rest(only(ours[0]))
     answer = client.post("/sync")
     assert (answer.status_code, len(answer.json()["syncJobs"]), answer.json()["skippedConnections"]) == (202, 1, 0)
@@ -341,11 +349,46 @@ def test_figures_only_shows_no_booking_and_asks_for_nothing(granted: Granted, op
 
 
 @pytest.mark.requirement("grants.figures_only")
+@pytest.mark.requirement("totals.figures_only")
+def test_figures_only_gets_totals_of_whole_months_and_nothing_of_single_bookings(granted: Granted) -> None:
+    client, every = granted.rest(Terms(figures_only=True)), granted.every
+    path = "/transactions/totals"
+    for query in ("", "groupBy=category,month", "dateFrom=2026-10-01&dateTo=2026-10-31&groupBy=type", "direction=out"):
+        shown, whole = (each.get(f"{path}?{query}").json() for each in (client, every))
+        for sums in (whole, *whole.get("groups", []), whole.get("rest", {})):
+            sums |= {"first": None, "last": None}
+        assert shown == whole
+    october = "dateFrom=2026-10-01&dateTo=2026-10-31&groupBy=year&compareWith=previousPeriod"
+    assert client.get(f"{path}?{october}").json()["compared"]["first"] is None
+    for query in (
+        *("groupBy=merchant", "groupBy=day", "groupBy=category,week", "words=rewe", "search=rewe", "merchant=rewe"),
+        *("counterpartIban=DE0", "amountMin=5", "amountMax=5", "flag=unconverted", "status=all", "status=pending"),
+        *("dateFrom=2026-10-02", "dateTo=2026-10-30"),
+        *(f"dateFrom=2026-11-01&dateTo=2026-11-{day}&compareWith=previousPeriod" for day in (20, 30)),
+    ):
+        assert every.get(f"{path}?{query}").status_code == 200
+        refused = client.get(f"{path}?{query}")
+        assert (refused.status_code, "shows figures only" in refused.json()["error"]) == (403, True), query
+    assert client.get("/transactions/search").status_code == 403
+    narrow = granted.rest(Terms(figures_only=True, accounts=(granted.ids[0],)))
+    of_account = body_of(every, path, accountIds=granted.ids[0])
+    assert body_of(narrow, path) == {**of_account, "first": None, "last": None}
+
+
+@pytest.mark.requirement("grants.figures_only")
 def test_figures_only_lists_no_tool_that_shows_bookings(granted: Granted) -> None:
     someone = granted.assistant(Terms(figures_only=True))
-    assert [tool["name"] for tool in someone.tools()] == ["get_overview", "get_cashflow", "refresh_bank_data"]
+    assert [tool["name"] for tool in someone.tools()] == [
+        "get_overview",
+        "get_cashflow",
+        "get_balances",
+        "get_forecast",
+        "refresh_bank_data",
+    ]
     for account in someone.answer("get_overview")["accounts"]:
         assert (account["balance"] is None) is (account["balanceDate"] is None)
+    for currency in someone.answer("get_forecast")["currencies"]:
+        assert currency["events"]["bank_text"] == {}
     answer = someone.asks("tools/call", {"name": "search_transactions"})
     assert answer.status_code == 403
     assert "www-authenticate" not in answer.headers
@@ -367,6 +410,9 @@ def test_tools_know_granted_accounts_only(granted: Granted) -> None:
             tool: (someone.error(tool, accountIds=ids, **more), someone.error(tool, accountIds=["acc_nobody"], **more))
             for tool, more in (
                 ("search_transactions", {}),
+                ("summarize_transactions", {"groupBy": "account"}),
+                ("get_balances", {}),
+                ("get_forecast", {}),
                 ("get_cashflow", {}),
                 ("list_recurring_payments", {}),
                 ("explain_figure", {"kind": "month", "key": "2026-10"}),
@@ -385,10 +431,11 @@ def test_tools_know_granted_accounts_only(granted: Granted) -> None:
 @pytest.mark.requirement("grants.full_numbers")
 def test_account_numbers_are_whole_only_where_they_were_allowed_and_asked_for(demo_service: Service) -> None:
     every = demo_service.named("demo")
-    ids = ",".join(account["id"] for account in body_of(every, "/accounts")["accounts"])
+    listed = body_of(every, "/accounts")["accounts"]
+    ids, own = ",".join(account["id"] for account in listed), {account["iban"] for account in listed}
     rows = body_of(every, "/transactions", accountIds=ids, perPage=100)["transactions"]
     row = next(each for each in rows if each["counterpartIban"])
-    granted = Granted(demo_service, users.named(demo_service.services.database, "demo").id, [], every)
+    granted = Granted(demo_service, users.named(demo_service.services.everybody, "demo").id, [], every)
     for terms, asks, is_whole in (
         (Terms(full_numbers=True), True, True),
         (Terms(full_numbers=True), False, False),
@@ -396,6 +443,8 @@ def test_account_numbers_are_whole_only_where_they_were_allowed_and_asked_for(de
     ):
         shown = granted.assistant(terms).answer("get_transaction", id=row["id"], includeIban=asks)
         assert (shown["transaction"]["counterpartIban"] == row["counterpartIban"]) is is_whole
+        overview = granted.assistant(terms).answer("get_overview", includeIban=asks)
+        assert ({account["iban"] for account in overview["accounts"]} == own) is is_whole
 
 
 @pytest.mark.requirement("grants.narrowed")

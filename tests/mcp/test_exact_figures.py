@@ -9,16 +9,31 @@ import pytest
 from starlette.testclient import TestClient
 
 from auth.scopes import SCOPES
+from storage import accounts
 from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
-from tests.explanations.conftest import Service, opened
+from tests.explanations.conftest import NOON, Holder, Service, opened
 from tests.mcp.conftest import ADDRESS, Assistant
 
 DAY = date(2026, 11, 10)
 
 
 @pytest.fixture(scope="module")
-def somebody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Assistant]:
-    service: Service = opened(tmp_path_factory.mktemp("exact") / "data", validate_responses=False)
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    made = opened(tmp_path_factory.mktemp("exact") / "data", validate_responses=False)
+    yield made
+    made.services.close()
+
+
+def assistant_of(holder: Holder) -> Assistant:
+    token = holder.service.services.authorization.issue_token(
+        holder.user.id, frozenset(SCOPES), timedelta(hours=1), resource="mcp"
+    )
+    http = TestClient(holder.service.app, base_url=ADDRESS, headers={"Authorization": f"Bearer {token}"})
+    return Assistant(http, holder.client)
+
+
+@pytest.fixture(scope="module")
+def somebody(service: Service) -> Assistant:
     holder = service.newcomer()
     holder.bring(
         AccountRecord(stable_key="giro", currency="EUR", iban="DE02120300000000202051", name="Giro"),
@@ -28,12 +43,7 @@ def somebody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Assistant]:
         ],
         StatementRecord(closing=Decimal("12.30"), closing_date=date(2018, 12, 31)),
     )
-    token = service.services.authorization.issue_token(
-        holder.user.id, frozenset(SCOPES), timedelta(hours=1), resource="mcp"
-    )
-    http = TestClient(service.app, base_url=ADDRESS, headers={"Authorization": f"Bearer {token}"})
-    yield Assistant(http, holder.client)
-    service.services.close()
+    return assistant_of(holder)
 
 
 @pytest.mark.requirement("mcp.tools")
@@ -55,6 +65,7 @@ def test_every_figure_names_the_currencies_that_it_lacks(somebody: Assistant) ->
         ("get_overview", {}),
         ("get_cashflow", {}),
         ("search_transactions", {}),
+        ("summarize_transactions", {"groupBy": "merchant"}),
         ("explain_figure", month),
     ):
         assert somebody.answer(tool, **arguments)["unconvertedCurrencies"] == ["XAU"]
@@ -65,3 +76,16 @@ def test_every_figure_names_the_currencies_that_it_lacks(somebody: Assistant) ->
 def test_the_overview_says_of_which_day_a_balance_is(somebody: Assistant) -> None:
     (giro,) = somebody.answer("get_overview")["accounts"]
     assert (giro["balance"], giro["balanceDate"]) == (12.3, "2018-12-31")
+
+
+@pytest.mark.requirement("mcp.answers")
+def test_hiding_an_account_renumbers_no_other(service: Service) -> None:
+    holder = service.newcomer()
+    for key, iban in (("one", "DE02120300000000202051"), ("two", "DE02500105170137075030")):
+        holder.bring(AccountRecord(stable_key=key, currency="EUR", iban=iban, name=key), [])
+    someone = assistant_of(holder)
+    (hidden, _), (id_, ref) = ((each["id"], each["ref"]) for each in someone.answer("get_overview")["accounts"])
+    database = service.services.of(holder.user.id)
+    database.atomically(lambda session: accounts.hide(session, user_id=holder.user.id, account_id=hidden, since=NOON))
+    (left,) = someone.answer("get_overview")["accounts"]
+    assert (left["id"], left["ref"]) == (id_, ref)

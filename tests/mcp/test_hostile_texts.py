@@ -23,6 +23,7 @@ from connectors.sources.demo.households import USERS
 from handlers.mcp import tools
 from handlers.mcp.asking import Asking, Shape, from_strangers, small_credits
 from handlers.mcp.fence import LIST_LENGTH_MAX, bank_text, fenced
+from handlers.mcp.foretold import EVENTS_MAX
 from handlers.mcp.operations_of_tools import ContractOperations
 from handlers.services import Services
 from storage.accounts import Selected
@@ -143,7 +144,7 @@ class Shaped(Asking):
     async def strangers_cents(self, transactions: Sequence[Json]) -> set[str]:
         return from_strangers(small_credits(transactions), PAID)
 
-    async def ask(self, operation_id: str, **_arguments: Any) -> Json:
+    async def ask(self, operation_id: str, **arguments: Any) -> Json:
         match operation_id:
             case "listAccounts":
                 return {"accounts": [account(at, text) for at, text in enumerate(self.texts)]}
@@ -151,9 +152,15 @@ class Shaped(Asking):
                 return {"totalBalance": 1, "last30Days": {}}
             case "getBalances":
                 return {"accounts": []}
-            case "sumTransactions" | "getCashflow":
+            case "sumTransactions" if arguments.get("groupBy"):
+                return {"groups": [{"keys": {"merchant": text}, **SUMS} for text in self.texts]}
+            case "sumTransactions":
+                return {}
+            case "getForecast":
+                return forecast(self.texts)
+            case "getCashflow":
                 return {"cashflow": []}
-            case "listTransactions" | "listCashflowTransactions" | "listCategoryTransactions":
+            case "searchTransactions" | "listCashflowTransactions" | "listCategoryTransactions":
                 return {"transactions": [row(at, text) for at, text in enumerate(self.texts)], "pagination": {}}
             case "listSubscriptionDetails":
                 return {"subscriptions": [stream(at, text) for at, text in enumerate(self.texts)]}
@@ -171,6 +178,16 @@ class Shaped(Asking):
         raise AssertionError(operation_id)
 
 
+SUMS = dict.fromkeys(tools.FIGURES, 0)
+
+
+def forecast(texts: Sequence[str]) -> Json:
+    days = [dict.fromkeys(("date", "expected", "low", "high"))]
+    figures = {**dict.fromkeys(("balance", "balanceDate", "lowest", "restPerDay", "accuracy")), "days": days}
+    events = [{"date": "2026-11-30", "amount": 1, "isOverdue": False, "name": text} for text in texts]
+    return {"until": "", "accounts": [], "leftOut": [], "currencies": [{"currency": "", **figures, "events": events}]}
+
+
 def account(at: int, text: str) -> Json:
     bank = {"bankName": text, "status": "connected"}
     more = dict.fromkeys(("accountType", "balance", "currency", "lastSyncedAt"))
@@ -178,7 +195,17 @@ def account(at: int, text: str) -> Json:
 
 
 def row(at: int, text: str, amount: float = -1.0, name: str | None = None, iban: str | None = None) -> Json:
-    more = ("valueDate", "currency", "category", "type", "countedAs", "leftOut", "countedAmount", "isAdjustingEntry")
+    more = (
+        "valueDate",
+        "currency",
+        "status",
+        "category",
+        "type",
+        "countedAs",
+        "leftOut",
+        "countedAmount",
+        "isAdjustingEntry",
+    )
     return {
         **dict.fromkeys((*more, "isPotentialDuplicate", "createdAt")),
         "id": f"txn_{at}",
@@ -194,6 +221,7 @@ def row(at: int, text: str, amount: float = -1.0, name: str | None = None, iban:
 
 def stream(at: int, text: str) -> Json:
     members = dict.fromkeys((*tools.STREAM, *tools.STREAM_DAYS, "cadence"))
+    members["priceChange"] = None
     lists: Json = {"charges": [], "priceHistory": [], "missedCharges": [], "comingCharges": []}
     return {**members, **lists, "id": f"sub_{at}", "merchantName": text}
 
@@ -201,14 +229,17 @@ def stream(at: int, text: str) -> Json:
 async def answers(texts: Sequence[str]) -> list[Json]:
     """What the tools say when these texts are all that strangers wrote."""
     said = [
-        await tools.get_overview(Shaped(texts)),
-        await tools.search_transactions(Shaped(texts), None, None, 1, 50),
+        await tools.get_overview(Shaped(texts), includeIban=True),
+        await tools.search_transactions(Shaped(texts), None, "-bookingDate", 1, 50, counted=False),
+        await tools.summarize_transactions(Shaped(texts), None, "merchant", None, 100),
         await tools.get_cashflow(Shaped(texts), None, 6),
         await tools.explain_figure(Shaped(texts), "month", "2026-11", None, 1, 500),
         await tools.refresh_bank_data(Shaped(texts), None, None, 0),
     ]
     for at in range(0, len(texts), tools.STREAMS_MAX):
         said.append(await tools.list_recurring_payments(Shaped(texts[at : at + tools.STREAMS_MAX]), None))
+    for at in range(0, len(texts), EVENTS_MAX):
+        said.append(await tools.get_forecast(Shaped(texts[at : at + EVENTS_MAX]), None, 30))
     for text in texts:
         said.append(await tools.get_transaction(Shaped([text]), "txn_0", includeIban=True))
         said.append(await tools.explain_figure(Shaped([text]), "recurring_payment", "sub_0", None, 1, 50))
@@ -260,7 +291,7 @@ def test_there_are_245_texts_of_mixed_kinds() -> None:
 
 @pytest.mark.requirement("mcp.fence")
 def test_nothing_of_them_stands_outside_bank_text(shaped: list[Json]) -> None:
-    ordinary = asyncio.run(answers(["Miete"] * len(TEXTS)))
+    ordinary = asyncio.run(answers([f"Miete {at}" for at in range(len(TEXTS))]))
     assert without_bank_text(shaped) == without_bank_text(ordinary)
 
 

@@ -189,7 +189,7 @@ def test_without_a_token_for_this_address_there_is_a_challenge_that_names_all_sc
 @pytest.mark.requirement("mcp.access")
 def test_what_a_grant_does_not_allow_is_not_listed_and_asks_for_more_with_403(demo_service: Service) -> None:
     narrow = assistant(demo_service, "demo", frozenset({"read:cashflow"}))
-    assert [tool["name"] for tool in narrow.tools()] == ["get_cashflow", "list_recurring_payments"]
+    assert [tool["name"] for tool in narrow.tools()] == ["get_cashflow", "get_forecast", "list_recurring_payments"]
     for answer in (
         narrow.asks("tools/call", {"name": "explain_figure"}),
         narrow.asks_modern("tools/call", {"name": "explain_figure"}),

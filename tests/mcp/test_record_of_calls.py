@@ -15,7 +15,7 @@ from tests.mcp.conftest import Assistant, assistant
 def reader(demo_service: Service) -> tuple[str, Assistant]:
     """An assistant of a user with no calls yet, and the user's id."""
     user_id = demo_service.newcomer().user.id
-    name = demo_service.services.database.rows("SELECT name FROM users WHERE id = $1", user_id)[0]["name"]
+    name = demo_service.services.everybody.rows("SELECT name FROM users WHERE id = $1", user_id)[0]["name"]
     return user_id, assistant(demo_service, name)
 
 
@@ -52,7 +52,7 @@ def test_what_a_grant_does_not_allow_is_recorded_as_refused(
 ) -> None:
     user_id, _client = reader
     server = demo_service.services.authorization
-    name = demo_service.services.database.rows("SELECT name FROM users WHERE id = $1", user_id)[0]["name"]
+    name = demo_service.services.everybody.rows("SELECT name FROM users WHERE id = $1", user_id)[0]["name"]
     poor = assistant(demo_service, name, frozenset({"read:cashflow"}))
     assert poor.asks("tools/call", {"name": "search_transactions", "arguments": {}}).status_code == 403
     figures = server.issue_token(user_id, frozenset(SCOPES), timedelta(hours=1), terms=Terms(figures_only=True))

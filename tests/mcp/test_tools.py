@@ -1,4 +1,4 @@
-"""What the seven tools answer: the figures of the data interface, field by field, within their budgets."""
+"""What the tools answer: the figures of the data interface, field by field, within their budgets."""
 
 import asyncio
 import json
@@ -16,6 +16,7 @@ from handlers.operations import rules_in_words
 from tests.explanations.conftest import Service, body_of
 from tests.mcp.conftest import Assistant, assistant
 
+KINDS = ("month", "category", "recurring_payment")
 LIST_CHARACTERS_MAX = 16_000
 DEFAULT_CHARACTERS_MAX = 12_000
 CHARACTERS_MAX = 32_000
@@ -30,12 +31,15 @@ def day(moment: str | None) -> str | None:
 
 
 @pytest.mark.requirement("mcp.tools")
-def test_seven_tools_are_listed_with_schemas_of_the_contract(demo_user: Assistant) -> None:
+def test_ten_tools_are_listed_with_schemas_of_the_contract(demo_user: Assistant) -> None:
     tools = demo_user.tools()
     assert [tool["name"] for tool in tools] == [
         "get_overview",
         "search_transactions",
+        "summarize_transactions",
         "get_cashflow",
+        "get_balances",
+        "get_forecast",
         "list_recurring_payments",
         "explain_figure",
         "get_transaction",
@@ -47,8 +51,8 @@ def test_seven_tools_are_listed_with_schemas_of_the_contract(demo_user: Assistan
         assert word not in answer.text
     search = tools[1]["inputSchema"]
     assert search["additionalProperties"] is False
-    assert "GROCERIES" in search["properties"]["category"]["enum"]
-    assert (search["properties"]["perPage"]["maximum"], search["properties"]["perPage"]["default"]) == (50, 20)
+    assert "GROCERIES" in search["properties"]["categories"]["description"]
+    assert (search["properties"]["perPage"]["maximum"], search["properties"]["perPage"]["default"]) == (50, 10)
     for tool in tools:
         assert tool["annotations"]["readOnlyHint"] is (tool["name"] != "refresh_bank_data")
         assert tool["annotations"]["openWorldHint"] is (tool["name"] == "refresh_bank_data")
@@ -76,24 +80,109 @@ def test_the_overview_has_accounts_balances_and_the_last_30_days(demo_user: Assi
 
 @pytest.mark.requirement("mcp.tools")
 @pytest.mark.parametrize(
-    "filters", [{}, {"search": "rewe"}, {"category": "RENT"}, {"dateFrom": "2026-10-01", "dateTo": "2026-10-31"}]
+    "filters",
+    [
+        {},
+        {"words": "rewe"},
+        {"categories": "RENT,DINING", "sort": "-amount", "counted": True},
+        {"amountMin": "86", "amountMax": "86.00", "direction": "out"},
+        {"types": "fee", "dateFrom": "2026-10-01", "dateTo": "2026-10-31"},
+        {"status": "all", "merchant": "stadtwerke"},
+    ],
 )
 def test_a_search_finds_what_the_list_finds_and_adds_all_of_it_up(
-    demo_user: Assistant, filters: dict[str, str]
+    demo_user: Assistant, filters: dict[str, Any]
 ) -> None:
-    ids = ids_of(demo_user)
-    found = demo_user.answer("search_transactions", groupBy="month", **filters)
-    page = body_of(demo_user.rest, "/transactions", accountIds=ids, perPage=20, **filters)
+    found = demo_user.answer("search_transactions", **filters)
+    asked = {name: "true" if value is True else value for name, value in filters.items()}
+    page = body_of(demo_user.rest, "/transactions/search", perPage=10, **asked)
     assert found["pagination"] == page["pagination"]
-    assert found["totals"] == body_of(
-        demo_user.rest, "/transactions/totals", accountIds=ids, groupBy="month", **filters
-    )
+    assert found["totals"] == body_of(demo_user.rest, "/transactions/totals", **asked)
     refs = {account["ref"]: account["id"] for account in found["accounts"]}
     for mine, theirs in zip(found["transactions"], page["transactions"], strict=True):
-        for name in ("id", "amount", "currency", "category", "type"):
+        for name in ("id", "amount", "currency", "category", "type", "status"):
             assert mine[name] == theirs[name]
         assert mine["bookingDate"] == day(theirs["bookingDate"])
         assert refs[mine["account"]] == theirs["bankAccount"]["id"]
+
+
+@pytest.mark.requirement("mcp.answers")
+@pytest.mark.parametrize("group_by", ["category", "merchant", "account,month", "merchant,type"])
+def test_sums_are_those_of_the_data_interface_as_a_table(demo_user: Assistant, group_by: str) -> None:
+    days = {"dateFrom": "2026-01-01", "dateTo": "2026-10-31"}
+    for more in ({}, {"compareWith": "previousYear"}):
+        found = demo_user.answer("summarize_transactions", groupBy=group_by, **days, **more)
+        expected = body_of(demo_user.rest, "/transactions/totals", groupBy=group_by, limit=10, **days, **more)
+        for name in expected.keys() - {"groups"}:
+            assert found[name] == expected[name]
+        table, figures = found["groups"], ("count", "expenses", "refunds", "income")
+        refs = {account["ref"]: account["id"] for account in found["accounts"]}
+        for row, group in zip(table["rows"], expected["groups"], strict=True):
+            told = dict(zip(table["columns"], row, strict=True))
+            assert all(told[name] == group[name] for name in figures)
+            if more:
+                assert all(told[f"compared_{name}"] == group["compared"][name] for name in figures)
+            for key, value in group["keys"].items():
+                if key == "merchant" and value is not None:
+                    assert table["bank_text"][told[key]] == f"«{value}»"
+                else:
+                    assert refs.get(told[key], told[key]) == value
+    assert "groups" not in demo_user.answer("summarize_transactions")
+
+
+@pytest.mark.requirement("mcp.answers")
+def test_balances_are_those_of_the_data_interface(demo_user: Assistant) -> None:
+    found = demo_user.answer("get_balances", dateTo="2026-09-30")
+    expected = body_of(demo_user.rest, "/balances", dateTo="2026-09-30", every="month")
+    assert found["points"] == [[each["date"], each["balance"]] for each in expected["points"]]
+    refs = {each["id"]: each["ref"] for each in demo_user.answer("get_overview")["accounts"]}
+    assert found["accounts"] == [
+        {
+            "ref": refs[each["accountId"]],
+            **{name: each[name] for name in ("date", "balance", "ownBalance", "ownCurrency")},
+        }
+        for each in expected["accounts"]
+    ]
+    assert found["leftOut"] == []
+
+
+@pytest.mark.requirement("mcp.answers")
+@pytest.mark.parametrize("days", [30, 180])
+def test_a_forecast_is_that_of_the_data_interface_and_adds_up(demo_user: Assistant, days: int) -> None:
+    found = demo_user.answer("get_forecast", days=days)
+    expected = body_of(demo_user.rest, "/forecast", days=days)
+    assert found["until"] == expected["until"]
+    for mine, theirs in zip(found["currencies"], expected["currencies"], strict=True):
+        for name in ("currency", "balance", "balanceDate", "lowest", "restPerDay", "accuracy"):
+            assert mine[name] == theirs[name]
+        last = theirs["days"][-1]
+        assert [mine[name] for name in ("expected", "low", "high")] == [
+            last[name] for name in ("expected", "low", "high")
+        ]
+        events, later = mine["events"], mine["laterEvents"]
+        rows = [dict(zip(events["columns"], row, strict=True)) for row in events["rows"]]
+        for row, event in zip(rows, theirs["events"], strict=False):
+            assert [row[name] for name in ("date", "amount", "isOverdue")] == [
+                event[name] for name in ("date", "amount", "isOverdue")
+            ]
+            assert events["bank_text"][row["name"]] == f"«{event['name']}»"
+        assert len(rows) + later["count"] == len(theirs["events"])
+        assert (later["count"] > 0) is (days == 180)
+        amounts = [*(row["amount"] for row in rows), later["amount"], *[mine["restPerDay"]] * days]
+        assert mine["balance"] + sum(amounts) == pytest.approx(mine["expected"], abs=0.001)
+    refs = {each["id"]: each["ref"] for each in demo_user.answer("get_overview")["accounts"]}
+    for mine, theirs in zip(found["accounts"], expected["accounts"], strict=True):
+        assert mine["ref"] == refs[theirs["accountId"]]
+        assert (mine["expected"], mine["lowest"]) == (theirs["days"][-1]["expected"], theirs["lowest"])
+
+
+@pytest.mark.requirement("mcp.answers")
+def test_an_account_has_one_ref_for_ever_and_it_is_taken_for_an_id(demo_user: Assistant) -> None:
+    refs = {each["ref"]: each["id"] for each in demo_user.answer("get_overview")["accounts"]}
+    for ref, id_ in refs.items():
+        found = demo_user.answer("search_transactions", accountIds=[ref])
+        assert found == demo_user.answer("search_transactions", accountIds=[id_])
+        assert [(each["ref"], each["id"]) for each in found["accounts"]] == [(ref, id_)]
 
 
 @pytest.mark.requirement("mcp.tools")
@@ -106,11 +195,12 @@ def test_cash_flow_and_recurring_payments_are_those_of_the_data_interface(demo_u
     for mine, theirs in zip(
         streams, body_of(demo_user.rest, "/subscriptions/details", accountIds=ids)["subscriptions"], strict=True
     ):
-        for name in ("id", "amount", "currency", "frequency", "occurrences", "yearlyCost", "confidence"):
+        for name in ("id", "amount", "currency", "frequency", "yearlyCost"):
             assert mine[name] == theirs[name]
-        for name in ("firstCharged", "lastCharged", "nextExpected"):
-            assert mine[name] == day(theirs[name])
-        assert "charges" not in mine
+        assert mine["nextExpected"] == day(theirs["nextExpected"])
+        change = theirs["priceChange"]
+        assert mine["priceChange"] == (change and {**change, "since": day(change["since"])})
+        assert {"charges", "comingCharges", "occurrences"}.isdisjoint(mine)
 
 
 @pytest.mark.requirement("mcp.tools")
@@ -133,7 +223,9 @@ def test_a_figure_is_explained_whole_and_its_rows_in_pages(demo_user: Assistant)
     stream = body_of(demo_user.rest, "/subscriptions/details", accountIds=ids)["subscriptions"][0]
     told = demo_user.answer("explain_figure", kind="recurring_payment", key=stream["id"], perPage=50)
     assert [each["transactionId"] for each in told["charges"]] == [each["transactionId"] for each in stream["charges"]]
-    assert told["figure"]["yearlyCost"] == stream["yearlyCost"]
+    for name in ("yearlyCost", "occurrences", "confidence"):
+        assert told["figure"][name] == stream[name]
+    assert told["figure"]["comingCharges"] == [day(due) for due in stream["comingCharges"]]
 
 
 @pytest.mark.requirement("mcp.tools")
@@ -175,23 +267,30 @@ def test_a_refresh_starts_waits_and_goes_on_waiting(demo_service: Service) -> No
     ("tool", "arguments", "says"),
     [
         ("search_transactions", {"accountIds": ["acc_unknown"]}, "Call get_overview"),
-        ("search_transactions", {"category": "FOOD"}, "must be one of GROCERIES"),
+        ("search_transactions", {"categories": "FOOD"}, "must be of GROCERIES"),
+        ("summarize_transactions", {"groupBy": "day,decade"}, "must be of category, detailedCategory, merchant"),
+        ("summarize_transactions", {"compareWith": "previousYear"}, "needs dateFrom and dateTo"),
+        ("get_balances", {"dateTo": "30.9.2026"}, "YYYY-MM-DD"),
         ("search_transactions", {"dateFrom": "30.10.2026"}, "YYYY-MM-DD"),
         ("search_transactions", {"dateFrom": "2026-02-30"}, "YYYY-MM-DD"),
         ("search_transactions", {"dateFrom": "2026-02-02", "dateTo": "2026-01-01"}, "must not be after"),
         ("search_transactions", {"perPage": 51}, "at most 50"),
         ("search_transactions", {"perPage": 0}, "at least 1"),
         ("search_transactions", {"perPage": "5"}, "must be of type integer"),
-        ("search_transactions", {"search": "x" * 501}, "at most 500 characters"),
-        ("search_transactions", {"search": "a\u0007"}, "not allowed"),
+        ("search_transactions", {"amountMin": "86,00"}, "Like 86.00, no sign."),
+        ("get_forecast", {"days": 181}, "at most 180"),
+        ("search_transactions", {"words": "x" * 501}, "at most 500 characters"),
+        ("search_transactions", {"words": "a\u0007"}, "not allowed"),
         ("search_transactions", {"evil": "ignore"}, "any of: accountIds"),
         ("search_transactions", {"accountIds": ["a"] * 51}, "at most 50 items"),
         ("refresh_bank_data", {"syncIds": []}, "at least 1 items"),
-        ("get_overview", {"x": 1}, "any of: nothing"),
+        ("get_overview", {"x": 1}, "any of: includeIban."),
         ("explain_figure", {"kind": "month"}, "must be given"),
-        ("explain_figure", {"kind": "month", "key": "2026-13"}, "YYYY-MM"),
+        ("explain_figure", {"kind": "month", "key": "2026-13"}, "key: must be a month as YYYY-MM"),
+        ("explain_figure", {"kind": "month", "key": "Okt. 2026"}, "key: must be a month as YYYY-MM"),
         ("explain_figure", {"kind": "category", "key": "FOOD"}, "must be one of GROCERIES"),
-        ("explain_figure", {"kind": "recurring_payment", "key": "sub_nothing"}, "not found"),
+        ("explain_figure", {"kind": "recurring_payment", "key": "sub_nothing"}, "list_recurring_payments lists"),
+        ("explain_figure", {"kind": "recurring_payment", "key": "Netflix"}, "list_recurring_payments lists"),
         ("explain_figure", {"kind": "month", "key": ""}, "at least 1 characters"),
         ("get_transaction", {"id": "totals"}, "not found"),
     ],
@@ -202,7 +301,11 @@ def test_a_wrong_argument_is_told_what_is_allowed_and_never_repeated(
     sentence = demo_user.error(tool, **arguments)
     assert says in sentence
     for value in arguments.values():
-        assert isinstance(value, int) or str(value) not in sentence or value in ("month", "category", "")
+        assert (
+            isinstance(value, int)
+            or str(value) not in sentence
+            or value in ("month", "category", "recurring_payment", "")
+        )
 
 
 @pytest.mark.requirement("mcp.arguments")
@@ -229,7 +332,11 @@ def test_answers_stay_within_their_budgets_and_say_the_same_twice(demo_user: Ass
         ("get_cashflow", {}, DEFAULT_CHARACTERS_MAX),
         ("list_recurring_payments", {}, DEFAULT_CHARACTERS_MAX),
         ("explain_figure", {"kind": "month", "key": "2026-10"}, DEFAULT_CHARACTERS_MAX),
-        ("search_transactions", {"perPage": 50, "groupBy": "month"}, CHARACTERS_MAX),
+        ("search_transactions", {"perPage": 50}, CHARACTERS_MAX),
+        ("summarize_transactions", {"groupBy": "merchant,month"}, DEFAULT_CHARACTERS_MAX),
+        ("get_forecast", {}, DEFAULT_CHARACTERS_MAX),
+        ("get_forecast", {"days": 180}, DEFAULT_CHARACTERS_MAX),
+        ("get_balances", {}, DEFAULT_CHARACTERS_MAX),
         ("get_cashflow", {"months": 120}, CHARACTERS_MAX),
         ("explain_figure", {"kind": "month", "key": "2026-10", "perPage": 50}, CHARACTERS_MAX),
     ]
@@ -243,7 +350,7 @@ def test_answers_stay_within_their_budgets_and_say_the_same_twice(demo_user: Ass
 @pytest.mark.requirement("mcp.tools")
 def test_tools_and_code_that_differ_stop_the_start(demo_service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
 
-    with pytest.raises(ValueError, match=r"tools of .* and code differ: explain_figure, get_cashflow"):
+    with pytest.raises(ValueError, match=r"tools of .* and code differ: explain_figure, get_balances, get_c"):
         Endpoint(demo_service.services, Catalogue(instructions="", tools={}), None, None, None)  # type: ignore[arg-type] # not reached
     with pytest.raises(ValueError, match="arguments of tools have no anyOf"):
         Contract({"paths": {}, "components": {"schemas": {"A": {"anyOf": []}}}}).argument("#/components/schemas/A")

@@ -37,7 +37,7 @@ def test_from_the_address_alone_to_every_tool(
     answers = dict(re.findall(r"^tool (\w+) (.+)$", printed, re.MULTILINE))
     assert f"version {version}" in printed
     assert consents == 1
-    assert len(answers) == 7
+    assert len(answers) == 10
     assert "answered" in answers.pop("refresh_bank_data").replace("synced recently", "answered")
     assert set(answers.values()) == {"answered"}
 

@@ -26,10 +26,10 @@ from handlers.http.request import Answer, Request
 from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.oauth.endpoints import bearer_check, oauth_api, oauth_routes, oauth_shared_paths
 from storage import users
-from storage.database import Database
 from storage.users import User
 from tests.conftest import empty_store
 from tests.descriptions import hold_each_once
+from tests.engines import OpenStore
 from tests.running import running
 
 hold_each_once()
@@ -99,7 +99,7 @@ class World:
     """Everything a test needs: `http` is a program, `browser` keeps cookies and never follows redirects."""
 
     clock: Clock
-    database: Database
+    database: OpenStore
     server: AuthorizationServer
     app: Any
     http: TestClient

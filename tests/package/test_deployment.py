@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 
 DEPLOY = Path(__file__).parents[2] / "docs" / "deploy"
-UNITS = ["bankdata.service", "bankdata-backup.service", "bankdata-backup.timer"]
+UNITS = [
+    "bankdata.service",
+    "bankdata-backup.service",
+    "bankdata-backup.timer",
+    "bankdata-base-backup.service",
+    "bankdata-base-backup.timer",
+]
 
 pytestmark = [
     pytest.mark.requirement("deploy.units"),
@@ -23,18 +29,25 @@ def analyzed(*arguments: object) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize(("unit", "tenths"), [("bankdata.service", 20), ("bankdata-backup.service", 20)])
+@pytest.mark.parametrize(
+    ("unit", "tenths"),
+    [("bankdata.service", 20), ("bankdata-backup.service", 20), ("bankdata-base-backup.service", 20)],
+)
 def test_a_unit_may_do_little(unit: str, tenths: int) -> None:
     found = analyzed("security", "--offline=true", f"--threshold={tenths}", DEPLOY / unit)
     assert found.returncode == 0, found.stdout
 
 
+@pytest.mark.parametrize("is_company", [False, True])
 @pytest.mark.parametrize("unit", UNITS)
-def test_a_unit_is_well_formed(unit: str, tmp_path: Path) -> None:
-    for name in UNITS:
+def test_a_unit_is_well_formed(unit: str, is_company: bool, tmp_path: Path) -> None:
+    (tmp_path / "bankdata.service.d").mkdir()
+    for name in [*UNITS, "company.conf"] if is_company else UNITS:
         text = (DEPLOY / name).read_text("utf-8")
         text = re.sub(r"/opt/bankdata/\.venv/bin/bankdata", str(Path(sys.executable).with_name("bankdata")), text)
-        (tmp_path / name).write_text(text, "utf-8")
+        (tmp_path / "bankdata.service.d" / name if name == "company.conf" else tmp_path / name).write_text(
+            text, "utf-8"
+        )
     found = analyzed("verify", tmp_path / unit)
     assert (found.returncode, found.stderr) == (0, "")
 

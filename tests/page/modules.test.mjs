@@ -9,6 +9,29 @@ const words = await import(`${STATIC}/words.js`);
 const as = (tag) => format.writeAs(tag.slice(0, 2), [tag]);
 const plain = (text) => text.replaceAll(/[\u00a0\u202f]/g, " ");
 
+test("a chosen layout says what was changed and keeps the rest", async () => {
+  const { choiceOf, profileOf } = await import(`${STATIC}/chosen-layout.js`);
+  const columns = [["Tag", "date"], ["@2", null], ["Wer", "name"], ["Wer#2", null], ["Menge", "amount"]];
+  const layout = {
+    columns: columns.map(([name, field]) => ({ name, field, example: "" })),
+    sign: "unknown", currency: null, currencySource: "assumed", decimalMark: ",", dateFormats: ["DD.MM.YYYY", "DD.MM.YY"],
+    profile: '{"header": ["tag"], "date": ["DD.MM.YYYY", "DD.MM.YY"], "debit_words": ["aus"], "credit_words": ["ein"]}',
+  };
+  const choice = choiceOf(layout);
+  assert.deepEqual(choice, { fields: ["date", "", "name", "", "amount"], sign: "", words: "aus", currency: "", date: "DD.MM.YYYY / DD.MM.YY", decimal: "," });
+  const fields = ["date", "id", "name", "name", "amount"];
+  assert.deepEqual(JSON.parse(profileOf(layout, { ...choice, fields, sign: "turned", currency: "CHF", date: "MM/DD/YYYY" })), {
+    header: ["tag"], date: ["MM/DD/YYYY"], decimal: ",", inverted: true, currency: "CHF",
+    columns: { date: ["Tag"], id: [2], name: ["Wer", "Wer#2"], amount: ["Menge"] },
+  });
+  const said = profileOf(layout, { ...choice, fields: ["date", "indicator", "", "", "amount"], sign: "turned", words: "raus, weg" });
+  assert.deepEqual(JSON.parse(said), {
+    header: ["tag"], date: ["DD.MM.YYYY", "DD.MM.YY"], decimal: ",", inverted: false,
+    columns: { date: ["Tag"], indicator: [2], amount: ["Menge"] }, debit_words: ["raus", "weg"], credit_words: ["ein"],
+  });
+  assert.equal(choiceOf({ ...layout, sign: "turned" }).sign, "turned");
+});
+
 test("an amount has a real minus sign and its currency's decimals", () => {
   as("en-GB");
   assert.equal(format.money(-1234.5, "EUR"), "−€1,234.50");
@@ -67,19 +90,26 @@ test("the language is the chosen one, else the browser's, else English", () => {
 });
 
 test("both languages have the same words, with the same places to fill in and the same forms", async () => {
-  const [english, german] = await Promise.all(["en", "de"].map((name) => import(`${STATIC}/words-${name}.js`)));
-  assert.deepEqual(Object.keys(english.default), Object.keys(german.default));
   const shape = (text) => [[...new Set(text.match(/\{\w+\}/g))].sort().join(), /\{[^{}]+\|[^{}]+\}/.test(text)];
-  for (const [name, text] of Object.entries(english.default)) assert.deepEqual(shape(text), shape(german.default[name]), name);
+  const all = [];
+  for (const file of ["words", "more-words"]) {
+    const [english, german] = await Promise.all(["en", "de"].map((name) => import(`${STATIC}/${file}-${name}.js`)));
+    assert.deepEqual(Object.keys(english.default), Object.keys(german.default));
+    for (const [name, text] of Object.entries(english.default)) assert.deepEqual(shape(text), shape(german.default[name]), name);
+    all.push(...Object.keys(english.default));
+  }
+  assert.equal(new Set(all).size, all.length);
 });
 
 test("one and many have their own forms", async () => {
   as("en-GB");
   await words.speak("en");
+  await words.learn();
   assert.equal(words.t("n_transactions", { n: 1 }), "1 transaction");
   assert.equal(words.t("n_transactions", { n: 1652 }), "1,652 transactions");
   as("de-DE");
   await words.speak("de");
+  await words.learn();
   assert.equal(words.t("n_transactions", { n: 0 }), "0 Umsätze");
   assert.equal(words.named("DINING"), "Restaurant");
   assert.equal(words.named("something new"), "something new");
@@ -117,6 +147,29 @@ test("what is wrong with a file inside an archive is said in German too", async 
   await words.speak("en");
 });
 
+test("what is typed is an amount, words, or both; what is quoted is text", async () => {
+  const { wanted } = await import(`${STATIC}/searched.js`);
+  const amount = (amountMin, amountMax = amountMin, direction = "", search = "") => ({ search, direction, amountMin, amountMax });
+  for (const [typed, meant] of [
+    ["12.99", amount("12.99")], ["12,9", amount("12.9")], [" -1.234,56 €", amount("1234.56", "1234.56", "out")],
+    ["+1,234.56", amount("1234.56", "1234.56", "in")], ["1'234", amount("1234", "1234.99")], ["50", amount("50", "50.99")],
+    ["0,50", amount("0.50")], ["EUR 50", amount("50", "50.99")], ["netflix 12,99", amount("12.99", "12.99", "", "netflix")],
+    ["Filiale 50", { search: "Filiale 50" }], ["0049", { search: "0049" }], ["1234567", { search: "1234567" }],
+    ['"50"', { search: "50" }], ["„12,99“", { search: "12,99" }], ["24.12.2026", { search: "24.12.2026" }], ["", { search: "" }],
+  ]) assert.deepEqual(wanted(typed), meant, typed);
+});
+
+test("a chart has every month, those without a booking too", async () => {
+  const { daysOf, everyMonth } = await import(`${STATIC}/searched.js`);
+  const group = (key) => ({ key, income: 0, expenses: 1, net: -1, count: 1 });
+  assert.deepEqual(everyMonth([]), []);
+  assert.deepEqual(
+    everyMonth([group("2025-11"), group("2026-02")]).map(({ month, expenses }) => [month, expenses]),
+    [["2025-11", 1], ["2025-12", 0], ["2026-01", 0], ["2026-02", 1]],
+  );
+  assert.deepEqual(daysOf("2028-02"), { period: "other", from: "2028-02-01", to: "2028-02-29" });
+});
+
 test("the lines across a chart are whole amounts, each another one", async () => {
   const { ticks } = await import(`${STATIC}/charts.js`);
   assert.deepEqual(ticks(0, 0), [0, 1]);
@@ -147,14 +200,18 @@ test("sentences of the interface are said in German where they are known, and as
 test("what a bank refused is said in German where banks are looked after, with the account that it is about", async () => {
   await words.speak("de");
   assert.equal(words.told("FinTS needs a library that is not installed. Install banking-data-service[fints].").lang, "en");
-  await words.learn();
-  await words.learn();
+  await words.learn({ banks: true });
+  assert.equal(
+    words.told('Guessed: booking date from "Date", amount from "Amount", counterpart from "Payee"; signs as written; currency EUR assumed, as the file names none.').text,
+    'Geraten: Buchungstag aus "Date", Betrag aus "Amount", Gegenseite aus "Payee"; Vorzeichen, wie sie dastehen; Währung EUR angenommen, denn die Datei nennt keine.',
+  );
+  await words.learn({ banks: true });
   assert.equal(words.told("Karte: The bank gives no bookings of this account (FinTS: 9210).").text, "Karte: Die Bank gibt keine Buchungen dieses Kontos (FinTS: 9210).");
   assert.equal(words.told("The bank could not be reached.").text, "Die Bank war nicht erreichbar.");
   assert.equal(words.told("Karte: nobody wrote this.").lang, "en");
   assert.equal(words.told("FinTS needs a library that is not installed. Install banking-data-service[fints].").lang, undefined);
   await words.speak("en");
-  await words.learn();
+  await words.learn({ banks: true });
   assert.equal(words.told("The bank could not be reached.").lang, "en");
 });
 

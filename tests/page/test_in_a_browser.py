@@ -14,7 +14,10 @@ from tests.contract.demo_server import Demo
 from tests.page.conftest import Opening, sign_in
 
 NPM = Path(__file__).parents[1] / "clients" / "npm" / "install.sh"
-PLACES = ("/", "/transactions", "/months", "/recurring", "/import", "/connections", "/settings")
+PLACES = (
+    "/", "/transactions", "/months", "/months?year=2025", "/recurring", "/merchants", "/merchants?name=Netflix",
+    "/import", "/connections", "/settings",
+)  # fmt: skip
 FIRST_VIEW_MAX = 150_000  # bytes
 STATEMENT = """<?xml version="1.0"?><Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"><BkToCstmrStmt>
 <Stmt><Id>1</Id><Acct><Id><IBAN>DE89370400440532013000</IBAN></Id><Ccy>EUR</Ccy></Acct><Ntry><Amt Ccy="EUR">12.99</Amt>
@@ -66,9 +69,9 @@ def test_the_overview_says_what_the_interface_says(
     snapshot = demo.read(f"/snapshot?accountIds={ids(demo, token)}", token)
     expect(page.locator(".total .figure data")).to_have_attribute("value", re.compile(r"\d"))
     assert values(page, ".total .figure") == [exact(snapshot["totalBalance"])]
-    expect(page.locator(".course")).to_be_visible()
+    expect(page.locator(".total .course")).to_be_visible()
     series = demo.read(f"/balances?accountIds={ids(demo, token)}", token)
-    expect(page.get_by_role("slider")).to_have_attribute("aria-valuemax", re.compile(r"^\d+$"))
+    expect(page.locator(".total").get_by_role("slider")).to_have_attribute("aria-valuemax", re.compile(r"^\d+$"))
     assert exact(series["points"][-1]["balance"]) == exact(snapshot["totalBalance"])
     assert values(page, ".accounts") == [exact(each["balance"]) for each in accounts if each["balance"] is not None]
     expect(page.locator(".bars li").first).to_be_visible()
@@ -244,6 +247,32 @@ def test_a_category_is_corrected_for_all_alike_and_the_correction_taken_back(dem
     expect(rows.get_by_role("link").first).to_contain_text("Subscriptions")
 
 
+@pytest.mark.requirement("page.own_words")
+def test_one_booking_is_corrected_noted_and_tagged(signed_in: Opening) -> None:
+    page = signed_in("/transactions?search=spotify")
+    rows = page.get_by_role("list", name="Transactions")
+    rows.get_by_role("link").first.click()
+    dialog = page.get_by_role("dialog", name="Transaction")
+    dialog.get_by_label("Note", exact=True).fill("shared with Kim")
+    dialog.get_by_role("button", name="Keep the note").click()
+    expect(dialog.get_by_role("button", name="Keep the note")).to_be_disabled()
+    dialog.get_by_label("Tags").fill("music")
+    dialog.get_by_role("button", name="Add the tag").click()
+    expect(dialog.get_by_role("button", name="Remove: music")).to_be_visible()
+    dialog.get_by_role("button", name="Remove: music").click()
+    expect(dialog.get_by_role("button", name="Remove: music")).to_have_count(0)
+    dialog.get_by_label("Category", exact=True).select_option(label="Leisure")
+    dialog.get_by_label("Which transactions").select_option(label="by a rule")
+    expect(dialog.get_by_text(re.compile(r"Rule: .+ It changes \d+ bookings, and those to come."))).to_be_visible()
+    dialog.get_by_label("Which transactions").select_option(label="this one alone")
+    expect(dialog.get_by_text("It will hold for this transaction alone, whatever rules say.")).to_be_visible()
+    dialog.get_by_role("button", name="Correct", exact=True).click()
+    expect(rows.get_by_role("link").first).to_contain_text("Leisure")
+    expect(rows.get_by_role("link").nth(1)).to_contain_text("Subscriptions")
+    page.get_by_role("button", name="Undo").click()
+    expect(rows.get_by_role("link").first).to_contain_text("Subscriptions")
+
+
 @pytest.mark.requirement("page.tasks")
 def test_an_account_is_renamed_hidden_and_shown_again(demo: Demo, signed_in: Opening) -> None:
     page = signed_in("/settings")
@@ -368,7 +397,8 @@ def test_no_place_has_a_fault_of_accessibility_or_is_wider_than_its_screen(
 ) -> None:
     page = signed_in(color_scheme=scheme, viewport={"width": width, "height": 844}, locale=locale)
     found: list[Any] = []
-    for path in (*PLACES, "/recurring?id=", "/transactions?id="):
+    account = demo.read("/accounts", demo.token("demo"))["accounts"][0]["id"]
+    for path in (*PLACES, f"/accounts?id={account}", "/recurring?id=", "/transactions?id="):
         if path.endswith("="):
             link = page.locator(f"main a[href*='{path}']").first
             link.click()
@@ -384,7 +414,7 @@ def test_no_place_has_a_fault_of_accessibility_or_is_wider_than_its_screen(
         found += [(path, *fault) for fault in faults]
         if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
             found.append((path, "wider than the screen"))
-        if path == "/settings":
+        if path.startswith("/accounts"):
             page.goto(demo.origin + "/recurring")
             page.locator(".payments li").first.wait_for()
         if path == "/recurring?id=":

@@ -144,7 +144,7 @@ def test_four_tabs_go_on_after_their_tokens_have_gone_and_are_empty_after_a_sign
 def _refuse_once(page: Page) -> None:
     """The next question is answered as for a token that has ended."""
     page.route(
-        "**/api/v1/transactions?*",
+        "**/api/v1/transactions/search?*",
         lambda route: route.fulfill(status=401, json={"error": "Unauthorized"}),
         times=1,
     )

@@ -12,6 +12,12 @@ from tests.page.test_in_a_browser import exact, ids, total
 
 LANGUAGES = pytest.mark.parametrize("locale", ["en-GB", "de-DE"])
 SHEETS_MAX = 6
+NINE_FILES_MS = 90_000  # on a machine that does other things, too
+IS_QUIET = """() => {
+  const [before, now] = [window.answered, performance.getEntriesByType("resource").length];
+  window.answered = now;
+  return before === now;
+}"""
 OVERLAPS = """() => [...document.querySelectorAll(".row")].filter((row) => {
     const day = row.querySelector("time"), tile = row.querySelector(".tile");
     if (!day || !tile) return false;
@@ -83,7 +89,7 @@ def test_rows_that_cannot_be_had_say_so_and_come_at_a_press(
 ) -> None:
     page = signed_in("/transactions", locale=locale)
     expect(rows(page).first).to_be_visible()
-    refusing = "**/api/v1/transactions?*page=8*"
+    refusing = "**/api/v1/transactions/search?*page=8*"
     page.route(refusing, lambda route: route.fulfill(status=500, json={"error": "Internal error"}))
     page.mouse.wheel(0, 56 * 740)
     alert = page.get_by_role("alert")
@@ -210,7 +216,7 @@ def test_an_account_that_seems_to_be_another_one_is_asked_about_and_each_answer_
 
     (first,) = shown()
     page = signed_in("/", user="empty", locale=locale)
-    question = page.get_by_role("region", name=re.compile("^(Is this the same account|Ist das dasselbe Konto)"))
+    question = page.get_by_role("listitem", name=re.compile("^(Is this the same account|Ist das dasselbe Konto)"))
     undo = page.get_by_role("status").get_by_role("button", name=re.compile("^(Undo|Rückgängig|Zurücknehmen)$"))
     expect(question).to_contain_text(re.compile("It is not counted until you say|Es zählt nicht mit, bis Sie sagen"))
     question.get_by_role("button", name=re.compile("^(The same account|Dasselbe Konto)$")).click()
@@ -222,6 +228,9 @@ def test_an_account_that_seems_to_be_another_one_is_asked_about_and_each_answer_
     question.get_by_role("button", name=re.compile("^(Another account|Ein anderes Konto)$")).click()
     expect(question).to_have_count(0)
     _, second = shown()
+    page.wait_for_function(
+        IS_QUIET, polling=500
+    )  # what waits for its turn would ask for an account that is hidden again
     undo.click()
     expect(question).to_be_visible()
     assert shown() == [first]
@@ -372,7 +381,7 @@ def test_months_and_balances_reach_back_to_the_first_booking(
     page.get_by_role("button", name="Max").click()
     expect(page.get_by_text(re.compile("(since|seit).* 2014"))).to_be_visible()
     series = demo.read("/balances?every=week", token)
-    course = page.get_by_role("slider")
+    course = page.locator(".total").get_by_role("slider")
     expect(course).to_have_attribute("aria-valuemax", str(len(series["points"]) - 1))
     assert series["points"][0]["date"] < "2014-03-10"
     assert exact(series["points"][-1]["balance"]) == exact("1000")
@@ -397,20 +406,21 @@ def test_nine_files_are_one_press_one_summary_and_one_way_back(
     together = page.get_by_role("region", name=re.compile("^10 (files|Dateien)$"))
     expect(together.get_by_role("status")).to_have_text(
         re.compile("^(9 with new bookings · 1 not imported|9 mit neuen Buchungen · 1 nicht importiert)$"),
-        timeout=90_000,
+        timeout=NINE_FILES_MS,
     )
     together.get_by_role("button", name=re.compile("^(Import 9 files|9 Dateien importieren)$")).click()
     expect(together.get_by_role("status")).to_contain_text(
-        re.compile("9 imported · 1 not importedImported: 9 new|9 importiert · 1 nicht importiertImportiert: 9 neue")
+        re.compile("9 imported · 1 not importedImported: 9 new|9 importiert · 1 nicht importiertImportiert: 9 neue"),
+        timeout=NINE_FILES_MS,
     )
     token = demo.token("empty")
     assert demo.read("/transactions", token)["pagination"]["total"] == 9
     single = page.get_by_role("region", name="statement-4.xml")
     single.locator(".buttons button").click()
-    expect(together.get_by_role("status")).to_contain_text(re.compile("8 imported|8 importiert"))
+    expect(together.get_by_role("status")).to_contain_text(re.compile("8 imported|8 importiert"), timeout=NINE_FILES_MS)
     together.get_by_role("button", name=re.compile("^(Undo all|Alle zurücknehmen)$")).click()
     expect(together.get_by_role("status")).to_have_text(
-        re.compile("^(1 not imported · 9 taken back|1 nicht importiert · 9 zurückgenommen)$")
+        re.compile("^(1 not imported · 9 taken back|1 nicht importiert · 9 zurückgenommen)$"), timeout=NINE_FILES_MS
     )
     assert demo.read("/accounts", token)["accounts"] == []
     together.get_by_role("button", name=re.compile("^(Clear this list|Liste leeren)$")).click()

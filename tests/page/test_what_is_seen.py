@@ -101,7 +101,7 @@ def test_where_no_balance_is_known_none_is_shown(demo: Demo, signed_in: Opening,
     total = page.get_by_role("region", name="Total balance")
     expect(total.get_by_text(re.compile(r"Not in it: .* \(no balance known\)\."))).to_be_visible()
     assert "€" not in total.inner_text()
-    expect(page.get_by_role("slider")).to_have_count(0)
+    expect(page.locator(".total").get_by_role("slider")).to_have_count(0)
     page.get_by_role("link", name="Import", exact=True).click()
     file.get_by_role("button", name="Undo", exact=True).click()
     expect(file.get_by_text("The import was taken back.")).to_be_visible()

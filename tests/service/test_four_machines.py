@@ -67,7 +67,7 @@ class Machines:
         """A new user with a subscription."""
         now = self.here.clock.now()
         return users.add(
-            self.here.database, name=name, password_hash=None, has_subscription=True, home_currency="EUR", now=now
+            self.here.everybody, name=name, password_hash=None, has_subscription=True, home_currency="EUR", now=now
         )
 
     def token(self, user: User) -> str:
@@ -115,12 +115,12 @@ class Machines:
         return found
 
     def bookings(self, user: User) -> int:
-        (row,) = self.here.database.rows("SELECT count(*) AS n FROM transactions WHERE user_id = $1", user.id)
+        (row,) = self.here.everybody.rows("SELECT count(*) AS n FROM transactions WHERE user_id = $1", user.id)
         return int(row["n"])
 
     def sync(self, user: User, inbox: Path) -> str:
         """Have a file of a connected folder imported by whoever takes the job; its id."""
-        store, now = self.here.database, self.here.clock.now()
+        store, now = self.here.everybody, self.here.clock.now()
         connection = connections.add(
             store,
             user_id=user.id,
@@ -170,7 +170,7 @@ class Machines:
 
     def forget_leases(self) -> None:
         """As if a minute had passed: who is at work renews them every 20 seconds."""
-        jobs.release_all(self.here.database)
+        jobs.release_all(self.here.everybody)
 
     def are_counted_together(self, token: str) -> bool:
         """Whether each machine knows what the ones before it have counted."""
@@ -191,7 +191,12 @@ class Machines:
 
     def _waiting(self, connection: psycopg.Connection[Any]) -> psutil.Process:
         asked = "SELECT client_port FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))"
-        (port,) = until(lambda: connection.execute(asked).fetchone())
+
+        def look() -> tuple[Any, ...] | None:
+            connection.execute("SELECT pg_stat_clear_snapshot()")  # within a transaction the first look is kept
+            return connection.execute(asked).fetchone()
+
+        (port,) = until(look)
         for server in self.servers:
             process = psutil.Process(server.process.pid)
             if port in {each.laddr.port for each in process.net_connections("tcp")}:
@@ -336,7 +341,7 @@ def test_a_sync_that_has_lost_its_connection_before_its_end_goes_on(machines: Ma
         job_id = machines.sync(user, inbox)
         at_work()
         waiting = "wait_event_type = 'Lock' AND datname = current_database()"
-        machines.here.database.rows(f"SELECT pg_terminate_backend(pid) AS ended FROM pg_stat_activity WHERE {waiting}")
+        machines.here.everybody.rows(f"SELECT pg_terminate_backend(pid) AS ended FROM pg_stat_activity WHERE {waiting}")
         until(lambda: machines.says("goes on when the database answers") or None)
     machines.forget_leases()
     assert machines.ended(0, token, job_id) == ("completed", ROWS)

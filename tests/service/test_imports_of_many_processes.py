@@ -1,4 +1,4 @@
-"""Over a shared store every process tells of an import, though one alone reads the file."""
+"""Every process of a store, and its next start, reports on an import, though one alone reads the file."""
 
 import asyncio
 import json
@@ -16,12 +16,14 @@ from connectors.bank_csv.profile import Profile
 from handlers.clock import Clock
 from handlers.operations import imports
 from handlers.sync.concurrency import ImportLane
-from handlers.sync.uploaded_files import ENDED, FileImport, UploadedFiles
-from storage import users
+from handlers.sync.leases import Leases
+from handlers.sync.uploaded_files import ENDED, GIVEN_UP, FileImport, UploadedFiles
+from storage import jobs, users
 from storage.database import Database, StoreUnavailable
-from storage.importing import file_imports
-from storage.importing.file_imports import SharedImport
+from storage.importing.file_imports import StoredReport
+from storage.jobs import Leased
 from tests.conftest import NOW
+from tests.engines import OpenStore
 
 CSV = "Date,Description,Amount,Currency\n2026-03-02,Coffee,-3.50,EUR\n"
 
@@ -29,10 +31,12 @@ CSV = "Date,Description,Amount,Currency\n2026-03-02,Coffee,-3.50,EUR\n"
 class Processes:
     """Two of them, `here` and `there`, of which the files wait until they are let go."""
 
-    def __init__(self, database: Database, folder: Path) -> None:
+    def __init__(self, database: OpenStore, folder: Path) -> None:
         self.clock = Clock(ZoneInfo("UTC"))
         self.let_go = threading.Event()
-        self.here, self.there = (self._uploads(database) for _ in range(2))
+        self.leases = Leases(database, self.clock, threading.Event())
+        self.here = self._uploads(database, self.leases)
+        self.there = self._uploads(database, Leases(database, self.clock, threading.Event()))
         self.user = users.add(
             database, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW
         )
@@ -41,36 +45,35 @@ class Processes:
 
     def begin(self, render: Any = imports._encoded) -> FileImport:
         return self.here.begin(
-            self.user, self._file.open("rb"), name="a.csv", choice=None, is_dry_run=True, render=render
+            self.user, self._file.open("rb"), name="a.csv", choice=None, layout=None, is_dry_run=True, render=render
         )
 
     def told(self, report: FileImport) -> tuple[str, str | None] | None:
         """Status and error, as the other process tells them."""
-        shared = self.there.elsewhere(self.user.id, report.id)
-        if shared is None:
+        found = self.there.find(self.user.id, report.id)
+        if found is None:
             return None
-        answer = json.loads(shared.answer)
-        assert shared.is_done is (answer["status"] == "done")
+        answer = json.loads(found.answer)
+        assert found.is_done is (answer["status"] == "done")
         return answer["status"], answer["error"]
 
     def forward(self, seconds: float) -> None:
         self.clock.offset += timedelta(seconds=seconds)
 
-    def _uploads(self, database: Database) -> UploadedFiles:
-        def profiles() -> Sequence[Profile]:
+    def _uploads(self, database: OpenStore, leases: Leases) -> UploadedFiles:
+        def profiles(_: str) -> Sequence[Profile]:
             self.let_go.wait(30)
             return ()
 
-        return UploadedFiles(database, self.clock, ImportLane(), profiles=profiles, after_import=print)
+        return UploadedFiles(database, self.clock, ImportLane(), leases, profiles=profiles, after_import=print)
 
 
 @pytest.fixture
-def processes(database: Database, tmp_path: Path) -> Processes:
+def processes(database: OpenStore, tmp_path: Path) -> Processes:
     return Processes(database, tmp_path)
 
 
-@pytest.mark.engine("postgresql")
-@pytest.mark.requirement("http.uploads")
+@pytest.mark.requirement("imports.leases")
 def test_an_import_is_told_by_every_process_until_it_is_forgotten_by_one(processes: Processes) -> None:
     report = processes.begin()
     assert processes.told(report) == ("running", None)
@@ -79,11 +82,9 @@ def test_an_import_is_told_by_every_process_until_it_is_forgotten_by_one(process
     assert processes.told(report) == ("done", None)
     processes.there.forget(processes.user.id, report.id)
     assert processes.told(report) is None
-    processes.here.forget(processes.user.id, report.id)
     assert processes.here.find(processes.user.id, report.id) is None
 
 
-@pytest.mark.engine("postgresql")
 @pytest.mark.requirement("http.uploads")
 def test_an_import_is_answered_by_a_process_that_did_not_take_it(processes: Processes) -> None:
     report = processes.begin()
@@ -97,12 +98,26 @@ def test_an_import_is_answered_by_a_process_that_did_not_take_it(processes: Proc
     assert answer.headers == {"content-type": "application/json"}
 
 
-@pytest.mark.engine("postgresql")
-@pytest.mark.requirement("http.uploads")
+@pytest.mark.requirement("sync.turns")
+def test_a_preview_that_another_process_has_taken_ends_when_it_is_deleted_here(
+    processes: Processes, database: OpenStore
+) -> None:
+    preview = processes.begin()
+    services: Any = SimpleNamespace(of=database.of, clock=processes.clock, uploads=processes.there)
+    request: Any = SimpleNamespace(principal=SimpleNamespace(user_id=processes.user.id, coverage=None))
+    assert imports.undo_import(services, request, id=preview.id) == {"added": 0, "removed": 0, "accountsGone": []}
+    assert processes.told(preview) is None
+    processes.leases.renew()  # as it does three times a minute
+    processes.let_go.set()
+    preview.ended.result(30)
+    assert preview.error == GIVEN_UP
+
+
+@pytest.mark.requirement("imports.leases")
 def test_a_process_that_says_nothing_for_a_minute_has_ended(processes: Processes) -> None:
     report = processes.begin()
     processes.forward(59)
-    processes.here.renew()
+    processes.leases.renew()
     processes.forward(59)
     assert processes.told(report) == ("running", None)
     processes.forward(2)
@@ -111,22 +126,21 @@ def test_a_process_that_says_nothing_for_a_minute_has_ended(processes: Processes
     report.ended.result(30)
 
 
-@pytest.mark.engine("postgresql")
 @pytest.mark.requirement("http.uploads")
 def test_an_import_whose_machine_is_away_keeps_no_other_from_being_said_to_go_on(
     processes: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     away, other = processes.begin(), processes.begin()
-    renew = file_imports.renew
+    renew = jobs.renew
 
-    def renewed(session: Database, *, id_: str, **named: Any) -> None:
-        if id_ == away.id:
+    def renewed(session: Database, work: Leased, **named: Any) -> bool:
+        if work.id == away.id:
             raise StoreUnavailable
-        renew(session, id_=id_, **named)
+        return renew(session, work, **named)
 
-    monkeypatch.setattr(file_imports, "renew", renewed)
+    monkeypatch.setattr(jobs, "renew", renewed)
     processes.forward(59)
-    processes.here.renew()
+    processes.leases.renew()
     processes.forward(2)
     assert (processes.told(away), processes.told(other)) == (("done", ENDED), ("running", None))
     processes.let_go.set()
@@ -134,10 +148,9 @@ def test_an_import_whose_machine_is_away_keeps_no_other_from_being_said_to_go_on
         report.ended.result(30)
 
 
-@pytest.mark.engine("postgresql")
 @pytest.mark.requirement("http.uploads")
 @pytest.mark.parametrize("failure", [StoreUnavailable, ZeroDivisionError])
-def test_an_end_that_cannot_be_told_to_others_is_told_here(
+def test_an_end_that_cannot_be_kept_is_logged_and_soon_told_as_the_end_of_the_process(
     processes: Processes, caplog: pytest.LogCaptureFixture, failure: type[Exception]
 ) -> None:
     def told_once(report: FileImport) -> bytes:
@@ -148,24 +161,28 @@ def test_an_end_that_cannot_be_told_to_others_is_told_here(
     report = processes.begin(told_once)
     processes.let_go.set()
     report.ended.result(30)
-    assert processes.here.find(processes.user.id, report.id) is report
-    assert caplog.messages == [f"the end of import {report.id} could not be told to other processes"]
+    assert (report.is_done, report.error) == (True, None)
+    assert caplog.messages == [f"the end of import {report.id} could not be kept"]
+    assert processes.told(report) == ("running", None)
+    processes.forward(60)
+    assert processes.told(report) == ("done", ENDED)
 
 
 @pytest.mark.requirement("http.uploads")
 @pytest.mark.parametrize(("looks", "is_done"), [(1, True), (3, True), (99, False)])
-def test_an_import_elsewhere_is_waited_for_as_long_as_one_here(
+def test_an_import_is_waited_for_until_it_is_done_or_the_time_is_over(
     monkeypatch: pytest.MonkeyPatch, looks: int, is_done: bool
 ) -> None:
-    seen: list[SharedImport] = []
+    seen: list[StoredReport] = []
 
-    def elsewhere(_user_id: str, _import_id: str) -> SharedImport:
-        seen.append(SharedImport(answer="{}", is_done=len(seen) + 1 >= looks, alive_at=NOW))
+    def find(_user_id: str, _import_id: str) -> StoredReport:
+        seen.append(StoredReport(answer="{}", is_done=len(seen) + 1 >= looks, is_held=True))
         return seen[-1]
 
     monkeypatch.setattr(imports, "LOOK_EVERY", 0.001)
-    monkeypatch.setattr(imports, "ANSWER_WITHIN", 0.005)
-    services: Any = SimpleNamespace(uploads=SimpleNamespace(elsewhere=elsewhere))
-    told = asyncio.run(imports._told_elsewhere(services, "u", "i"))
+    monkeypatch.setattr(imports, "ANSWER_WITHIN", 60 if is_done else 0.005)
+    services: Any = SimpleNamespace(uploads=SimpleNamespace(find=find))
+    told = asyncio.run(imports._awaited(services, "u", "i"))
     assert told is seen[-1]
-    assert (len(seen), told.is_done) == (min(looks, 5), is_done)
+    assert told.is_done is is_done
+    assert len(seen) == looks or not is_done

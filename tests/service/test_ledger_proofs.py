@@ -13,7 +13,7 @@ from analytics.integrity import LedgerProblem
 from connectors.connector import Connection, LeftOut
 from handlers.commands.syncs import sync
 from handlers.integrity_sentences import sentence
-from handlers.sync.file_import import store_file
+from handlers.sync.file_import import FileReport
 from storage import accounts, users
 from storage.database import Transaction
 from storage.importing.batches import read_batch
@@ -54,7 +54,10 @@ def bring_file(scene: Scene, *days: date) -> None:
 
     def work(session: Transaction) -> None:
         read = read_batch(Batch(id="file", name="x.csv", records=iter(records)), today=scene.clock.today())
-        store_file(session, read, user=user, connection="Files", choice=account.id, now=scene.clock.now())
+        now, today = scene.clock.now(), scene.clock.today()
+        FileReport(name="files").keep(
+            session, read, user=user, connection="Files", choice=account.id, now=now, today=today
+        )
 
     scene.database.atomically(work)
 

@@ -35,10 +35,11 @@ from handlers.sync.plan import coming, last_planned, leaves_room
 from handlers.sync.scheduler import PLAN_EVERY, Scheduler
 from storage import connections, jobs, users
 from storage.connections import StoredConnection
-from storage.database import Database, Session
+from storage.database import Session
 from storage.importing.records import AccountRecord, Batch, Record, TransactionRecord
 from storage.jobs import Job, RefusedBatch
 from tests.conftest import NOW
+from tests.engines import OpenStore
 from tests.service.test_sync_machine import Hand
 
 COOLDOWN = timedelta(minutes=30)
@@ -103,7 +104,7 @@ class Drawer:
 class Scene:
     """One connection to the live bank and what works on it."""
 
-    database: Database
+    database: OpenStore
     engine: SyncEngine
     bank: LiveBank
     clock: Hand
@@ -133,7 +134,7 @@ class Scene:
 
     def shown(self) -> dict[str, Any]:
         """The connection in GET /connections."""
-        services = SimpleNamespace(clock=self.clock, database=self.database, sync_engine=self.engine)
+        services = SimpleNamespace(clock=self.clock, of=self.database.of, sync_engine=self.engine)
         caller = Principal(
             user_id=self.connection.user_id, client_id="c1", scopes=frozenset(), grant_id=None, has_subscription=True
         )
@@ -145,7 +146,7 @@ class Scene:
 
 
 @pytest.fixture
-def scene(database: Database) -> Iterator[Scene]:
+def scene(database: OpenStore) -> Iterator[Scene]:
     user = users.add(database, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW)
     connection = connections.add(
         database, user_id=user.id, user_name="eva", connector="live", bank_name="One", settings={}, now=NOW
@@ -507,7 +508,7 @@ def test_room_is_left_for_each_planned_sync_of_the_next_24_hours() -> None:
 
 def services_of(scene: Scene) -> Any:
     """What commands use of the services."""
-    return SimpleNamespace(database=scene.database, sync_engine=scene.engine, clock=scene.clock)
+    return SimpleNamespace(everybody=scene.database, of=scene.database.of, sync_engine=scene.engine, clock=scene.clock)
 
 
 class Paper:

@@ -15,20 +15,25 @@ from multiprocessing import Pipe
 from pathlib import Path
 from subprocess import run
 from types import SimpleNamespace
+from typing import Any
 
+import httpx
 import psutil
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
-from auth.errors import KeysUnusable
 from connectors.reference.exchange_rates import bundled_rates
 from handlers.commands import access, rates, upkeep
 from handlers.commands.control_socket import CommandError
 from handlers.services import open_services
 from handlers.sync.engine import LEFT_TO_OTHERS
-from handlers.sync.uploaded_files import DEAD_AFTER, ENDED
+from handlers.sync.scheduler import PLAN_EVERY
+from handlers.sync.uploaded_files import ENDED
 from handlers.workers import _end_with_parent
 from storage import connections, users
 from storage.importing import file_imports
+from storage.keys.places import KeysUnusable
+from storage.sync_time_limits import LEASE
 from tests.conftest import NOW
 from tests.engines import ENGINE, KEYS_SECRET
 from tests.service.conftest import BANKDATA, Said, Served, environment, running
@@ -74,6 +79,19 @@ def workers(served: Served) -> list[psutil.Process]:
             if each.status() != psutil.STATUS_ZOMBIE and "spawn_main" in " ".join(each.cmdline()):
                 found.append(each)
     return found
+
+
+COUNTED = "bankdata_request_duration_seconds_count listAccounts 200"
+
+
+def figures(served: Served) -> dict[str, float]:
+    """What one of the processes tells of all, by name and labels."""
+    answer = httpx.get(f"{served.address}/metrics", trust_env=False)
+    return {
+        " ".join([sample.name, *sample.labels.values()]): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
 
 
 def answers(served: Served, bearer: str, times: int) -> set[int]:
@@ -145,19 +163,21 @@ def test_every_process_tells_what_became_of_a_file_that_one_of_them_took(several
 @pytest.mark.requirement("workers.imports")
 def test_a_file_whose_process_has_died_is_told_to_be_sent_again_and_its_rows_are_forgotten(tmp_path: Path) -> None:
     with closing(open_services(ENGINE.settings(tmp_path / "data"))) as services:
-        now, store = services.clock.now(), services.database
-        file_imports.begin(store, user_id="u", id_="syn_1", answer='{"status": "running"}', now=now)
-        running = services.uploads.elsewhere("u", "syn_1")
+        now, store = services.clock.now(), services.everybody
+        sent: Any = SimpleNamespace(id="syn_1", user_id="u")
+        file_imports.begin(store, sent, holder="dead", answer='{"status": "running"}', now=now)
+        running = services.uploads.find("u", "syn_1")
         assert running is not None
         assert not running.is_done
-        file_imports.renew(store, user_id="u", id_="syn_1", now=now - DEAD_AFTER)
-        dead = services.uploads.elsewhere("u", "syn_1")
+        services.clock.offset += LEASE
+        dead = services.uploads.find("u", "syn_1")
         assert dead is not None
         assert dead.is_done
         assert json.loads(dead.answer) == {"status": "done", "error": ENDED}
-        assert services.uploads.elsewhere("somebody else", "syn_1") is None
-        file_imports.forget(store, before=now + DEAD_AFTER)
-        assert services.uploads.elsewhere("u", "syn_1") is None
+        assert services.uploads.find("somebody else", "syn_1") is None
+        file_imports.forget(store, before=now + timedelta(days=1))
+        assert services.uploads.find("u", "syn_1") is None
+        assert store.rows("SELECT job_id FROM job_leases") == []
 
 
 @pytest.mark.requirement("workers.folders")
@@ -167,8 +187,8 @@ def test_a_sync_of_a_folder_that_another_machine_has_is_left_to_it_for_a_minute(
     command(tmp_path / "data", "users", "add", "ada", "--random")
     command(tmp_path / "data", "connect", "folder", str(folder), "--user", "ada", "--bank", "Bank")
     with closing(open_services(ENGINE.settings(tmp_path / "data"))) as services:
-        ada = users.named(services.database, "ada")
-        [connection] = connections.of_user(services.database, ada.id)
+        ada = users.named(services.everybody, "ada")
+        [connection] = connections.of_user(services.everybody, ada.id)
         shutil.rmtree(folder)
         job = services.sync_engine.start(connection, is_forced=True).job
         assert job is not None
@@ -193,9 +213,51 @@ def test_a_machine_whose_clock_is_not_that_of_the_database_is_told(
         assert re.search(r"This machine's clock is -\d+ s off the database's: have NTP set both", said.lines[-1])
 
 
+@pytest.mark.requirement("workers.clocks")
+def test_a_clock_that_goes_wrong_while_the_server_runs_is_said_once_and_so_is_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with closing(open_services(ENGINE.settings(tmp_path / "data"), for_server=True)) as services:
+        assert abs(services.clock_watch.apart()) < timedelta(seconds=0.1)
+        now = services.clock.now
+        with monkeypatch.context() as wrong:
+            for _ in range(2):
+                services.clock.offset += PLAN_EVERY  # a machine on which a minute passes
+                wrong.setattr(services.clock, "now", lambda: now() + timedelta(seconds=8))
+                services.scheduler.round()
+            assert timedelta(seconds=7) < services.clock_watch.apart() < timedelta(seconds=9)
+        for _ in range(2):
+            services.clock.offset += PLAN_EVERY
+            services.scheduler.round()
+    assert caplog.messages == [
+        "This machine's clock is +8 s off the database's: have NTP set both. Until then machines may refuse each"
+        " other's tokens.",
+        "This machine's clock is that of the database again.",
+    ]
+
+
+@pytest.mark.requirement("monitoring.metrics")
+def test_every_process_tells_the_figures_of_all_and_none_that_counts_ever_falls(several: Served) -> None:
+    bearer, told = token(several), list[dict[str, float]]()
+    before = figures(several).get(COUNTED, 0)
+    for _ in range(10):
+        assert answers(several, bearer, 3) == {200}
+        told.append(figures(several))
+    assert [each[COUNTED] - before for each in told] == list(range(3, 33, 3))
+    for name in ("process_cpu_seconds_total", "bankdata_cache_hits_total", "bankdata_event_loop_lag_seconds_count"):
+        assert all(name in each for each in told)
+        assert [each[name] for each in told] == sorted(each[name] for each in told)
+    last = told[-1]
+    alone = max(each.memory_info().rss for each in workers(several))
+    assert last["process_resident_memory_bytes"] > 1.5 * alone
+    assert (last["bankdata_store_up"], last["bankdata_store_waiting"]) == (1, 0)
+    assert last["bankdata_sync_overdue_seconds"] < 120, "every connection that is due is looked at each minute"
+    assert time.time() - 60 < last["bankdata_scheduler_round_timestamp_seconds"] <= time.time()
+
+
 @pytest.mark.requirement("workers.watched")
 def test_a_worker_that_dies_is_replaced_and_all_end_with_the_one_that_was_typed(several: Served) -> None:
-    before = workers(several)
+    before, counted = workers(several), figures(several)[COUNTED]
     assert len(before) == 2
     before[0].send_signal(signal.SIGKILL)
     deadline = time.monotonic() + 60
@@ -205,6 +267,7 @@ def test_a_worker_that_dies_is_replaced_and_all_end_with_the_one_that_was_typed(
         time.sleep(0.1)
     assert len(workers(several)) == 2
     assert answers(several, token(several), 20) == {200}
+    assert figures(several)[COUNTED] >= counted, "what a process counted stays, though it has ended"
     ended = workers(several)
     assert several.stop() == 0
     assert not any(each.is_running() for each in ended)
@@ -216,8 +279,9 @@ def test_another_secret_does_not_open_the_keys_and_a_copy_of_the_store_names_non
     with closing(open_services(ENGINE.settings(folder))) as services:
         before = services.authorization.jwks()
         kid = services.authorization.rotate_keys()
-        (sealed,) = [row["content"] for row in services.database.rows("SELECT content FROM documents")]
+        (sealed,) = [row["content"] for row in services.everybody.rows("SELECT content FROM documents")]
         assert "PRIVATE KEY" not in sealed
+        opens = services.connection_keys.seal("what opens a bank", about="it")
         assert services.authorization.keys.path is None
     with closing(open_services(ENGINE.settings(folder))) as services:
         assert services.authorization.keys.active().kid == kid
@@ -227,6 +291,7 @@ def test_another_secret_does_not_open_the_keys_and_a_copy_of_the_store_names_non
         access.reseal_keys(services, Said())
     with closing(open_services(ENGINE.settings(folder, KEYS_SECRET=new))) as services:
         assert services.authorization.keys.active().kid == kid
+        assert services.connection_keys.open(opens, about="it") == "what opens a bank"
     for secret, reason in ((KEYS_SECRET, "does not open"), (" ", "is missing")):
         with pytest.raises(KeysUnusable, match=reason):
             open_services(ENGINE.settings(folder, KEYS_SECRET=secret))
@@ -239,12 +304,12 @@ def test_rates_that_one_process_installs_are_those_of_all(tmp_path: Path) -> Non
     one = ENGINE.settings(tmp_path / "one")
     two = replace(one, data_dir=tmp_path / "two")
     with closing(open_services(one)) as here, closing(open_services(two)) as there:
-        users.add(here.database, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW)
-        [before] = there.database.rows("SELECT state FROM users")
+        users.add(here.everybody, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW)
+        [before] = there.everybody.rows("SELECT state FROM users")
         rates.update(here, Said(), file=str(tmp_path / "rates.csv"))
         assert here.rates["day"].max() == day
         assert there.rates["day"].max() == day
-        [after] = there.database.rows("SELECT state FROM users")
+        [after] = there.everybody.rows("SELECT state FROM users")
         assert after["state"] > before["state"], "answers made of older rates end"
 
 

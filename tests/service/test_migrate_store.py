@@ -14,6 +14,8 @@ from handlers.commands.larger_stores import migrate_store
 from handlers.services import open_services
 from handlers.settings import load
 from storage import users
+from storage.bank_access import connection_keys
+from storage.bank_access.connection_keys import ConnectionKeys
 from storage.database import Database, StoreError
 from storage.engines import moving
 from storage.row_owners import OF_ALL, OF_USERS
@@ -38,7 +40,7 @@ def old(tmp_path: Path) -> tuple[Path, str]:
         services.own_profiles.keep("mine.json", PROFILE, now=services.clock.now())
         for name in ("eva", "Strauß"):
             users.add(
-                services.database,
+                services.everybody,
                 name=name,
                 password_hash=None,
                 has_subscription=True,
@@ -57,6 +59,8 @@ def old(tmp_path: Path) -> tuple[Path, str]:
                 is_dry_run=False,
                 is_json=False,
             )
+        services.connection_keys.get_ready()
+        access.print_calendar_link(services, said, user="eva")
         access.print_token(services, said, user="eva", scope="read:accounts", seconds=3600)
     return folder, said.lines[-1]
 
@@ -90,9 +94,11 @@ def test_a_move_that_breaks_off_goes_on_and_ends_with_equal_stores_and_living_to
             assert said.lines == ["Moved 2 users and compared every row. The old store is as it was."]
     assert (folder / "bankdata.duckdb").read_bytes() == before
     with closing(open_services(settings)) as services:
-        assert services.authorization.access.principal(token).user_id == users.named(services.database, "EVA").id
-        assert users.named(services.database, "STRAUSS").name == "Strauß"
-        assert services.database.rows("SELECT count(*) AS n FROM transactions") == [{"n": 4}]
+        assert services.connection_keys.ids == ConnectionKeys(folder / connection_keys.FILE_NAME).ids
+        assert services.authorization.access.principal(token).user_id == users.named(services.everybody, "EVA").id
+        assert users.named(services.everybody, "STRAUSS").name == "Strauß"
+        assert services.authorization.calendar.revoke(users.named(services.everybody, "eva").id)
+        assert services.everybody.rows("SELECT count(*) AS n FROM transactions") == [{"n": 4}]
         assert [(each.name, each.date) for each in services.own_profiles.read()] == [("mine", ("YYYY",))]
 
 
@@ -144,6 +150,7 @@ def test_the_command_says_in_one_line_what_it_cannot_move(old: tuple[Path, str],
 def test_the_command_moves_a_store(old: tuple[Path, str], tmp_path: Path) -> None:
     settings = {name.removeprefix("BANKDATA_"): value for name, value in ENGINE.environment(tmp_path / "new").items()}
     (old[0] / KEYS).unlink()  # nobody has signed in there yet
+    (old[0] / connection_keys.FILE_NAME).unlink()  # and no bank been connected
     (old[0] / FILE_NAME).write_text("Date,USD\n2026-11-20,1.25\n")
     done = bankdata("migrate-store", "--from", old[0], "--data", tmp_path / "new", settings=settings)
     assert (done.code, done.lines) == (0, ["Moved 2 users and compared every row. The old store is as it was."])

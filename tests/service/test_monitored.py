@@ -1,16 +1,22 @@
 """A running server tells monitors what it does, and its log machines."""
 
 import json
+import time
 from collections.abc import Callable
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from handlers.services import open_services
+from handlers.metrics import Figures
+from handlers.services import Services, open_services
 from handlers.settings import load
+from storage import jobs
+from storage.database import StoreUnavailable
+from storage.migrations.runner import migrations
 from tests.service.conftest import Served, running
 
 Copied = Callable[[], Path]
@@ -41,6 +47,37 @@ def test_a_server_tells_requests_cache_jobs_store_loop_and_process(figures: dict
     assert figures["bankdata_event_loop_lag_seconds_count"] >= 0
     assert figures["process_resident_memory_bytes"] > 50_000_000
     assert (figures["bankdata_imports"], figures["bankdata_source_calls"]) == (0, 0)
+    assert (figures["bankdata_store_up"], figures["bankdata_store_waiting"]) == (1, 0)
+    assert abs(figures["bankdata_clock_offset_seconds"]) < 1  # it is one machine
+    assert figures["bankdata_schema_version"] == migrations()[-1].number
+    assert time.time() - 60 < figures["bankdata_scheduler_round_timestamp_seconds"] <= time.time()
+
+
+@pytest.mark.requirement("monitoring.metrics")
+def test_a_store_that_does_not_answer_is_one_figure_and_how_late_syncs_are_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told(services: Services) -> dict[str, float]:
+        families = text_string_to_metric_families(Figures(services).text().decode())
+        return {sample.name: sample.value for family in families for sample in family.samples}
+
+    with closing(open_services(load({}, data_dir=tmp_path / "data"))) as services:
+        database, now = services.everybody, services.clock.now()
+        assert told(services)["bankdata_sync_overdue_seconds"] == 0
+        database.execute(
+            "INSERT INTO connections (id, user_id, connector, bank_name, status, settings, failures_in_row, created_at,"
+            " due_at) VALUES ('con_1', 'u', 'demo', 'One', 'ACTIVE', '{}', 0, $1, $2)",
+            now - timedelta(days=1),
+            now - timedelta(minutes=10),
+        )
+        assert 600 <= told(services)["bankdata_sync_overdue_seconds"] < 700
+
+        def fails(_session: object) -> None:
+            raise StoreUnavailable
+
+        monkeypatch.setattr(jobs, "by_status", fails)
+        assert told(services)["bankdata_store_up"] == 0
+        assert "bankdata_schema_version" not in told(services)
 
 
 @pytest.mark.requirement("monitoring.ready")
@@ -53,9 +90,12 @@ def test_a_server_with_an_open_store_is_ready(service: Served) -> None:
 def test_a_store_that_fails_is_not_ready_whatever_its_failure(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with closing(open_services(load({}, data_dir=tmp_path / "data"))) as services:
         assert services.is_ready()
-        services.database.execute("ALTER TABLE schema_version RENAME COLUMN number TO version")
+        services.everybody.execute("ALTER TABLE schema_version RENAME COLUMN number TO version")
         assert not services.is_ready()
-    assert caplog.messages == ["not ready: BinderException"]
+        assert not services.is_ready()
+        services.everybody.execute("ALTER TABLE schema_version RENAME COLUMN version TO number")
+        assert services.is_ready()
+    assert caplog.messages == ["not ready: BinderException", "ready again"]
 
 
 @pytest.mark.requirement("monitoring.logs")

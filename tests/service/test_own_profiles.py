@@ -14,10 +14,9 @@ from handlers.commands.control_socket import CommandError
 from handlers.own_profiles import PROFILES_FOLDER, OwnProfiles
 from handlers.services import open_services
 from storage import users
-from storage.database import Database
 from tests.cli.conftest import Done, bankdata
 from tests.conftest import NOW, empty_folder
-from tests.engines import ENGINE
+from tests.engines import ENGINE, OpenStore
 from tests.service.conftest import Said
 
 PROFILE = {
@@ -79,7 +78,7 @@ def test_what_is_no_profile_is_not_kept(folder: Path, profile: Path) -> None:
 
 @pytest.mark.requirement("profiles.commands")
 def test_there_are_so_many_profiles_at_most(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database: OpenStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert PROFILES_MAX == 1000
     monkeypatch.setattr("handlers.own_profiles.PROFILES_MAX", 2)
@@ -114,7 +113,7 @@ def test_a_wrong_profile_is_named_before_a_file_is_read(folder: Path, profile: P
         if ENGINE.name == "duckdb":
             (folder / PROFILES_FOLDER / profile.name).write_text("{")
         else:
-            services.database.execute("UPDATE documents SET content = '{' WHERE name LIKE 'csv%'")
+            services.everybody.execute("UPDATE documents SET content = '{' WHERE name LIKE 'csv%'")
     for command in (("profiles", "list"), ("import", "--explain", profile)):
         assert run(folder, *command).failed_with("beispiel.json: not valid JSON")
 
@@ -127,7 +126,7 @@ def test_a_profile_that_one_machine_adds_is_used_by_all(profile: Path, tmp_path:
     file = tmp_path / "february.csv"
     file.write_text(CSV)
     with closing(open_services(one)) as here, closing(open_services(two)) as there:
-        users.add(here.database, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW)
+        users.add(here.everybody, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW)
         profiles.add_profile(here, Said(), file=str(profile))
         said = Said()
         files.import_statements(

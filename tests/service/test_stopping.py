@@ -12,9 +12,8 @@ import httpx
 import pytest
 
 from storage import jobs
-from storage.database import open_database
 from tests.benchmarks.slow_source import END_SECONDS_MAX, client_of, started
-from tests.engines import ENGINE, STORE
+from tests.engines import ENGINE, STORE, opened
 from tests.service.conftest import running
 
 HANGS = 600.0  # seconds; much longer than a server may take to end
@@ -46,7 +45,7 @@ def test_a_server_ends_within_ten_seconds_though_its_sources_hang_and_its_jobs_s
         assert time.monotonic() - began < END_SECONDS_MAX
         reading.join(10)
         assert statuses == ["syncing"], "who waits for the job is answered before the end"
-        with_jobs = open_database(ENGINE.url(server.folder / STORE))
+        with_jobs = opened(ENGINE.url(server.folder / STORE))
         (left,) = jobs.unfinished(with_jobs)
         with_jobs.close()
         assert (left.id, left.status) == (job["syncId"], "syncing")

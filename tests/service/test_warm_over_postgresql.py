@@ -15,9 +15,8 @@ from auth.scopes import SCOPES
 from handlers.server import application
 from handlers.services import Services, open_services
 from storage import accounts, users
-from storage.database import open_database
 from storage.engines.postgresql import _Statements
-from tests.engines import ENGINE
+from tests.engines import ENGINE, opened
 
 pytestmark = pytest.mark.engine("one server")
 
@@ -39,7 +38,7 @@ def test_what_was_asked_before_takes_no_statement_but_the_state_until_another_pr
         return run(session, sql, parameters)
 
     async def read() -> None:
-        user = users.named(services.database, "demo")
+        user = users.named(services.everybody, "demo")
         async with client_of(services, user.id) as client:
             account = (await client.get("/accounts")).json()["accounts"][0]["id"]
 
@@ -48,13 +47,13 @@ def test_what_was_asked_before_takes_no_statement_but_the_state_until_another_pr
 
             async with asyncio.timeout(SECONDS_MAX):
                 before = await answers()
-                while await services.database.known_state(user.id) is None:
+                while await services.store.known_state(user.id) is None:
                     await asyncio.sleep(0.01)
             monkeypatch.setattr(_Statements, "_run", watched)
             asked.clear()
             assert list(await asyncio.gather(answers(), answers())) == [before, before]
             assert asked == []
-            with closing(open_database(services.settings.database_url)) as other:
+            with closing(opened(services.settings.database_url)) as other:
                 renamed = partial(accounts.rename, user_id=user.id, account_id=account, name="Household")
                 await asyncio.to_thread(other.atomically, renamed)
             assert b'"accountName":"Household"' in (await answers())[0]

@@ -34,9 +34,9 @@ import psycopg
 from handlers.services import open_services
 from handlers.settings import load
 from storage import users
-from storage.database import StoreUnavailable, open_database
+from storage.database import StoreUnavailable
 from tests.citus import CITUS_URL
-from tests.engines import KEYS_SECRET
+from tests.engines import KEYS_SECRET, opened
 from tests.service.conftest import BANKDATA, Served, environment, running
 from tests.soak.killed_imports import ROWS_PER_FILE, check_counts, statement
 
@@ -207,7 +207,7 @@ class Cluster:
         with closing(open_services(load(given, data_dir=self.folder))) as here:
             added = [
                 users.add(
-                    here.database,
+                    here.everybody,
                     name=f"user {number}",
                     password_hash=None,
                     has_subscription=True,
@@ -232,7 +232,7 @@ class Cluster:
 
     def check(self, crowd: Crowd) -> None:
         """Each acknowledged file is in the store once, and no other but one that was on its way."""
-        with closing(open_database(self.url)) as database:
+        with closing(opened(self.url)) as database:
             check_counts(database)
             for person in crowd.people:
                 rows = database.rows(STORED, person.id)

@@ -38,11 +38,18 @@ from storage.database import Transaction
 from storage.importing import derivation
 from storage.importing.records import AccountRecord, TransactionRecord
 from tests.cache.conftest import Operations
+from tests.engines import whole
 from tests.storage.conftest import Bank, make_bank
 
 USERS = ("eva", "max", "kim", "tom")
 SHOPS = ("Rewe", "Bäckerei Müller", "Netflix", "Stadtwerke", "Tankstelle")
 FIRST_BOOKINGS = 200
+FILTERS: dict[str, Any] = {
+    **dict.fromkeys(("account_ids", "category", "date_from", "date_to", "search", "amount_min", "amount_max")),
+    **dict.fromkeys(("direction", "categories", "types", "merchant", "counterpart_iban", "words", "flag")),
+    "status": "booked",
+    "counted": False,
+}
 DEFAULTS: dict[str, dict[str, Any]] = {
     "listAccounts": {},
     "listTransactions": {
@@ -50,7 +57,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "page": 1,
         "per_page": 50,
     },
-    "sumTransactions": dict.fromkeys(("account_ids", "category", "date_from", "date_to", "search", "group_by")),
+    "searchTransactions": {**FILTERS, "sort": "-bookingDate", "page": 1, "per_page": 50},
+    "sumTransactions": {**FILTERS, "group_by": None, "limit": 50, "compare_with": None},
     "getTransaction": {},
     "explainTransaction": {},
     "getCashflow": {"account_ids": None, "months": 6},
@@ -78,9 +86,9 @@ class Load:
         now = services.clock.now()
         self.services = services
         self.url = f"http://127.0.0.1:{port}/api/v1"
-        self.banks = {name: make_bank(services.database, now, name) for name in USERS}
+        self.banks = {name: make_bank(whole(services.store), now, name) for name in USERS}
         self.slow = Operations(
-            replace(services, reader=Reader(services.database, bytes_max=0, render=services.reader.render))
+            replace(services, reader=Reader(services.store, bytes_max=0, render=services.reader.render))
         )
         self.outcome, self.is_over, self._lock = Outcome(), threading.Event(), threading.Lock()
         for bank in self.banks.values():
@@ -104,7 +112,7 @@ class Load:
 
     def change(self, name: str, chance: random.Random) -> str:
         """Something happens to the data of this user."""
-        bank, database = self.banks[name], self.services.database
+        bank, database = self.banks[name], self.services.everybody
         account = accounts.every(database, bank.user.id)[0]
         changes: dict[str, Callable[[], object]] = {
             "import": lambda: self.bring(bank, chance, chance.randrange(1, 20)),
@@ -122,7 +130,7 @@ class Load:
 
     def _rule(self, bank: Bank, category: str) -> None:
         line = f'{{"field": "counterpartName", "operator": "contains", "value": "Rewe", "category": "{category}"}}'
-        now, database = self.services.clock.now(), self.services.database
+        now, database = self.services.clock.now(), self.services.everybody
 
         def work(session: Transaction) -> None:
             session.hold(bank.user.id)
@@ -159,7 +167,7 @@ class Load:
 
     def ask(self, client: httpx.Client, name: str, chance: random.Random) -> None:
         """One request, and what the store says to it."""
-        user_id, database = self.banks[name].user.id, self.services.database
+        user_id, database = self.banks[name].user.id, self.services.store
         before = database.state(user_id)
         operation, path, asked = self._drawn(user_id, chance)
         answer = client.get(path, params=asked)
@@ -190,18 +198,18 @@ class Load:
     def _drawn(self, user_id: str, chance: random.Random) -> tuple[str, str, dict[str, Any]]:
         today = self.services.clock.today()
         operation = chance.choice([*DEFAULTS, "listTransactions", "listTransactions"])
-        owned = [account.id for account in accounts.of_user(self.services.database, user_id)]
+        owned = [account.id for account in accounts.of_user(self.services.everybody, user_id)]
         ids = {"accountIds": ",".join(chance.sample(owned, chance.randrange(1, len(owned) + 1)))}
         if len(owned) == 1 and chance.random() < 0.5:
             ids = {}
         asked: dict[str, Any] = ids if "account_ids" in DEFAULTS[operation] else {}
         if operation in ("getTransaction", "explainTransaction"):
-            rows = self.services.database.rows("SELECT id FROM transactions WHERE user_id = $1 LIMIT 50", user_id)
+            rows = self.services.everybody.rows("SELECT id FROM transactions WHERE user_id = $1 LIMIT 50", user_id)
             path = f"/transactions/{chance.choice(rows)['id']}"
             return operation, path + ("/explanation" if operation == "explainTransaction" else ""), asked
         if operation == "listTransactions":
             asked = ids | {"page": chance.randrange(1, 9), "perPage": chance.choice([5, 50, 100])}
-        if operation in ("listTransactions", "sumTransactions"):
+        if operation in ("listTransactions", "searchTransactions", "sumTransactions"):
             if chance.random() < 0.3:
                 asked["search"] = chance.choice(["rewe", "müller", "number 1", "e"])
             if chance.random() < 0.3:
@@ -209,6 +217,7 @@ class Load:
         paths = {
             "listAccounts": "/accounts",
             "listTransactions": "/transactions",
+            "searchTransactions": "/transactions/search",
             "sumTransactions": "/transactions/totals",
             "getCashflow": "/cashflow",
             "getSnapshot": "/snapshot",

@@ -247,7 +247,7 @@ def test_a_ledger_of_others_is_refused_by_name(theirs: bytes) -> None:
         ("  Assets:Bank:Giro  -890.00", "  Assets:Bank:Other  -890.00", 8),
         ("890.00 EUR", "8900000000000000.00 EUR", 9),
         ('* "Rent"', '* "Rent', 8),
-        ('* "Rent"', '* "Rent" #tag', 8),
+        ('* "Rent"', '* "Rent" ^link', 8),
         ("2026-01-02 *", "2026-02-30 *", 8),
         ("2026-01-02 *", "2026-01-02 !", 8),
         ("2026-01-02 *", "Once *", 8),

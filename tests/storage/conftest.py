@@ -12,13 +12,13 @@ from msgspec.structs import replace
 
 from storage import connections, jobs, users
 from storage.connections import StoredConnection
-from storage.database import Database, Row
+from storage.database import Row
 from storage.importing import ingest
 from storage.importing.batches import ReadBatch, read_batch
 from storage.importing.ingest import ImportReport
 from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
 from storage.users import User
-from tests.engines import tables_of
+from tests.engines import OpenStore, tables_of
 
 GIRO = AccountRecord(stable_key="DE02120300000000202051", iban="DE02120300000000202051", currency="EUR", name="Giro")
 
@@ -48,7 +48,7 @@ def _booking(line: str, common: dict[str, object]) -> TransactionRecord:
 class Bank:
     """One user's connection; `bring` imports batches as one job and says what it did."""
 
-    database: Database
+    database: OpenStore
     user: User
     connection: StoredConnection
     now: datetime
@@ -93,7 +93,7 @@ class Bank:
         return {row["id"] for row in self.rows("id, booking_date, amount")}
 
 
-def make_bank(database: Database, now: datetime, name: str = "eva", bank_name: str = "Testbank") -> Bank:
+def make_bank(database: OpenStore, now: datetime, name: str = "eva", bank_name: str = "Testbank") -> Bank:
     """A user (made when there is none of this name) with a connection."""
     user = users.find_by_name(database, name) or users.add(
         database, name=name, password_hash=None, has_subscription=True, home_currency="EUR", now=now
@@ -132,7 +132,7 @@ NewBank = Callable[..., Bank]
 
 
 @pytest.fixture
-def new_bank(database: Database, now: datetime) -> NewBank:
+def new_bank(database: OpenStore, now: datetime) -> NewBank:
     """Makes banks: new_bank("eva", "Testbank")."""
     return partial(make_bank, database, now)
 
@@ -159,7 +159,7 @@ def job(bank: Bank) -> jobs.Job:
     return started
 
 
-def dump(database: Database) -> dict[str, list[str]]:
+def dump(database: OpenStore) -> dict[str, list[str]]:
     """Everything that is stored."""
     tables = tables_of(database)
     return {table: sorted(map(str, database.rows(f"SELECT * FROM {table}"))) for table in tables}

@@ -11,19 +11,18 @@ from typing import Any
 import psycopg
 import pytest
 
-from storage.database import Database, open_database
 from storage.engines import asked_states, distribution
 from storage.engines.postgresql import PostgreSQL
-from tests.engines import ENGINE, Cluster
+from tests.engines import ENGINE, Cluster, OpenStore, opened
 from tests.storage.conftest import Bank
 
 pytestmark = pytest.mark.engine("one server")
 
 SOON = 5.0  # seconds
-CONNECTIONS = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT state FROM users%' AND datname = $1"
+CONNECTIONS = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'PREPARE state%' AND datname = $1"
 
 
-async def told(database: Database, user_id: str) -> int:
+async def told(database: OpenStore, user_id: str) -> int:
     """The state, as soon as a connection is there on which it can be asked."""
     deadline = time.monotonic() + SOON
     while (state := await database.known_state(user_id)) is None:
@@ -32,17 +31,17 @@ async def told(database: Database, user_id: str) -> int:
     return state
 
 
-def name_of(database: Database) -> str:
+def name_of(database: OpenStore) -> str:
     return str(database.rows("SELECT current_database() AS name")[0]["name"])
 
 
-def asking(database: Database) -> list[int]:
+def asking(database: OpenStore) -> list[int]:
     """The processes of the server that answer the event loop."""
     return [row["pid"] for row in database.rows(CONNECTIONS, name_of(database))]
 
 
 @contextmanager
-def locked(database: Database) -> Iterator[None]:
+def locked(database: OpenStore) -> Iterator[None]:
     """Meanwhile nobody is told any state."""
     with psycopg.connect(ENGINE.cluster.url(name_of(database))) as other:
         other.execute("LOCK TABLE users IN ACCESS EXCLUSIVE MODE")
@@ -51,7 +50,7 @@ def locked(database: Database) -> Iterator[None]:
 
 @pytest.mark.requirement("postgresql.states")
 def test_what_another_process_has_committed_is_told_to_whoever_asks_then(bank: Bank) -> None:
-    with closing(open_database(ENGINE.cluster.url(name_of(bank.database)))) as other:
+    with closing(opened(ENGINE.cluster.url(name_of(bank.database)))) as other:
 
         async def compared() -> None:
             await told(bank.database, bank.user.id)
@@ -89,7 +88,7 @@ def test_each_is_told_the_state_of_the_one_who_was_asked_for(bank: Bank, new_ban
 
 @pytest.mark.requirement("postgresql.states")
 def test_no_connection_of_the_pool_is_taken(bank: Bank) -> None:
-    with closing(open_database(ENGINE.cluster.url(name_of(bank.database)), pool=1)) as database:
+    with closing(opened(ENGINE.cluster.url(name_of(bank.database)), pool=1)) as database:
 
         async def asked_beside_a_transaction() -> None:
             with database.transaction() as session:
@@ -133,13 +132,35 @@ def test_a_connection_that_the_server_ends_is_followed_by_another(bank: Bank, *,
 
 
 @pytest.mark.requirement("postgresql.states")
+def test_a_connection_that_ends_before_anything_is_asked_is_followed_by_another(
+    bank: Bank, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asked_states, "OPEN_AGAIN_SECONDS", 0.0)
+    states: Any = bank.database._asked_states  # type: ignore[attr-defined]  # which PostgreSQL has
+    connect = states._connect
+
+    def ended_by_the_server() -> psycopg.Connection[Any]:
+        monkeypatch.setattr(states, "_connect", connect)
+        ended: psycopg.Connection[Any] = connect()
+        ENGINE.cluster.sql(f"SELECT pg_terminate_backend({ended.info.backend_pid}, 5000)")
+        return ended
+
+    ended_later = connect()
+    ended_later.close()
+    states._opened = ended_later
+    monkeypatch.setattr(states, "_connect", ended_by_the_server)
+    assert asyncio.run(told(bank.database, bank.user.id)) == bank.database.state(bank.user.id)
+    assert states._connect is connect
+
+
+@pytest.mark.requirement("postgresql.states")
 def test_a_server_that_stops_and_comes_back_is_asked_again() -> None:
     mortal = Cluster()
     try:
         mortal.sql("CREATE TABLE users (id TEXT, state BIGINT)")
         mortal.sql("INSERT INTO users (id, state) VALUES ('eva', 7)")
         mortal.sql("CHECKPOINT")
-        with closing(open_database(mortal.url("postgres"))) as database:
+        with closing(opened(mortal.url("postgres"))) as database:
 
             async def asked() -> None:
                 assert await told(database, "eva") == 7
@@ -220,13 +241,13 @@ def test_who_leaves_takes_no_answer_from_others(bank: Bank) -> None:
 @pytest.mark.requirement("postgresql.states")
 def test_each_event_loop_has_a_connection_of_its_own_and_the_end_of_the_store_ends_it(bank: Bank) -> None:
     name = name_of(bank.database)
-    with closing(open_database(ENGINE.cluster.url(name))) as database:
+    with closing(opened(ENGINE.cluster.url(name))) as database:
         for _ in range(2):
             assert asyncio.run(told(database, bank.user.id)) == bank.database.state(bank.user.id)
         assert len(asking(bank.database)) == 1
 
     async def closed_meanwhile() -> None:
-        with closing(open_database(ENGINE.cluster.url(name))) as other:
+        with closing(opened(ENGINE.cluster.url(name))) as other:
             await told(other, bank.user.id)
             with locked(bank.database):
                 waiting = asyncio.create_task(other.known_state(bank.user.id))

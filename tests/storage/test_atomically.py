@@ -6,13 +6,14 @@ import time
 import pytest
 
 from storage import rules, users
-from storage.database import Conflict, ConstraintViolated, Database, Session, Transaction, state_in
+from storage.database import Conflict, ConstraintViolated, Session, Transaction, state_in
 from tests.conftest import NOW
+from tests.engines import OpenStore
 from tests.storage.conftest import Bank
 
 
 @pytest.mark.requirement("store.constraints")
-def test_a_violated_constraint_is_tried_again_once_and_then_told(database: Database) -> None:
+def test_a_violated_constraint_is_tried_again_once_and_then_told(database: OpenStore) -> None:
     database.execute("CREATE TABLE named (name TEXT PRIMARY KEY)")
     database.execute("INSERT INTO named VALUES ('eva')")
     attempts: list[str] = []
@@ -27,7 +28,7 @@ def test_a_violated_constraint_is_tried_again_once_and_then_told(database: Datab
 
 
 @pytest.mark.requirement("store.constraints")
-def test_a_row_that_another_transaction_brought_meanwhile_is_seen_at_the_second_attempt(database: Database) -> None:
+def test_a_row_that_another_transaction_brought_meanwhile_is_seen_at_the_second_attempt(database: OpenStore) -> None:
     database.execute("CREATE TABLE named (name TEXT PRIMARY KEY)")
     found: list[int] = []
 
@@ -44,7 +45,7 @@ def test_a_row_that_another_transaction_brought_meanwhile_is_seen_at_the_second_
 
 @pytest.mark.requirement("store.constraints")
 def test_a_conflict_is_tried_again_after_every_pause_and_then_told(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: OpenStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("storage.database.CONFLICT_PAUSES", (0.0, 0.0))
     for conflicts in (2, 3):
@@ -65,7 +66,7 @@ def test_a_conflict_is_tried_again_after_every_pause_and_then_told(
 
 
 @pytest.mark.requirement("cache.state")
-def test_a_transaction_raises_the_state_of_a_user_once_however_often_it_changes_something(database: Database) -> None:
+def test_a_transaction_raises_the_state_of_a_user_once_however_often_it_changes_something(database: OpenStore) -> None:
     eva = users.add(database, name="Eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW)
     before = database.state(eva.id)
     with database.transaction() as session:

@@ -13,9 +13,9 @@ from handlers.sync import sorting
 from handlers.sync.concurrency import ImportLane
 from handlers.sync.sorting import LOOK_EVERY, Sorting
 from storage import compaction
-from storage.database import Database
 from storage.engines.duckdb_file import DuckDBFile
 from tests.conftest import NOW, empty_store
+from tests.engines import OpenStore, whole
 from tests.storage.conftest import Bank, bookings, make_bank
 
 KILLED = """
@@ -36,11 +36,11 @@ def execute(self, sql, *parameters):
     return changed
 
 duckdb_file._OpenTransaction.execute = execute
-compaction.compact(duckdb_file.DuckDBFile(Path(sys.argv[1])), rows_at_once=2)
+compaction.compact(duckdb_file.DuckDBFile(Path(sys.argv[1])).for_everybody(), rows_at_once=2)
 """
 
 
-def order(database: Database) -> list[tuple[str, int, str]]:
+def order(database: OpenStore) -> list[tuple[str, int, str]]:
     rows = database.rows("SELECT user_id, booking_date, id FROM transactions")
     return [(row["user_id"], -row["booking_date"].toordinal(), row["id"]) for row in rows]
 
@@ -83,7 +83,7 @@ def test_it_is_sorted_a_slice_at_a_time_and_an_import_in_between_is_not_lost(ban
     before = order(bank.database)
     keeper.advance(NOW + LOOK_EVERY - timedelta(seconds=1))
     assert order(bank.database) == before
-    with lane.turn():
+    with lane.turn("u"):
         keeper.advance(NOW + LOOK_EVERY)
     assert order(bank.database) == before
     keeper.advance(NOW + LOOK_EVERY)
@@ -108,7 +108,7 @@ def test_a_kill_in_the_middle_loses_nothing(tmp_path: Path) -> None:
     database.close()
     killed = subprocess.run([sys.executable, "-c", KILLED, str(path)], timeout=120, check=False)
     assert killed.returncode == -signal.SIGKILL
-    database = DuckDBFile(path)
+    database = whole(DuckDBFile(path))
     assert sorted(order(database)) == before
     assert compaction.compact(database) == len(before)
     assert order(database) == sorted(before)
@@ -154,5 +154,5 @@ def test_compacting_a_slice_at_a_time_sorts_users_and_the_days_of_one_with_many_
 
 
 @pytest.mark.requirement("compact")
-def test_compacting_an_empty_store_sorts_nothing(database: Database) -> None:
+def test_compacting_an_empty_store_sorts_nothing(database: OpenStore) -> None:
     assert compaction.compact(database) == 0

@@ -4,6 +4,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 
 import pytest
+from msgspec.structs import replace
 
 from storage.importing.records import StatementRecord
 from tests.storage.conftest import Bank, bookings, files_of
@@ -49,6 +50,17 @@ def test_a_renewal_that_renames_every_booking_changes_none(bank: Bank) -> None:
     before = bank.ids()
     assert [sync(bank, rows.format(2)), sync(bank, rows.format(3)), sync(bank, rows.format(1))] == [[], [], []]
     assert bank.ids() == before
+
+
+@pytest.mark.parametrize("day", ["2026-11-01", "2026-11-20"], ids=["first", "last"])
+def test_on_the_edges_of_a_window_equal_words_under_another_id_are_one_booking_and_twins_stay_two(
+    bank: Bank, day: str
+) -> None:
+    coffee = f"{day} | -2.80 | Cafe | Kaffee | provider_id={{}}"
+    others = "\n".join(f"2026-11-1{number} | -5.00 | Shop | Brot | provider_id=s{number}" for number in range(3))
+    sync(bank, f"{coffee.format(1)}\n{others}")
+    assert sync(bank, f"{coffee.format(2)}\n{others}") == []
+    assert sync(bank, f"{coffee.format(1)}\n{coffee.format(2)}\n{others}") == ["added"]
 
 
 def test_ids_that_restart_each_month_name_other_bookings(bank: Bank) -> None:
@@ -177,6 +189,30 @@ def test_a_statement_that_adds_up_ends_what_another_file_told_of_its_days(bank: 
     files.bring(bookings("2026-11-03 | -5.00 | Anna | Beitrag\n2026-11-03 | -6.00 | Bert | Beitrag"), statement=whole)
     assert ledger(bank) == [("11-03", "-6.00", "Bert"), ("11-03", "-5.00", "Anna")]
     assert len(gone(bank)) == 1
+
+
+@pytest.mark.parametrize("is_in_one_answer", [True, False])
+@pytest.mark.parametrize("was", ["pending", "taken back"])
+def test_an_id_that_another_booking_has_left_behind_makes_no_id_of_ours_twice(
+    bank: Bank, was: str, is_in_one_answer: bool
+) -> None:
+    coffee, bread = (
+        "2026-11-03 | -2.80 | Cafe | Kaffee | provider_id={}",
+        "2026-11-03 | -5.00 | Shop | Brot | provider_id=1",
+    )
+    if was == "pending":
+        bank.bring([replace(each, status="pending") for each in bookings(coffee.format(1))])
+    else:
+        kiosk = "2026-11-03 | -1.00 | Kiosk | Zeitung"
+        sync(bank, f"{coffee.format(1)}\n{kiosk}", told("2026-11-01", "2026-11-20", "100"))
+        sync(bank, kiosk, told("2026-11-01", "2026-11-20", "102.80"))
+    (kept,) = gone(bank) or {row["id"] for row in bank.rows("id, booking_date, amount", "pending_transactions")}
+    for answer in [f"{coffee.format(2)}\n{bread}"] if is_in_one_answer else [coffee.format(2), bread]:
+        bank.bring(bookings(answer))
+    assert {row["id"]: row["amount"] for row in bank.rows("id, amount, booking_date")}[kept] == Decimal("-2.80")
+    assert len(bank.ids()) == len(ledger(bank))
+    bank.bring(bookings("2026-11-03 | -2.90 | Cafe | Kaffee | provider_id=2"))
+    assert {row["id"]: row["amount"] for row in bank.rows("id, amount, booking_date")}[kept] == Decimal("-2.90")
 
 
 def test_an_empty_answer_takes_nothing_back(bank: Bank) -> None:

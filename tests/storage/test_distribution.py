@@ -13,13 +13,12 @@ from handlers.commands.control_socket import CommandError
 from handlers.commands.larger_stores import distribute as command
 from handlers.settings import load
 from storage import users
-from storage.database import Database, open_database
 from storage.engines import distribution
 from storage.migrations import runner
 from storage.migrations.runner import Migration
 from storage.row_owners import OF_ALL, OF_USERS
 from tests.conftest import NOW
-from tests.engines import ENGINE, KEYS_SECRET
+from tests.engines import ENGINE, KEYS_SECRET, OpenStore, opened
 from tests.service.conftest import Said
 
 on_a_cluster = pytest.mark.engine("citus")
@@ -40,7 +39,7 @@ def test_a_database_without_citus_is_refused_in_a_sentence(tmp_path: Path) -> No
         command(load(given, data_dir=tmp_path), Said())
 
 
-def add(database: Database, name: str) -> str:
+def add(database: OpenStore, name: str) -> str:
     user = users.add(
         database, name=name, password_hash=None, has_subscription=True, home_currency="EUR", now=NOW, user_id=f"u{name}"
     )
@@ -50,7 +49,7 @@ def add(database: Database, name: str) -> str:
     return user.id
 
 
-def tables_by_kind(database: Database) -> dict[str, set[str]]:
+def tables_by_kind(database: OpenStore) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for row in database.rows("SELECT logicalrelid::TEXT AS name, partmethod::TEXT AS kind FROM pg_dist_partition"):
         if "." not in row["name"]:  # of another test's schema
@@ -62,7 +61,7 @@ def tables_by_kind(database: Database) -> dict[str, set[str]]:
 @pytest.mark.requirement("distribute")
 def test_a_filled_store_is_spread_by_user_whole_and_once(tmp_path: Path) -> None:
     assert ENGINE.citus is not None
-    with closing(open_database(ENGINE.citus.plain(tmp_path / "filled"))) as database:
+    with closing(opened(ENGINE.citus.plain(tmp_path / "filled"))) as database:
         added = [add(database, name) for name in ("eva", "tom", "ada", "kim")]
         done = distribution.distribute(database, alone=False)
         assert (set(done.spread), set(done.local)) == (set(OF_USERS), set(OF_ALL))
@@ -84,6 +83,6 @@ def test_a_table_of_a_later_migration_is_spread_by_it(tmp_path: Path, monkeypatc
     known = [*runner.migrations(), later]
     monkeypatch.setattr(runner, "migrations", lambda: known)
     monkeypatch.setattr(distribution, "OF_USERS", {**OF_USERS, "later": "user_id"})
-    with closing(open_database(ENGINE.url(tmp_path / "store"))) as database:
+    with closing(opened(ENGINE.url(tmp_path / "store"))) as database:
         assert runner.migrate(database, now=NOW) == ["999_later.sql"]
         assert "later" in tables_by_kind(database)["h"]

@@ -1,43 +1,49 @@
 """Documents that all processes of a store read: of several writers one wins. The sealed keys are one of them."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
-from auth.errors import KeysUnusable
-from auth.tokens.keys import KeyRing
-from auth.tokens.sealed_keys import NAME, SealedKeys
+from auth.tokens.keys import KIND, KeyRing
 from storage import documents
 from storage.database import Conflict, Database
+from storage.keys.places import KeysUnusable, SealedKeys
 from tests.conftest import NOW
 
-
-@pytest.fixture
-def keys(database: Database) -> SealedKeys:
-    return SealedKeys(database, "a secret of the operator", lambda: datetime(2026, 11, 20, 12, tzinfo=UTC))
+NAME = f"{KIND}, sealed"
 
 
 @pytest.mark.requirement("keys.sealed")
 def test_without_a_secret_there_are_no_keys(database: Database) -> None:
     with pytest.raises(KeysUnusable, match="BANKDATA_KEYS_SECRET is missing"):
-        SealedKeys(database, "", lambda: NOW)
+        SealedKeys(database, KIND, "", lambda: NOW)
 
 
 @pytest.mark.requirement("keys.sealed")
-def test_of_two_who_rotate_the_keys_at_once_the_second_is_told(keys: SealedKeys) -> None:
-    keys.create(b"first")
-    seen = keys.stamp()
-    keys.replace(b"second", seen)
+def test_of_two_who_rotate_the_keys_at_once_the_second_is_told(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = SealedKeys(database, KIND, "a secret of the operator", lambda: datetime(2026, 11, 20, 12, tzinfo=UTC))
+    one, other = KeyRing(place, now=NOW), KeyRing(place, now=NOW)
+    replace = place.replace
+
+    def replace_late(*arguments: Any) -> None:
+        monkeypatch.setattr(place, "replace", replace)
+        other.rotate(now=NOW)
+        replace(*arguments)
+
+    monkeypatch.setattr(place, "replace", replace_late)
     with pytest.raises(KeysUnusable, match="just been rotated by somebody else"):
-        keys.replace(b"third", seen)
-    assert keys.read() == "second"
-    assert str(keys) == "The sealed keys in the store"  # of which messages about damaged ones begin
+        one.rotate(now=NOW)
+    assert str(place) == "The document of oauth keys in the store"  # of which messages about damaged ones begin
+    assert one.active().kid == other.active().kid
 
 
 @pytest.mark.requirement("keys.secret_changes")
 def test_the_first_secret_seals_and_each_one_opens_so_that_it_is_changed_while_servers_run(database: Database) -> None:
     def opened_with(*secrets: str) -> KeyRing:
-        return KeyRing(SealedKeys(database, "\n".join(secrets), lambda: NOW), now=NOW)
+        return KeyRing(SealedKeys(database, KIND, "\n".join(secrets), lambda: NOW), now=NOW)
 
     old = opened_with("old")
     both = opened_with("new", "old")

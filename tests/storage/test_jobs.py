@@ -248,6 +248,19 @@ def test_the_end_of_an_import_whose_job_somebody_else_ended_changes_nothing(bank
     assert (ended.status, ended.error) == ("failed", "Too late.")
 
 
+@pytest.mark.requirement("imports.leases")
+def test_a_lease_that_is_renewed_meanwhile_does_not_make_a_long_import_begin_anew(bank: Bank, job: Job) -> None:
+    def renew() -> bool:
+        return jobs.renew(bank.database, job, holder="one", now=bank.now)
+
+    bank.database.atomically(lambda session: jobs.take(session, job, holder="one", now=bank.now))
+    with bank.database.transaction() as session, ThreadPoolExecutor(1) as pool:
+        session.hold(job.user_id)
+        assert pool.submit(renew).result(30)
+        assert jobs.complete(session, job, now=bank.now)
+    assert renew()
+
+
 @pytest.mark.requirement("decision 26")
 def test_a_lease_that_its_holder_renews_lasts_another_minute_and_nobody_else_renews_it(bank: Bank, job: Job) -> None:
     def is_held(at: datetime) -> bool:

@@ -2,6 +2,7 @@
 
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.engine("duckdb")
 
 
 @pytest.mark.requirement("store.kept-cursors")
-def test_a_cursor_serves_one_after_the_other_and_none_that_failed(database: DuckDBFile) -> None:
+def test_a_cursor_serves_one_after_the_other_and_none_that_failed(database: Any) -> None:
     with database.transaction() as first:
         assert first.rows(VALUE, "x") == []
     assert len(database._idle) == 1
@@ -34,7 +35,7 @@ def test_a_cursor_serves_one_after_the_other_and_none_that_failed(database: Duck
 
 
 @pytest.mark.requirement("store.kept-cursors")
-def test_a_statement_that_is_kept_sees_what_was_changed_meanwhile(database: DuckDBFile) -> None:
+def test_a_statement_that_is_kept_sees_what_was_changed_meanwhile(database: Any) -> None:
     for number in range(3):
         assert database.execute("DELETE FROM settings WHERE name = $1", "x") == min(number, 1)
         database.execute("INSERT INTO settings (name, value) VALUES ($1, $2)", "x", str(number))
@@ -44,7 +45,7 @@ def test_a_statement_that_is_kept_sees_what_was_changed_meanwhile(database: Duck
 
 
 @pytest.mark.requirement("store.kept-cursors")
-def test_only_so_many_cursors_and_statements_are_kept(database: DuckDBFile, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_so_many_cursors_and_statements_are_kept(database: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CURSORS_KEPT_MAX", 2)
     monkeypatch.setattr(module, "STATEMENTS_KEPT_MAX", 2)
     with ExitStack() as stack:

@@ -11,20 +11,12 @@ import pytest
 from psycopg import errors
 
 from storage import store_facts, users
-from storage.database import (
-    Conflict,
-    Database,
-    Session,
-    StoreError,
-    StoreFull,
-    StoreUnavailable,
-    Transaction,
-    open_database,
-)
+from storage.database import Conflict, Session, StoreError, StoreFull, StoreUnavailable, Transaction
+from storage.engines.opening import open_database
 from storage.engines.postgresql import STAGED_ROWS_MAX, _translated
 from storage.migrations import runner
 from tests.conftest import NOW
-from tests.engines import ENGINE, Cluster, free_port
+from tests.engines import ENGINE, Cluster, OpenStore, free_port, opened
 from tests.storage.conftest import Bank
 
 pytestmark = pytest.mark.engine("postgresql")
@@ -60,7 +52,7 @@ def test_a_database_that_is_not_there_is_named_without_its_password() -> None:
 
 @pytest.mark.requirement("postgresql.unavailable")
 def test_a_database_that_stops_is_told_soon_and_one_that_is_back_is_used_again(mortal: Cluster) -> None:
-    with closing(open_database(mortal.url("postgres"))) as database:
+    with closing(opened(mortal.url("postgres"))) as database:
         assert database.rows("SELECT 1 AS one") == [{"one": 1}]
         mortal.stop()
         for _ in range(3):
@@ -80,7 +72,7 @@ def test_a_database_that_stops_is_told_soon_and_one_that_is_back_is_used_again(m
 
 @pytest.mark.engine("one server")
 @pytest.mark.requirement("postgresql.unavailable")
-def test_a_query_survives_the_end_of_its_connection_and_a_change_is_not_made_twice(database: Database) -> None:
+def test_a_query_survives_the_end_of_its_connection_and_a_change_is_not_made_twice(database: OpenStore) -> None:
     def end_connections() -> None:
         name = database.rows("SELECT current_database() AS name")[0]["name"]
         ENGINE.cluster.sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
@@ -95,7 +87,7 @@ def test_a_query_survives_the_end_of_its_connection_and_a_change_is_not_made_twi
 
 @pytest.mark.requirement("postgresql.unavailable")
 def test_who_waits_for_a_connection_for_too_long_is_told(tmp_path: Path) -> None:
-    with closing(open_database(ENGINE.url(tmp_path / "one"), pool=1)) as database, database.transaction() as session:
+    with closing(opened(ENGINE.url(tmp_path / "one"), pool=1)) as database, database.transaction() as session:
         session.rows("SELECT 1 AS one")
         with pytest.raises(StoreUnavailable):
             database.rows("SELECT 1 AS one")
@@ -116,7 +108,7 @@ def test_of_many_that_start_at_once_one_makes_the_schema(tmp_path: Path) -> None
 
 
 @pytest.mark.requirement("postgresql.snapshot")
-def test_a_transaction_sees_one_snapshot_and_the_second_of_two_changes_is_refused(database: Database) -> None:
+def test_a_transaction_sees_one_snapshot_and_the_second_of_two_changes_is_refused(database: OpenStore) -> None:
     store_facts.remember(database, "a", "1")
 
     def late() -> None:
@@ -133,7 +125,7 @@ def test_a_transaction_sees_one_snapshot_and_the_second_of_two_changes_is_refuse
 
 @pytest.mark.requirement("postgresql.frames")
 @pytest.mark.parametrize("rows", [0, 1, STAGED_ROWS_MAX, STAGED_ROWS_MAX + 1])
-def test_staged_rows_are_there_for_as_long_as_they_are_staged(database: Database, rows: int) -> None:
+def test_staged_rows_are_there_for_as_long_as_they_are_staged(database: OpenStore, rows: int) -> None:
     frame = pl.DataFrame(
         {
             "place": pl.Series(range(rows), dtype=pl.UInt32),
@@ -154,7 +146,7 @@ def test_staged_rows_are_there_for_as_long_as_they_are_staged(database: Database
 
 
 @pytest.mark.requirement("postgresql.frames")
-def test_a_transaction_that_failed_with_staged_rows_says_why(database: Database) -> None:
+def test_a_transaction_that_failed_with_staged_rows_says_why(database: OpenStore) -> None:
     frame = pl.DataFrame({"n": range(STAGED_ROWS_MAX + 1)})
     store_facts.remember(database, "a", "1")
 
@@ -167,13 +159,13 @@ def test_a_transaction_that_failed_with_staged_rows_says_why(database: Database)
 
 
 @pytest.mark.requirement("import.nul")
-def test_a_text_is_looked_for_without_what_no_text_here_contains(database: Database) -> None:
+def test_a_text_is_looked_for_without_what_no_text_here_contains(database: OpenStore) -> None:
     store_facts.remember(database, "a\0b", "1\0")
     assert database.rows("SELECT value FROM settings WHERE name = ANY($1::TEXT[])", ["ab\0"]) == [{"value": "1"}]
 
 
 @pytest.mark.requirement("postgresql.backups")
-def test_a_copy_is_made_by_tools_of_postgresql(database: Database, tmp_path: Path) -> None:
+def test_a_copy_is_made_by_tools_of_postgresql(database: OpenStore, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="pg_dump"):
         database.copy_to(tmp_path / "copy")
 
@@ -208,5 +200,5 @@ def test_the_size_and_the_states_are_asked_of_the_database(bank: Bank) -> None:
 def test_a_full_disk_is_told_as_that_and_what_passes_not_by_itself_as_what_it_is(
     said: Exception, told: type[Exception]
 ) -> None:
-    with pytest.raises(told), _translated(print):
+    with pytest.raises(told), _translated():
         raise said

@@ -99,7 +99,7 @@ def service(folder: Path) -> Iterator[Service]:
 def test_the_store_is_brought_up_to_date_once(folder: Path) -> None:
     for _ in range(2):
         with closing(open_services(load({}, data_dir=folder))) as services:
-            versions = services.database.rows("SELECT number FROM schema_version ORDER BY number")
+            versions = services.everybody.rows("SELECT number FROM schema_version ORDER BY number")
             assert [row["number"] for row in versions] == [each.number for each in runner.migrations()]
 
 
@@ -123,7 +123,7 @@ def test_balances_bookings_rules_corrections_and_users_are_all_there(service: Se
     ]
     [rule] = done(service, "rules list", user="eva")
     assert json.loads(rule)["value"] == "EDEKA"
-    rows = service.services.database.rows
+    rows = service.services.everybody.rows
     assert [(each["id"], each["balance"]) for each in rows("SELECT id, balance FROM accounts ORDER BY id")] == [
         (GIRO, Decimal("2128.42")),
         (SAVINGS, Decimal("600.00")),
@@ -139,7 +139,7 @@ def test_balances_bookings_rules_corrections_and_users_are_all_there(service: Se
 def test_the_same_files_bring_nothing_new(service: Service) -> None:
     reports = imported(service, *(RELEASED / name for name in ("giro.sta", "spar.sta", "announced.xml")))
     assert [(report["new"], report["known"]) for report in reports] == [(0, 6), (0, 1), (0, 0)]
-    assert service.services.database.rows("SELECT count(*) AS n FROM accounts") == [{"n": 2}]
+    assert service.services.everybody.rows("SELECT count(*) AS n FROM accounts") == [{"n": 2}]
 
 
 def test_an_import_of_today_can_be_undone_and_leaves_what_was_there_before(service: Service, tmp_path: Path) -> None:

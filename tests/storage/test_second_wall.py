@@ -9,13 +9,15 @@ import polars as pl
 import pytest
 
 from storage import documents, users
-from storage.database import ACTING_FOR, Database, StoreError, StoreUnavailable, acting_for, open_database
+from storage.database import NOBODY, Store, StoreError, StoreUnavailable
 from storage.engines import second_wall
+from storage.engines.opening import open_database
 from storage.engines.postgresql import STAGED_ROWS_MAX, PostgreSQL
+from storage.keys.places import SealedKeys
 from storage.migrations import runner
 from storage.row_owners import OF_ALL, OF_USERS
 from tests.conftest import NOW
-from tests.engines import APP_ROLE, ENGINE, Cluster, tables_of
+from tests.engines import APP_ROLE, ENGINE, Cluster, OpenStore, tables_of
 
 pytestmark = [pytest.mark.engine("one server"), pytest.mark.requirement("postgresql.second-wall")]
 
@@ -24,7 +26,7 @@ RULES = "SELECT user_id, rules FROM user_rules ORDER BY user_id"
 
 
 @pytest.fixture
-def name(tmp_path: Path, database: Database) -> str:
+def name(tmp_path: Path, database: OpenStore) -> str:
     """The database of a store with two users."""
     for user_id in (EVA, TOM):
         users.add(
@@ -41,73 +43,73 @@ def name(tmp_path: Path, database: Database) -> str:
 
 
 @pytest.fixture
-def walled(name: str) -> Iterator[Database]:
+def walled(name: str) -> Iterator[Store]:
     """The same behind the wall, on one connection that is used again and again."""
     with closing(open_database(ENGINE.cluster.url(name), app_url=ENGINE.cluster.app_url(name), pool=1)) as opened:
         second_wall.build(opened)
         yield opened
 
 
-def test_a_statement_that_forgets_the_user_sees_the_rows_of_one_alone(walled: Database) -> None:
-    with acting_for(EVA):
-        assert walled.rows(RULES) == [{"user_id": EVA, "rules": "of u1"}]
-        assert walled.rows("SELECT id FROM users") == [{"id": EVA}]
-        assert walled.rows("SELECT rules FROM user_rules WHERE user_id = $1", TOM) == []
-        with walled.transaction() as session:
-            assert session.rows(RULES) == [{"user_id": EVA, "rules": "of u1"}]
-    assert len(walled.rows(RULES)) == 2, "the worker and commands see all"
+def test_a_statement_that_forgets_the_user_sees_the_rows_of_one_alone(walled: Store) -> None:
+    assert walled.of(EVA).rows(RULES) == [{"user_id": EVA, "rules": "of u1"}]
+    assert walled.of(EVA).rows("SELECT id FROM users") == [{"id": EVA}]
+    assert walled.of(EVA).rows("SELECT rules FROM user_rules WHERE user_id = $1", TOM) == []
+    with walled.of(EVA).transaction() as session:
+        assert session.rows(RULES) == [{"user_id": EVA, "rules": "of u1"}]
+    assert len(walled.for_everybody().rows(RULES)) == 2, "the worker and commands see all"
 
 
-def test_rows_of_another_user_can_be_neither_changed_nor_made(walled: Database) -> None:
-    with acting_for(EVA):
-        assert walled.execute("UPDATE user_rules SET rules = 'mine'") == 1
-        assert walled.execute("DELETE FROM user_rules WHERE user_id = $1", TOM) == 0
-        with pytest.raises(Exception, match="row-level security policy"):
-            walled.execute("INSERT INTO user_rules (user_id, rules) VALUES ($1, 'foreign')", TOM)
-        with pytest.raises(Exception, match="row-level security policy"):
-            walled.execute("UPDATE user_rules SET user_id = $1", TOM)
-    assert walled.rows(RULES) == [{"user_id": EVA, "rules": "mine"}, {"user_id": TOM, "rules": "of u2"}]
+def test_rows_of_another_user_can_be_neither_changed_nor_made(walled: Store) -> None:
+    assert walled.of(EVA).execute("UPDATE user_rules SET rules = 'mine'") == 1
+    assert walled.of(EVA).execute("DELETE FROM user_rules WHERE user_id = $1", TOM) == 0
+    with pytest.raises(Exception, match="row-level security policy"):
+        walled.of(EVA).execute("INSERT INTO user_rules (user_id, rules) VALUES ($1, 'foreign')", TOM)
+    with pytest.raises(Exception, match="row-level security policy"):
+        walled.of(EVA).execute("UPDATE user_rules SET user_id = $1", TOM)
+    assert walled.for_everybody().rows(RULES) == [{"user_id": EVA, "rules": "mine"}, {"user_id": TOM, "rules": "of u2"}]
 
 
 @pytest.mark.parametrize("table", [table for table in OF_ALL if table not in second_wall.READ_BY_ALL])
-def test_what_belongs_to_nobody_is_out_of_sight(walled: Database, table: str) -> None:
-    with acting_for(EVA), pytest.raises(Exception, match=f"permission denied for table {table}"):
-        walled.rows(f"SELECT count(*) AS found FROM {table}")
+def test_what_belongs_to_nobody_is_out_of_sight(walled: Store, table: str) -> None:
+    with pytest.raises(Exception, match=f"permission denied for table {table}"):
+        walled.of(EVA).rows(f"SELECT count(*) AS found FROM {table}")
 
 
-def test_rates_and_profiles_are_read_and_not_written(walled: Database) -> None:
-    documents.add(walled, "rates", "1.1", now=NOW)
-    with acting_for(EVA):
-        assert documents.find(walled, "rates") == "1.1"
-        with pytest.raises(Exception, match="permission denied"):
-            documents.remove(walled, "rates")
+def test_rates_and_profiles_are_read_and_not_written(walled: Store) -> None:
+    documents.add(walled.for_everybody(), "rates", "1.1", now=NOW)
+    assert documents.find(walled.of(EVA), "rates") == "1.1"
+    with pytest.raises(Exception, match="permission denied"):
+        documents.remove(walled.of(EVA), "rates")
+
+
+def test_keys_are_out_of_sight_sealed_as_they_are(walled: Store) -> None:
+    place = SealedKeys(walled.for_everybody(), "keys", "a secret of the operator", lambda: NOW)
+    documents.add(walled.for_everybody(), place.name, "ciphertext", now=NOW)
+    assert documents.find(walled.for_everybody(), place.name) == "ciphertext"
+    assert documents.find(walled.of(EVA), place.name) is None
 
 
 @pytest.mark.parametrize("rows", [3, STAGED_ROWS_MAX + 1])
-def test_frames_are_appended_for_a_user(walled: Database, rows: int) -> None:
+def test_frames_are_appended_for_a_user(walled: Store, rows: int) -> None:
     numbers = [f"{each}" for each in range(rows)]
     frame = pl.DataFrame({"user_id": [EVA] * rows, "job_id": numbers, "connection_id": numbers})
     frame = frame.with_columns(called_at=pl.lit(NOW))
-    with acting_for(EVA):
-        with walled.transaction() as session:
-            session.append("source_calls", frame)
-        assert walled.rows("SELECT count(*) AS found FROM source_calls") == [{"found": rows}]
-    with acting_for(TOM):
-        assert walled.rows("SELECT count(*) AS found FROM source_calls") == [{"found": 0}]
+    with walled.of(EVA).transaction() as session:
+        session.append("source_calls", frame)
+    assert walled.of(EVA).rows("SELECT count(*) AS found FROM source_calls") == [{"found": rows}]
+    assert walled.of(TOM).rows("SELECT count(*) AS found FROM source_calls") == [{"found": 0}]
 
 
-def test_a_connection_keeps_nothing_of_the_user_before(walled: Database) -> None:
+def test_a_connection_keeps_nothing_of_the_user_before(walled: Store) -> None:
     which = "SELECT pg_backend_pid() AS pid, current_setting('app.user_id', true) AS user_id"
-    with acting_for(EVA):
-        before = walled.rows(which)[0]
-        with suppress(ZeroDivisionError), walled.transaction() as session:
-            session.rows(RULES)
-            raise ZeroDivisionError
-        with pytest.raises(Exception, match="division by zero"):
-            walled.rows("SELECT 1 / 0 AS wrong")
-    with acting_for(second_wall.NOBODY):
-        after = walled.rows(which)[0]
-        assert walled.rows(RULES) == []
+    before = walled.of(EVA).rows(which)[0]
+    with suppress(ZeroDivisionError), walled.of(EVA).transaction() as session:
+        session.rows(RULES)
+        raise ZeroDivisionError
+    with pytest.raises(Exception, match="division by zero"):
+        walled.of(EVA).rows("SELECT 1 / 0 AS wrong")
+    after = walled.of(NOBODY).rows(which)[0]
+    assert walled.of(NOBODY).rows(RULES) == []
     assert (before["pid"], before["user_id"]) == (after["pid"], EVA)
     # As if somebody had forgotten to say for whom, on the very connection
     assert isinstance(walled, PostgreSQL)
@@ -117,24 +119,22 @@ def test_a_connection_keeps_nothing_of_the_user_before(walled: Database) -> None
         assert connection.execute(RULES.encode()).fetchall() == []
 
 
-def test_after_a_crash_in_between_the_next_user_sees_his_own(walled: Database) -> None:
-    with acting_for(EVA), suppress(StoreUnavailable), walled.transaction() as session:
+def test_after_a_crash_in_between_the_next_user_sees_his_own(walled: Store) -> None:
+    with suppress(StoreUnavailable), walled.of(EVA).transaction() as session:
         pid = session.rows("SELECT pg_backend_pid() AS pid")[0]["pid"]
         session.execute("UPDATE user_rules SET rules = 'half'")
         ENGINE.cluster.sql(f"SELECT pg_terminate_backend({pid})")
         session.rows(RULES)
-    with acting_for(TOM):
-        assert walled.rows(RULES) == [{"user_id": TOM, "rules": "of u2"}]
-    assert walled.rows(RULES)[0] == {"user_id": EVA, "rules": "of u1"}
+    assert walled.of(TOM).rows(RULES) == [{"user_id": TOM, "rules": "of u2"}]
+    assert walled.for_everybody().rows(RULES)[0] == {"user_id": EVA, "rules": "of u1"}
 
 
 def test_users_are_kept_apart_over_few_connections_at_once(name: str) -> None:
     seen: list[tuple[str, list[str]]] = []
 
     def ask(user_id: str) -> None:
-        with acting_for(user_id):
-            for _ in range(100):
-                seen.append((user_id, [row["user_id"] for row in database.rows(RULES)]))
+        for _ in range(100):
+            seen.append((user_id, [row["user_id"] for row in database.of(user_id).rows(RULES)]))
 
     with closing(open_database(ENGINE.cluster.url(name), app_url=ENGINE.cluster.app_url(name), pool=2)) as database:
         second_wall.build(database)
@@ -147,33 +147,32 @@ def test_users_are_kept_apart_over_few_connections_at_once(name: str) -> None:
     assert [each for each in seen if each[1] != [each[0]]] == []
 
 
-def test_an_id_is_a_text_whatever_stands_in_it(walled: Database) -> None:
+def test_an_id_is_a_text_whatever_stands_in_it(walled: Store) -> None:
     for user_id in ("u1' OR true --", "\\'; RESET ROLE; --", 'u"1', "$1", "ü\n"):
-        with acting_for(user_id):
-            assert walled.rows(RULES) == []
-            assert walled.rows("SELECT current_setting('app.user_id') AS said") == [{"said": user_id}]
+        assert walled.of(user_id).rows(RULES) == []
+        assert walled.of(user_id).rows("SELECT current_setting('app.user_id') AS said") == [{"said": user_id}]
 
 
-def test_a_policy_stands_before_every_table_of_users(walled: Database) -> None:
-    closed = walled.rows(
+def test_a_policy_stands_before_every_table_of_users(walled: Store) -> None:
+    closed = walled.for_everybody().rows(
         "SELECT c.relname AS name, pg_get_expr(p.polqual, p.polrelid) AS says FROM pg_class AS c"
         " JOIN pg_policy AS p ON p.polrelid = c.oid WHERE c.relrowsecurity ORDER BY c.relname"
     )
     setting = "current_setting('app.user_id'::text, true)"
     assert {row["name"]: row["says"] for row in closed} == {
-        table: f"({column} = {setting})" for table, column in OF_USERS.items()
+        **{table: f"({column} = {setting})" for table, column in OF_USERS.items()},
+        "documents": "(name !~~ '%, sealed'::text)",
     }
-    assert {*OF_USERS, *OF_ALL} == set(tables_of(walled))
+    assert {*OF_USERS, *OF_ALL} == set(tables_of(walled.for_everybody()))
 
 
-def test_a_table_that_a_later_version_brings_is_closed_at_its_start(walled: Database) -> None:
-    walled.execute("DROP POLICY own_rows ON file_imports")
-    walled.execute("ALTER TABLE file_imports DISABLE ROW LEVEL SECURITY")
-    walled.execute(f"REVOKE ALL ON file_imports FROM {APP_ROLE}")
+def test_a_table_that_a_later_version_brings_is_closed_at_its_start(walled: Store) -> None:
+    walled.for_everybody().execute("DROP POLICY own_rows ON file_imports")
+    walled.for_everybody().execute("ALTER TABLE file_imports DISABLE ROW LEVEL SECURITY")
+    walled.for_everybody().execute(f"REVOKE ALL ON file_imports FROM {APP_ROLE}")
     second_wall.build(walled)
     test_a_policy_stands_before_every_table_of_users(walled)
-    with acting_for(EVA):
-        assert walled.rows("SELECT count(*) AS found FROM file_imports") == [{"found": 0}]
+    assert walled.of(EVA).rows("SELECT count(*) AS found FROM file_imports") == [{"found": 0}]
 
 
 def test_a_role_that_no_policy_binds_is_refused(name: str) -> None:
@@ -188,7 +187,7 @@ def test_a_role_that_no_policy_binds_is_refused(name: str) -> None:
             second_wall.build(database)
 
 
-def test_another_database_is_refused(name: str, walled: Database) -> None:
+def test_another_database_is_refused(name: str, walled: Store) -> None:
     with (
         closing(open_database(ENGINE.cluster.url(name), app_url=ENGINE.cluster.app_url("postgres"))) as database,
         pytest.raises(StoreError, match="must name the same database"),
@@ -221,10 +220,9 @@ def test_a_role_that_may_not_come_in_is_said_at_the_start(name: str) -> None:
         open_database(ENGINE.cluster.url(name), app_url=url)
 
 
-def test_who_has_no_wall_acts_for_nobody_in_particular(name: str) -> None:
-    with closing(open_database(ENGINE.cluster.url(name))) as database, acting_for(EVA):
-        assert len(database.rows(RULES)) == 2
-    assert ACTING_FOR.get() is None
+def test_without_a_wall_a_user_is_told_apart_by_the_statements_alone(name: str) -> None:
+    with closing(open_database(ENGINE.cluster.url(name))) as store:
+        assert len(store.of(EVA).rows(RULES)) == 2
 
 
 def test_the_tables_of_a_new_store_are_closed_too(tmp_path: Path) -> None:
@@ -234,5 +232,4 @@ def test_the_tables_of_a_new_store_are_closed_too(tmp_path: Path) -> None:
         runner.migrate(database, now=NOW)
         second_wall.build(database)
         second_wall.build(database)
-        with acting_for(EVA):
-            assert database.rows("SELECT id FROM users") == []
+        assert database.of(EVA).rows("SELECT id FROM users") == []

@@ -13,9 +13,10 @@ import duckdb
 import polars as pl
 import pytest
 
-from storage.database import Database, StoreFull, StoreInUse, StoreUnreadable
+from storage.database import StoreFull, StoreInUse, StoreUnreadable
 from storage.engines.duckdb_file import ROW_GROUP_ROWS, DuckDBFile, check_free
 from storage.migrations import runner
+from tests.engines import OpenStore, whole
 from tests.storage.conftest import bookings, make_bank
 
 NOBODY = 65534
@@ -43,7 +44,7 @@ def test_a_file_that_is_no_store_is_named_and_left_as_it_is(tmp_path: Path, cont
 
 
 @pytest.mark.requirement("store.unreadable")
-def test_a_store_that_was_overwritten_behind_its_head_is_named_and_left_as_it_is(database: Database) -> None:
+def test_a_store_that_was_overwritten_behind_its_head_is_named_and_left_as_it_is(database: OpenStore) -> None:
     database.close()
     assert database.path is not None
     whole = database.path.read_bytes()
@@ -84,7 +85,7 @@ def test_a_store_that_may_not_be_written_is_said_so_at_once(*, is_folder: bool) 
 
 
 @pytest.mark.requirement("store.one-process")
-def test_a_second_process_is_refused_and_the_first_goes_on(database: Database) -> None:
+def test_a_second_process_is_refused_and_the_first_goes_on(database: OpenStore) -> None:
     said = elsewhere(
         database.path, "try:\n    DuckDBFile(path)\nexcept StoreInUse as error:\n    print('refused', error)"
     )
@@ -107,19 +108,19 @@ def test_a_store_that_another_process_has_is_refused_here(tmp_path: Path) -> Non
 
 
 @pytest.mark.requirement("decision 40")
-def test_a_frame_has_the_types_that_were_asked_for(database: Database) -> None:
+def test_a_frame_has_the_types_that_were_asked_for(database: OpenStore) -> None:
     found = database.frame("SELECT 1::INTEGER AS n, 'x' AS word", schema={"n": pl.Int64(), "word": pl.String()})
     assert found.equals(pl.DataFrame({"n": [1], "word": ["x"]}))
     assert found.schema["n"] == pl.Int64
 
 
-def test_the_file_has_the_format_that_all_newer_engines_read(database: Database) -> None:
+def test_the_file_has_the_format_that_all_newer_engines_read(database: OpenStore) -> None:
     (tags,) = [row["tags"] for row in database.rows("SELECT tags FROM duckdb_databases() WHERE path IS NOT NULL")]
     assert tags["storage_version"] == "v1.2.0+"
 
 
 @pytest.mark.requirement("store.private")
-def test_the_file_is_its_owners_alone(database: Database) -> None:
+def test_the_file_is_its_owners_alone(database: OpenStore) -> None:
     assert database.path is not None
     assert database.path.stat().st_mode & 0o777 == 0o600
 
@@ -135,7 +136,7 @@ def test_the_file_is_its_owners_alone(database: Database) -> None:
         "SET enable_external_access = true",
     ],
 )
-def test_sql_reaches_nothing_outside_the_store(database: Database, statement: str) -> None:
+def test_sql_reaches_nothing_outside_the_store(database: OpenStore, statement: str) -> None:
     with pytest.raises(Exception, match=r"disabled|locked|not allowed|Cannot"):
         database.execute(statement)
 
@@ -143,7 +144,7 @@ def test_sql_reaches_nothing_outside_the_store(database: Database, statement: st
 @pytest.mark.requirement("store.full-disk")
 def test_a_full_disk_is_one_sentence_and_loses_nothing_that_was_stored(tmp_path: Path, now: datetime) -> None:
     """A limit on the size of files stands for the full disk: writing fails in the same place in the same way."""
-    database = DuckDBFile(tmp_path / "bankdata.duckdb")
+    database = whole(DuckDBFile(tmp_path / "bankdata.duckdb"))
     runner.migrate(database, now=now)
     bank = make_bank(database, now)
     bank.bring(bookings("2026-11-02 | -5.00 | A | a"))
@@ -159,7 +160,7 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing_that_was_stored(tmp_path:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
     assert bank.bring(large).new_transactions == 1199
     database.close()
-    again = DuckDBFile(tmp_path / "bankdata.duckdb")
+    again = whole(DuckDBFile(tmp_path / "bankdata.duckdb"))
     assert again.rows("SELECT count(*) AS n FROM transactions") == [{"n": 1200}]
     again.close()
 
@@ -167,7 +168,7 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing_that_was_stored(tmp_path:
 @pytest.mark.requirement("sync.stops")
 @pytest.mark.parametrize("is_ever_free", [True, False])
 def test_closing_waits_a_moment_for_a_call_of_another_thread_and_then_leaves_it_to_the_end_of_the_process(
-    database: Database, monkeypatch: pytest.MonkeyPatch, is_ever_free: bool
+    database: OpenStore, monkeypatch: pytest.MonkeyPatch, is_ever_free: bool
 ) -> None:
     class Busy:
         """DuckDB's connection while another thread is in it: it refuses to be closed."""
@@ -190,7 +191,7 @@ def test_closing_waits_a_moment_for_a_call_of_another_thread_and_then_leaves_it_
 
 
 @pytest.mark.requirement("store.one-process")
-def test_a_store_is_free_when_no_process_has_it_and_it_is_one(tmp_path: Path, database: Database) -> None:
+def test_a_store_is_free_when_no_process_has_it_and_it_is_one(tmp_path: Path, database: OpenStore) -> None:
     said = elsewhere(
         database.path,
         "from storage.engines.duckdb_file import check_free\n"
@@ -209,7 +210,7 @@ def test_a_store_is_free_when_no_process_has_it_and_it_is_one(tmp_path: Path, da
 def test_long_texts_by_the_hundred_thousand_go_into_one_transaction(tmp_path: Path, now: datetime) -> None:
     """DuckDB keeps a copy of each different text of a row group until it has compressed them; 122,880 rows together, as
     it has them by itself, would need more than the store may use."""
-    database = DuckDBFile(tmp_path / "bankdata.duckdb")
+    database = whole(DuckDBFile(tmp_path / "bankdata.duckdb"))
     runner.migrate(database, now=now)
     rest = "long " * 300
     with database.transaction() as session:
@@ -224,7 +225,7 @@ def test_long_texts_by_the_hundred_thousand_go_into_one_transaction(tmp_path: Pa
                 ),
             )
     database.close()
-    again = DuckDBFile(tmp_path / "bankdata.duckdb")
+    again = whole(DuckDBFile(tmp_path / "bankdata.duckdb"))
     said = again.rows(
         "SELECT count(*) AS all, count(CASE WHEN wording = number || $1 THEN 1 END) AS kept FROM booking_wordings", rest
     )
@@ -237,7 +238,7 @@ def test_a_file_with_larger_row_groups_grows_by_smaller_ones(tmp_path: Path) -> 
     path = tmp_path / "bankdata.duckdb"
     with duckdb.connect(str(path), config={"storage_compatibility_version": "v1.2.0"}) as older:
         older.execute("CREATE TABLE numbers AS SELECT range AS number FROM range(130000)")
-    database = DuckDBFile(path)
+    database = whole(DuckDBFile(path))
     database.execute("INSERT INTO numbers SELECT range FROM range(130000, 180000)")
     database.execute("DELETE FROM numbers WHERE number % 3 = 0")
     database.close()
@@ -253,7 +254,7 @@ def test_a_file_with_larger_row_groups_grows_by_smaller_ones(tmp_path: Path) -> 
 
 
 def test_one_long_text_is_read_without_unpacking_its_neighbours(tmp_path: Path) -> None:
-    with closing(DuckDBFile(tmp_path / "store.duckdb")) as database:
+    with closing(whole(DuckDBFile(tmp_path / "store.duckdb"))) as database:
         database.execute("CREATE TABLE texts (id BIGINT PRIMARY KEY, text TEXT)")
         database.execute("INSERT INTO texts SELECT n, repeat(md5(n::TEXT), 300) FROM range(500) AS numbers(n)")
         database.execute("CHECKPOINT")

@@ -140,6 +140,45 @@ def test_a_booking_without_an_id_is_no_other_one(bank: Bank, file: str, bank_say
 
 
 @pytest.mark.requirement("import.file-then-live")
+def test_references_that_all_differ_keep_nothing_apart_however_a_file_writes_its_words(bank: Bank) -> None:
+    told = "2026-11-02 | -5 | Köln | Brötchen | references=s:{}1\n2026-11-03 | -6 | Müller | Öl | references=s:{}2"
+    bank.bring(bookings(told.format("a", "a")))
+    written_out = told.replace("ö", "oe").replace("ü", "ue").replace("Ö", "Oe")
+    assert files_of(bank).bring(bookings(written_out.format("b", "b"))).new_transactions == 0
+
+
+@pytest.mark.requirement("import.file-then-live")
+@pytest.mark.parametrize("is_any_shared", [True, False])
+@pytest.mark.parametrize("oil", ["Öl", "OEL"])
+def test_a_reference_of_a_file_sets_equal_words_apart_if_others_agree_with_those_of_the_bank(
+    bank: Bank, is_any_shared: bool, oil: str
+) -> None:
+    shop, tea = "2026-11-02 | -5.00 | Shop | {} | references={}", "2026-11-05 | -1.00 | Cafe | Tee | references=s:9"
+    bank.bring(bookings(f"{shop.format('Öl', 's:1')}\n{tea}"))
+    told = f"{shop.format(oil, 's:2')}\n{tea if is_any_shared else ''}"
+    assert files_of(bank).bring(bookings(told)).new_transactions == is_any_shared
+
+
+@pytest.mark.requirement("import.file-then-live")
+def test_a_file_with_references_of_its_own_is_known_when_it_comes_again(bank: Bank) -> None:
+    shop = "2026-11-02 | -5.00 | Shop | Brot | references=s:{}1\n2026-11-03 | -6.00 | Cafe | Torte | references=s:{}2"
+    kiosk = "2026-11-04 | -1.00 | Kiosk | Zeitung | references=s:b3"
+    bank.bring(bookings(shop.format("a", "a")))
+    for news in (1, 0):
+        assert files_of(bank).bring(bookings(f"{shop.format('b', 'b')}\n{kiosk}")).new_transactions == news
+
+
+@pytest.mark.requirement("import.file-then-live")
+def test_a_file_that_tells_a_booking_in_the_words_of_the_bank_finds_it_under_those_of_an_earlier_file(
+    bank: Bank,
+) -> None:
+    files, corrected = files_of(bank), "2026-11-02 | -5.00 | Shop | Berichtigung"
+    files.bring(bookings("2026-11-02 | -5.00 | Shop | Brot"))
+    assert bank.bring(bookings(f"{corrected} | provider_id=1")).new_transactions == 0
+    assert files.bring(bookings(corrected)).new_transactions == 0
+
+
+@pytest.mark.requirement("import.file-then-live")
 def test_one_source_that_words_a_booking_otherwise_tells_another_one(bank: Bank) -> None:
     for source in (files_of(bank), bank):
         source.bring(bookings("2026-11-02 | -5.00 | Shop | Karte"))
@@ -193,6 +232,20 @@ def test_ids_of_two_banks_are_two_name_spaces(new_bank: NewBank) -> None:
     assert one.bring(bookings("2026-11-02 | -5.00 | Shop | x | provider_id=17")).changes.rows() == []
     assert other.bring(bookings("2026-11-05 | -81.00 | Rent | y | provider_id=17")).new_transactions == 0
     assert sorted(row["amount"] for row in one.rows("amount, booking_date, id")) == [Decimal(-81), Decimal(-5)]
+
+
+WHOLE_NOVEMBER = StatementRecord(told_from=date(2026, 11, 1), told_until=date(2026, 11, 20))
+TOLD_FIRST = "2026-11-02 | -5.00 | Hausverwaltung Mueller GmbH | Miete Wohnung 12"
+CORRECTED = "2026-11-02 | -5.00 | Hausverwaltung Mueller GmbH | 7429239378 Berichtigung der Miete"
+
+
+@pytest.mark.requirement("import.file-then-live")
+def test_a_file_that_cuts_the_words_of_a_bank_finds_them_under_those_of_an_earlier_file(bank: Bank) -> None:
+    files = files_of(bank)
+    files.bring(bookings(TOLD_FIRST))
+    assert bank.bring(bookings(CORRECTED, provider_id="v1"), statement=WHOLE_NOVEMBER).new_transactions == 0
+    assert files.bring(bookings("2026-11-02 | -5.00 | Hausverwalt | 7429239378 Bericht")).new_transactions == 0
+    assert files.bring(bookings("2026-11-02 | -5.00 | Hausverwalt | 8000000001 Bericht")).new_transactions == 1
 
 
 @pytest.mark.requirement("import.provider-id")

@@ -7,8 +7,11 @@ import polars as pl
 import pytest
 
 from analytics.frames import SUBSCRIPTIONS
-from storage import accounts, detections, jobs, rules, users
+from storage import accounts, detections, jobs, kept_layouts, rules, users
 from storage.database import Database
+from storage.kept_layouts import KeptLayout
+from storage.words import annotations
+from storage.words.annotations import Annotation
 from tests.conftest import NOW
 from tests.storage.conftest import NewBank, bookings, dump
 
@@ -16,8 +19,8 @@ from tests.storage.conftest import NewBank, bookings, dump
 def _add_as_before(database: Database, name: str, *, minutes: int) -> None:
     """A row as versions wrote it that compared names by the store's lower()."""
     database.execute(
-        "INSERT INTO users (id, name, has_subscription, home_currency, data_version, journal_sequence, created_at)"
-        " VALUES ($1, $1, TRUE, 'EUR', 0, 0, $2)",
+        "INSERT INTO users (id, name, has_subscription, home_currency, data_version, created_at)"
+        " VALUES ($1, $1, TRUE, 'EUR', 0, $2)",
         name,
         NOW + timedelta(minutes=minutes),
     )
@@ -66,6 +69,12 @@ def test_removing_a_user_leaves_no_row_of_the_user_anywhere(new_bank: NewBank, n
         with each.database.transaction() as session:
             rules.keep(session, each.user.id, [])
         rules.correct(each.database, each.user.id, "merchant:a", "DINING")
+        layout = KeptLayout(id="lay_a", file_name="a.csv", profile="{}", account_id=None, kept_at=now)
+        kept_layouts.keep(each.database, each.user.id, layout)
+        with each.database.transaction() as session:
+            [row] = session.rows("SELECT id FROM transactions WHERE user_id = $1", each.user.id)
+            said = annotations.with_tags(Annotation(row["id"], note="one"), ["Tag"], now=now)
+            annotations.say(session, each.user.id, said, now=now)
         found = pl.DataFrame(schema=SUBSCRIPTIONS)
         detections.keep(each.database, each.user.id, ["a"], data_version=1, day=now.date(), found=found)
         jobs.start(

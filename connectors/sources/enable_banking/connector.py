@@ -23,6 +23,7 @@ from connectors.connector import (
     Json,
     LeftOut,
     ProviderUnavailable,
+    RateLimited,
     Ready,
     UserActionRequired,
     Waiting,
@@ -30,11 +31,12 @@ from connectors.connector import (
 from connectors.reachable import is_reachable
 from connectors.sources.enable_banking.answers import damaged, members, moment, objects, texts
 from connectors.sources.enable_banking.application import Application, NotAccessible, RequestRefused, WrongPeriod
-from connectors.sources.enable_banking.records import currency_of, known_of, name_of, records
+from connectors.sources.enable_banking.records import booking_date, currency_of, known_of, name_of, records
 from connectors.text import is_currency
 from storage.importing.records import Batch
 
 FIRST_DAYS = (365, 90, 28)  # each tried where the bank calls the one before too long
+OLDEST_YEARS = 10  # before them, for a bank that gives so much to a person who has just signed in
 LATER_DAYS = 35  # and from where the last sync ended, if that is longer ago
 OVERLAP_DAYS = 10
 PAGES_MAX = 200
@@ -156,7 +158,10 @@ class EnableBanking:
             try:
                 known = known or known_of(ask(f"{path}/details"))
                 balances = objects(ask(f"{path}/balances").get("balances"))
-                rows, told_from = _rows(partial(ask, f"{path}/transactions"), _days(until.get(key), today), today)
+                ask_bookings = partial(ask, f"{path}/transactions")
+                rows, told_from = _rows(ask_bookings, _days(until.get(key), today), today)
+                if key not in until and told_from is not None:
+                    rows += _older(ask_bookings, told_from)
             except (NotAccessible, EndlessPages) as error:
                 yield LeftOut(name=name_of(known) or key[:8], reason=str(error))
                 continue
@@ -271,11 +276,21 @@ def _rows(ask: Ask, days: Sequence[int], today: date) -> tuple[list[Json], date 
     return _pages(ask, today - timedelta(days=shortest))
 
 
-def _pages(ask: Ask, since: date) -> tuple[list[Json], date | None]:
+def _older(ask: Ask, before: date) -> list[Json]:
+    """The bookings of the time before that day, as many as the bank gives to whoever asks for the longest time; none
+    where it refuses to. Such a list may lack the last days: it says nothing of the days after, nor that it is whole."""
+    since = before.replace(year=before.year - OLDEST_YEARS, day=1)
+    with suppress(ProviderUnavailable, NotAccessible, RateLimited):
+        rows, _ = _pages(ask, since, strategy="longest")
+        return [each for each in rows if booking_date(each) < before]
+    return []
+
+
+def _pages(ask: Ask, since: date, **more: str) -> tuple[list[Json], date | None]:
     rows: list[Json] = []
     before: list[Json] = []  # rows of the page before, which some banks begin the next one with
     seen: set[str] = set()
-    parameters = {"date_from": since.isoformat()}
+    first = parameters = {"date_from": since.isoformat(), **more}
     for _ in range(PAGES_MAX):
         try:
             page = ask(parameters)
@@ -291,7 +306,7 @@ def _pages(ask: Ask, since: date) -> tuple[list[Json], date | None]:
         if key in seen:
             return rows, None
         seen.add(key)
-        before, parameters = here, {"date_from": since.isoformat(), "continuation_key": key}
+        before, parameters = here, {**first, "continuation_key": key}
     raise EndlessPages(detail=f"{PAGES_MAX} pages")
 
 

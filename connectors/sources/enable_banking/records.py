@@ -49,6 +49,14 @@ def currency_of(known: Json, balances: Sequence[Json], rows: Sequence[Json]) -> 
     return next((each for each in told if each), "")
 
 
+def booking_date(row: Json) -> date:
+    """The day of a booking, by its value where the bank names none. Raises ProviderUnavailable without any."""
+    for name in ("booking_date", "transaction_date", "value_date"):
+        if found := day(row.get(name)):
+            return found
+    raise ProviderUnavailable("The bank sent a booking without a day.", detail="no date")
+
+
 def records(
     known: Json,
     balances: Sequence[Json],
@@ -104,7 +112,7 @@ def _booking(row: Json, told: Mapping[str | None, int]) -> TransactionRecord:
     return TransactionRecord(
         amount=-abs(value) if is_debit else value,
         currency=text(paid.get("currency")) or "",
-        booking_date=_booking_date(row),
+        booking_date=booking_date(row),
         value_date=day(row.get("value_date")),
         status="pending" if row.get("status") in PENDING else "booked",
         provider_id=clean_key(reference) if told[reference] == 1 else None,
@@ -130,13 +138,6 @@ def _is_debit(row: Json) -> bool:
         case "CRDT":
             return False
     raise damaged("neither DBIT nor CRDT")
-
-
-def _booking_date(row: Json) -> date:
-    for name in ("booking_date", "transaction_date", "value_date"):
-        if found := day(row.get(name)):
-            return found
-    raise ProviderUnavailable("The bank sent a booking without a day.", detail="no date")
 
 
 def _iso_code(code: Json) -> str | None:

@@ -51,7 +51,7 @@ def dispatch(operation: AbstractOperation, _next_app: ASGIApp, *, public_path: s
     """The call of one operation. `public_path` is what a proxy has taken off the path of the request."""
     called = calling(operation.function, turns)
 
-    async def dispatched(scope: Scope, _receive: Receive, send: Send) -> None:
+    async def dispatched(scope: Scope, receive: Receive, send: Send) -> None:
         asked = call.current(scope)
         request = Request(
             caller=asked.caller,
@@ -60,6 +60,7 @@ def dispatch(operation: AbstractOperation, _next_app: ASGIApp, *, public_path: s
             query=scope["query_string"].decode("latin-1"),
             headers=Headers(raw=scope["headers"]),
             client_address=asked.client_address,
+            is_gone=receive,
         )
         await call.send_answer(send, await called(request, asked.arguments))
 

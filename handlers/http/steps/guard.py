@@ -5,6 +5,7 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from connexion.operations import AbstractOperation
@@ -85,16 +86,19 @@ def guard(
     billing_url: str,
     shows_bookings: Collection[str] = (),
     knows_coverage: Collection[str] | None = None,
+    gives_figures: Mapping[str, str] = MappingProxyType({}),
 ) -> Make:
     """The guard of each operation, with the texts of interface section 7 and the challenges of RFC 6750 and 9728.
     `shows_bookings` are operations, by id, that a grant of figures only does not cover; `knows_coverage` those that a
-    grant of some accounts may use, None: all of them."""
+    grant of some accounts may use, None: all of them; `gives_figures` say what scope opens an operation to a grant of
+    figures only, in place of the usual one."""
 
     def guarded(operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
         scope_name = required_scope(operation)
         if scope_name is None:
             return next_app
         told = challenges(scope_name, metadata_url(public_url))
+        figures_scope = gives_figures.get(operation.operation_id, scope_name)
         is_hidden = operation.operation_id in shows_bookings
         needs_everything = knows_coverage is not None and operation.operation_id not in knows_coverage
 
@@ -104,8 +108,9 @@ def guard(
                 raise Forbidden(FIGURES_ONLY)  # no challenge: no scope would help
             if needs_everything and (caller.coverage is not None or caller.figures_only):
                 raise Forbidden(NOT_EVERYTHING)
-            if scope_name not in caller.scopes:
-                raise Forbidden(f"Insufficient scope. Required: {scope_name}", headers=told.too_narrow)
+            wanted = figures_scope if caller.figures_only else scope_name
+            if wanted not in caller.scopes:
+                raise Forbidden(f"Insufficient scope. Required: {wanted}", headers=told.too_narrow)
             check_subscription(caller, billing_url)
             await next_app(scope, receive, send)
 

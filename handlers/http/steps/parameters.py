@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -12,6 +13,7 @@ DIGITS_MAX = 4000  # Python reads integers of at most 4,300 digits; the contract
 FIELDS_MAX = 200
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)", re.ASCII)
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]{1,3})?", re.ASCII)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _BROKEN_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
@@ -32,6 +34,7 @@ class Parameters:
         self._not_found = not_found
         self._path = {entry["name"]: _reader(entry["schema"]) for entry in described if entry["in"] == "path"}
         self._query = {entry["name"]: _reader(entry["schema"]) for entry in described if entry["in"] == "query"}
+        self._repeated = {entry["name"] for entry in described if entry["schema"].get("type") == "array"}
         self._names = {entry["name"]: python_name(entry["name"]) for entry in described}
         self._defaults = {self._names[entry["name"]]: _default(entry["schema"]) for entry in described}
         self._required = [
@@ -68,13 +71,17 @@ class Parameters:
             reader = self._query.get(name)
             if reader is None:
                 continue  # decision 8: unknown query parameters are ignored
+            try:
+                value = reader(text)
+            except Unreadable as error:
+                raise BadRequest(f"{name}: {error}") from None
+            if name in self._repeated:
+                values[self._names[name]] = [*(values[self._names[name]] or ()), value]
+                continue
             if name in seen:
                 raise BadRequest(f"{name}: must be given once")
             seen.add(name)
-            try:
-                values[self._names[name]] = reader(text)
-            except Unreadable as error:
-                raise BadRequest(f"{name}: {error}") from None
+            values[self._names[name]] = value
 
 
 def python_name(name: str) -> str:
@@ -115,10 +122,14 @@ def _reader(schema: Schema) -> Reader:
     kind = schema.get("type")
     if kind == "integer":
         return _integer_reader(schema)
+    if kind == "number":
+        return _number
     if kind == "string":
         return _date if schema.get("format") == "date" else _text_reader(schema)
     if kind == "boolean":
         return _boolean
+    if kind == "array":  # given as often as there are values
+        return _reader(schema["items"])
     raise NotImplementedError(f"parameters of type {kind}")  # at the start, for whoever extends the contract
 
 
@@ -141,6 +152,14 @@ def _integer_reader(schema: Schema) -> Reader:
         return value
 
     return read
+
+
+def _number(text: str) -> Decimal:
+    if len(text) > DIGITS_MAX:
+        raise Unreadable(f"must have at most {DIGITS_MAX} digits")
+    if not _NUMBER.fullmatch(text):
+        raise Unreadable("must be a number")
+    return Decimal(text)
 
 
 def _boolean(text: str) -> bool:

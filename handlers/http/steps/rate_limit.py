@@ -70,6 +70,12 @@ class Limiter:
                 return quota
         return self._quota(rate, *self._own.take(budget, client, most=rate.requests, seconds=rate.seconds))
 
+    async def spend(self, budget: str, rate: Rate | None, client: str) -> None:
+        """The same for whom nothing tells what is left; raises TooManyRequests. Without a rate nothing is counted."""
+        quota = await self.take(budget, rate, client) if rate is not None else None
+        if quota is not None and not quota.is_granted:
+            raise TooManyRequests(retry_after=quota.reset_seconds)
+
     async def _shared_quota(self, windows: MovingWindowRateLimiter, budget: str, rate: Rate, client: str) -> Quota:
         item = RateLimitItemPerSecond(rate.requests, rate.seconds, namespace=budget)
         is_granted = await windows.hit(item, client)

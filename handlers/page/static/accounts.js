@@ -14,8 +14,9 @@ export function Accounts({ person }) {
     const isDone = await tried(() => change(method, `/accounts/${encodeURIComponent(id)}${below}`, along), () => t("changed"));
     if (isDone) setOpen(null);
   };
-  return html`<${SameAccounts} person=${person} /><${Card} title=${t("accounts")}>
+  return html`<${Card} title=${t("accounts")}>
     <ul class="plain">
+      <${SameAccounts} accounts=${(hidden.data?.accounts ?? []).filter(({ perhapsSameAs }) => perhapsSameAs)} person=${person} />
       ${person.accounts.map((account) => html`<${Line} key=${account.id} title=${accountName(account)} about=${about(account, account.bankConnection.bankName)}>
         <button type="button" aria-label="${t("change")}: ${accountAmong(account)}" onClick=${() => setOpen(account)}>${t("change")}</button>
       <//>`)}

@@ -201,7 +201,7 @@ export function useModule(name) {
       if (isWanted && isThere) location.reload();
       else if (isWanted) setState({ name, data: null, error: new Away() });
     };
-    Promise.all([import(`./${name}.js`), name === "connections" && learn()]).then(
+    Promise.all([import(`./${name}.js`), name !== "overview" && learn({ banks: ["connections", "import"].includes(name) })]).then(
       ([data]) => isWanted && setState({ name, data, error: null }),
       failed,
     );

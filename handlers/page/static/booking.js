@@ -3,6 +3,7 @@ import { useRead } from "./api.js";
 import { Correction } from "./correction.js";
 import { day, longDay } from "./format.js";
 import { CategoryTile } from "./icons.js";
+import { OwnWords } from "./own-words.js";
 import { Dialog, Facts, Loaded, Money, MoreLink, State, Told, accountAmong, partyOf } from "./parts.js";
 import { address } from "./place.js";
 import { html } from "./ui.js";
@@ -46,6 +47,7 @@ function DetailText({ row, reasons, person, onClose }) {
     ${row.isAdjustingEntry && html`<p class="caution">${t("adjusting")}</p>`}
     <${Facts} facts=${facts} />
     ${!row.isAdjustingEntry && html`<${Correction} row=${row} onDone=${onClose} />`}
+    <${OwnWords} id=${row.id} />
     ${row.merchantName && html`<p><${MoreLink} to=${address("/transactions", { search: row.merchantName })}>${t("more_like", { name: row.merchantName })}<//></p>`}
   `;
 }

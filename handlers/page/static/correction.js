@@ -1,40 +1,86 @@
-/** "Correct this": another category for a booking and all like it, with what it will change before it does. */
+/** "Correct this": another category for a booking, all like it, or by a rule, with what it will change before it does. */
 import { change } from "./api.js";
-import { CategoryChoice, tried } from "./parts.js";
+import { CategoryChoice, Choice, tried } from "./parts.js";
 import { html, useState } from "./ui.js";
 import { said, t } from "./words.js";
+
+/**
+ * The ways of correcting: what would change of it, how it is done, and how it is taken back.
+ * @type {Record<string, { try: (row: any, category: string) => Promise<any>, hint: (found: any) => string, make: (row: any, category: string) => Promise<any>, told: (answer: any) => string, undo: (answer: any, row: any) => Promise<any> }>}
+ */
+const WAYS = {
+  all: {
+    try: (row, category) => corrected(row, category, true),
+    hint: ({ name, matching }) => t("correct_hint", { name, n: matching }),
+    make: (row, category) => corrected(row, category, false),
+    told: ({ matching }) => t("corrected", { n: matching }),
+    undo: ({ id }) => forgotten("corrections", id),
+  },
+  one: {
+    try: async () => ({}),
+    hint: () => t("correct_one_hint"),
+    make: async (row, category) => {
+      const before = await annotation("GET", row);
+      await annotation("PATCH", row, { category });
+      return before;
+    },
+    told: () => t("corrected", { n: 1 }),
+    undo: ({ category, detailedCategory }, row) =>
+      annotation("PATCH", row, detailedCategory ? { detailedCategory } : { category }),
+  },
+  rule: {
+    try: (row, category) => ruled(row, category, true),
+    hint: ({ field, operator, value, changed }) =>
+      t("correct_rule_hint", { rule: `${t(field)} ${t(operator)} ${t("quoted", { value })}`, n: changed }),
+    make: (row, category) => ruled(row, category, false),
+    told: ({ changed }) => t("corrected", { n: changed }),
+    undo: ({ id }) => forgotten("rules", id),
+  },
+};
+
+const of = (row) => `/transactions/${encodeURIComponent(row.id)}`;
+const corrected = (row, category, dryRun) =>
+  change("POST", "/corrections", { parameters: { dryRun }, body: { transactionId: row.id, category } });
+const annotation = (method, row, body) => change(method, `${of(row)}/annotation`, { body });
+const forgotten = (kind, id) => change("DELETE", `/${kind}/${encodeURIComponent(id)}`);
+const ruled = async (row, category, dryRun) =>
+  change("POST", "/rules", { parameters: { dryRun }, body: { ...(await change("GET", `${of(row)}/rule`)), category } });
 
 /** `onDone` is called once the correction holds; it can be undone from the toast. */
 export function Correction({ row, onDone }) {
   const [category, setCategory] = useState(row.category ?? "");
+  const [way, setWay] = useState("all");
   const [preview, setPreview] = useState(null); // what it will change, or why nothing
   const [isWorking, setIsWorking] = useState(false);
-  const asked = (chosen, dryRun) => change("POST", "/corrections", { parameters: { dryRun }, body: { transactionId: row.id, category: chosen } });
-  const choose = async (chosen) => {
+  const show = async (chosen, how) => {
     setCategory(chosen);
+    setWay(how);
     setPreview(null);
     if (!chosen || chosen === row.category) return;
-    setPreview(await asked(chosen, true).catch((error) => ({ error: said(error) })));
+    setPreview(await WAYS[how].try(row, chosen).then((found) => ({ hint: WAYS[how].hint(found) }), (error) => ({ error: said(error) })));
   };
   const correct = async () => {
     setIsWorking(true);
+    const { make, told, undo } = WAYS[way];
     const isDone = await tried(
-      () => asked(category, false),
-      ({ matching }) => t("corrected", { n: matching }),
-      ({ id }) => ({ text: t("undo"), act: () => undone(id) }),
+      () => make(row, category),
+      told,
+      (answer) => ({ text: t("undo"), act: () => tried(() => undo(answer, row), () => t("undone")) }),
     );
     setIsWorking(false);
     if (isDone) onDone();
   };
+  const ways = Object.keys(WAYS).map((each) => [each, t(`correct_${each}`)]);
   return html`<div class="correction">
     <h3>${t("correct")}</h3>
     <p class="buttons">
-      <${CategoryChoice} value=${category} onChoose=${choose} none=${!row.category && t("choose")} />
+      <${CategoryChoice} value=${category} onChoose=${(chosen) => show(chosen, way)} none=${!row.category && t("choose")} />
+      <${Choice} name=${t("correct_which")} value=${way} options=${ways} onChoose=${(how) => show(category, how)} />
       <button type="button" class="primary" disabled=${isWorking || !preview || preview.error} onClick=${correct}>${t("correct_it")}</button>
     </p>
-    <p class="small soft" role="status">${preview && (preview.error ?? t("correct_hint", { name: preview.name, n: preview.matching }))}</p>
+    <p class="small soft" role="status">${preview && (preview.error ?? preview.hint)}</p>
   </div>`;
 }
 
 /** Take a correction back: the category that was derived returns. */
-export const undone = (id) => tried(() => change("DELETE", `/corrections/${encodeURIComponent(id)}`), () => t("undone"));
+export const undone = (id) => tried(() => forgotten("corrections", id), () => t("undone"));

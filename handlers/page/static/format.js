@@ -41,6 +41,9 @@ export function money(amount, currency, { signed = false } = {}) {
   return withMinus(maker(Intl.NumberFormat, options).format(amount));
 }
 
+/** An amount of whatever currency: 12.5 is 12.50. */
+export const amount = (value) => maker(Intl.NumberFormat, { minimumFractionDigits: 2 }).format(value);
+
 /** An amount for the side of a chart: no decimals. */
 export function roundMoney(amount, currency) {
   const options = { style: "currency", currency, maximumFractionDigits: 0, signDisplay: "negative" };

@@ -3,6 +3,7 @@ import { change, followed, forget, useRead } from "./api.js";
 import { day, moment, money, size } from "./format.js";
 import { Hint } from "./first-run.js";
 import { Icon } from "./icons.js";
+import { KeptLayouts, Layout } from "./layout.js";
 import { Bones, Card, Choice, Dialog, Line, Money, Place, Told, accountAmong, accountName, shortIban, tried } from "./parts.js";
 import { html, shared, useRef, useState } from "./ui.js";
 import { t, told } from "./words.js";
@@ -15,6 +16,7 @@ export default function Import({ person }) {
   return html`<${Place} title=${t("import_title")} text=${t("import_text")}>
     <${Files} person=${person} />
     <${History} />
+    <${KeptLayouts} />
     <div class="hints"><${Hint} icon="file" title=${t("where_file")} text=${t("where_file_text")} /></div>
   <//>`;
 }
@@ -27,14 +29,15 @@ const set = (key, values) => files.set(files.get().map((each) => (each.key === k
 
 /** Look into files that were dropped, one after the other: imports take turns anyway. */
 export async function add(dropped) {
-  const fresh = [...dropped].map((file) => ({ key: (last += 1), file, accountId: "", state: "reading" }));
+  const fresh = [...dropped].map((file) => ({ key: (last += 1), file, asked: {}, state: "reading" }));
   files.set([...files.get(), ...fresh]);
   for (const each of fresh) await look(each);
 }
 
-async function look({ key, file, accountId }) {
-  set(key, { state: "reading", accountId });
-  set(key, unsendable(file) ?? (await sent(file, accountId, true)));
+/** `asked` is what the person says of a file: its account, its layout, and whether that is kept. */
+async function look({ key, file, asked }) {
+  set(key, { state: "reading", asked });
+  set(key, unsendable(file) ?? (await sent(file, asked, true)));
 }
 
 const refused = (error) => ({ state: "refused", error });
@@ -47,7 +50,7 @@ function unsendable({ size: bytes }) {
 /** Import these files, one after the other as imports take turns. */
 async function store(all) {
   for (const { key } of all) set(key, { state: "importing" });
-  for (const { key, file, accountId } of all) set(key, await sent(file, accountId, false));
+  for (const { key, file, asked } of all) set(key, await sent(file, asked, false));
   forget();
 }
 
@@ -95,21 +98,22 @@ function Files({ person }) {
     ${shown.some(({ state }) => state === "looked") && html`<p class="soft found">${t("not_before")}</p>`}
     ${shown.length > 1 && html`<${Together} shown=${shown} />`}
     ${shown.map((each) => html`<${FileCard} key=${each.key} each=${each} person=${person}
-      onImport=${() => store([each])} onUndo=${() => undo([each])} onAccount=${(accountId) => look({ ...each, accountId })}
+      onImport=${() => store([each])} onUndo=${() => undo([each])} onAsk=${(asked) => look({ ...each, asked: { ...each.asked, ...asked } })} onKeep=${(keepLayout) => keep(each, keepLayout)}
       onRemove=${() => files.set(shown.filter(({ key }) => key !== each.key))} />`)}`;
 }
 
 const isOver = ({ status }) => status !== "running";
 
 /** What the interface says of a file; a dry run stores nothing. */
-async function sent(file, accountId, dryRun) {
+async function sent(file, asked, dryRun) {
   try {
     // a name is only told; what no name may hold is left out of it
     const filename = file.name.replace(/[\u0000-\u001f/\\]/g, "").slice(-255) || "file";
-    let report = await change("POST", "/imports", { parameters: { filename, dryRun, accountId }, file });
+    let report = await change("POST", "/imports", { parameters: { filename, dryRun, ...asked }, file });
     if (!isOver(report)) report = await followed(`/imports/${encodeURIComponent(report.importId)}`, isOver, POLLED_EVERY);
-    if (report.error !== null && (report.candidates.length === 0 || !report.isDryRun)) return refused(told(report.error));
-    return { state: report.isDryRun ? "looked" : "imported", report };
+    const layout = report.layouts.length === 1 && report.layouts[0].profile !== null && { layout: report.layouts[0] };
+    if (report.error !== null && (report.candidates.length === 0 || !report.isDryRun)) return { ...refused(told(report.error)), ...layout };
+    return { state: report.isDryRun ? "looked" : "imported", report, ...layout };
   } catch (error) {
     return refused(error.message ? told(error.message) : { text: t("failed_text") });
   }
@@ -144,7 +148,11 @@ export function DropZone({ onFiles }) {
   </section>`;
 }
 
-function FileCard({ each: { file, accountId, state, error, report }, person, onImport, onUndo, onAccount, onRemove }) {
+/** The layout by which the file was looked into is what is kept. */
+const keep = ({ key, asked, layout }, keepLayout) =>
+  set(key, { asked: { ...asked, layout: asked.layout ?? layout.profile, keepLayout } });
+
+function FileCard({ each: { file, asked, state, error, report, layout }, person, onImport, onUndo, onAsk, onKeep, onRemove }) {
   const isWorking = state === "reading" || state === "importing";
   return html`<section class="card file" aria-label=${file.name}>
     <header class="card-head">
@@ -157,9 +165,11 @@ function FileCard({ each: { file, accountId, state, error, report }, person, onI
       ${state === "undone" && html`<p class="soft">${t("import_undone")}</p>`}
       ${state === "imported" && html`<p class="good"><${Icon} name="check" /> ${t("imported", { n: report.new })}</p>`}
     </div>
+    ${layout && ["reading", "refused", "looked"].includes(state) && html`<${Layout} layout=${layout} isKept=${asked.keepLayout ?? false}
+      isRefused=${state === "refused"} onTry=${(text) => onAsk({ layout: text })} onKeep=${onKeep} />`}
     ${state === "looked" && html`
       ${report.candidates.length > 0 && html`<div class="field"><span class="label">${t("which_account")}</span>
-        <${Choice} name=${t("which_account")} value=${accountId} onChoose=${onAccount} options=${[["", t("choose")],
+        <${Choice} name=${t("which_account")} value=${asked.accountId ?? ""} onChoose=${(accountId) => onAsk({ accountId })} options=${[["", t("choose")],
           ...report.candidates.map((each) => [each.accountId, accountAmong(each)]), [NEW_ACCOUNT, t("new_account")]]} />
       </div>`}
       ${report.overlap && html`<p class="caution">${t("overlap", { n: report.overlap.bookings, name: nameOf(report.overlap.accountId, person) })}</p>`}

@@ -12,7 +12,9 @@ import { speak, t } from "./words.js";
 // By name; those aside are behind More on a phone
 const PLACES = ["overview", "transactions", "months", "recurring"];
 const ASIDE = ["import", "connections", "settings"];
-const pathOf = (name) => (name === "overview" ? "/" : `/${name}`);
+const BEHIND = ["account", "merchants"]; // opened from what is shown elsewhere
+// The account of the person themselves, with password and apps, has /account
+const pathOf = (name) => ({ overview: "/", account: "/accounts" })[name] ?? `/${name}`;
 
 const root = document.getElementById("page");
 
@@ -62,7 +64,7 @@ function Frame() {
   const { path, parameters } = usePlace();
   const person = usePerson();
   useEffect(() => scrollTo(0, 0), [path]);
-  const place = [...PLACES, ...ASIDE].find((name) => pathOf(name) === path);
+  const place = [...PLACES, ...ASIDE, ...BEHIND].find((name) => pathOf(name) === path);
   const module = useModule(place); // loaded when it is opened for the first time
   let content;
   if (!place) content = html`<${Nowhere} />`;

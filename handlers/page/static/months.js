@@ -1,34 +1,52 @@
-/** Months: income and expenses as bars; behind each bar its categories and the bookings that add up to it. */
+/**
+ * Months and years: income and expenses as bars; behind each bar its categories, how it compares with the year before, and the
+ * bookings that add up to it.
+ */
 import { useRead } from "./api.js";
-import { Legend, MonthBars } from "./charts.js";
-import { daysBefore, month as monthName, money, monthInShort, monthsBefore, sum } from "./format.js";
-import { Bookings, Card, CategoryBars, Loaded, Money, NothingYet, Place, chartBones } from "./parts.js";
-import { address } from "./place.js";
+import { Legend, MonthBars, inShort } from "./charts.js";
+import { day, month as monthName, money, sum } from "./format.js";
+import { Bookings, Card, CategoryBars, Loaded, Money, NothingYet, Place, Segments, chartBones } from "./parts.js";
+import { address, go } from "./place.js";
+import { daysOf } from "./searched.js";
+import { Parties } from "./totals.js";
 import { html, useState } from "./ui.js";
 import { t } from "./words.js";
 
 const MONTHS_MIN = 24;
+const YEARS_MAX = 1000;
 const ROWS_AT_FIRST = 50;
 
 export default function Months({ person, parameters }) {
-  const running = person.profile.today.slice(0, 7);
+  const thisMonth = person.profile.today.slice(0, 7);
+  const thisYear = thisMonth.slice(0, 4);
+  const year = /^\d{4}$/.exec(parameters.get("year") ?? "")?.[0];
   const asked = parameters.get("month");
-  const chosen = /^\d{4}-(0[1-9]|1[0-2])$/.test(asked ?? "") ? asked : running;
-  const { currency } = person;
+  const month = /^\d{4}-(0[1-9]|1[0-2])$/.test(asked ?? "") ? asked : thisMonth;
   const first = useFirstDay(person);
-  const months = Math.max(MONTHS_MIN, monthsUntil(first.data || running, running), monthsUntil(chosen, running));
+  const months = Math.max(MONTHS_MIN, monthsUntil(first.data || thisMonth, thisMonth), monthsUntil(month, thisMonth));
   const cashflow = useRead(first.data && "/cashflow", { accountIds: person.ids, months });
-  const link = (month) => address("/months", { month });
+  const years = useRead(year && "/transactions/totals", { accountIds: person.ids, groupBy: "year", limit: YEARS_MAX });
   if (first.data === "") return html`<${Place} title=${t("months")}><div class="card"><${NothingYet} /></div><//>`;
-  return html`<${Place} title=${t("months")} text=${t("choose_month")}>
+  const [running, chosen, read] = year ? [thisYear, year, years] : [thisMonth, month, first.error ? first : cashflow];
+  const link = (span) => address("/months", year ? { year: span } : { month: span });
+  const choice = html`<${Segments} legend=${t("period")} value=${year ? "years" : "months"}
+    onChoose=${(by) => go(address("/months", by === "years" ? { year: month.slice(0, 4) } : { month: year === thisYear ? "" : `${year}-12` }))}
+    options=${[["months", t("months")], ["years", t("years")]]} />`;
+  return html`<${Place} title=${t("months")} text=${t(year ? "choose_year" : "choose_month")} actions=${choice}>
     <${Card}>
       <${Legend} />
-      <${Loaded} of=${first.error ? first : cashflow} bones=${chartBones}>
-        ${(data) => html`<${MonthBars} months=${data.cashflow} currency=${currency} running=${running} chosen=${chosen} link=${link} />
-          <${AsTable} months=${data.cashflow} currency=${currency} running=${running} link=${link} />`}
+      <${Loaded} key=${running} of=${read} bones=${chartBones}>
+        ${(data) => {
+          const spans = year ? (data.groups ?? []).map(({ key, ...sums }) => ({ ...sums, month: key })) : (data.cashflow ?? []);
+          if (spans.length === 0) return chartBones; // of the other kind, while this one is on its way
+          const given = { months: spans, currency: data.currency ?? person.currency, running, link };
+          return html`<${MonthBars} ...${given} chosen=${chosen} /><${AsTable} ...${given} />`;
+        }}
       <//>
     <//>
-    <${Month} key=${chosen} month=${chosen} isRunning=${chosen === running} months=${months} person=${person} />
+    ${year
+      ? html`<${Year} key=${year} year=${year} isRunning=${year === thisYear} person=${person} />`
+      : html`<${Month} key=${month} month=${month} isRunning=${month === thisMonth} months=${months} person=${person} />`}
   <//>`;
 }
 
@@ -52,7 +70,7 @@ function AsTable({ months, currency, running, link }) {
       <thead><tr>${["month", "income", "expenses", "net"].map((name) => html`<th key=${name} scope="col">${t(name)}</th>`)}</tr></thead>
       <tbody>
         ${[...months].reverse().map((each) => html`<tr key=${each.month}>
-          <th scope="row"><a href=${link(each.month)}>${monthInShort(each.month)}</a>${each.month === running && html` <span class="soft small">${t("so_far")}</span>`}</th>
+          <th scope="row"><a href=${link(each.month)}>${inShort(each.month)}</a>${each.month === running && html` <span class="soft small">${t("so_far")}</span>`}</th>
           <td><${Money} amount=${each.income} currency=${currency} /></td>
           <td><${Money} amount=${each.expenses} currency=${currency} /></td>
           <td><${Money} amount=${each.net} currency=${currency} signed /></td>
@@ -72,23 +90,57 @@ function Month({ month, isRunning, months, person }) {
   <//>`;
 }
 
+/** A year: what it comes to beside the year before, by category, and with whom. */
+function Year({ year, isRunning, person }) {
+  const asked = { accountIds: person.ids, dateFrom: `${year}-01-01`, dateTo: `${year}-12-31` };
+  const totals = useRead("/transactions/totals", { ...asked, groupBy: "category", compareWith: "previousYear" });
+  const link = (category) => address("/transactions", { category, period: "other", from: asked.dateFrom, to: asked.dateTo });
+  return html`<${Card} title=${html`${year}${isRunning && html` <span class="soft small">${t("so_far")}</span>`}`}>
+      <${Loaded} of=${totals}>
+        ${(data) => html`<${Figures} of=${data} compared=${data.compared} />
+          <h3>${t("by_category")}</h3>
+          <${CategoryBars} currency=${data.currency} total=${data.expenses} link=${link}
+            categories=${data.groups.filter(({ expenses }) => expenses > 0).map(({ keys, expenses }) => ({ category: keys.category, amount: expenses }))} />`}
+      <//>
+    <//>
+    <${Parties} asked=${asked} title=${t("with_whom")} />`;
+}
+
+/** Income, expenses and net; each beside that of the year before, where there is one to compare with. */
+function Figures({ of, compared }) {
+  const { currency } = of;
+  return html`<dl class="figures">
+    ${["income", "expenses", "net"].map((name) => html`<div key=${name}>
+      <dt>${t(name)}</dt>
+      <dd><span class="figure medium ${name}"><${Money} amount=${of[name]} currency=${currency} signed=${name === "net"} /></span>
+        ${compared && html`<span class="note soft small">${t("compared", {
+          amount: money(sum([of[name], -compared[name]], currency), currency, { signed: true }), span: spanSaid(compared),
+        })}</span>`}</dd>
+    </div>`)}
+  </dl>`;
+}
+
+/** A year, a month, or the days that are compared with one that is not over. */
+function spanSaid({ dateFrom, dateTo }) {
+  const [year, month] = [dateFrom.slice(0, 4), dateFrom.slice(0, 7)];
+  if (dateFrom.endsWith("-01-01") && dateTo === `${year}-12-31`) return year;
+  return dateFrom.endsWith("-01") && daysOf(month).to === dateTo ? inShort(month) : t("from_to", { first: day(dateFrom), last: day(dateTo) });
+}
+
 function MonthRows({ data, person, categories }) {
   const { currency } = data;
   const counted = data.transactions.filter(({ countedAs }) => countedAs);
   const leftOut = data.transactions.filter(({ countedAs }) => !countedAs);
   const [shown, setShown] = useState(ROWS_AT_FIRST);
-  return html`<dl class="figures">
-      ${["income", "expenses", "net"].map((name) => html`<div key=${name}>
-        <dt>${t(name)}</dt>
-        <dd class="figure medium ${name}"><${Money} amount=${data[name]} currency=${currency} signed=${name === "net"} /></dd>
-      </div>`)}
-    </dl>
+  const { from: dateFrom, to: dateTo } = daysOf(data.month);
+  const totals = useRead("/transactions/totals", { accountIds: person.ids, dateFrom, dateTo, compareWith: "previousYear" });
+  return html`<${Figures} of=${data} compared=${totals.data?.compared} />
     ${data.transactions.length === 0 && html`<p class="soft">${t("month_none")}</p>`}
     <div class="halves">
       ${categories?.categories.length > 0 && html`<section aria-labelledby="by-category">
         <h3 id="by-category">${t("by_category")}</h3>
         <${CategoryBars} categories=${categories.categories} currency=${currency} total=${categories.expenses}
-          link=${(category) => address("/transactions", { category, period: "other", from: `${data.month}-01`, to: lastDay(data.month) })} />
+          link=${(category) => address("/transactions", { category, ...daysOf(data.month) })} />
       </section>`}
       ${counted.length > 0 && html`<section aria-labelledby="month-rows">
         <h3 id="month-rows">${t("transactions")}</h3>
@@ -103,5 +155,3 @@ function MonthRows({ data, person, categories }) {
       <${Bookings} rows=${leftOut} person=${person} tag=${false} />
     </section>`}`;
 }
-
-const lastDay = (month) => daysBefore(monthsBefore(`${month}-01`, -1), 1);

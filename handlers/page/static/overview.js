@@ -1,15 +1,13 @@
 /** The overview: what there is, how it came about, what is coming. */
-import { useRead } from "./api.js";
+import { useModule, useRead } from "./api.js";
 import { Course, Legend, MonthBars } from "./charts.js";
 import { ago, comingUp, day, money, monthsBefore, sum } from "./format.js";
 import { FirstRun } from "./first-run.js";
 import { Bookings, Card, CategoryBars, Expected, Loaded, Money, MoreLink, NothingYet, Place, Segments, Titled, accountName, chartBones, shortIban } from "./parts.js";
-import { AUTH_URL, address } from "./place.js";
-import { SameAccounts } from "./same-account.js";
+import { address } from "./place.js";
 import { SyncButton } from "./sync.js";
 import { html, useState } from "./ui.js";
-import { Unproven } from "./unproven.js";
-import { named, reminderOf, t } from "./words.js";
+import { named, t } from "./words.js";
 
 const PERIODS = [["3", "m3"], ["6", "m6"], ["12", "m12"], ["24", "m24"], ["", "m_all"]]; // in months; the last one is all time
 
@@ -29,28 +27,23 @@ function Figures({ person }) {
   const synced = current.map(({ lastSyncedAt }) => lastSyncedAt).filter(Boolean).sort().at(-1);
   const updated = balances.data ? synced && t("updated", { ago: ago(synced) }) : "\u00a0";
   return html`<${Place} title=${t("overview")} text=${updated} actions=${html`<${SyncButton} />`}>
-    <${Reminders} />
-    <${SameAccounts} person=${person} />
-    <${Unproven} person=${person} />
+    <${Later} name="needs" bones=${false} person=${person} />
     <div class="overview">
       <${Total} person=${person} balances=${balances} months=${months} setMonths=${setMonths} />
       <${Accounts} person=${person} dated=${dated} />
+      <${Later} name="forecast" bones=${html`<${Card}>${chartBones}<//>`} person=${person} />
+      <${ComingUp} person=${person} />
       <${LastMonths} person=${person} />
       <${Spending} person=${person} />
       <${Latest} person=${person} />
-      <${ComingUp} person=${person} />
     </div>
   <//>`;
 }
 
-/** The banks that need their user, now or soon; silent while there is nothing to say, and where it cannot be read. */
-function Reminders() {
-  const { data } = useRead("/connections");
-  const wanted = (data?.connections ?? []).map((each) => [each, reminderOf(each)]).filter(([, reminder]) => reminder);
-  return wanted.map(([{ bankName, id }, reminder]) => html`<section class="card caution reminder" key=${id} aria-label=${bankName}>
-    <p><strong>${bankName}:</strong> ${reminder}</p>
-    <a class="button" href="${AUTH_URL}/account/connect#${id}" data-leaves aria-label="${t("renew")}: ${bankName}">${t("renew")}</a>
-  </section>`);
+/** A part that is loaded after what is seen first. */
+function Later({ name, bones, ...given }) {
+  const module = useModule(name);
+  return module.data ? html`<${module.data.default} ...${given} />` : html`<${Loaded} of=${module} bones=${bones} />`;
 }
 
 function Total({ person, balances, months, setMonths }) {
@@ -114,7 +107,7 @@ function Accounts({ person, dated }) {
       <h3>${bank}</h3>
       <ul class="accounts">
         ${person.accounts.filter((each) => bankOf(each) === bank).map((account) => html`<li key=${account.id}>
-          <a class="account" href=${address("/transactions", { account: account.id })}>
+          <a class="account" href=${address("/accounts", { id: account.id })}>
             <${Titled} title=${accountName(account)} about=${about(account)} />
             ${account.balance === null
               ? html`<span class="soft small">${t("no_balance")}</span>`

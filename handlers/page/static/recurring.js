@@ -3,7 +3,7 @@ import { useRead } from "./api.js";
 import { Stair } from "./charts.js";
 import { comingUp, count, day, daysBetween, money, shortDay, sum } from "./format.js";
 import { Icon } from "./icons.js";
-import { Card, Day, Dialog, dueIn, Facts, Loaded, Money, Place, State, Titled, tallBones } from "./parts.js";
+import { Card, Day, Dialog, dueIn, Facts, Loaded, Money, MoreLink, Place, State, Titled, tallBones } from "./parts.js";
 import { address, beside, leave } from "./place.js";
 import { html } from "./ui.js";
 import { named, t } from "./words.js";
@@ -101,6 +101,7 @@ function Payment({ payment, person }) {
       ["first_charge", day(payment.firstCharged)],
       ["missed", payment.missedCharges.map(day).join(", ")],
     ]} />
+    <p><${MoreLink} to=${address("/merchants", { name: payment.merchantName })}>${t("more_like", { name: payment.merchantName })}<//></p>
     <h3>${t("price_history")}</h3>
     <ol class="plain">
       ${[...payment.priceHistory].reverse().map((price) => html`<li key=${price.since} class="line">

@@ -1,13 +1,13 @@
 /** The question whether two accounts are one: one press for each answer, and one that takes it back. */
-import { change, useRead } from "./api.js";
+import { change } from "./api.js";
+import { Icon } from "./icons.js";
 import { accountAmong, accountName, tried } from "./parts.js";
 import { html } from "./ui.js";
 import { t } from "./words.js";
 
-export function SameAccounts({ person }) {
-  const { data } = useRead("/accounts/hidden");
-  return (data?.accounts ?? []).filter(({ perhapsSameAs }) => perhapsSameAs).map((account) => html`<${SameAccount} key=${account.id} account=${account} person=${person} />`);
-}
+/** `accounts` are those of which it is asked; an item of a list for each. */
+export const SameAccounts = ({ accounts, person }) =>
+  accounts.map((account) => html`<${SameAccount} key=${account.id} account=${account} person=${person} />`);
 
 function SameAccount({ account, person }) {
   const { id, perhapsSameAs } = account;
@@ -26,11 +26,11 @@ function SameAccount({ account, person }) {
     () => change("PATCH", place, { body: { isHidden: true } }),
     t("another_account_shown"),
   );
-  return html`<section class="card caution reminder" aria-label="${t("same_account")} ${name}">
-    <p><strong>${t("same_account")}</strong> ${t("same_account_text", { name, other: other ? accountName(other) : t("hidden") })}</p>
+  return html`<li class="need" aria-label="${t("same_account")} ${name}">
+    <${Icon} name="warn" /><p><strong>${t("same_account")}</strong> ${t("same_account_text", { name, other: other ? accountName(other) : t("hidden") })}</p>
     <p class="buttons">
       <button type="button" class="primary" onClick=${same}>${t("same_account_yes")}</button>
       <button type="button" onClick=${another}>${t("same_account_no")}</button>
     </p>
-  </section>`;
+  </li>`;
 }

@@ -1,58 +1,40 @@
 /** Transactions: search as you type, filters in the address, every booking in reach, and one of them in detail. */
 import { download, useRead } from "./api.js";
-import { daysBefore, monthsBefore } from "./format.js";
+import { amount } from "./format.js";
 import { Icon } from "./icons.js";
 import { LongList } from "./list.js";
 import { BookingParts, CategoryChoice, Choice, Dialog, Loaded, NothingYet, Place, State, accountAmong, tallBones } from "./parts.js";
 import { address, beside, go } from "./place.js";
+import { FILTERS, askedFor, daysOf } from "./searched.js";
+import { Totals } from "./totals.js";
 import { html, useEffect, useEvents, useRef, useState } from "./ui.js";
 import { said, t } from "./words.js";
 
 const TYPING_RESTS = 180; // milliseconds
 const FORMATS = [["csv", "CSV"], ["camt053", "camt.053"], ["ofx", "OFX"], ["beancount", "Beancount"], ["jsonl", "JSON Lines"], ["parquet", "Parquet"]];
 
-/**
- * The days of a named period; `from` and `to` where the person chose them.
- * @param {{ period?: string, from?: string, to?: string }} chosen @param {string} today
- */
-export function periodDays({ period, from, to }, today) {
-  const first = `${today.slice(0, 7)}-01`;
-  const year = Number(today.slice(0, 4));
-  const days = {
-    30: [daysBefore(today, 29), today],
-    month: [first, today],
-    before: [monthsBefore(first, 1), daysBefore(first, 1)],
-    year: [`${year}-01-01`, today],
-    lastyear: [`${year - 1}-01-01`, `${year - 1}-12-31`],
-    other: [from ?? "", to ?? ""],
-  }[period] ?? ["", ""];
-  return { dateFrom: days[0], dateTo: days[1] };
-}
-
 export default function Transactions({ person, parameters }) {
-  const filters = Object.fromEntries(["search", "account", "category", "period", "from", "to"].map((name) => [name, parameters.get(name) ?? ""]));
+  const filters = Object.fromEntries(FILTERS.map((name) => [name, parameters.get(name) ?? ""]));
   const [isExporting, setIsExporting] = useState(false);
   const [turn, setTurn] = useState(0); // of the filters, which lose what was typed and not yet asked for
   const clear = () => {
     setTurn(turn + 1);
     go(address("/transactions"));
   };
-  const days = periodDays(filters, person.profile.today);
-  const isBackwards = days.dateFrom && days.dateTo && days.dateFrom > days.dateTo;
-  const asked = {
-    accountIds: filters.account || person.ids, category: filters.category, search: filters.search.trim(),
-    dateFrom: isBackwards ? days.dateTo : days.dateFrom, dateTo: isBackwards ? days.dateFrom : days.dateTo,
-  };
-  const list = useRead("/transactions", { ...asked, perPage: 100 });
+  const asked = askedFor(filters, person);
+  const list = useRead("/transactions/search", { ...asked, perPage: 100 });
   const link = (row) => address("/transactions", { ...filters, id: row.id });
   return html`<${Place} title=${t("transactions")}>
     <${Filters} key=${turn} filters=${filters} person=${person} />
+    <${Meant} asked=${asked} filters=${filters} />
     <${Loaded} of=${list} bones=${tallBones}>
       ${(first) => {
         const { total } = first.pagination;
         return html`<div class="found"><p role="status">${t("n_transactions", { n: total })}</p>
             ${total > 0 && html`<button type="button" onClick=${() => setIsExporting(true)}><${Icon} name="download" size="18" />${t("export")}…</button>`}</div>
           ${isExporting && html`<${Export} asked=${asked} total=${total} onClose=${() => setIsExporting(false)} />`}
+          ${total > 0 && html`<section class="card" aria-label=${t("sum_title")}><${Totals} asked=${asked} person=${person}
+            link=${(month) => address("/transactions", { ...filters, ...daysOf(month) })} /></section>`}
           <section class="card flush ${list.isStale ? "stale" : ""}" aria-label=${t("transactions")}>
             ${total === 0
               ? Object.values(filters).some(Boolean)
@@ -60,7 +42,7 @@ export default function Transactions({ person, parameters }) {
                     <button type="button" onClick=${clear}>${t("clear_filters")}</button>
                   <//>`
                 : html`<${NothingYet} />`
-              : html`<${LongList} path="/transactions" parameters=${asked} rowsOf=${(answer) => answer.transactions} first=${first}
+              : html`<${LongList} path="/transactions/search" parameters=${asked} rowsOf=${(answer) => answer.transactions} first=${first}
                   total=${total} label=${t("transactions")} link=${link}>
                   ${(row, _, before) => html`<${BookingParts} row=${row} person=${person}
                     isFirstOfDay=${before?.bookingDate !== row.bookingDate} />`}
@@ -70,6 +52,17 @@ export default function Transactions({ person, parameters }) {
       }}
     <//>
   <//>`;
+}
+
+/** How what was typed is understood where it is an amount, and the filters that have no field: each with its way back. */
+function Meant({ asked: { amountMin, amountMax }, filters: { search, merchant, flag } }) {
+  const text = search.trim();
+  const chips = [["merchant", merchant], ["flag", flag && t(`flag_${flag}`)]].filter(([, name]) => name);
+  return html`${amountMin && html`<p class="soft small" role="status">
+      ${t(amountMin === amountMax ? "amounts_exact" : "amounts_between", { from: amount(amountMin), to: amount(amountMax) })}
+      ${" "}<a href=${beside({ search: `"${text}"` })}>${t("search_as_text", { text })}</a></p>`}
+    ${chips.length > 0 && html`<p class="chips">${chips.map(([filter, name]) => html`<a class="chip" key=${filter} href=${beside({ [filter]: "" })}
+      aria-label=${t("take_off", { name })}>${name}<${Icon} name="close" size="14" /></a>`)}</p>`}`;
 }
 
 /** What banks have taken back of these accounts, below all that counts. */

@@ -1,31 +1,41 @@
 /** The words of the page in the language that is spoken; each language is a file of its own, and only one is loaded. */
 import { count } from "./format.js";
 
+let language = "en";
 let words = {};
 let sentences = []; // of the interface, which speaks English: how they are known, and what they are in our language
-let learnt = null; // those about banks, which come with the first place that may say one
+const learning = new Map(); // files of further words, which come with the first place that may say one of them
 
 /** Speak this language, `en` or `de`, from now on. */
-export async function speak(language) {
-  const spoken = await import(`./words-${language}.js`);
-  words = spoken.default;
-  sentences = shaped(spoken);
-  learnt = language === "de" ? null : Promise.resolve();
+export async function speak(chosen) {
+  language = chosen;
+  [words, sentences] = [{}, []];
+  learning.clear();
+  await known(`words-${language}`);
 }
 
-/** Know the sentences about banks from now on, too. */
-export const learn = () =>
-  (learnt ??= import("./bank-sentences-de.js").then(
-    (spoken) => {
-      sentences = [...sentences, ...shaped(spoken)];
-    },
-    (error) => {
-      learnt = null; // to be tried again
-      throw error;
-    },
-  ));
+/** Know the words of all places from now on; with those about banks, too, which are many. */
+export const learn = ({ banks = false } = {}) =>
+  Promise.all([known(`more-words-${language}`), banks && language !== "en" && known(`bank-sentences-${language}`)]);
 
-const shaped = (spoken) => spoken.sentences.map(([english, own = english]) => [shape(english), own]);
+function known(file) {
+  if (!learning.has(file)) {
+    const learnt = import(`./${file}.js`).then(
+      (spoken) => {
+        words = { ...words, ...spoken.default };
+        sentences = [...sentences, ...shaped(spoken)];
+      },
+      (error) => {
+        learning.delete(file); // to be tried again
+        throw error;
+      },
+    );
+    learning.set(file, learnt);
+  }
+  return learning.get(file);
+}
+
+const shaped = ({ sentences: told = [] }) => told.map(([english, own = english]) => [shape(english), own]);
 
 const shape = (english) => new RegExp(`^${english.replaceAll(/[.?()|[\]]/g, "\\$&").replace(/\{(word)?\}/g, "(.+)")}$`, "si");
 

@@ -13,8 +13,8 @@ import polars as pl
 
 from storage.importing.matching.booking_keys import PROVIDER
 from storage.importing.matching.evidence import references_contradict
-from storage.importing.matching.stored_bookings import FILES, base_of
-from storage.importing.matching.windows import ToldWindow, is_whole
+from storage.importing.matching.stored_bookings import FILES, PRINT, base_of
+from storage.importing.matching.windows import ToldWindow, is_asked_for
 from storage.importing.spool import PARTING
 
 MONEY = ("booking_date", "amount", "currency")
@@ -26,11 +26,12 @@ COMPARED = ("place", *MONEY, "own_id", "fingerprint", "claim", "base", "referenc
 
 
 class Matches(NamedTuple):
-    """`pairs` of `place` and `stored_id`, and whether the references of this source are lasting: otherwise another
-    reference says nothing."""
+    """`pairs` of `place` and `stored_id`; whether the references of this source are lasting: otherwise another one says
+    nothing; and whether any is that of a row: otherwise they say nothing of rows that only other sources told."""
 
     pairs: pl.DataFrame
     are_references_lasting: bool
+    are_references_shared: bool
 
 
 def prepared(told: pl.DataFrame, source: str) -> pl.DataFrame:
@@ -49,10 +50,12 @@ def prepared(told: pl.DataFrame, source: str) -> pl.DataFrame:
 
 def exact_matches(told: pl.DataFrame, stored: pl.DataFrame, windows: Sequence[ToldWindow]) -> Matches:
     """The bookings (as `prepared`) that are rows (STORED) by our own id inside the source's, by an id or a reference
-    together with the same words, by their words alone, and last by an id or a reference in other words.
+    together with the same words, by their words alone, and last by an id or a reference in other words. The words of a
+    row are what it says, and what each source has told of it last.
 
-    Where all bookings of a day are told another reference is no difference. Elsewhere equal words under another
-    reference are another booking, unless most references have changed: then they say nothing, in any of these ways."""
+    On the days that a live source was asked for, and where all bookings are told, another reference is no difference.
+    Elsewhere equal words under another reference are another booking, unless most references have changed, or none is
+    that of a row and the row was told by other sources only: then they say nothing."""
     found: list[pl.DataFrame] = []
 
     def take(pairs: pl.DataFrame) -> None:
@@ -69,16 +72,19 @@ def exact_matches(told: pl.DataFrame, stored: pl.DataFrame, windows: Sequence[To
     take(_paired(told.filter(is_named), _as_last_told(stored), ("claim", "fingerprint")))
     take(_paired(told.filter(~is_named), _with_base(stored), ("base", "currency", "fingerprint")))
     agreeing = keyed - told.filter(is_key).height
-    alike = [_paired(told, _as_last_told(stored), ("fingerprint",))]
-    rest = left_over(told, stored, alike[0])
-    alike.append(_paired(*rest, ("fingerprint",)))
-    contradicting = _contradicting(told, stored, pl.concat(alike))
+    alike = _paired(told, _as_last_told(stored), ("fingerprint",))
+    alike = pl.concat([alike, _paired(*left_over(told, stored, alike), ("fingerprint",))])
+    alike = pl.concat([alike, _as_others_told(*left_over(told, stored, alike))])
+    named = _by_name(*left_over(told, stored, alike))
+    likely = _paired(*left_over(told, stored, pl.concat([alike, named])), MONEY)
+    contradicting = _contradicting(told, stored, pl.concat([alike, likely]))
+    agreeing += named.height
     are_lasting = contradicting.height <= agreeing + 1  # a single one is a twin, several are an id that changes
-    take(_but(pl.concat(alike), contradicting.filter(~is_whole(windows))) if are_lasting else pl.concat(alike))
+    may_be_twins = ~is_asked_for(windows) & (pl.col("told_print").is_not_null() | pl.lit(agreeing > 0))
+    take(_but(alike, contradicting.filter(may_be_twins)) if are_lasting else alike)
     if are_lasting:
-        take(_paired(told.filter(_is_lasting_id()), stored, ("claim", *MONEY)))
-        take(_paired(told.filter(~is_named), _with_base(stored), ("base", "currency")))
-    return Matches(pl.concat(found), are_lasting)
+        take(_by_name(told, stored))
+    return Matches(pl.concat(found), are_lasting, agreeing > 0)
 
 
 def left_over(told: pl.DataFrame, stored: pl.DataFrame, known: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -135,12 +141,29 @@ def _is_lasting_id() -> pl.Expr:
     return (~pl.col("claim").str.starts_with(f"{FILES}:")).fill_null(value=False)
 
 
+def _by_name(told: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
+    """Pairs of one day and amount by an id or a reference, in whatever words."""
+    claimed = _paired(told.filter(_is_lasting_id()), stored, ("claim", *MONEY))
+    told, stored = left_over(told, stored, claimed)
+    is_unnamed = pl.col("claim").is_null()
+    return pl.concat([claimed, _paired(told.filter(is_unnamed), _with_base(stored), ("base", "currency"))])
+
+
 def _with_base(stored: pl.DataFrame) -> pl.DataFrame:
     return stored.with_columns(base=base_of("identity")).filter(~pl.col("base").str.starts_with(PROVIDER))
 
 
 def _as_last_told(stored: pl.DataFrame) -> pl.DataFrame:
     return stored.filter(pl.col("told_print").is_not_null()).with_columns(fingerprint="told_print")
+
+
+def _as_others_told(told: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
+    """Pairs of bookings and rows that another source told last in the same words, whatever the rows say."""
+    near = stored.filter(pl.col("claims").is_not_null()).join(told, on=MONEY, how="semi", maintain_order="left")
+    prints = near.with_columns(fingerprint=pl.col("claims").str.extract_all(PRINT)).explode("fingerprint")
+    prints = prints.with_columns(pl.col("fingerprint").str.strip_chars(':"')).unique(("id", "fingerprint"))
+    pairs = _paired(told, prints.sort("id"), ("fingerprint",))
+    return pairs.unique("stored_id", keep="first", maintain_order=True)
 
 
 def _but(pairs: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:

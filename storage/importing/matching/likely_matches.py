@@ -6,11 +6,12 @@ what one costs, and of very many different ones each is compared with those that
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from itertools import islice
+from itertools import islice, product
+from operator import itemgetter
 from typing import TypeVar
 
 from storage.importing.matching.evidence import evidence, folded, references_contradict
@@ -23,6 +24,7 @@ PAIRS_MAX = 10_000  # of what bookings of one day and amount say; more are compa
 CANDIDATES_MAX = 100  # of one booking, where they are many
 
 T = TypeVar("T", "Item", StoredRow)
+E = TypeVar("E")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class Remaining:
         *,
         are_references_lasting: bool,
         windows: Sequence[ToldWindow],
+        are_references_shared: bool = False,
         told_elsewhere: Collection[str] = (),
     ) -> None:
         """`windows` are those of the batch; `told_elsewhere` are the rows that another source of the account told: a
@@ -56,6 +59,7 @@ class Remaining:
         self.pairs: list[Pair] = []
         self.parts: list[Pair] = []
         self._are_references_lasting = are_references_lasting
+        self._are_references_shared = are_references_shared
         self._windows = windows
         self._told_elsewhere = told_elsewhere
 
@@ -69,6 +73,22 @@ class Remaining:
         for money, items in _by_money(self.items.values(), lambda item: item.record).items():
             if money in rows:
                 self._match_bucket(items, rows[money])
+
+    def match_other_words(self, words: Mapping[str, Sequence[TransactionRecord]]) -> None:
+        """Pairs of one day and amount where the booking is told as its row was told before, or by another source:
+        `words` are such wordings by the row's id."""
+        told = [(row, each) for row in self.rows.values() for each in words.get(row.id, ())]
+        said = _by_money(told, itemgetter(1))
+        likely = [
+            (score, item, row)
+            for money, items in _by_money(self.items.values(), lambda item: item.record).items()
+            for item, (row, each) in islice(product(items, said.get(money, ())), PAIRS_MAX)
+            if not self._is_another(item, row)
+            and (score := evidence(item.record, each, is_other_source=False)) is not None
+        ]
+        for _, item, row in sorted(likely, key=itemgetter(0), reverse=True):
+            if item.place in self.items and row.id in self.rows:
+                self._take(item, row)
 
     def match_corrections(self) -> None:
         """Pairs that differ in day or amount: rows that were told under the same id or in the same words, and that the
@@ -143,11 +163,23 @@ class Remaining:
             yield from ((place, number) for number in dict.fromkeys(islice(numbers, CANDIDATES_MAX)))
 
     def _score(self, item: Item, row: StoredRow) -> int | None:
-        if self._are_references_lasting and not self._is_told_whole(row):
-            is_other_id = item.claim is not None and row.claim is not None and not row.claim.startswith(f"{FILES}:")
-            if is_other_id or references_contradict(item.record.references, row.references):
-                return None
-        return evidence(item.record, row, is_other_source=row.is_other_source)
+        if self._is_another(item, row):
+            return None
+        is_other_source = row.is_other_source and not self._has_another_reference(item, row)
+        return evidence(item.record, row, is_other_source=is_other_source)
+
+    def _is_another(self, item: Item, row: StoredRow) -> bool:
+        """Whether ids or references that last say that this booking is not this row."""
+        if not self._are_references_lasting or self._is_told_whole(row):
+            return False
+        is_other_id = item.claim is not None and row.claim is not None and not row.claim.startswith(f"{FILES}:")
+        return is_other_id or (
+            self._has_another_reference(item, row) and (self._are_references_shared or row.told_print is not None)
+        )
+
+    def _has_another_reference(self, item: Item, row: StoredRow) -> bool:
+        is_lasting = self._are_references_lasting and not self._is_told_whole(row)
+        return is_lasting and references_contradict(item.record.references, row.references)
 
     def _match_references(self) -> None:
         """A booking and a row of the same money that have a reference in common."""
@@ -200,8 +232,8 @@ def _is_same_money(record: TransactionRecord, row: StoredRow) -> bool:
     return (record.booking_date, record.amount, record.currency) == (row.booking_date, row.amount, row.currency)
 
 
-def _by_money(each: Iterable[T], said: Callable[[T], Said]) -> dict[Hashable, list[T]]:
-    found: dict[Hashable, list[T]] = defaultdict(list)
+def _by_money(each: Iterable[E], said: Callable[[E], Said]) -> dict[Hashable, list[E]]:
+    found: dict[Hashable, list[E]] = defaultdict(list)
     for one in each:
         what = said(one)
         found[what.booking_date, what.amount, what.currency].append(one)

@@ -1,6 +1,7 @@
 """The stored bookings of an account that a batch may speak of, as the merge compares them."""
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -11,11 +12,12 @@ import polars as pl
 from analytics.frames import MONEY
 from storage.database import Transaction
 from storage.importing import contributions
-from storage.importing.matching.booking_keys import PROVIDER
+from storage.importing.matching.booking_keys import PROVIDER, fingerprint
 from storage.importing.matching.windows import ToldWindow
 from storage.importing.records import TransactionRecord
 
 FILES = "files"  # the source of all files: their ids are chosen by whoever wrote them
+PRINT = ':"[0-9a-f]{32}"'  # a fingerprint in `claims`
 NEIGHBOUR_DAYS = 7  # around a batch: a pending row books within a week or lapses, and so far a booking's day moves
 STORED: dict[str, pl.DataType] = {
     "id": pl.String(),
@@ -45,7 +47,7 @@ _IN_FULL = (
     "id, reference_keys, booking_date, amount, currency, value_date, counterpart_iban, counterpart_name, creditor_id,"
     " mandate_reference, purpose, connection_id"
 )
-_OTHER_FIELDS = ("provider_id", "references", "status", "merchant_name", "detail")
+_OTHER_FIELDS = ("provider_id", "references", "status", "merchant_name", "detail", "words")
 _SAID = tuple(name for name in TransactionRecord.__struct_fields__ if name not in _OTHER_FIELDS)
 
 
@@ -189,6 +191,21 @@ class StoredBookings:
             )
             for row in rows
         }
+
+    def other_words(self, stored: pl.DataFrame) -> dict[str, list[TransactionRecord]]:
+        """In which other words than their own these rows (STORED) were last told by each source, by id."""
+        told = stored.select("id", "fingerprint", "claims", "booking_date").drop_nulls()
+        told = told.with_columns(told=pl.col("claims").str.extract_all(PRINT).list.eval(pl.element().str.slice(2, 32)))
+        told = told.explode("told").filter(pl.col("told") != pl.col("fingerprint"))
+        if told.is_empty():
+            return {}
+        by_print: dict[str, list[TransactionRecord]] = defaultdict(list)
+        for record in contributions.of_days(self._session, self._user_id, told):
+            by_print[fingerprint(record)].append(record)
+        found: dict[str, list[TransactionRecord]] = defaultdict(list)
+        for id_, print_ in told.select("id", "told").iter_rows():
+            found[id_] += by_print.get(print_, ())
+        return found
 
     def _frame(self, table: str, condition: str, *parameters: object) -> pl.DataFrame:
         rows = self._session.frame(

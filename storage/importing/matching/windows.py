@@ -42,6 +42,13 @@ def is_whole(given: Iterable[ToldWindow]) -> pl.Expr:
     return pl.any_horizontal(among) if among else pl.lit(value=False)
 
 
+def is_asked_for(given: Iterable[ToldWindow]) -> pl.Expr:
+    """Whether `booking_date` is whole, or a day that a live source was asked for, its first and last included: there
+    the same words under another id are no other booking, for twins are told together."""
+    asked = [pl.col("booking_date").is_between(each.first, each.last) for each in given if each.is_live]
+    return pl.any_horizontal(is_whole(given), *asked)
+
+
 def is_day_whole(given: Iterable[ToldWindow], day: date, *, is_ours: bool) -> bool:
     """The same of one row; `is_ours` is one that the source has told before."""
     return any(each.first < day < each.last or (day == each.last and each.is_live and is_ours) for each in given)

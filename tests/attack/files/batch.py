@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 
+from connectors.bank_csv.layouts import CsvLayout
 from connectors.limits import READ_MEMORY_BYTES_MAX, READ_OPEN_FILES_MAX, READ_WAIT_FACTOR, read_seconds_max
 from connectors.parser_process.answering import answer
 from connectors.parser_process.messages import FileRefusal, Packer, ParseRequest, answers
@@ -59,6 +60,8 @@ def read(stream: BytesIO) -> Iterator[Record]:
         for each in answers(piece):
             if isinstance(each, FileRefusal):
                 raise each.error()
+            if isinstance(each, CsvLayout):
+                continue
             assert isinstance(each, AccountRecord | TransactionRecord | StatementRecord)
             yield each
 

@@ -4,7 +4,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import BytesIO, RawIOBase
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from connectors import formats
+from connectors.bank_csv.layouts import CsvLayout
 from connectors.bank_csv.profile import parse_profile
 from connectors.bank_csv.reader import Explanation
 from connectors.connector import LimitExceeded, MalformedFile, ProviderUnavailable, SourceError, UnsupportedFile
@@ -50,11 +51,13 @@ def waiting() -> psutil.Process:
     return psutil.Process(client._process._process.pid)
 
 
-def begun(path: Path) -> tuple[Iterator[Record], psutil.Process]:
+def begun(path: Path, check: Callable[[], None] = lambda: None) -> tuple[Iterator[Record], psutil.Process]:
     """A file of which some records have come, and the process that is still reading it."""
-    records = read_records(path)
+    format_name(BytesIO(MT940.encode()))
+    psutil.wait_procs(waiting().children(), timeout=30)
+    records = read_records(path, check=check)
     next(records)
-    (child,) = waiting().children()
+    _keeper, child = waiting().children(recursive=True)
     return records, child
 
 
@@ -115,10 +118,10 @@ def test_a_reader_that_dies_refuses_its_file_and_no_other(
 
 
 def test_a_waiting_process_that_dies_is_replaced(large: Path) -> None:
-    records, child = begun(large)
+    records, _child = begun(large)
     before = waiting()
-    before.kill()
-    child.kill()
+    for each in (before, *before.children(recursive=True)):
+        each.kill()
     with pytest.raises(MalformedFile, match="its reader was stopped"):
         list(records)
     assert format_name(BytesIO(MT940.encode())) == "mt940"
@@ -192,7 +195,35 @@ def test_a_reading_that_is_given_up_ends(large: Path) -> None:
     assert psutil.wait_procs([child], timeout=30)[1] == []
 
 
-def test_files_that_come_together_are_read_one_after_the_other() -> None:
+def test_a_reading_of_which_nothing_comes_ends_once_it_is_given_up(large: Path) -> None:
+    """A file can keep its reader busy without a piece, and its reader then never notices that nobody listens."""
+
+    class Unwanted(Exception):
+        pass
+
+    def check() -> None:
+        if is_unwanted:
+            raise Unwanted
+
+    is_unwanted = False
+    records, child = begun(large, check)
+    child.suspend()  # nothing is said from now on
+    is_unwanted = True
+    with pytest.raises(Unwanted):
+        list(records)
+    assert psutil.wait_procs([child], timeout=30)[1] == []
+
+
+def test_a_short_file_passes_a_long_one(large: Path) -> None:
+    records, child = begun(large)
+    child.suspend()
+    assert format_name(BytesIO(MT940.encode())) == "mt940"
+    assert len(list(read_records(BytesIO(MT940.encode())))) == 4
+    child.resume()
+    records.close()  # type: ignore[attr-defined]  # a generator
+
+
+def test_files_that_come_together_are_read_apart() -> None:
     found: dict[str, int] = {}
 
     def read(name: str) -> None:
@@ -259,7 +290,10 @@ def test_each_wish_has_its_answer() -> None:
     (explanation,) = told(ParseRequest(wanted="explanation"), BytesIO(content))
     assert isinstance(explanation, Explanation)
     assert explanation.header_row == 4
-    assert told(ParseRequest(wanted="records"), BytesIO(content)) == list(formats.read_records(BytesIO(content)))
+    layouts: list[CsvLayout] = []
+    records = list(formats.read_records(BytesIO(content), on_layout=layouts.append))
+    assert len(layouts) == 1
+    assert told(ParseRequest(wanted="records"), BytesIO(content)) == [*records, *layouts]
 
 
 def test_records_come_in_bounded_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,7 +344,7 @@ def test_a_piece_that_claims_too_much_is_refused(tmp_path: Path) -> None:
     spool.write_bytes(b"\xff\xff\xff\xff")
     descriptor = os.open(spool, os.O_RDONLY)
     with pytest.raises(MalformedFile, match=STOPPED):
-        list(client._answers(b".", BytesIO(b".!"), descriptor, 0))  # type: ignore[arg-type]  # reads
+        list(client._answers(b".", lambda: b"!", descriptor, 0))
     os.close(descriptor)
 
 

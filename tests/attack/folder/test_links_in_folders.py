@@ -1,7 +1,7 @@
 """Links and swaps in a connected folder: whoever may write into it gets no file read or moved that lies elsewhere."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -17,7 +17,7 @@ from tests.conftest import NOW
 TODAY = date(2026, 11, 20)
 
 
-def read_file(file: BinaryIO) -> Iterator[Record]:
+def read_file(file: BinaryIO, _user_id: str, _warn: Callable[[str], None]) -> Iterator[Record]:
     """A line is an amount."""
     yield AccountRecord(stable_key="k", currency="EUR")
     for line in file.read().decode().splitlines():

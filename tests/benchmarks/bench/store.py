@@ -51,7 +51,7 @@ def filled(folder: Path, size: Size, report: Report) -> Audience:
         for numbers in data.user_numbers(size):
             report.progress(f"Filling a store with {size.rows:,} bookings", numbers.start, size.users)
             _append(services, numbers, size.rows_each, today=today, now=now)
-        store_facts.remember(services.database, compaction.SORTED_UNTIL, now.isoformat())  # as they were appended
+        store_facts.remember(services.everybody, compaction.SORTED_UNTIL, now.isoformat())  # as they were appended
         drawn = random.Random(7).sample(range(size.users), min(size.users, WARM_USERS + COLD_USERS_MAX))
         asking = list(_asking(services, drawn, size, report))
     # As many who are asked for the first time as there are others, at least: small stores have few users
@@ -62,7 +62,7 @@ def filled(folder: Path, size: Size, report: Report) -> Audience:
 def _append(services: Services, numbers: range, rows_each: int, *, today: date, now: datetime) -> None:
     ids = [data.user_id(number) for number in numbers]
     accounts = data.accounts(numbers, today=today, now=now)
-    database = services.database
+    database = services.everybody
     database.append(
         "users",
         pl.DataFrame({"id": ids}).with_columns(
@@ -70,7 +70,6 @@ def _append(services: Services, numbers: range, rows_each: int, *, today: date, 
             has_subscription=True,
             home_currency=pl.lit("EUR"),
             data_version=1,
-            journal_sequence=0,
             created_at=pl.lit(now),
         ),
     )

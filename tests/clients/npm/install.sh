@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
-# Installs the npm packages of the lock beside this file into a cache outside the repository; prints the folder.
+# install.sh [FOLDER [--foreground-scripts]]: installs the npm packages of the lock in this folder, or of the one beside
+# this file, into a cache outside the repository; prints where. What packages want to run then is left out unless it is
+# said: it builds what is no JavaScript.
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
+here=$(cd "${1:-$(dirname "$0")}" && pwd)
+scripts=${2:---ignore-scripts}
 lock=$(cat "$here/package.json" "$here/package-lock.json" | sha256sum | cut -c1-16)
 folder="${XDG_CACHE_HOME:-$HOME/.cache}/bankdata-ci/npm-$lock"
 if [ ! -d "$folder" ]; then
@@ -10,7 +13,7 @@ if [ ! -d "$folder" ]; then
     draft=$(mktemp -d "$folder.XXXXXX")
     trap 'rm -rf "$draft"' EXIT
     cp "$here/package.json" "$here/package-lock.json" "$draft/"
-    if ! log=$(cd "$draft" && npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier 2>&1); then
+    if ! log=$(cd "$draft" && npm ci "$scripts" --no-audit --no-fund --no-update-notifier 2>&1); then
         printf '%s\n' "$log" >&2
         exit 1
     fi

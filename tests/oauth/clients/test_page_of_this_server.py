@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from auth.apps.clients import PAGE
+from auth.scopes import TICKED_SCOPES
 from tests.oauth.conftest import PASSWORD, REDIRECT, challenge_of, fields, parameters
 from tests.oauth.pages.test_account import forms, signed_in
 
 pytestmark = pytest.mark.engine("duckdb")  # the engine has no part in it
 
 SIGNED_IN = "http://127.0.0.1:8000/signed-in"
-WRITING = "write:imports write:rules write:accounts"
+WRITING = "write:imports write:rules write:accounts read:annotations write:annotations"
 EVERYTHING = f"read:accounts read:transactions read:cashflow {WRITING}"
 
 
@@ -289,7 +290,7 @@ def test_an_app_that_the_operator_names_gets_what_the_person_ticks(make_world: A
         browser = signed_in(world)
         page = browser.client.get(browser.authorize(client_id, scope=scope).headers["location"]).text
         names = [name for name, _ in boxes(page)]
-        assert names == [*(word for word in scope.split() if word.startswith("write:")), *CHOICES]
+        assert names == [*(word for word in scope.split() if word in TICKED_SCOPES), *CHOICES]
         assert [name for name, is_ticked in boxes(page) if is_ticked] == CHOICES
         assert "It cannot move money, and never sees your password." in page
         assert "or change anything" not in page

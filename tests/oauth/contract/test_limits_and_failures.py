@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from auth.apps import clients
-from auth.errors import KeysUnusable
 from auth.people.password_hashing import Busy, Passwords
 from auth.policy import Policy, PolicyWrong
 from auth.tokens.access_tokens import AccessTokens
 from auth.tokens.keys import KeyRing
 from handlers.http.steps.rate_limit import Rate
 from storage.database import Conflict
+from storage.keys.places import KeysUnusable
 from tests.oauth.conftest import file_of
 
 PASSWORD = "umbrella-kettle-violin"
@@ -161,7 +161,6 @@ def test_a_revocation_is_tried_until_it_has_come_through(fresh: Any, monkeypatch
             because="revoked by the user", user_id=fresh.user.id, client_id=tokens["client_id"]
         )
     assert fresh.refresh(tokens["refresh_token"], tokens["client_id"]).json()["error"] == "invalid_grant"
-    fresh.server.cleanup._swept_at = None
     fresh.server.cleanup.sweep()
 
 

@@ -69,7 +69,6 @@ def test_what_is_stored_goes_at_its_time(
     table: str, happened: Callable[[Any], None], kept: timedelta, fresh: Any
 ) -> None:
     def rows() -> int:
-        fresh.server.cleanup._swept_at = None  # it sweeps every ten minutes
         fresh.server.cleanup.sweep()
         name = " WHERE registered_by = 'self'" if table == "oauth_clients" else ""
         return int(fresh.database.rows(f"SELECT count(*) AS n FROM {table}{name}")[0]["n"])
@@ -86,12 +85,10 @@ def test_an_app_whose_access_has_ended_is_told_so_and_can_ask_again(fresh: Any) 
     tokens = fresh.tokens()
     for _ in range(14):
         fresh.clock.forward(days=29)
-        fresh.server.cleanup._swept_at = None
         answer = fresh.refresh(tokens["refresh_token"], tokens["client_id"])
         tokens = {**tokens, **answer.json()}
     assert (answer.status_code, tokens["error"]) == (400, "invalid_grant")  # a year is over, in which it was in use
     fresh.clock.forward(days=300)
-    fresh.server.cleanup._swept_at = None
     fresh.server.cleanup.sweep()
     again = fresh.tokens(tokens["client_id"])
     assert fresh.api(again["access_token"]).status_code == 200
@@ -103,7 +100,6 @@ def test_a_session_that_is_used_all_the_time_goes_after_seven_days(fresh: Any) -
     browser.sign_in(browser.authorize(fresh.register()))
 
     def signed_in() -> int:
-        fresh.server.cleanup._swept_at = None
         fresh.server.cleanup.sweep()
         rows = fresh.database.rows("SELECT count(*) AS n FROM oauth_sessions WHERE user_id IS NOT NULL")
         return int(rows[0]["n"])

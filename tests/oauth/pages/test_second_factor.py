@@ -223,7 +223,7 @@ def test_turning_it_on_and_off_takes_the_password_and_signs_others_out(fresh: An
 @pytest.mark.requirement(REQUIREMENT)
 def test_the_operator_turns_it_off_for_whoever_has_lost_it(fresh: Any) -> None:
     turn_on(fresh)
-    services, paper = cast(Services, SimpleNamespace(database=fresh.database, authorization=fresh.server)), Paper()
+    services, paper = cast(Services, SimpleNamespace(everybody=fresh.database, authorization=fresh.server)), Paper()
     turn_off_second_factor(services, paper, name="alice")
     assert paper.notes == ["alice signs in with the password alone now."]
     signed_in(fresh)

@@ -244,7 +244,7 @@ def site(host: Host, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     settings = load({"BANKDATA_CLIENT_DOCUMENTS": "on"}, data_dir=tmp_path_factory.mktemp("documents"))
     services = open_services(settings)
     users.add(
-        services.database,
+        services.everybody,
         name="alice",
         password_hash=services.authorization.passwords.hash(PASSWORD),
         has_subscription=True,

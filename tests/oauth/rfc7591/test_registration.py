@@ -291,7 +291,7 @@ def test_clients_that_a_user_allowed_do_not_count(make_world: Callable[..., Any]
 def test_unused_clients_are_gone_after_a_day_and_used_ones_stay(fresh: Any) -> None:
     used, unused = fresh.tokens()["client_id"], fresh.register()
     fresh.clock.forward(hours=24, seconds=1)
-    fresh.register()  # sweeps
+    fresh.server.cleanup.sweep()
     assert fresh.server.clients.find(unused) is None
     assert fresh.server.clients.find(used) is not None
 
@@ -303,12 +303,12 @@ def test_a_client_stays_while_somebody_signs_in_for_it(fresh: Any) -> None:
     browser = fresh.browser()
     page = browser.authorize(client_id)
     fresh.clock.forward(minutes=11)
-    fresh.register()  # sweeps
+    fresh.server.cleanup.sweep()
     assert browser.consent(browser.sign_in(page)).status_code == 303
     other = fresh.register()
     fresh.browser().authorize(other)
     fresh.clock.forward(hours=24, seconds=1)
-    fresh.register()
+    fresh.server.cleanup.sweep()
     assert fresh.server.clients.find(other) is None
 
 

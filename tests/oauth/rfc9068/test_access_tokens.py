@@ -12,9 +12,10 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from auth.errors import InvalidToken, KeysUnusable
+from auth.errors import InvalidToken
 from auth.tokens.access_tokens import AccessTokens, Claims
 from auth.tokens.keys import KeyRing, thumbprint
+from storage.keys.places import KeysUnusable
 from tests.oauth.conftest import file_of
 
 NOW = datetime.fromisoformat("2026-11-20T12:00:00")

@@ -176,7 +176,6 @@ class Grants(RuleBasedStateMachine):
 
     @rule()
     def sweep(self) -> None:
-        self.server.cleanup._swept_at = None
         self.server.cleanup.sweep()
 
     def is_swept(self, family: Family) -> bool:

@@ -12,11 +12,11 @@ import pytest
 from handlers.sync.engine import SyncEngine
 from handlers.sync.scheduler import Scheduler
 from storage import connections, jobs, users
-from storage.database import Database
 from storage.importing.records import TransactionRecord
 from storage.jobs import Job
 from storage.users import User
 from tests.conftest import NOW
+from tests.engines import OpenStore
 from tests.service.test_sync_machine import COOLDOWN, Hand, ScriptedBank
 
 COFFEE = TransactionRecord(amount=Decimal("-2.80"), currency="EUR", booking_date=NOW.date(), counterpart_name="Café")
@@ -50,7 +50,7 @@ def clock() -> Hand:
 
 
 @pytest.fixture
-def sync_engine(database: Database, bank: ScriptedBank, clock: Hand, after: list[str]) -> Iterator[SyncEngine]:
+def sync_engine(database: OpenStore, bank: ScriptedBank, clock: Hand, after: list[str]) -> Iterator[SyncEngine]:
     made = SyncEngine(
         database,
         {"scripted": bank},
@@ -69,18 +69,18 @@ def new_days() -> list[date]:
 
 @pytest.fixture
 def scheduler(
-    database: Database, bank: ScriptedBank, clock: Hand, sync_engine: SyncEngine, new_days: list[date]
+    database: OpenStore, bank: ScriptedBank, clock: Hand, sync_engine: SyncEngine, new_days: list[date]
 ) -> Scheduler:
     return Scheduler(sync_engine, database, {"scripted": bank}, clock, on_new_day=new_days.append)
 
 
 @pytest.fixture
-def user(database: Database) -> User:
+def user(database: OpenStore) -> User:
     return users.add(database, name="eva", password_hash=None, has_subscription=True, home_currency="EUR", now=NOW)
 
 
 @pytest.fixture
-def job(database: Database, sync_engine: SyncEngine, user: User) -> Job:
+def job(database: OpenStore, sync_engine: SyncEngine, user: User) -> Job:
     """A pending job of the bank One."""
     connection = connections.add(
         database, user_id=user.id, user_name="eva", connector="scripted", bank_name="One", settings={}, now=NOW
@@ -94,7 +94,7 @@ def job(database: Database, sync_engine: SyncEngine, user: User) -> Job:
 class Scene:
     """The pending job, and everything that works on it."""
 
-    database: Database
+    database: OpenStore
     engine: SyncEngine
     scheduler: Scheduler
     bank: ScriptedBank
@@ -105,13 +105,13 @@ class Scene:
 
 @pytest.fixture
 def scene(
-    database: Database, sync_engine: SyncEngine, scheduler: Scheduler, bank: ScriptedBank, clock: Hand,
+    database: OpenStore, sync_engine: SyncEngine, scheduler: Scheduler, bank: ScriptedBank, clock: Hand,
     user: User, job: Job,
 ) -> Scene:  # fmt: skip
     return Scene(database, sync_engine, scheduler, bank, clock, user, job)
 
 
-def state(database: Database, job: Job) -> tuple[str, str | None]:
+def state(database: OpenStore, job: Job) -> tuple[str, str | None]:
     found = jobs.find(database, job.user_id, job.id)
     assert found is not None
     return found.status, found.error

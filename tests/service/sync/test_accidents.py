@@ -4,17 +4,18 @@ import pytest
 
 from handlers.sync.engine import SyncEngine
 from handlers.sync.outcomes import INTERNAL
-from storage.database import Database, StoreFull, StoreUnavailable
+from storage.database import StoreFull, StoreUnavailable
 from storage.jobs import Job
 from storage.sync_time_limits import LEASE
 from storage.users import User
+from tests.engines import OpenStore
 from tests.service.sync.conftest import state
 from tests.service.test_sync_machine import Hand, ScriptedBank
 
 
 @pytest.mark.requirement("interface.7.internal")
 def test_a_job_whose_turn_cannot_be_taken_waits_for_the_next_one(
-    database: Database, sync_engine: SyncEngine, user: User, job: Job,
+    database: OpenStore, sync_engine: SyncEngine, user: User, job: Job,
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     def broken(*_: object, **__: object) -> None:
@@ -49,7 +50,7 @@ def test_a_full_disk_fails_the_job_with_that_reason(
 
 @pytest.mark.requirement("postgresql.unavailable")
 def test_a_job_goes_on_after_a_minute_when_the_database_was_away_for_a_moment(
-    database: Database, sync_engine: SyncEngine, job: Job, clock: Hand, monkeypatch: pytest.MonkeyPatch
+    database: OpenStore, sync_engine: SyncEngine, job: Job, clock: Hand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(*_: object, **__: object) -> None:
         raise StoreUnavailable(StoreUnavailable.__doc__)

@@ -13,6 +13,7 @@ from storage.importing import runs
 from storage.jobs import Job
 from storage.users import User
 from tests.conftest import NOW
+from tests.engines import OpenStore
 from tests.service.sync.conftest import COFFEE, Hang, Scene, state
 from tests.service.test_sync_machine import Hand, ScriptedBank
 
@@ -21,7 +22,7 @@ STORE_BATCH = runs.store_batch
 
 @pytest.mark.requirement("users.remove")
 def test_a_user_removed_during_a_sync_ends_it_without_a_trace(
-    database: Database, sync_engine: SyncEngine, user: User, job: Job
+    database: OpenStore, sync_engine: SyncEngine, user: User, job: Job
 ) -> None:
     database.atomically(lambda session: users.remove(session, user.id))
     assert sync_engine.advance(job) is None
@@ -65,7 +66,7 @@ def test_an_import_that_takes_longer_than_15_minutes_is_no_failure(
 
 @pytest.mark.requirement("sync.ended-once")
 def test_an_import_whose_job_somebody_else_ends_is_tried_once(
-    database: Database, sync_engine: SyncEngine, bank: ScriptedBank, user: User, job: Job,
+    database: OpenStore, sync_engine: SyncEngine, bank: ScriptedBank, user: User, job: Job,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     tried: list[str] = []
@@ -85,7 +86,7 @@ def test_an_import_whose_job_somebody_else_ends_is_tried_once(
 
 @pytest.mark.requirement("sync.ended-once")
 def test_a_connection_removed_during_its_sync_ends_the_job_and_nothing_more_is_stored(
-    database: Database, sync_engine: SyncEngine, bank: ScriptedBank, user: User, job: Job
+    database: OpenStore, sync_engine: SyncEngine, bank: ScriptedBank, user: User, job: Job
 ) -> None:
     def remove() -> None:
         database.atomically(lambda session: connections.remove(session, user.id, job.connection_id, now=NOW))
@@ -103,7 +104,7 @@ def test_a_connection_removed_during_its_sync_ends_the_job_and_nothing_more_is_s
 
 @pytest.mark.requirement("sync.ended-once")
 def test_a_step_that_another_process_has_taken_is_left_to_it(
-    database: Database, sync_engine: SyncEngine, bank: ScriptedBank, clock: Hand, job: Job
+    database: OpenStore, sync_engine: SyncEngine, bank: ScriptedBank, clock: Hand, job: Job
 ) -> None:
     bank.before_poll = lambda: pytest.fail("the bank was asked")
     assert database.atomically(lambda session: jobs.lease(session, job, holder="another", now=clock.now())) is not None
@@ -115,7 +116,7 @@ def test_a_step_that_another_process_has_taken_is_left_to_it(
 
 @pytest.mark.requirement("sync.ended-once")
 def test_a_job_that_has_failed_fails_once_and_so_does_its_connection(
-    database: Database, clock: Hand, user: User, job: Job
+    database: OpenStore, clock: Hand, user: User, job: Job
 ) -> None:
     outcomes = Outcomes(database, clock)
     outcomes.fail(job, "The bank is closed")
@@ -159,13 +160,13 @@ def test_leases_are_renewed_until_the_engine_stops_and_one_that_cannot_be_is_tol
             scene.engine.stop()
         raise failure
 
-    monkeypatch.setattr("handlers.sync.engine.RENEW_EVERY", 0)
+    monkeypatch.setattr("handlers.sync.leases.RENEW_EVERY", 0)
     monkeypatch.setattr("storage.jobs.renew", renew)
     scene.bank.before_poll = hang = Hang()
     step = scene.engine.advance(scene.job)
     assert step is not None
     assert hang.asked.wait(10)
-    scene.engine.keep_leases()
+    scene.engine.leases.keep_renewing()
     hang.answers.set()
     assert renewed == [scene.job.id] * 2
     told = f"the lease of job {scene.job.id} could not be renewed"

@@ -11,6 +11,7 @@ from handlers.sync.scheduler import NEWS_EVERY, READERS_FIRST, Scheduler
 from storage import connections, jobs
 from storage.database import Database, StoreUnavailable
 from storage.jobs import Job
+from tests.engines import OpenStore
 from tests.service.sync.conftest import Scene, state
 from tests.service.test_sync_machine import COOLDOWN, Hand
 
@@ -89,7 +90,7 @@ def test_a_store_that_is_away_is_everybodys_trouble(scene: Scene, monkeypatch: p
 
 @pytest.mark.requirement("decision 26")
 def test_the_scheduler_leaves_a_job_to_its_readers_for_five_seconds(
-    database: Database, sync_engine: SyncEngine, scheduler: Scheduler, clock: Hand, job: Job
+    database: OpenStore, sync_engine: SyncEngine, scheduler: Scheduler, clock: Hand, job: Job
 ) -> None:
     clock.moment += READERS_FIRST - timedelta(milliseconds=1)
     scheduler.round()
@@ -149,20 +150,3 @@ def test_while_the_database_is_away_that_is_said_once(
     scene.clock.moment += READERS_FIRST
     scene.scheduler.work()
     assert (len(rounds), caplog.messages) == (3, ["the scheduler waits for the database"])
-
-
-@pytest.mark.requirement("workers.imports")
-def test_what_cannot_be_told_to_other_processes_is_logged_and_told_again(
-    sync_engine: SyncEngine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    told: list[int] = []
-
-    def tell() -> None:
-        told.append(len(told))
-        if len(told) == 2:
-            sync_engine.stop()
-        raise ZeroDivisionError
-
-    monkeypatch.setattr("handlers.sync.engine.RENEW_EVERY", 0.001)
-    sync_engine.keep_leases(tell)
-    assert (told, caplog.messages) == ([0, 1], ["what this process works on could not be told to the others"])

@@ -7,9 +7,9 @@ import pytest
 from handlers.sync.engine import SyncEngine
 from handlers.sync.scheduler import READERS_FIRST, Scheduler
 from storage import jobs
-from storage.database import Database
 from storage.jobs import Job
 from storage.users import User
+from tests.engines import OpenStore
 from tests.service.sync.conftest import COFFEE, Hang, Scene, state
 from tests.service.test_sync_machine import COOLDOWN, Hand, ScriptedBank
 
@@ -39,7 +39,7 @@ def test_a_sync_cut_off_between_two_batches_goes_on_with_the_second_and_counts_a
 
 @pytest.mark.requirement("sync.stops")
 def test_stopping_waits_neither_for_a_source_nor_for_those_who_wait_for_it(
-    database: Database, sync_engine: SyncEngine, bank: ScriptedBank, user: User, job: Job,
+    database: OpenStore, sync_engine: SyncEngine, bank: ScriptedBank, user: User, job: Job,
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     bank.before_poll = hang = Hang()
@@ -65,7 +65,7 @@ def test_stopping_waits_neither_for_a_source_nor_for_those_who_wait_for_it(
 @pytest.mark.requirement("sync.stops")
 @pytest.mark.parametrize("asked_for", ["storage.jobs.unfinished", "storage.jobs.lease", "storage.jobs.progress"])
 def test_what_breaks_because_the_store_was_closed_is_no_failure(
-    database: Database, sync_engine: SyncEngine, scheduler: Scheduler, clock: Hand, job: Job, asked_for: str,
+    database: OpenStore, sync_engine: SyncEngine, scheduler: Scheduler, clock: Hand, job: Job, asked_for: str,
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     def closed_meanwhile(*_: object, **__: object) -> None:

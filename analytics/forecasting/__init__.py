@@ -1,0 +1,1 @@
+"""What an account will hold on the days to come, and how wrong that was before."""

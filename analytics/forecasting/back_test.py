@@ -1,0 +1,64 @@
+"""How wrong forecasts of the same account were before: each made of what was known then, held against what came."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+
+from analytics.forecasting.ledgers import AccountLedger
+from analytics.forecasting.projection import Stream, project
+from analytics.recurring.history import listed
+
+TESTED_DAYS = 30
+ORIGINS_MAX = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accuracy:
+    """Of so many forecasts the mean error after 30 days, that of the balance they began with, and the share whose band
+    held what came."""
+
+    tests: int
+    mean_absolute_error: Decimal
+    last_balance_error: Decimal
+    coverage: float
+
+    @property
+    def beats_last_balance(self) -> bool:
+        """Whether the forecasts were nearer than if nothing had been expected to happen."""
+        return self.mean_absolute_error < self.last_balance_error
+
+
+def origins(today: date) -> list[date]:
+    """The days on which forecasts are made again, the latest first."""
+    return [today - timedelta(days=TESTED_DAYS * step) for step in range(1, ORIGINS_MAX + 1)]
+
+
+def accuracy(ledger: AccountLedger, streams: Mapping[date, Iterable[Stream]]) -> Accuracy | None:
+    """How the forecasts of the origins did, of which `streams` are those that could be seen then; None where the
+    history is too short for any."""
+    errors: list[Decimal] = []
+    unmoved: list[Decimal] = []
+    hits: list[bool] = []
+    for origin in origins(ledger.day):
+        then = ledger.at(origin)
+        if then.reason is not None:
+            continue
+        last = project(then, streams.get(origin, ()), days=TESTED_DAYS).days[-1]
+        came = ledger.at(last.day).balance
+        errors.append(abs(last.expected - came))
+        unmoved.append(abs(then.balance - came))
+        hits.append(last.low <= came <= last.high)
+    if not hits:
+        return None
+    return Accuracy(
+        tests=len(hits),
+        mean_absolute_error=_mean(errors, ledger.currency),
+        last_balance_error=_mean(unmoved, ledger.currency),
+        coverage=sum(hits) / len(hits),
+    )
+
+
+def _mean(values: Sequence[Decimal], currency: str) -> Decimal:
+    """In the digits that are told: a forecast does not beat a balance by what nobody sees."""
+    return listed(sum(values, Decimal(0)) / len(values), currency)

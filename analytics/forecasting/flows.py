@@ -1,0 +1,63 @@
+"""What recurs on its way in or out of accounts, as it could be seen on several days: one call of the detector."""
+
+from collections import defaultdict
+from collections.abc import Container, Mapping, Sequence
+from datetime import date
+
+import polars as pl
+
+from analytics.forecasting.projection import Stream
+from analytics.frames import CHARGES
+from analytics.recurring.detection import detect
+from analytics.recurring.history import Charge
+
+SEPARATOR = "\x1f"  # stands in no id of an account and in no day
+OUT, IN = "out", "in"
+
+
+def recurring_flows(rows: pl.DataFrame, days: Sequence[date]) -> pl.DataFrame:
+    """The streams of each `user_id` of the rows (CHARGES) on each of the days, as SUBSCRIPTIONS whose `user_id` is that
+    of the rows, the direction and the day. What comes in is found as what goes out, its sign turned; nothing is left
+    out for its wording or type, for savings, loans and own transfers move a balance too."""
+    asked = (
+        rows.select(whose="user_id")
+        .unique()
+        .join(pl.DataFrame({"today": days}, schema={"today": pl.Date}), how="cross")
+        .join(pl.DataFrame({"direction": [OUT, IN]}), how="cross")
+        .with_columns(user_id=pl.concat_str("whose", "direction", pl.col("today").cast(pl.String), separator=SEPARATOR))
+    )
+    turned = pl.when(pl.col("direction") == IN).then(-pl.col("amount")).otherwise("amount")
+    copies = (
+        rows.rename({"user_id": "whose"})
+        .join(asked, on="whose")
+        .filter(pl.col("booking_date") <= pl.col("today"))
+        .with_columns(amount=turned)
+        .select(*CHARGES)
+    )
+    return detect(copies, asked.select("user_id", "today"), of_any_kind=True)
+
+
+def streams_of(
+    found: pl.DataFrame, charges: Mapping[str, Charge], ids: Mapping[str, str], *, salaries: Container[str] = ()
+) -> dict[tuple[str, date], list[Stream]]:
+    """What `recurring_flows` has found by whose it is and day; `charges` are all by id, their amounts positive, `ids`
+    names those that are recurring payments by their latest charge, and `salaries` are the charges that are pay."""
+    streams: dict[tuple[str, date], list[Stream]] = defaultdict(list)
+    for row in found.iter_rows(named=True):
+        whose, direction, day = row["user_id"].split(SEPARATOR)
+        streams[whose, date.fromisoformat(day)].append(
+            Stream(
+                name=row["merchant_name"],
+                id=ids.get(row["charge_ids"][-1]),
+                frequency=row["frequency"],
+                expected=row["amount"] if direction == IN else -row["amount"],
+                charges=[charges[id_] for id_ in row["charge_ids"]],
+                is_pay=row["charge_ids"][-1] in salaries,
+            )
+        )
+    return streams
+
+
+def names_of(subscriptions: pl.DataFrame) -> dict[str, str]:
+    """The ids of recurring payments (SUBSCRIPTIONS) by each of their charges."""
+    return {charge: row["id"] for row in subscriptions.iter_rows(named=True) for charge in row["charge_ids"]}

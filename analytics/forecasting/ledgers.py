@@ -1,0 +1,78 @@
+"""What a forecast reads of one account, or of all accounts of one currency together."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Literal
+
+HISTORY_DAYS_MIN = 30
+BOOKINGS_MIN = 12
+
+Reason = Literal["no_balance", "short_history", "few_bookings"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayMoved:
+    """What was booked on a day: `total` is all of it, `usual` leaves out what corrects a balance or stays within."""
+
+    total: Decimal = Decimal(0)
+    usual: Decimal = Decimal(0)
+    bookings: int = 0
+
+
+NOTHING = DayMoved()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountLedger:
+    """The balance at the end of `day`, what was booked until then by day as far as it is read, and of the whole history
+    its first day, its number of bookings and the balance before them."""
+
+    currency: str
+    day: date
+    balance: Decimal
+    first: date
+    bookings: int
+    opening: Decimal
+    moved: Mapping[date, DayMoved]
+
+    @property
+    def age(self) -> int:
+        """How many days the history has, its first and its last one included."""
+        return (self.day - self.first).days + 1
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why there can be no forecast."""
+        if self.age < HISTORY_DAYS_MIN:
+            return "short_history"
+        return "few_bookings" if self.bookings < BOOKINGS_MIN else None
+
+    def at(self, day: date) -> "AccountLedger":
+        """The same as it was at the end of an earlier day."""
+        later = [moved for when, moved in self.moved.items() if when > day]
+        return replace(
+            self,
+            day=day,
+            balance=self.balance - sum((each.total for each in later), Decimal(0)),
+            bookings=self.bookings - sum(each.bookings for each in later),
+        )
+
+    def usual(self, days: int) -> list[Decimal]:
+        """What was usual on each of so many days until `day`, the latest first."""
+        return [self.moved.get(self.day - timedelta(days=back), NOTHING).usual for back in range(days)]
+
+
+def together(ledgers: Iterable[AccountLedger], moved: Mapping[date, DayMoved]) -> AccountLedger:
+    """Several ledgers of one currency and day as one."""
+    each = list(ledgers)
+    return AccountLedger(
+        currency=each[0].currency,
+        day=each[0].day,
+        balance=sum((one.balance for one in each), Decimal(0)),
+        first=min(one.first for one in each),
+        bookings=sum(one.bookings for one in each),
+        opening=sum((one.opening for one in each), Decimal(0)),
+        moved=moved,
+    )

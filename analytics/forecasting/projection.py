@@ -1,0 +1,202 @@
+"""The balance of the days to come: what is expected to recur, and a rest a day.
+
+A closed form, so that anyone can check it: expected on day k = balance + the events until then + k times restPerDay.
+The band around it holds four of five outcomes if the future is as uneven as the past.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from decimal import Decimal
+from math import sqrt
+from statistics import mean, median, pvariance, variance
+
+from analytics.currencies import minor_digits
+from analytics.forecasting.ledgers import AccountLedger
+from analytics.recurring.history import Charge, history, listed
+
+WINDOW_DAYS = 182  # of which the rest a day is the mean
+MONTH_DAYS = 30  # nets of which say whether a trend goes on
+MONTHS_BEFORE = 6
+NEW_DAYS = 210  # an account that began with nothing fills up: for so long its trend says little
+PAY_DAYS = 62  # how far ahead pay is looked for: two months
+BAND = 1.2816  # four of five outcomes of a normal distribution
+AMOUNT_DOUBT = 0.03  # of the square of an event's amount: it may come on another day, or not at all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """What recurs; amounts of charges are positive, the expected one is negative where money leaves the account."""
+
+    name: str
+    id: str | None  # under which the list of recurring payments has it
+    frequency: str
+    expected: Decimal
+    charges: Sequence[Charge]
+    is_pay: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextPay:
+    """When pay is expected next, what recurs until the day before, positive, and what is then left of the balance."""
+
+    day: date
+    due: Decimal
+    left: Decimal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """What is expected on `day`, in nine of ten cases from `first` to `last`."""
+
+    day: date
+    first: date
+    last: date
+    amount: Decimal
+    variance: float
+    name: str | None
+    id: str | None
+    is_overdue: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForecastDay:
+    """What will be held at the end of `day`; in four of five cases from `low` to `high`."""
+
+    day: date
+    expected: Decimal
+    low: Decimal
+    high: Decimal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Projection:
+    """The days to come, at least one; `trend_weight` is the share of the past trend that is believed to go on."""
+
+    days: Sequence[ForecastDay]
+    events: Sequence[Event]
+    rest_per_day: Decimal
+    trend_weight: float
+
+    @property
+    def lowest(self) -> ForecastDay:
+        """The first of the days on which least is expected."""
+        return min(self.days, key=lambda day: day.expected)
+
+
+def project(ledger: AccountLedger, streams: Iterable[Stream], *, days: int) -> Projection:
+    """The balance of each of so many days after that of the ledger; exact in the digits of the currency."""
+    streams = list(streams)
+    events = sorted(
+        (event for stream in streams for event in _events(stream, ledger, days)),
+        key=lambda event: (event.day, event.amount, event.name or ""),
+    )
+    span = min(WINDOW_DAYS, ledger.age)
+    rest = _rest(ledger.usual(span), streams, ledger.day)
+    rest_a_day = float(sum(rest)) / span
+    trend = float(sum(event.amount for event in events)) / days + rest_a_day
+    weight = trend_weight(ledger)
+    rest_per_day = listed(Decimal(rest_a_day - (1 - weight) * trend), ledger.currency)
+    weekly = variance([float(sum(rest[week : week + 7])) for week in range(0, span - 6, 7)])
+    doubt = weekly / (7 * span) + (trend / 4) ** 2  # of the rest a day, and of the trend
+    unit = Decimal(1).scaleb(-minor_digits(ledger.currency))
+    found, expected, of_events, open_events = [], ledger.balance.quantize(unit), 0.0, list(events)
+    for step in range(1, days + 1):
+        day = ledger.day + timedelta(days=step)
+        expected += rest_per_day
+        while open_events and open_events[0].day <= day:
+            event = open_events.pop(0)
+            expected, of_events = expected + event.amount, of_events + event.variance
+        half = listed(Decimal(BAND * sqrt(weekly * step / 7 + of_events + step**2 * doubt)), ledger.currency)
+        found.append(ForecastDay(day=day, expected=expected, low=expected - half, high=expected + half))
+    return Projection(days=found, events=events, rest_per_day=rest_per_day, trend_weight=weight)
+
+
+def next_pay(ledger: AccountLedger, streams: Iterable[Stream]) -> NextPay | None:
+    """The next pay, if one is known. What else comes in and what is spent from day to day are not in `left`."""
+    streams = list(streams)
+    pay_days = [event.day for stream in streams if stream.is_pay for event in _events(stream, ledger, PAY_DAYS)]
+    if not pay_days:
+        return None
+    day = min(pay_days)
+    before = (day - ledger.day).days - 1
+    going_out = [stream for stream in streams if stream.expected < 0]
+    events = [event for stream in going_out for event in _events(stream, ledger, before)]
+    due = -sum((event.amount for event in events if event.day < day), listed(Decimal(0), ledger.currency))
+    return NextPay(day=day, due=due, left=listed(ledger.balance, ledger.currency) - due)
+
+
+def by_month(found: Projection) -> Projection:
+    """The same at the ends of months and on the last day, which add up as well; of each month one nameless event."""
+    ends = [day for day in found.days if day is found.days[-1] or (day.day + timedelta(days=1)).day == 1]
+    first, events = found.days[0].day, []
+    for end in ends:
+        within = [event for event in found.events if first <= event.day <= end.day]
+        if within:
+            events.append(
+                Event(
+                    day=end.day,
+                    first=first,
+                    last=end.day,
+                    amount=sum((event.amount for event in within), Decimal(0)),
+                    variance=sum(event.variance for event in within),
+                    name=None,
+                    id=None,
+                    is_overdue=False,
+                )
+            )
+        first = end.day + timedelta(days=1)
+    return replace(found, days=ends, events=events)
+
+
+def trend_weight(ledger: AccountLedger) -> float:
+    """How much of the past trend is believed to go on, 0 to 1: how well the mean of the months before has foretold the
+    net of each. Who spends what is left has a trend that does not go on."""
+    if ledger.opening == 0 and ledger.age < NEW_DAYS:
+        return 0.0
+    months = ledger.age // MONTH_DAYS
+    nets = [float(net) for net in ledger.usual(months * MONTH_DAYS)]
+    sums = [sum(nets[first : first + MONTH_DAYS]) for first in range(0, len(nets), MONTH_DAYS)]
+    pairs = [(actual, mean(before)) for place, actual in enumerate(sums) if (before := _before(sums, place))]
+    scale = median(map(abs, sums)) ** 2
+    told = 2 * scale + sum(before**2 for _, before in pairs)
+    if not told:
+        return 0.0
+    return min(max((scale + sum(actual * before for actual, before in pairs)) / told, 0.0), 1.0)
+
+
+def _before(sums: Sequence[float], place: int) -> Sequence[float]:
+    return sums[place + 1 : place + 1 + MONTHS_BEFORE]
+
+
+def _rest(rest: list[Decimal], streams: Iterable[Stream], today: date) -> list[Decimal]:
+    """What was booked on each day until `today`, the latest first, without the charges of the streams."""
+    for stream in streams:
+        for charge in stream.charges:
+            back = (today - charge.day).days
+            if back < len(rest):
+                rest[back] -= charge.amount.copy_sign(stream.expected)
+    return rest
+
+
+def _events(stream: Stream, ledger: AccountLedger, days: int) -> list[Event]:
+    """The charges of a stream in the days to come; one that is overdue is expected tomorrow."""
+    told = history(
+        stream.charges, frequency=stream.frequency, currency=ledger.currency, today=ledger.day, coming_days=days
+    )
+    tomorrow, around = ledger.day + timedelta(days=1), timedelta(days=told.deviation)
+    amount = listed(stream.expected, ledger.currency)
+    doubt = AMOUNT_DOUBT * float(amount) ** 2 + pvariance([float(charge.amount) for charge in stream.charges])
+    return [
+        Event(
+            day=max(due, tomorrow),
+            first=max(due - around, tomorrow),
+            last=max(due + around, tomorrow),
+            amount=amount,
+            variance=doubt,
+            name=stream.name,
+            id=stream.id,
+            is_overdue=due < tomorrow,
+        )
+        for due in told.coming
+    ]

@@ -1,0 +1,93 @@
+"""The span that a span of days is compared with: the one before, or that of the year before, both cut to be alike."""
+
+from datetime import date, timedelta
+from typing import Literal, NamedTuple
+
+import polars as pl
+
+from analytics.periods import last_day
+
+CompareWith = Literal["previousPeriod", "previousYear"]
+MONTHS_OF_A_YEAR = 12
+
+
+class Span(NamedTuple):
+    """Days from `first` to `last`, both included."""
+
+    first: date
+    last: date
+
+    @property
+    def days(self) -> int:
+        """How many."""
+        return (self.last - self.first).days + 1
+
+
+class Shift(NamedTuple):
+    """By how much the earlier span lies before the later one: calendar months, or days."""
+
+    months: int = 0
+    days: int = 0
+
+    def of(self, day: pl.Expr) -> pl.Expr:
+        """The day of the later span that one of the earlier span is compared with."""
+        return day.dt.offset_by(f"{self.months}mo{self.days}d")
+
+
+class Comparison(NamedTuple):
+    """Two spans, and how far they lie apart."""
+
+    span: Span
+    earlier: Span
+    shift: Shift
+
+
+def whole_months(span: Span) -> int:
+    """How many calendar months a span is; 0 where it is none."""
+    if span.first.day != 1 or span.last != last_day(span.last.replace(day=1)):
+        return 0
+    return (span.last.year - span.first.year) * MONTHS_OF_A_YEAR + span.last.month - span.first.month + 1
+
+
+def comparison(asked: Span, compare_with: CompareWith, *, today: date, known_from: date | None) -> Comparison | None:
+    """What of `asked` is compared with what: whole calendar months with as many months before, or with those of the
+    year before, other spans with as many days before, or with the days of the year before. What is still to come on
+    `today`, and what lies before `known_from`, the first booking, is in neither: both are then cut to as many days as
+    the shorter of them has. Whole months that nothing cuts stay whole, or their figures would not be those of the
+    cashflow. None where nothing is left."""
+    if known_from is None:
+        return None
+    try:
+        return _comparison(asked, compare_with, today=today, known_from=known_from)
+    except (ValueError, OverflowError):
+        return None  # calendars begin with the year 1 and end with 9999
+
+
+def _comparison(asked: Span, compare_with: CompareWith, *, today: date, known_from: date) -> Comparison | None:
+    months = whole_months(asked)
+    if compare_with == "previousYear":
+        shift = Shift(months=MONTHS_OF_A_YEAR)
+    else:
+        shift = Shift(months=months) if months else Shift(days=asked.days)
+    first, last = (_before(day, shift) for day in asked)
+    earlier = Span(first, last_day(last.replace(day=1)) if months else last)
+    unknown = max(0, (known_from - earlier.first).days)
+    if months and not unknown and asked.last <= today:
+        return Comparison(asked, earlier, shift)
+    days = min((min(asked.last, today) - asked.first).days + 1, earlier.days) - unknown
+    if days < 1:
+        return None
+    return Comparison(_part(asked, unknown, days), _part(earlier, unknown, days), shift)
+
+
+def _before(day: date, shift: Shift) -> date:
+    if shift.days:
+        return day - timedelta(days=shift.days)
+    index = day.year * MONTHS_OF_A_YEAR + day.month - 1 - shift.months
+    month = date(index // MONTHS_OF_A_YEAR, index % MONTHS_OF_A_YEAR + 1, 1)
+    return month.replace(day=min(day.day, last_day(month).day))
+
+
+def _part(span: Span, skipped: int, days: int) -> Span:
+    first = span.first + timedelta(days=skipped)
+    return Span(first, first + timedelta(days=days - 1))

@@ -1,0 +1,145 @@
+"""Which rows a search lets through, in which order: each filter one expression, for what is in memory and in the store.
+
+Accounts, one category, days and the words of `search` are chosen before, where rows are read.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+from decimal import Decimal
+from typing import Literal, NamedTuple
+
+import polars as pl
+
+from analytics.cashflow import left_out
+from analytics.currencies import MINOR_DIGITS, MINOR_DIGITS_USUAL, NO_RATES, convert, foreign_currencies
+from analytics.letters import fold, plain
+from analytics.refunds import NO_CATEGORY
+from analytics.search_text import searchable
+
+Direction = Literal["in", "out"]
+Flag = Literal["possible_duplicate", "adjusting_entry", "unconverted", "uncategorised"]
+Sort = Literal["-bookingDate", "bookingDate", "-amount", "amount"]
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+class Query(NamedTuple):
+    """What rows are chosen by; what is None or empty lets everything through."""
+
+    amount_min: Decimal | None = None  # in the row's own currency, without its sign; both ends included
+    amount_max: Decimal | None = None
+    direction: Direction | None = None
+    categories: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    merchant: str | None = None
+    counterpart_iban: str | None = None
+    words: tuple[str, ...] = ()  # of `query_words`
+    flag: Flag | None = None
+    counted: bool = False  # only what totals count
+
+
+def query_words(text: str) -> tuple[str, ...]:
+    """The runs of letters and digits of a query, each once, without case and accents."""
+    return tuple(dict.fromkeys(_WORD.findall(plain(text))))
+
+
+def found(
+    rows: pl.DataFrame,
+    query: Query,
+    *,
+    selection: Collection[str],
+    currency: str,
+    rates: pl.DataFrame = NO_RATES,
+) -> pl.LazyFrame:
+    """The rows (SEARCHED, all on accounts of `selection`) that the query lets through, with `left_out` (transfer,
+    adjusting_entry, null) and `home_amount` (FIGURE, in `currency`, null without a rate)."""
+    chosen = rows.lazy().filter(*_said(query)).with_columns(left_out(selection).alias("left_out"))
+    foreign = foreign_currencies(rows, currency)
+    judged = convert(chosen, currency=currency, foreign=foreign, rates=rates)
+    return judged.filter(*_counted(query))
+
+
+def ordered(rows: pl.LazyFrame, sort: Sort) -> pl.LazyFrame:
+    """The rows by day or by amount without its sign, as it is converted, those without a rate last; of equal ones the
+    newest first, then by id descending, as a list has them (decision 1)."""
+    size, downwards = pl.col("home_amount").abs(), sort.startswith("-")
+    first = [size] if sort.endswith("amount") else []
+    of_day = downwards or bool(first)
+    return rows.sort(
+        *first,
+        "booking_date",
+        "id",
+        descending=[*[downwards for _ in first], of_day, True],
+        nulls_last=True,
+    )
+
+
+def merchant() -> pl.Expr:
+    """Whom a row is about: its merchant, else its counterpart, null for neither."""
+    names = (pl.when(pl.col(name) != "").then(pl.col(name)) for name in ("merchant_name", "counterpart_name"))
+    return pl.coalesce(*names)
+
+
+def is_uncategorised() -> pl.Expr:
+    """Whether nothing speaks for a category: none is there, or OTHER, given by nothing but the default."""
+    by_default = pl.col("category_rule").str.starts_with("default:").fill_null(value=False)
+    return pl.col("category").is_null() | ((pl.col("category") == NO_CATEGORY) & by_default)
+
+
+def _said(query: Query) -> Iterator[pl.Expr]:
+    """What a row itself decides."""
+    amount = pl.col("amount")
+    if query.amount_min is not None:
+        yield _listed_size() >= query.amount_min
+    if query.amount_max is not None:
+        yield _listed_size() <= query.amount_max
+    if query.direction is not None:
+        yield amount > 0 if query.direction == "in" else amount < 0
+    for column, wanted in (("category", query.categories), ("type", query.types)):
+        if wanted:
+            yield pl.col(column).is_in(wanted)
+    if query.merchant is not None:
+        yield merchant().str.to_lowercase() == pl.lit(query.merchant).str.to_lowercase()
+    if query.counterpart_iban is not None:
+        yield _number(pl.col("counterpart_iban")) == _number(pl.lit(query.counterpart_iban))
+    if query.words:
+        said = pl.concat_str("merchant_name", "counterpart_name", "purpose", separator="\n", ignore_nulls=True)
+        text = searchable(said)
+        yield from (text.str.contains(_beginning(word)) for word in query.words)
+    if query.flag == "possible_duplicate":
+        yield pl.col("is_potential_duplicate")
+    if query.flag == "adjusting_entry":
+        yield pl.col("is_adjusting_entry")
+    if query.flag == "uncategorised":
+        yield pl.col("is_uncategorised")
+
+
+def _counted(query: Query) -> Iterator[pl.Expr]:
+    """What accounts and rates decide."""
+    is_unconverted = pl.col("home_amount").is_null()
+    if query.flag == "unconverted":
+        yield is_unconverted
+    if query.counted:
+        yield pl.col("left_out").is_null() & ~is_unconverted
+
+
+def _listed_size() -> pl.Expr:
+    """The amount without its sign in the digits of its currency, as it is listed: some banks state five."""
+    size = pl.col("amount").abs()
+    listed = size.round(MINOR_DIGITS_USUAL, mode="half_to_even")
+    for digits in set(MINOR_DIGITS.values()):
+        codes = [code for code, of_code in MINOR_DIGITS.items() if of_code == digits]
+        listed = (
+            pl.when(pl.col("currency").is_in(codes)).then(size.round(digits, mode="half_to_even")).otherwise(listed)
+        )
+    return listed
+
+
+def _number(text: pl.Expr) -> pl.Expr:
+    return text.str.replace_all(" ", "", literal=True).str.to_uppercase()
+
+
+def _beginning(word: str) -> str:
+    """A pattern for a word that begins so: in letters and digits, which no pattern reads as anything else."""
+    spellings = "|".join(sorted({word, fold(word)}))
+    return rf"(?:^|[^\p{{L}}\p{{N}}])(?:{spellings})"

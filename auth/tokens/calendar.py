@@ -1,0 +1,58 @@
+"""The address of a user's calendar of payments: whoever has it reads that, and nothing else."""
+
+import re
+from datetime import datetime
+
+from auth.events import Events
+from auth.instants import Now
+from auth.policy import Policy
+from auth.secret_text import new_secret, stored_hash
+from storage import users
+from storage.database import Database
+from storage.oauth import calendar
+from storage.users import User
+
+_SECRET = re.compile(r"[A-Za-z0-9_-]{43}")  # what `new_secret` makes
+
+
+class CalendarLinks:
+    """Makes addresses, ends them, and says whose one is; each user has one at most."""
+
+    def __init__(self, database: Database, policy: Policy, events: Events, now: Now) -> None:
+        self._database = database
+        self._address = f"{policy.public_url}/calendar"
+        self._events = events
+        self._now = now
+
+    def make(self, user_id: str) -> str:
+        """A new address, told this once; the one before ends."""
+        secret = new_secret()
+        self._database.atomically(
+            lambda session: calendar.replace(session, user_id, secret_hash=stored_hash(secret), now=self._now())
+        )
+        self._events.happened("calendar link made", user=user_id)
+        self._events.did(user_id, "makeCalendarLink")
+        return f"{self._address}/{secret}/payments.ics"
+
+    def revoke(self, user_id: str) -> bool:
+        """End the address at once; False where there is none."""
+        if not self._database.atomically(lambda session: calendar.remove(session, user_id)):
+            return False
+        self._events.happened("calendar link ended", user=user_id)
+        self._events.did(user_id, "endCalendarLink")
+        return True
+
+    def made_at(self, user_id: str) -> datetime | None:
+        """Since when the user has an address; None without one."""
+        return calendar.made_at(self._database, user_id)
+
+    def read(self, secret: str, *, address: str) -> User | None:
+        """Whose calendar this secret opens; None for one that is unknown, ended or none at all. The store compares
+        hashes, so that how long it takes says nothing about a secret."""
+        user_id = calendar.user_of(self._database, stored_hash(secret)) if _SECRET.fullmatch(secret) else None
+        user = users.find(self._database, user_id) if user_id is not None else None
+        if user is None:
+            self._events.happened("calendar link refused", address=address)
+            return None
+        self._events.did(user.id, "readCalendar", is_refused=not user.has_subscription)
+        return user

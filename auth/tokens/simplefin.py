@@ -1,0 +1,200 @@
+"""Access for apps that speak SimpleFIN: a setup token, exchanged once for a user part and a password that stay."""
+
+import base64
+import re
+import threading
+from contextlib import suppress
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+from auth.apps.client_metadata import NAME_LENGTH_MAX, checked_name, new_client
+from auth.errors import InvalidGrant, InvalidRequest, InvalidToken
+from auth.events import Events
+from auth.instants import Now
+from auth.people.throttle import Throttles
+from auth.policy import Policy
+from auth.principal import Principal
+from auth.record import Deed
+from auth.scopes import READ_ACCOUNTS, READ_TRANSACTIONS, scope_text
+from auth.secret_text import is_same, new_client_id, new_letters, stored_hash
+from auth.tokens.access_check import AccessCheck, coverage_of
+from auth.tokens.grants import Grants
+from storage.database import Conflict, Database, Session
+from storage.oauth import clients, grants, simplefin
+from storage.oauth.grants import Grant, Terms
+from storage.oauth.simplefin import Credentials
+
+CODE_LIFETIME = timedelta(hours=24)
+USER_CHARACTERS = 16
+SECRET_CHARACTERS = 43  # as many random bits as `new_secret`
+CACHED_MAX = 4096
+
+_USER_PART = re.compile(rf"[A-Za-z0-9]{{{USER_CHARACTERS}}}")
+
+
+class WrongPassword(InvalidToken):
+    """A guess: user part and password do not belong together."""
+
+
+class SimpleFinAccess:
+    """Makes setup tokens, exchanges them, and says of each request whom its password speaks for."""
+
+    def __init__(
+        self,
+        database: Database,
+        grants: Grants,
+        access: AccessCheck,
+        throttles: Throttles,
+        policy: Policy,
+        events: Events,
+        now: Now,
+    ) -> None:
+        self._database = database
+        self._grants = grants
+        self._access = access
+        self._throttles = throttles
+        self._address = policy.address_of("simplefin")
+        self._grant_lifetime = policy.grant_lifetime
+        self._events = events
+        self._now = now
+        self._claiming = threading.Lock()  # spares this process the conflicts; between processes the store decides
+        self._credentials: dict[str, Credentials] = {}  # by user part; whether their grants stand is asked each time
+
+    def setup_token(
+        self, user_id: str, name: str, *, terms: Terms, lifetime: timedelta | None = None, deed: Deed = "giveConsent"
+    ) -> str:
+        """A new setup token for an app that its person calls `name`: what they paste into it. Raises
+        InvalidRequest."""
+        if lifetime is not None and not timedelta() < lifetime <= self._grant_lifetime:
+            raise InvalidRequest(f"An access lasts from 1 to {self._grant_lifetime.days} days.")
+        now, code = self._now(), new_letters(SECRET_CHARACTERS)
+        app = new_client(checked_name(name), client_id=new_client_id(), registered_by="simplefin", now=now)
+
+        def work(session: Session) -> Grant:
+            clients.add(session, app)
+            grant = self._grants.add(
+                session,
+                user_id=user_id,
+                client_id=app.id,
+                scope=scope_text(_scopes(terms)),
+                resource="simplefin",
+                terms=terms,
+                lifetime=lifetime,
+            )
+            simplefin.add(
+                session,
+                grant_id=grant.id,
+                code_hash=stored_hash(code),
+                expires_at=min(now + CODE_LIFETIME, grant.expires_at),
+            )
+            return grant
+
+        grant = self._database.atomically(work)
+        self._events.happened("setup token made", user=user_id, client=app.id, grant=grant.id)
+        self._events.did(user_id, deed, client_id=app.id, grant_id=grant.id)
+        return base64.b64encode(f"{self._address}/claim/{code}".encode()).decode()
+
+    def claim(self, code: str, *, agent: str, address: str) -> str:
+        """The address that an app asks from now on, for whoever comes first with a code that is still good; raises
+        InvalidGrant for everybody else. `agent` is what the app calls itself."""
+        code_hash, user_part, password = (
+            stored_hash(code),
+            new_letters(USER_CHARACTERS),
+            new_letters(SECRET_CHARACTERS),
+        )
+
+        def work(session: Session) -> Grant | None:
+            now = self._now()
+            grant_id = simplefin.claim(
+                session,
+                code_hash,
+                user_part=user_part,
+                password_hash=stored_hash(password),
+                claimed_by="".join(filter(str.isprintable, agent))[:NAME_LENGTH_MAX],
+                now=now,
+            )
+            if grant_id is None:
+                return None
+            grant = self._grants.live(session, grant_id)
+            grants.redeem(session, grant.id, now=now)
+            clients.mark_used(session, grant.client_id, now=now, unless_since=now)
+            return grant
+
+        grant: Grant | None = None
+        with self._claiming, suppress(Conflict):  # another process exchanges the same token this moment: it wins
+            grant = self._database.atomically(work)
+        if grant is None:
+            self._tried_again(code_hash, address)
+            raise InvalidGrant(reason="unknown, over or used")
+        self._events.happened("setup token exchanged", user=grant.user_id, client=grant.client_id, grant=grant.id)
+        self._events.did(grant.user_id, "claimSimpleFin", client_id=grant.client_id, grant_id=grant.id)
+        parts = urlsplit(self._address)
+        return f"{parts.scheme}://{user_part}:{password}@{parts.netloc}{parts.path}"
+
+    def _tried_again(self, code_hash: str, address: str) -> None:
+        """A token that was used is told to its person: perhaps somebody else has it. It ends nothing, for there are
+        apps that try theirs again by themselves."""
+        grant_id: str | None = None
+        with self._claiming, suppress(Conflict):  # it is told by another process
+            grant_id = self._database.atomically(
+                lambda session: simplefin.try_again(session, code_hash, now=self._now())
+            )
+        grant = grants.find(self._database, grant_id) if grant_id is not None else None
+        if grant is None:
+            self._events.happened("setup token refused", address=address)
+            return
+        self._events.alarm("setup token used twice", address=address, client=grant.client_id, grant=grant.id)
+        self._events.did(grant.user_id, "claimSimpleFin", client_id=grant.client_id, grant_id=grant.id, is_refused=True)
+
+    def remembered(self, user_part: str, password: str) -> Principal | None:
+        """Whom a password speaks for, from memory alone; None when the store has to be asked. Raises InvalidToken."""
+        held = self._credentials.get(user_part)
+        if held is None:
+            return None
+        _check(password, held)
+        known = self._access.known_standing(held.grant_id)
+        return self._principal(held) if known is not None else None
+
+    def principal(self, user_part: str, password: str) -> Principal:
+        """The same from the store."""
+        held = self._credentials.get(user_part)
+        if held is None:
+            held = simplefin.credentials(self._database, user_part) if _USER_PART.fullmatch(user_part) else None
+            if held is None:
+                raise WrongPassword("unknown")
+            if len(self._credentials) >= CACHED_MAX:
+                self._credentials.clear()
+            self._credentials[user_part] = held
+        _check(password, held)
+        return self._principal(held)
+
+    def wait_after_guess(self, user_part: str, *, address: str) -> timedelta | None:
+        """How long whoever sits at this address has to wait for the next guess of this password, which is counted. The
+        app itself has no such thing to wait for: the right password is let in."""
+        if not _USER_PART.fullmatch(user_part):
+            return None  # nobody's
+        wait = self._throttles.reserve(
+            name=user_part, address=address, browser=f"{user_part} {address}", now=self._now(), of="simplefin"
+        )
+        return wait if isinstance(wait, timedelta) else None
+
+    def _principal(self, held: Credentials) -> Principal:
+        standing = self._access.check(held.grant_id, held.user_id)
+        return Principal(
+            user_id=held.user_id,
+            client_id=held.client_id,
+            scopes=_scopes(standing.terms),
+            grant_id=held.grant_id,
+            has_subscription=standing.has_subscription,
+            coverage=coverage_of(standing.terms),
+            figures_only=standing.terms.figures_only,
+        )
+
+
+def _scopes(terms: Terms) -> frozenset[str]:
+    return frozenset({READ_ACCOUNTS} if terms.figures_only else {READ_ACCOUNTS, READ_TRANSACTIONS})
+
+
+def _check(password: str, held: Credentials) -> None:
+    if not is_same(stored_hash(password), held.password_hash):
+        raise WrongPassword("wrong")

@@ -1,0 +1,201 @@
+"""What is said of a CSV file that follows no known layout: how its columns were taken, and what that rests on."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from connectors.bank_csv.amounts_and_dates import currency_in
+from connectors.bank_csv.around_the_table import Metadata
+from connectors.bank_csv.cell_kinds import is_booking, kinds
+from connectors.bank_csv.guessing import is_balance
+from connectors.bank_csv.profile import LAYOUT_CHARACTERS_MAX, Mark, compared, rendered
+from connectors.bank_csv.recognition import RecognisedFile
+from connectors.bank_csv.rows import RowReader
+from connectors.connector import UnsupportedFile
+from connectors.limits import COLUMNS_MAX
+from connectors.text import clean, compact_iban
+
+UNSIGNED = (
+    "No amount of this file has a minus, and nothing in it says what was spent. Import it with a layout that says how"
+    " its signs are meant."
+)
+NO_TABLE = "This is no CSV file, so a layout says nothing of it."
+GUESSED = "Guessed: "  # how a sentence begins that says what was
+EXAMPLE_CHARACTERS_MAX = 80
+NAME_CHARACTERS_MAX = 200
+
+Sign = Literal["written", "words", "columns", "balance", "stated", "turned", "unknown"]
+CurrencySource = Literal["column", "header", "file", "amounts", "account", "layout", "assumed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayoutColumn:
+    """One column: what the file calls it, the field that it was taken for, and what stands in it."""
+
+    name: str
+    field: str | None
+    example: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CsvLayout:
+    """How a file is read: its columns in their order, what its signs rest on, and where its currency comes from;
+    `profile` says the same as a profile, with which it could be read, or which lacks what nothing says. None where that
+    is too long."""
+
+    is_guessed: bool
+    has_header: bool
+    columns: tuple[LayoutColumn, ...]
+    sign: Sign
+    currency: str | None
+    currency_source: CurrencySource
+    decimal: Mark
+    dates: tuple[str, ...]
+    profile: str | None
+
+    def named(self, *fields: str) -> str | None:
+        """The columns that were taken for one of these fields, in words; None where there is none."""
+        return " + ".join(f'"{column.name}"' for column in self.columns if column.field in fields) or None
+
+
+OnLayout = Callable[[CsvLayout], None]
+
+
+def layout_of(file: RecognisedFile, above: Metadata, *, is_signed: bool, currency: str | None) -> CsvLayout:
+    """The layout by which a file was read: `is_signed` says that an amount in it is negative, `currency` what its
+    bookings are in, `above` what stands above its table."""
+    reader = RowReader(file, currency=None)
+    fields = {place: name for name, places in reader.places.items() for place in places}
+    width = len(file.names) or reader.width
+    return CsvLayout(
+        is_guessed=file.profile.name == "generic",
+        has_header=bool(file.names),
+        columns=tuple(
+            LayoutColumn(
+                name=_name(file.names, place),
+                field=fields.get(place, fields.get(place - reader.width)),
+                example=_example(file.sample, place),
+            )
+            for place in range(min(width, COLUMNS_MAX))
+        ),
+        sign=_sign(file, reader, is_signed=is_signed),
+        currency=currency,
+        currency_source=_currency_source(file, reader, above),
+        decimal=reader.mark,
+        dates=tuple(reader.formats),
+        profile=_as_profile(file, width),
+    )
+
+
+def guess_in_words(layout: CsvLayout) -> str:
+    """One sentence that says what was guessed, for reports that are read as text."""
+    parts = [
+        ("booking date", layout.named("date")),
+        ("amount", layout.named("amount")),
+        ("outgoing", layout.named("debit")),
+        ("incoming", layout.named("credit")),
+        ("counterpart", layout.named("name", "payer", "payee")),
+        ("purpose", layout.named("purpose")),
+    ]
+    columns = ", ".join(f"{role} from {name}" for role, name in parts if name)
+    return f"{GUESSED}{columns}; {_SIGNS[layout.sign]}; {_CURRENCIES[layout.currency_source].format(layout.currency)}."
+
+
+def guesses_in_words(layouts: Iterable[CsvLayout]) -> list[str]:
+    """A sentence for each of these that was guessed."""
+    return [guess_in_words(each) for each in layouts if each.is_guessed]
+
+
+def check_layouts(layouts: Sequence[CsvLayout], *, is_chosen: bool = False) -> None:
+    """Raises UnsupportedFile where one of these guesses leaves open what was spent: too much money is wrong then. And
+    where one `is_chosen` for a file that holds no table."""
+    if is_chosen and not layouts:
+        raise UnsupportedFile(NO_TABLE)
+    if any(each.sign == "unknown" and each.currency for each in layouts):
+        raise UnsupportedFile(UNSIGNED)
+
+
+_SIGNS = {
+    "written": "signs as written",
+    "words": "signs by the words of a column",
+    "columns": "signs by the columns",
+    "balance": "signs proved by the balance",
+    "stated": "signs as the layout says",
+    "turned": "signs turned round, as the layout says",
+    "unknown": "signs unknown",
+}
+_CURRENCIES = {
+    "column": "currency {} of a column",
+    "header": "currency {} of the header",
+    "file": "currency {} named above the table",
+    "amounts": "currency {} written beside the amounts",
+    "account": "currency {} of the account's country",
+    "layout": "currency {} of the layout",
+    "assumed": "currency {} assumed, as the file names none",
+}
+
+
+def _as_profile(file: RecognisedFile, width: int) -> str | None:
+    """What was guessed for files with the names of these columns, or, where they have none, of this look."""
+    profile = file.profile
+    if profile.standing == "shared":
+        names = dict.fromkeys(filter(None, map(compared, file.names)))
+        shape = () if names else tuple(_kind(file.sample, place) for place in range(width))
+        profile = replace(profile, header=tuple((name,) for name in names), shape=shape)
+    text = rendered(profile)
+    return text if len(text) <= LAYOUT_CHARACTERS_MAX else None
+
+
+def _kind(sample: Sequence[Sequence[str]], place: int) -> str:
+    """What stands in a column of a table without names, where it holds days or money alone."""
+    cells = [row[place] if place < len(row) else "" for row in sample if is_booking(row)]
+    common = set.intersection(*map(kinds, cells))
+    if "date" in common:
+        return "date"
+    is_money = any(mark in cell for cell in cells for mark in ",.-+")
+    return next((kind for kind in ("amount", "figure") if is_money and kind in common), "any")
+
+
+def _name(names: Sequence[str], place: int) -> str:
+    """A column as a layout names it: the second of one name with its number, one without a name by its place."""
+    name = clean(names[place], NAME_CHARACTERS_MAX) if names else None
+    if name is None:
+        return f"@{place + 1}"
+    count = sum(clean(other, NAME_CHARACTERS_MAX) == name for other in names[: place + 1])
+    return name if count == 1 else f"{name}#{count}"
+
+
+def _example(sample: Sequence[Sequence[str]], place: int) -> str:
+    cells = (clean(row[place], EXAMPLE_CHARACTERS_MAX) for row in sample if place < len(row))
+    return next((cell for cell in cells if cell), "")
+
+
+def _sign(file: RecognisedFile, reader: RowReader, *, is_signed: bool) -> Sign:
+    if file.profile.is_inverted:
+        return "turned"
+    if "indicator" in reader.places:
+        return "words"
+    if "amount" not in reader.places and {"debit", "credit"} & set(reader.places):
+        return "columns"
+    rows = [(reader.cell(row, "amount").strip(), reader.cell(row, "balance").strip()) for row in file.sample]
+    if is_signed or any("+" in amount for amount, _ in rows):
+        return "written"
+    if file.profile.name != "generic":
+        return "stated"
+    rows = [(amount, balance) for amount, balance in rows if amount and balance]
+    return "balance" if is_balance([row[0] for row in rows], [row[1] for row in rows], reader.mark) else "unknown"
+
+
+def _currency_source(file: RecognisedFile, reader: RowReader, above: Metadata) -> CurrencySource:
+    """The first that counts, in the order of `RowReader`."""
+    is_known = file.profile.currency is not None
+    cells = [reader.cell(row, field) for row in file.sample for field in ("amount", "debit", "credit")]
+    found: tuple[tuple[bool, CurrencySource], ...] = (
+        (any(currency_in(cell) for cell in cells), "amounts"),
+        ("currency" in reader.places, "column"),
+        (reader.unit is not None, "header"),
+        (above.currency is not None or (is_known and file.profile.name == "generic"), "file"),
+        (any(map(compact_iban, [above.iban, *(reader.cell(row, "account") for row in file.sample)])), "account"),
+        (is_known, "layout"),
+    )
+    return next((source for holds, source in found if holds), "assumed")

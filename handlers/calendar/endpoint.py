@@ -1,0 +1,95 @@
+"""What stands behind the address of a calendar, and how often it may be asked."""
+
+import hashlib
+from datetime import date
+from importlib import resources
+from typing import Any
+
+import orjson
+from starlette.concurrency import run_in_threadpool
+
+from analytics.periods import last_of_twelve_months
+from analytics.recurring.history import due_days
+from connectors.text import clean
+from handlers.calendar.icalendar import DuePayment, written
+from handlers.http.app import Api
+from handlers.http.errors import Forbidden, NotFound
+from handlers.http.request import Answer, Request
+from handlers.http.steps.rate_limit import Limiter, Rate
+from handlers.json_shapes import money_text
+from handlers.services import Services
+from handlers.sync.detection import subscriptions_of
+from storage import accounts, transactions
+from storage.accounts import Selected
+from storage.users import User
+
+OF_LINK = Rate(requests=60, seconds=60)  # of a user, who may have subscribed on several devices
+OF_REFUSED = Rate(requests=60, seconds=60)  # of an address
+
+DESCRIPTION: dict[str, Any] = orjson.loads((resources.files("handlers.calendar") / "calendar-api.json").read_bytes())
+
+
+def calendar_api(services: Services, *, limiter: Limiter, is_limited: bool) -> Api:
+    """The description of the calendar with its operation."""
+    endpoint = CalendarEndpoint(services, limiter, is_limited=is_limited)
+    return Api(description=DESCRIPTION, operations={"getPaymentCalendar": endpoint.payments})
+
+
+class CalendarEndpoint:
+    """The one operation."""
+
+    def __init__(self, services: Services, limiter: Limiter, *, is_limited: bool) -> None:
+        self._services = services
+        self._links = services.authorization.calendar
+        self._limiter = limiter
+        self._is_limited = is_limited
+
+    async def payments(self, request: Request, *, secret: str) -> Answer:
+        """The calendar that this secret opens. All that opens none hears the same, and is counted by address; guesses
+        of others stop nobody who has it."""
+        user = await run_in_threadpool(self._links.read, secret, address=request.client_address)
+        if user is None:
+            await self._count("calendar refused", OF_REFUSED, request.client_address)
+            raise NotFound()
+        await self._count("calendar", OF_LINK, user.id)
+        if not user.has_subscription:
+            raise Forbidden(f"Active subscription required. Subscribe at {self._services.settings.billing_url}")
+        return await run_in_threadpool(self._answer, user, request.headers.get("if-none-match", ""))
+
+    def _answer(self, user: User, known: str) -> Answer:
+        body = written(due_payments(self._services, user.id, self._services.clock.today()))
+        etag = f'"{hashlib.sha256(body).hexdigest()}"'
+        headers = {"etag": etag, "cache-control": "private", "content-type": "text/calendar; charset=utf-8"}
+        if any(each.strip().removeprefix("W/") in (etag, "*") for each in known.split(",")):
+            return Answer(body=b"", status=304, headers=headers)
+        return Answer(body=body, headers=headers)
+
+    async def _count(self, budget: str, rate: Rate, client: str) -> None:
+        await self._limiter.spend(budget, rate if self._is_limited else None, client)
+
+
+def due_payments(services: Services, user_id: str, today: date) -> list[DuePayment]:
+    """What GET /subscriptions/details lists of all accounts of a user, on each day of the next twelve months on which
+    it is due, by day; in the latest amount."""
+    database = services.of(user_id)
+    with database.transaction() as session:
+        everything = Selected(accounts.of_user(session, user_id), is_everything=True)
+        found = subscriptions_of(database, user_id, everything, today=today, session=session)
+        charges = transactions.listed(session, user_id, found["charge_ids"].explode().drop_nulls())
+    due = [
+        DuePayment(
+            id=row["id"],
+            day=day,
+            summary=f"{clean(row['merchant_name']) or 'Payment'}: "
+            f"{money_text(row['amount'], row['currency'])} {row['currency']}",
+            known_since=row["last_charged"],
+        )
+        for row in found.iter_rows(named=True)
+        for day in due_days(
+            [charges[id_]["booking_date"] for id_ in row["charge_ids"]],
+            frequency=row["frequency"],
+            today=today,
+            until=last_of_twelve_months(today),
+        )
+    ]
+    return sorted(due, key=lambda payment: (payment.day, payment.id))

@@ -1,0 +1,82 @@
+"""How much a service of a given size needs, from what was measured (`tests/benchmarks/capacity.py`)."""
+
+import math
+from dataclasses import dataclass
+
+from handlers.commands.control_socket import Report
+from handlers.settings import Settings
+
+DAYS_OF_RECORD = 396  # for which the record of accesses is kept
+OPERATIONS_A_DAY = 5  # different ones that a user's app calls
+REQUESTS_A_DAY = 100  # of a user
+BUSIEST_HOUR = 0.2  # of the day's requests
+PLANNED_WITHIN = 5_400  # seconds, about each time of the plan
+BUSY = 0.5  # of a core: above, answers wait
+PROCESS_MB = 350  # of a process of the service, beside its cache
+INDEXES = 0.25  # of the disk: what a database should hold in memory
+MB, GB = 2**20, 2**30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """Of one kind of store: bytes on disk; milliseconds of a core for a request and for a planned sync without news, in
+    the service and in the database beside it."""
+
+    user_bytes: int
+    connection_bytes: int
+    booking_bytes: int
+    request_ms: tuple[float, float]
+    sync_ms: tuple[float, float]
+
+    def disk(self, users: int, bookings: int, connections: int) -> int:
+        """Bytes."""
+        return users * self.user_bytes + bookings * self.booking_bytes + connections * self.connection_bytes
+
+    def cores(self, requests: float, syncs: float) -> tuple[float, float]:
+        """Of the service and of the database, for so many a second."""
+        service, database = (
+            (requests * request + syncs * sync) / 1000 / BUSY
+            for request, sync in zip(self.request_ms, self.sync_ms, strict=True)
+        )
+        return service, database
+
+
+EMBEDDED = Costs(user_bytes=220_000, connection_bytes=13_000, booking_bytes=500, request_ms=(0.13, 0), sync_ms=(85, 0))
+POSTGRESQL = Costs(
+    user_bytes=910_000, connection_bytes=6_500, booking_bytes=2_000, request_ms=(0.18, 0.03), sync_ms=(36, 32)
+)
+LINK_MB = 17  # of a connection to PostgreSQL
+
+
+def capacity(settings: Settings, report: Report, *, users: int, bookings: int, connections: int) -> None:
+    """Say what the service needs over each kind of store, in the busiest hour of the day and after a year."""
+    requests = users * REQUESTS_A_DAY * BUSIEST_HOUR / 3600
+    syncs = connections / PLANNED_WITHIN if settings.schedule else 0.0
+    report.line(
+        f"for        {users:,} users, {bookings:,} bookings, {connections:,} bank connections:"
+        f" {requests:,.1f} requests and {syncs:,.1f} planned syncs a second when it is busiest"
+    )
+    alone, _ = EMBEDDED.cores(requests, syncs)
+    report.line(
+        f"embedded   disk {_size(EMBEDDED.disk(users, bookings, connections))}, memory {_memory(settings, 1)}, "
+        + (f"cores {alone:.1f}" if alone <= 1 else f"cores {alone:.1f}, more than its one process can use")
+    )
+    service, database = POSTGRESQL.cores(requests, syncs)
+    disk, processes = POSTGRESQL.disk(users, bookings, connections), max(1, math.ceil(service))
+    links = processes * (settings.database_pool * (2 if settings.database_app_url else 1) + 1) + 1
+    report.line(
+        f"PostgreSQL disk {_size(disk)}, memory {_size(INDEXES * disk + links * LINK_MB * MB)}, cores {database:.1f},"
+        f" connections {links}"
+    )
+    report.line(f"  service  processes {processes}, memory {_memory(settings, processes)}, cores {service:.1f}")
+    report.line(
+        f"Citus      the same in sum, shared out by user; {links} connections to the coordinator and to each worker"
+    )
+
+
+def _memory(settings: Settings, processes: int) -> str:
+    return _size(processes * (PROCESS_MB + settings.cache_mb) * MB)
+
+
+def _size(number: float) -> str:
+    return f"{number / GB:,.1f} GB" if number >= GB else f"{number / MB:,.0f} MB"

@@ -1,0 +1,1 @@
+"""What a person says about their recurring payments."""

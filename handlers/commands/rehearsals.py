@@ -1,0 +1,206 @@
+"""Rehearsals: an upgrade, of the newest backup or a restored dump, and a restore, of PostgreSQL's: copied, opened by
+this program, and compared with what it was."""
+
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from handlers.commands.control_socket import CommandError, Report
+from handlers.commands.counts import counted
+from handlers.commands.upkeep import unproven
+from handlers.services import BACKUPS_FOLDER, Services, open_services
+from handlers.settings import Settings
+from storage import backup, store_facts, users
+from storage.database import Row, Store, StoreError
+from storage.engines import distribution
+from storage.engines.opening import open_database
+from storage.engines.restored_cluster import node_folders, restored_cluster
+from storage.engines.restored_server import base_backup, restored
+from storage.holdings import holdings
+from storage.migrations import later_indexes, runner
+
+MB = 2**20
+UPGRADES = "ok         this program can take over the store: stop the old one, start this one"
+
+
+def upgrade_check(settings: Settings, report: Report, *, folder: Path | None = None, is_restored: bool = False) -> None:
+    """Open a copy of a backup, by default the newest, with this program, and say what became of it; raises
+    CommandError where this program could not take over the store. Neither store nor backup is touched. `is_restored`:
+    the database of the settings is a copy itself, made of a dump for this, and is changed."""
+    if is_restored:
+        return _check_restored(settings, report)
+    if folder is None and settings.store_path is None:
+        raise CommandError(
+            "Restore the last dump into a database of its own, set BANKDATA_DATABASE_URL to that, and say --restored."
+        )
+    chosen = folder or _newest(settings.data_dir / BACKUPS_FOLDER)
+    try:
+        with _copied(chosen, settings.data_dir) as copy:
+            store = copy / backup.STORE_NAME
+            if not store.is_file():
+                raise CommandError(f"{chosen} is no backup: it holds no {backup.STORE_NAME}.")
+            own = replace(settings, data_dir=copy, database_url=f"duckdb:///{store}", database_app_url="")
+            with taken_over(f"backup     {chosen}", own, report):
+                report.line(UPGRADES)
+    except StoreError as error:
+        raise CommandError(str(error)) from error
+    except OSError as error:
+        raise CommandError(f"{error.filename or chosen}: {error.strerror or error}.") from error
+
+
+def _check_restored(settings: Settings, report: Report) -> None:
+    if settings.store_path is not None:
+        raise CommandError("Set BANKDATA_DATABASE_URL to the PostgreSQL database that the dump was restored into.")
+    try:
+        with closing(open_database(settings.database_url, pool=1, prepare=settings.database_prepare)) as store:
+            others = distribution.others_of(store.for_everybody())
+        if others:
+            raise CommandError(
+                f"{settings.store_name} has {counted(others, 'other open connection')}. It would be changed: restore"
+                " the dump into a database that nobody uses."
+            )
+        with TemporaryDirectory(prefix="bankdata-upgrade-check-") as place:
+            own = replace(settings, data_dir=Path(place), database_app_url="")
+            with taken_over(f"restored   {settings.store_name}", own, report):
+                report.line(UPGRADES)
+    except StoreError as error:
+        raise CommandError(str(error)) from error
+
+
+def _newest(backups: Path) -> Path:
+    found = backup.found_in(backups) if backups.is_dir() else []
+    if not found:
+        raise CommandError(f"There is no backup in {backups} to rehearse with. Make one: bankdata backup")
+    return found[-1]
+
+
+@contextmanager
+def _copied(folder: Path, data_dir: Path) -> Iterator[Path]:
+    needed = sum(path.stat().st_size for path in folder.iterdir())
+    free = shutil.disk_usage(data_dir).free
+    if free < 2 * needed + backup.FREE_BYTES_MIN:
+        raise CommandError(
+            f"The rehearsal needs {(2 * needed + backup.FREE_BYTES_MIN) // MB} MB on the disk of {data_dir};"
+            f" {free // MB} MB are free."
+        )
+    with TemporaryDirectory(dir=data_dir, prefix=".upgrade-check-") as place:
+        for path in folder.iterdir():
+            shutil.copy2(path, place)
+        yield Path(place)
+
+
+@contextmanager
+def taken_over(what: str, settings: Settings, report: Report) -> Iterator[Services]:
+    """The service that this program makes of a restored store: says which steps that took and what it holds. Raises
+    CommandError where the steps changed that."""
+    with closing(open_database(settings.database_url, prepare=settings.database_prepare)) as store:
+        version, size = runner.current_version(store.for_everybody()), store.bytes
+        before = _holdings(store)
+    report.line(f"{what}, schema version {version}")
+    started = time.monotonic()
+    with closing(open_services(settings)) as services:
+        took = time.monotonic() - started
+        services.authorization.keys.active()
+        steps = [each for each in runner.migrations() if each.number > version]
+        after, grown = _holdings(services.store), (services.store.bytes - size) // MB
+        report.line(
+            f"steps      {counted(len(steps), 'step')} in {took:.1f} s, {grown:+d} MB"
+            if steps
+            else "steps      none: store and program belong together"
+        )
+        for step in steps:
+            report.line(f"           {step.name}")
+        started = time.monotonic()
+        for name in later_indexes.build(services.store):
+            took, started = time.monotonic() - started, time.monotonic()
+            report.line(f"index      {name} in {took:.1f} s, which servers build beside their work")
+        if after != before:
+            raise CommandError(f"The upgrade changed what the store holds: {before} became {after}. Do not upgrade.")
+        report.line("kept       " + ", ".join(f"{each['figure']} {each['what']}" for each in after))
+        if steps and runner.needed_after(version) <= version:
+            report.line("way back   the old program can be started again on the new store")
+        elif steps:
+            report.line("way back   the backup alone: the old program cannot use the new store")
+        yield services
+
+
+def _holdings(store: Store) -> list[Row]:
+    with store.migrating() as session:  # counting all rows may take longer than other statements may
+        return holdings(session)
+
+
+INSTANT = "recovery_target_time = '{} UTC'\n"
+
+
+def restore_drill(
+    settings: Settings, report: Report, *, backups: Path, at: datetime | None, point: str | None = None
+) -> None:
+    """Say what a backup is worth: how long restoring takes, until when, what is there, whether keys open it and
+    bookings add up. `at` is an instant in UTC, by default the end of the WAL; of a Citus cluster `point` is a restore
+    point. Raises CommandError where something is wrong; neither store nor backup is touched."""
+    if settings.store_path is not None:
+        raise CommandError("BANKDATA_DATABASE_URL names no PostgreSQL. Of a DuckDB store: bankdata upgrade-check")
+    started = time.monotonic()
+    try:
+        with (
+            _served(backups, settings.database_url, at=at, point=point) as (base, url),
+            TemporaryDirectory(prefix="bankdata-drill-") as folder,
+        ):
+            seconds, place = time.monotonic() - started, Path(folder)
+            _check(
+                replace(
+                    settings,
+                    data_dir=place,
+                    connection_keys=place / "none",
+                    database_url=url,
+                    database_app_url="",
+                    database_prepare=True,
+                ),
+                report,
+                base=base,
+                seconds=seconds,
+            )
+    except StoreError as error:
+        raise CommandError(str(error)) from error
+    except OSError as error:
+        raise CommandError(f"{error.filename or backups}: {error.strerror or error}.") from error
+
+
+@contextmanager
+def _served(backups: Path, url: str, *, at: datetime | None, point: str | None) -> Iterator[tuple[Path, str]]:
+    """What is restored, and under which address."""
+    if not node_folders(backups):
+        if point is not None:
+            raise CommandError("A point is of a cluster, whose nodes have a folder each. Of one server say --at.")
+        base = base_backup(backups, at=at)
+        until = INSTANT.format(at) if at is not None else ""
+        with restored(base, backups / "wal", url, until=until) as address:
+            yield base, address
+        return
+    if point is None:
+        raise CommandError("Several nodes are restored to a point that was set on all of them: say which by --point.")
+    with restored_cluster(backups, url, point=point, at=at) as address:
+        yield backups, address
+
+
+def _check(settings: Settings, report: Report, *, base: Path, seconds: float) -> None:
+    with taken_over(f"backup     {base}", settings, report) as services:
+        until = store_facts.restored_until(services.everybody)
+        last = f"the last commit is of {until:%Y-%m-%d %H:%M:%S} UTC" if until else "no commit since the base backup"
+        report.line(f"restored   in {seconds:.1f} s, {last}")
+        report.line(f"keys       signing key {services.authorization.keys.active().kid}")
+        faults = unproven(services, report)
+        if services.missing_key is not None:
+            faults.append(services.missing_key)
+        if not users.everyone(services.everybody):
+            faults.append("There are no users in it.")
+        for fault in faults:
+            report.line(f"WRONG      {fault}")
+        if faults:
+            raise CommandError(f"{counted(len(faults), 'problem')} found.")
+    report.line("ok         this backup can be restored")

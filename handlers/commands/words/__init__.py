@@ -1,0 +1,1 @@
+"""What a person says of their bookings, by command."""

@@ -1,0 +1,40 @@
+"""One booking corrected and annotated."""
+
+from typing import Any
+
+from handlers.commands.control_socket import CommandError, Report
+from handlers.http.errors import BadRequest
+from handlers.operations.words.annotations import changed
+from handlers.services import Services
+from handlers.sync.detection import detect_after_import
+from storage import transactions, users
+from storage.database import Transaction
+from storage.importing import derivation
+from storage.words import annotations
+
+UNKNOWN = "The user has no transaction with this id."
+
+
+def annotate(
+    services: Services, report: Report, *, user: str, transaction_id: str, changes: dict[str, Any], tags: list[str]
+) -> None:
+    """Say something of one booking; `tags` are put beside those that it has."""
+    owner, now = users.named(services.everybody, user), services.clock.now()
+
+    def work(session: Transaction) -> None:
+        session.hold(owner.id)
+        row = transactions.find(session, owner.id, transaction_id)
+        if row is None:
+            raise CommandError(UNKNOWN)
+        before = annotations.find(session, owner.id, transaction_id)
+        wanted = {**changes, "tags": [*(said.name for said in before.tags.values()), *tags]} if tags else changes
+        try:
+            after = changed(session, owner.id, row, before, wanted, now=now)
+        except BadRequest as error:
+            raise CommandError(str(error)) from error
+        annotations.say(session, owner.id, after, now=now)
+        derivation.apply_rules(session, owner.id, now=now, transaction_ids=[transaction_id])
+
+    services.everybody.atomically(work)
+    detect_after_import(services.everybody, [owner.id], today=services.clock.today())
+    report.note("Said.")

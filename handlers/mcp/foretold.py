@@ -1,0 +1,40 @@
+"""A forecast as an assistant gets it: how it ends, its lowest day, and what is due, as a table."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from handlers.mcp.asking import ref_of
+from handlers.mcp.named_texts import NamedTexts
+from handlers.mcp.schemas import Json
+
+EVENTS_MAX = 30
+"""Of a currency; what comes later is one sum, so that the forecast still adds up."""
+
+COLUMNS = ("date", "amount", "name", "isOverdue")
+
+
+def of_account(found: Json) -> Json:
+    """What one account is expected to hold."""
+    return {
+        "ref": ref_of(found["accountId"]),
+        **{name: found[name] for name in ("currency", "balance", "balanceDate")},
+        "expected": found["days"][-1]["expected"],
+        "lowest": found["lowest"],
+    }
+
+
+def of_currency(found: Json) -> Json:
+    """What all accounts of a currency are expected to hold together, and what is due until then."""
+    names = NamedTexts("p")
+    events: Sequence[Json] = found["events"]
+    rows = [[each["date"], each["amount"], names.key(each["name"]), each["isOverdue"]] for each in events[:EVENTS_MAX]]
+    later = events[EVENTS_MAX:]
+    return {
+        **{name: found[name] for name in ("currency", "balance", "balanceDate")},
+        **{name: found["days"][-1][name] for name in ("expected", "low", "high")},
+        "lowest": found["lowest"],
+        "restPerDay": found["restPerDay"],
+        "events": {"columns": COLUMNS, "rows": rows, "flags": names.flags, "bank_text": names.texts},
+        "laterEvents": {"count": len(later), "amount": sum((each["amount"] for each in later), Decimal("0.00"))},
+        "accuracy": found["accuracy"],
+    }

@@ -1,0 +1,1 @@
+"""The finer categories, and what a request says of them."""

@@ -1,0 +1,69 @@
+"""GET /categories, and the parameters of other operations that are about finer categories."""
+
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+
+from analytics.classification.leaves import LEAVES, OWN_TRANSFER, Leaf
+from auth.principal import Principal
+from handlers.http import call
+from handlers.http.errors import BadRequest
+from handlers.http.request import Answer, Json, Request
+from handlers.operations.selection import listed
+from handlers.operations.words.said import ASKED
+from handlers.services import Services
+
+DETAILED = "detailedCategory"
+INCLUDED = (DETAILED, ASKED)
+"""What a transaction says only when it is asked for."""
+NOBODYS = "-"  # no transaction has it
+NOT_IN_COICOP = "-"  # no consumption: income, taxes, loans, savings
+
+
+def list_categories(_services: Services, request: Request) -> Answer:
+    """The finer categories in both languages; 304 for whoever has them."""
+    body, etag = _whole()
+    if _is_known(request.headers, etag):
+        return Answer(body=b"", status=304, headers={"etag": etag})
+    return Answer(body=body, headers={"etag": etag})
+
+
+def is_included(include: str | None) -> bool:
+    """Whether transactions are to say their finer category. Raises BadRequest."""
+    return DETAILED in listed("include", include, INCLUDED)
+
+
+def filtered_by(code: str | None, caller: Principal) -> str | None:
+    """The finer category that rows are filtered by. Raises BadRequest."""
+    if code is not None and code not in LEAVES:
+        raise BadRequest("detailedCategory: must be a code that GET /categories lists")
+    return NOBODYS if code is not None and shown(code, caller) is None else code
+
+
+def shown(code: str | None, caller: Principal) -> str | None:
+    """The finer category of a transaction as this caller may know it: whoever may not read all accounts is not told
+    that there is another one on the other side."""
+    return None if code == OWN_TRANSFER and caller.coverage is not None else code
+
+
+def _shape(leaf: Leaf) -> Json:
+    return {
+        "code": leaf.code,
+        "category": leaf.category,
+        "name": {"en": leaf.english, "de": leaf.german},
+        "coicop": [] if leaf.coicop == NOT_IN_COICOP else leaf.coicop.split(),
+        "merchantCategoryCodes": leaf.mccs.split(),
+        "plaid": leaf.plaid,
+    }
+
+
+@cache
+def _whole() -> tuple[bytes, str]:
+    """The one answer that there is, and its entity tag."""
+    body = call.encoded({"categories": [_shape(leaf) for leaf in LEAVES.values()]})
+    return body, f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+
+
+def _is_known(headers: Mapping[str, str], etag: str) -> bool:
+    sent = headers.get("if-none-match", "").split(",")
+    return any(each.strip().removeprefix("W/") in (etag, "*") for each in sent)

@@ -1,0 +1,1 @@
+"""What happens to a user's data, told to whoever listens."""

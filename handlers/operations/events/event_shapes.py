@@ -1,0 +1,66 @@
+"""Events as they are told: ids and counts only, of what the listener's grant covers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from auth.principal import Principal
+from auth.scopes import READ_ACCOUNTS, READ_TRANSACTIONS
+from handlers.http.request import Json
+from handlers.json_shapes import instant
+from handlers.operations.covered_jobs import as_covered
+from storage import connections, jobs
+from storage.database import Session
+from storage.events.outbox import StoredEvent
+
+NEEDS: Mapping[str, str] = {
+    "sync.completed": READ_ACCOUNTS,
+    "sync.failed": READ_ACCOUNTS,
+    "connection.status_changed": READ_ACCOUNTS,
+    "consent.expiring": READ_ACCOUNTS,
+    "balance.low": READ_ACCOUNTS,
+    "transactions.changed": READ_TRANSACTIONS,
+}
+"""By type of event: the scope that its listener must have."""
+
+
+def receives(caller: Principal, type_: str) -> bool:
+    """Whether events of this type are for the caller at all."""
+    is_of_bookings = NEEDS[type_] == READ_TRANSACTIONS
+    return NEEDS[type_] in caller.scopes and not (is_of_bookings and caller.figures_only)
+
+
+def data_of(session: Session, caller: Principal, event: StoredEvent) -> Json | None:
+    """What the event says to this caller; None where it is about nothing that the grant covers."""
+    if event.type == "transactions.changed":
+        return _changed(caller, event.data["accounts"])
+    if event.type == "balance.low":
+        return {"accountId": event.subject} if caller.covers(event.subject) else None
+    covered = caller.coverage is None or any(
+        caller.covers(each) for each in connections.account_ids(session, caller.user_id, event.subject)
+    )
+    return {**_of_sync(session, caller, event.data), "connectionId": event.subject} if covered else None
+
+
+def shape(id_: str, event: StoredEvent, data: Json) -> Json:
+    """The one line that is sent."""
+    return {"id": id_, "type": event.type, "timestamp": instant(event.recorded_at), "data": data}
+
+
+def _changed(caller: Principal, accounts: Mapping[str, list[int]]) -> Json | None:
+    covered = {id_: counts for id_, counts in accounts.items() if caller.covers(id_)}
+    if not covered:
+        return None
+    added, modified, removed = (sum(each) for each in zip(*covered.values(), strict=True))
+    return {"accountIds": list(covered), "added": added, "modified": modified, "removed": removed}
+
+
+def _of_sync(session: Session, caller: Principal, data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is said of the sync, under a grant of some accounts as the sync itself is shown there."""
+    if caller.coverage is None or "syncId" not in data:
+        return data
+    job = jobs.find(session, caller.user_id, data["syncId"])
+    if job is None:  # it brought nothing and is forgotten
+        return {name: None if name == "error" else value for name, value in data.items()}
+    seen = as_covered(session, caller, job)
+    told = {"error": seen.error, "newTransactions": seen.new_transactions}
+    return {name: told.get(name, value) for name, value in data.items()}

@@ -1,0 +1,161 @@
+"""GET /events: what happens to the caller's data, as server-sent events, until one of the two sides ends it."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection
+from typing import Any
+
+import orjson
+from starlette.concurrency import run_in_threadpool
+
+from auth.errors import InvalidToken
+from auth.principal import Principal
+from handlers.http.errors import BadRequest, TooManyRequests
+from handlers.http.request import Answer, Json, Request
+from handlers.json_shapes import instant
+from handlers.open_streams import EACH_MAX, TooManyStreams
+from handlers.operations.events.event_ids import EventIds
+from handlers.operations.events.event_shapes import NEEDS, data_of, receives, shape
+from handlers.services import Services
+from storage.database import StoreUnavailable
+from storage.events import outbox
+
+RETRY = b"retry: 5000\n\n"  # milliseconds after which a client that was cut off comes back
+LOOK_EVERY = 0.5  # seconds: at a number in memory, or one that all streams of a process ask for together
+READ_AT_ONCE = 200
+HEADERS = {"content-type": "text/event-stream", "x-accel-buffering": "no"}
+
+
+async def listen_to_events(services: Services, request: Request, *, types: str | None) -> Answer:
+    """The stream of the caller's events of these types, of all where none is named."""
+    caller, wanted = request.principal, _wanted(types)
+    ids = EventIds(incarnation=services.incarnation, user_id=caller.user_id)
+    last = request.headers.get("last-event-id", "")
+    after = ids.read(last, services.clock.now()) if last else None
+    is_reset = bool(last) and after is None
+    if after is None:
+        after = await run_in_threadpool(outbox.position, services.of(caller.user_id), caller.user_id)
+    try:
+        end = services.streams.take((caller.user_id, caller.client_id, caller.grant_id))
+    except TooManyStreams:
+        raise TooManyRequests(f"At most {EACH_MAX} streams may be open. Close one first", retry_after=5) from None
+    return Answer(body=EventStream(services, request, ids, wanted, after, is_reset=is_reset, end=end), headers=HEADERS)
+
+
+def _wanted(types: str | None) -> Collection[str]:
+    named = {part.strip() for part in (types or "").split(",")} - {""}
+    if named - NEEDS.keys():
+        raise BadRequest(f"types: must be some of {', '.join(NEEDS)}")
+    return named or NEEDS.keys()
+
+
+class EventStream:
+    """The pieces of one stream. `aclose` it, also where nothing was read of it."""
+
+    def __init__(
+        self,
+        services: Services,
+        request: Request,
+        ids: EventIds,
+        wanted: Collection[str],
+        after: int,
+        *,
+        is_reset: bool,
+        end: Callable[[], None],
+    ) -> None:
+        """It goes on after the sequence `after`; `is_reset`: the client has missed what it does not know of."""
+        self._services = services
+        self._request = request
+        self._token = request.headers["authorization"].split()[1]
+        self._user_id = request.principal.user_id
+        self._ids = ids
+        self._wanted = wanted
+        self._after = after
+        self._is_reset = is_reset
+        self._end = end
+        self._pieces = self._made()
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._pieces
+
+    async def aclose(self) -> None:
+        """Nobody reads any more."""
+        await self._pieces.aclose()
+        self._end()
+
+    async def _made(self) -> AsyncGenerator[bytes, None]:
+        yield self._beginning()
+        if self._request.method == "HEAD":
+            return
+        loop, gone = asyncio.get_running_loop(), asyncio.ensure_future(_gone(self._request))
+        silent_since, seen = loop.time(), None
+        heartbeat = self._services.settings.events_heartbeat_seconds.total_seconds()
+        try:
+            while not gone.done() and not self._services.sync_engine.is_stopping:
+                caller = await self._caller()
+                if caller is None:
+                    return
+                state = await self._state()
+                if state != seen:
+                    lines, is_all = await run_in_threadpool(self._read, caller)
+                    if is_all:
+                        seen = state
+                    if lines:
+                        silent_since = loop.time()
+                        yield b"".join(lines)
+                    if not is_all:
+                        continue
+                if loop.time() - silent_since >= heartbeat:
+                    silent_since = loop.time()
+                    yield b":\n\n"
+                await asyncio.wait([gone], timeout=LOOK_EVERY)
+        except StoreUnavailable:
+            return  # the client comes back and goes on after what it has
+        finally:
+            gone.cancel()
+
+    def _beginning(self) -> bytes:
+        """Where the client stands: it comes back to there if it is cut off before anything happens."""
+        said = [self._of_stream("stream.reset")] if self._is_reset else []
+        return b"".join([RETRY, *said, self._of_stream("stream.opened")])
+
+    def _of_stream(self, type_: str) -> bytes:
+        now = self._services.clock.now()
+        id_ = self._ids.written(self._after, now)
+        return _line({"id": id_, "type": type_, "timestamp": instant(now), "data": {}})
+
+    async def _caller(self) -> Principal | None:
+        """Whom the stream is for, as every request is asked; None where it is for nobody any more."""
+        access = self._services.authorization.access
+        try:
+            caller = access.remembered(self._token)
+            if caller is None:
+                caller = await run_in_threadpool(access.principal, self._token)
+        except InvalidToken:
+            return None
+        return caller if caller.has_subscription else None
+
+    async def _state(self) -> int:
+        store = self._services.store
+        known = await store.known_state(self._user_id)
+        return known if known is not None else await run_in_threadpool(store.state, self._user_id)
+
+    def _read(self, caller: Principal) -> tuple[list[bytes], bool]:
+        """The next events that are for the caller, and whether there are no more."""
+        with self._services.of(self._user_id).transaction() as session:
+            found = outbox.after(session, self._user_id, self._after, limit=READ_AT_ONCE)
+            meant = [each for each in found if each.type in self._wanted and receives(caller, each.type)]
+            told = [(each, data) for each in meant if (data := data_of(session, caller, each)) is not None]
+        self._after = found[-1].sequence if found else self._after
+        lines = [_line(shape(self._ids.written(each.sequence, each.recorded_at), each, data)) for each, data in told]
+        return lines, len(found) < READ_AT_ONCE
+
+
+def _line(event: Json) -> bytes:
+    return b"id: %b\nevent: %b\ndata: %b\n\n" % (event["id"].encode(), event["type"].encode(), orjson.dumps(event))
+
+
+async def _gone(request: Request) -> None:
+    """Returns once the client is: what it has sent is heard first."""
+    message: Any = await request.is_gone()
+    while message["type"] != "http.disconnect":
+        message = await request.is_gone()

@@ -1,0 +1,1 @@
+"""What accounts are expected to hold, as it is told."""

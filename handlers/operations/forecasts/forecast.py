@@ -1,0 +1,133 @@
+"""GET /forecast: what accounts are expected to hold on the days to come, and how wrong that was before."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
+
+import polars as pl
+
+from analytics.forecasting.back_test import TESTED_DAYS, Accuracy, accuracy
+from analytics.forecasting.flows import names_of, streams_of
+from analytics.forecasting.projection import Event, NextPay, Stream, by_month, next_pay, project
+from analytics.recurring.confirmations import DISMISSED
+from analytics.recurring.history import Charge
+from handlers.cache.reader import Reading
+from handlers.http.request import Answer, Json, Request
+from handlers.json_shapes import money
+from handlers.operations.selection import selected_or_all
+from handlers.services import Services
+from handlers.sync.detection import recurring_of
+from handlers.sync.forecasts.found import found_of
+from handlers.sync.forecasts.series import Series
+from storage import accounts
+from storage.accounts import Selected
+
+
+def get_forecast(
+    services: Services, request: Request, _reading: Reading, *, days: int, account_ids: str | None
+) -> Answer:
+    """The coming days of each account and of each currency, by a form that anyone can check."""
+    caller, today = request.principal, services.clock.today()
+    user_id = caller.user_id
+    database = services.of(user_id)
+    with database.transaction() as session:
+        everything = Selected(accounts.of_user(session, user_id), is_everything=True)
+        selected = selected_or_all(everything.accounts, account_ids, caller)
+        found = found_of(database, user_id, selected, today=today, session=session)
+        recurring = recurring_of(database, user_id, everything, today=today, session=session)
+    dismissed = names_of(recurring.filter(confirmation=DISMISSED))
+    streams = streams_of(
+        found.flows.filter(~pl.col("charge_ids").list.last().is_in(list(dismissed))),
+        _charges(found.rows),
+        names_of(recurring),
+        salaries=set(found.rows.filter(pl.col("amount") > 0, type="salary")["id"]),
+    )
+    told = {
+        each.key: _told(each, streams, days=days, of_months=caller.figures_only)
+        for each in [*found.of_accounts, *found.of_currencies.values()]
+    }
+    ids = {
+        currency: [one.key for one in found.of_accounts if one.ledger.currency == currency]
+        for currency in found.of_currencies
+    }
+    return Answer(
+        body={
+            "from": (today + timedelta(days=1)).isoformat(),
+            "until": (today + timedelta(days=days)).isoformat(),
+            "accounts": [{"accountId": each.key, **told[each.key]} for each in found.of_accounts],
+            "currencies": [
+                {"accountIds": ids[currency], **told[each.key]} for currency, each in found.of_currencies.items()
+            ],
+            "leftOut": [{"accountId": id_, "reason": reason} for id_, reason in found.left_out],
+        }
+    )
+
+
+def _charges(rows: pl.DataFrame) -> dict[str, Charge]:
+    named = rows.select("id", "booking_date", pl.col("amount").abs()).iter_rows()
+    return {id_: Charge(id=id_, day=day, amount=amount) for id_, day, amount in named}
+
+
+def _told(series: Series, streams: Mapping[tuple[str, date], Sequence[Stream]], *, days: int, of_months: bool) -> Json:
+    """AccountForecast of the contract without the account; `of_months` for a grant of figures only,
+    to which a day of what recurs would tell a booking."""
+    ledger, currency = series.ledger, series.ledger.currency
+    of_days = {day: found for (key, day), found in streams.items() if key == series.key}
+    found = project(ledger, of_days.get(ledger.day, ()), days=days)
+    if of_months:
+        found = by_month(found)
+    lowest = found.lowest
+    return {
+        "currency": currency,
+        "balance": money(ledger.balance, currency),
+        "balanceDate": series.balance_date.isoformat(),
+        "days": [
+            {
+                "date": day.day.isoformat(),
+                "expected": money(day.expected, currency),
+                "low": money(day.low, currency),
+                "high": money(day.high, currency),
+            }
+            for day in found.days
+        ],
+        "lowest": {
+            "date": lowest.day.isoformat(),
+            "expected": money(lowest.expected, currency),
+            "low": money(lowest.low, currency),
+        },
+        "events": [_event(event, currency) for event in found.events],
+        "restPerDay": money(found.rest_per_day, currency),
+        "trendWeight": round(found.trend_weight, 4),
+        "accuracy": _accuracy(accuracy(ledger, of_days), currency),
+        "nextPay": None if of_months else _next_pay(next_pay(ledger, of_days.get(ledger.day, ())), currency),
+    }
+
+
+def _event(value: Event, currency: str) -> Json:
+    return {
+        "date": value.day.isoformat(),
+        "from": value.first.isoformat(),
+        "until": value.last.isoformat(),
+        "amount": money(value.amount, currency),
+        "name": value.name,
+        "subscriptionId": value.id,
+        "isOverdue": value.is_overdue,
+    }
+
+
+def _next_pay(value: NextPay | None, currency: str) -> Json | None:
+    if value is None:
+        return None
+    return {"date": value.day.isoformat(), "due": money(value.due, currency), "left": money(value.left, currency)}
+
+
+def _accuracy(value: Accuracy | None, currency: str) -> Json | None:
+    if value is None:
+        return None
+    return {
+        "tests": value.tests,
+        "days": TESTED_DAYS,
+        "meanAbsoluteError": money(value.mean_absolute_error, currency),
+        "lastBalanceError": money(value.last_balance_error, currency),
+        "coverage": round(value.coverage, 4),
+        "beatsLastBalance": value.beats_last_balance,
+    }

@@ -1,0 +1,1 @@
+"""Recurring payments: listed with all that led to them, and what people say about them."""

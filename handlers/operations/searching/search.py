@@ -1,0 +1,219 @@
+"""GET /transactions/search and /transactions/totals: the rows that filters find, and what they add up to."""
+
+from collections.abc import Callable, Sequence
+from datetime import date, timedelta
+from functools import partial
+from typing import Any, get_args
+
+import polars as pl
+
+from analytics.cashflow import first_booking
+from analytics.classification.leaves import OWN_TRANSFER
+from analytics.refunds import refund_ids
+from analytics.searching.comparison import CompareWith, Span, comparison, whole_months
+from analytics.searching.filters import Sort, found, ordered
+from analytics.searching.totals import KEYS_MAX, NOTHING, OF_TIME, Key, Named, Sums, Totals, in_order, together, totals
+from auth.principal import Principal
+from handlers import json_shapes
+from handlers.cache.reader import Reading
+from handlers.http.errors import BadRequest, Forbidden
+from handlers.http.request import Answer, Json, Request
+from handlers.operations.categories.finer import DETAILED, is_included, shown
+from handlers.operations.reports import money_of, unconverted
+from handlers.operations.searching.filters import Filters
+from handlers.operations.selection import listed
+from handlers.operations.transactions import links
+from handlers.operations.words.said import asks_for_words, check_words, words_of
+from handlers.services import Services
+from storage.accounts import Selected
+from storage.transactions import Selection
+
+KEYS: Sequence[Key] = get_args(Key)
+MONTHLY_SUMS = (
+    "This connection shows figures only: totals are those of whole months, by category, type, account, month or year"
+)
+"""What the consent page promises whoever keeps bookings from an app: monthly sums only."""
+BOOKED = ("status", "booked")
+SHOWS_NO_BOOKING = {"account_ids", "category", "date_from", "date_to", "direction", "categories", "types", "counted"}
+KEYS_OF_FIGURES = {"category", "type", "account", "month", "year"}
+
+
+def search_transactions(
+    services: Services,
+    request: Request,
+    reading: Reading,
+    *,
+    sort: Sort,
+    page: int,
+    per_page: int,
+    include: str | None = None,
+    **parameters: Any,
+) -> Answer:
+    """One page of what the filters find; each row says whether it is booked."""
+    caller = request.principal
+    filters = Filters(**parameters)
+    check_words(caller, include, filters.tag)
+    selected = filters.selected(reading.accounts, caller)
+    rows, query = _read(reading, filters, filters.selection(selected, caller)), filters.query()
+    currency, rates = money_of(services, reading, selected.accounts, rows)
+    whole = (
+        ordered(found(rows, query, selection=selected.ids, currency=currency, rates=rates), sort)
+        .select("id", "is_pending")
+        .collect(engine="in-memory")
+    )
+    offset = min((page - 1) * per_page, whole.height)
+    of_page = whole[offset : offset + per_page].rows()
+    pagination = json_shapes.pagination(page=page, per_page=per_page, total=whole.height)
+    return Answer(
+        body={"transactions": _shown(reading, of_page, caller, include), "pagination": pagination},
+        headers={"link": links(request, page=page, last=max(1, pagination["pageCount"]))},
+    )
+
+
+def sum_transactions(
+    services: Services,
+    request: Request,
+    reading: Reading,
+    *,
+    group_by: str | None,
+    limit: int,
+    compare_with: CompareWith | None,
+    **parameters: Any,
+) -> Answer:
+    """What the rows of the same filters add up to (decisions 13 to 16, 19), whole, by keys, and compared."""
+    caller, today = request.principal, services.clock.today()
+    filters, keys = Filters(**parameters), _keys(group_by)
+    check_words(caller, None, filters.tag)
+    if caller.figures_only:
+        _refuse_bookings(parameters, keys, today)
+    selected = filters.selected(reading.accounts, caller)
+    selection, query = filters.selection(selected, caller), filters.query()
+    asked = _asked(filters) if compare_with is not None else None
+    spans = None
+    if compare_with is not None and asked is not None:
+        known_from = first_booking(reading.bookings(selected.filter), selected.ids)
+        spans = comparison(asked, compare_with, today=today, known_from=known_from)
+        if caller.figures_only and spans is not None and not all(map(whole_months, (spans.span, spans.earlier))):
+            raise Forbidden(MONTHLY_SUMS)
+        selection = _within(selection, spans.span if spans is not None else asked)
+    parts = [_read(reading, filters, selection)]
+    if spans is not None:
+        parts.append(_read(reading, filters, _within(selection, spans.earlier)))
+    if DETAILED in keys and caller.coverage is not None:
+        parts = [part.with_columns(pl.col("detailed_category").replace({OWN_TRANSFER: None})) for part in parts]
+    currency, rates = money_of(services, reading, selected.accounts, pl.concat(part[["currency"]] for part in parts))
+    refunds = _refunds(reading, filters, selected, parts)
+    now, *before = (
+        totals(
+            rows,
+            query,
+            refunds=refunds,
+            selection=selected.ids,
+            currency=currency,
+            group_by=keys,
+            rates=rates,
+            shift=spans.shift if spans is not None and place else None,
+        )
+        for place, rows in enumerate(parts)
+    )
+    shape = partial(json_shapes.sums, currency=currency, with_days=not caller.figures_only)
+    body = {"currency": currency, **shape(now.whole), "leftOut": now.left_out}
+    if keys:
+        body |= _groups(now, before, keys, limit, shape)
+    if asked is not None:
+        body["span"] = json_shapes.span(spans.span if spans is not None else asked)
+        body["compared"] = {**json_shapes.span(spans.earlier), **shape(before[0].whole)} if spans is not None else None
+    return Answer(body=body, headers=unconverted({name for part in (now, *before) for name in part.unconverted}))
+
+
+def _read(reading: Reading, filters: Filters, selection: Selection) -> pl.DataFrame:
+    """The rows of the selection, booked, pending or both, in the order of a list."""
+    parts = []
+    if filters.status != "pending":
+        parts.append(reading.searched(selection))
+    if filters.status != "booked":
+        parts.append(reading.searched(selection, pending=True))
+    if filters.tag is not None:
+        tagged = reading.words.tagged(filters.tag)
+        parts = [part.filter(pl.col("id").is_in(tagged)) for part in parts]
+    return parts[0] if len(parts) == 1 else pl.concat(parts).sort("booking_date", "id", descending=True)
+
+
+def _refunds(reading: Reading, filters: Filters, selected: Selected, parts: Sequence[pl.DataFrame]) -> pl.Series:
+    """The ids of the refunds: what is pending is one by the same bookings."""
+    booked = reading.refunds(selected.ids)
+    if filters.status == "booked":
+        return booked
+    pending, bookings = pl.concat(parts).filter("is_pending"), reading.bookings(selected.filter)
+    return pl.concat([booked, refund_ids(pending, bookings, selection=selected.ids)])
+
+
+def _shown(reading: Reading, rows: Sequence[tuple[str, bool]], caller: Principal, include: str | None) -> list[Json]:
+    is_detailed = is_included(include)
+    known = {
+        is_pending: reading.listed([id_ for id_, of_row in rows if of_row == is_pending], pending=is_pending)
+        for is_pending in {is_pending for _, is_pending in rows}
+    }
+    said = words_of(reading, caller) if asks_for_words(include) else lambda _id: {}
+    return [
+        {
+            **json_shapes.transaction(known[is_pending][id_], reading.by_id),
+            **({DETAILED: shown(known[is_pending][id_]["detailed_category"], caller)} if is_detailed else {}),
+            "status": "pending" if is_pending else "booked",
+            **said(id_),
+        }
+        for id_, is_pending in rows
+    ]
+
+
+def _keys(group_by: str | None) -> list[Key]:
+    keys: Any = listed("groupBy", group_by, KEYS)
+    if len(keys) > KEYS_MAX:
+        raise BadRequest(f"groupBy: must name at most {KEYS_MAX} keys")
+    return list(keys)
+
+
+def _refuse_bookings(parameters: dict[str, Any], keys: Sequence[Key], today: date) -> None:
+    """Raises Forbidden for what would tell single bookings or who was paid."""
+    said = {name for name, value in parameters.items() if value not in (None, False) and (name, value) != BOOKED}
+    first, last = parameters["date_from"], parameters["date_to"]
+    ends_within = last is not None and last < today and (last + timedelta(days=1)).day != 1
+    if said - SHOWS_NO_BOOKING or set(keys) - KEYS_OF_FIGURES or (first and first.day != 1) or ends_within:
+        raise Forbidden(MONTHLY_SUMS)
+
+
+def _asked(filters: Filters) -> Span:
+    if filters.date_from is None or filters.date_to is None:
+        raise BadRequest("compareWith: needs dateFrom and dateTo")
+    return Span(filters.date_from, filters.date_to)
+
+
+def _within(selection: Selection, span: Span) -> Selection:
+    return selection._replace(date_from=span.first, date_to=span.last)
+
+
+def _groups(
+    now: Totals, before: Sequence[Totals], keys: Sequence[Key], limit: int, shape: Callable[[Sums], Json]
+) -> Json:
+    """The groups that come first, or the latest ones where the first key is a time, and the rest of them as one."""
+    named = in_order({**dict.fromkeys((name for each in before for name in each.groups), NOTHING), **now.groups}, keys)
+    shown, left = (named[-limit:], named[:-limit]) if keys[0] in OF_TIME else (named[:limit], named[limit:])
+
+    def told(some: Sequence[Named]) -> Json:
+        figures = shape(together(now.groups.get(each, NOTHING) for each in some))
+        compared = [shape(together(part.groups.get(each, NOTHING) for each in some)) for part in before]
+        return {**figures, "compared": compared[0]} if compared else figures
+
+    spelled = {name: spelling for part in reversed([now, *before]) for name, spelling in part.spelled.items()}
+
+    def values(group: Named) -> dict[str, str | None]:
+        of_key = dict(zip(keys, group, strict=True))
+        return {key: spelled.get(value or "", value) if key == "merchant" else value for key, value in of_key.items()}
+
+    return {
+        "groups": [
+            {"key": " ".join(filter(None, values(each).values())), "keys": values(each), **told([each])}
+            for each in shown
+        ],
+        "rest": told(left),
+    }

@@ -1,0 +1,1 @@
+"""What a person says of their bookings: one, some, or all of a counterpart."""

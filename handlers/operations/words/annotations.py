@@ -1,0 +1,109 @@
+"""/transactions/{id}/annotation and /tags: what a person says of one booking, and the tags that they use."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from analytics.classification.leaves import LEAVES, category_of
+from handlers.http.errors import BadRequest, NotFound
+from handlers.http.request import Json, Request
+from handlers.operations.words.said import told
+from handlers.services import Services
+from handlers.sync.detection import detect_after_import
+from storage import transactions
+from storage.database import Row, Session, Transaction
+from storage.importing import derivation
+from storage.words import annotations
+from storage.words.annotations import DIFFERENT_TAGS_MAX, NOTE_LENGTH_MAX, TAG_LENGTH_MAX, TAGS_MAX, Annotation
+
+NOT_BY_A_BANK = "category: this entry was written by the service and is in no category of yours"
+
+
+def get_annotation(services: Services, request: Request, *, id: str) -> Json:
+    """What is said of this booking."""
+    user_id = request.principal.user_id
+    with services.of(user_id).transaction() as session:
+        _booking(session, request, id)
+        return _told(session, request, annotations.find(session, user_id, id))
+
+
+def change_annotation(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
+    """Say it otherwise: what is left out stays, null and an empty list take back."""
+    user_id, now = request.principal.user_id, services.clock.now()
+
+    def work(session: Transaction) -> tuple[Json, bool]:
+        session.hold(user_id)
+        row = _booking(session, request, id)
+        before = annotations.find(session, user_id, id)
+        after = changed(session, user_id, row, before, body, now=now)
+        annotations.say(session, user_id, after, now=now)
+        is_moved = (after.category, after.detailed_category) != (before.category, before.detailed_category)
+        if is_moved:
+            derivation.apply_rules(session, user_id, now=now, transaction_ids=[id])
+        return _told(session, request, after), is_moved
+
+    said, is_moved = services.of(user_id).atomically(work)
+    if is_moved:
+        detect_after_import(services.of(user_id), [user_id], today=services.clock.today())
+    return said
+
+
+def list_tags(services: Services, request: Request) -> Json:
+    """The tags of bookings that the caller may see, by name, and on how many each is."""
+    user_id = request.principal.user_id
+    names = annotations.of_user(services.of(user_id), user_id).names(request.principal.covers)
+    by_name = sorted(names.items(), key=lambda each: each[0])
+    return {"tags": [{"name": name, "count": count} for _, (name, count) in by_name]}
+
+
+def changed(
+    session: Session, user_id: str, row: Row, annotation: Annotation, changes: Mapping[str, Any], *, now: datetime
+) -> Annotation:
+    """What is said of this booking after these changes; raises BadRequest for what goes beyond its bounds."""
+    if row["is_adjusting_entry"] and (changes.get("category") or changes.get("detailedCategory")):
+        raise BadRequest(NOT_BY_A_BANK)
+    if "note" in changes:
+        if not annotations.is_note(changes["note"] or ""):
+            raise BadRequest(f"note: at most {NOTE_LENGTH_MAX} characters, none of them a control character")
+        annotation = replace(annotation, note=changes["note"] or None)
+    annotation = placed(annotation, changes)
+    if "tags" in changes:
+        names = changes["tags"] or []
+        if not all(map(annotations.is_tag, names)):
+            raise BadRequest(f"tags: 1 to {TAG_LENGTH_MAX} printable characters each")
+        annotation = annotations.with_tags(annotation, names, now=now)
+        if len(annotation.tags) > TAGS_MAX:
+            raise BadRequest(f"tags: at most {TAGS_MAX} on one booking")
+        if len(annotations.different_tags(session, user_id) | annotation.tags.keys()) > DIFFERENT_TAGS_MAX:
+            raise BadRequest(f"tags: at most {DIFFERENT_TAGS_MAX} different ones")
+    return annotation
+
+
+def placed(annotation: Annotation, changes: Mapping[str, Any]) -> Annotation:
+    """The annotation with the category or the finer one that is wanted, which brings its category along."""
+    if "category" in changes:
+        annotation = replace(annotation, category=changes["category"], detailed_category=None)
+    if "detailedCategory" in changes:
+        leaf = changes["detailedCategory"]
+        if leaf is None:
+            return replace(annotation, detailed_category=None)
+        if leaf not in LEAVES:
+            raise BadRequest("detailedCategory: must be one that GET /categories lists")
+        if changes.get("category") not in (None, category_of(leaf)):
+            raise BadRequest(f"detailedCategory: lies below {category_of(leaf)}")
+        annotation = replace(annotation, category=category_of(leaf), detailed_category=leaf)
+    return annotation
+
+
+def _booking(session: Session, request: Request, id_: str) -> Row:
+    row = transactions.find(session, request.principal.user_id, id_)
+    if row is None or not request.principal.covers(row["account_id"]):
+        raise NotFound("Transaction not found")
+    return row
+
+
+def _told(session: Session, request: Request, annotation: Annotation) -> Json:
+    names = annotations.of_user(session, request.principal.user_id).names(request.principal.covers)
+    chosen = {"category": annotation.category, "detailedCategory": annotation.detailed_category}
+    return {**chosen, **told(annotation, names)}

@@ -1,0 +1,46 @@
+"""The bookings that a rule or a correction makes others, as they were and as they are then."""
+
+import polars as pl
+
+from auth.scopes import READ_TRANSACTIONS
+from handlers import json_shapes
+from handlers.http.errors import Forbidden
+from handlers.http.request import Json, Request
+from storage import transactions
+from storage.database import Session
+
+SHOWN_MAX = 100
+
+
+def shown(session: Session, request: Request, changed: pl.DataFrame, include: str | None) -> Json:
+    """`transactions`, where `include` asks for them: the newest of the rows of `derivation.apply_rules`. Raises
+    Forbidden for whoever may not read bookings."""
+    if include is None:
+        return {}
+    if READ_TRANSACTIONS not in request.principal.scopes:
+        raise Forbidden(f"Insufficient scope. Required: {READ_TRANSACTIONS}")
+    before = {row["id"]: row for row in changed.iter_rows(named=True)}
+    rows = transactions.listed(session, request.principal.user_id, before).values()
+    newest = sorted(rows, key=lambda row: (row["booking_date"], row["id"]), reverse=True)[:SHOWN_MAX]
+    return {
+        "transactions": [
+            {
+                "id": row["id"],
+                "bookingDate": json_shapes.day(row["booking_date"]),
+                "amount": json_shapes.money(row["amount"], row["currency"]),
+                "currency": row["currency"],
+                "counterpartName": row["counterpart_name"],
+                "before": _seen(before[row["id"]], "old_"),
+                "after": _seen(before[row["id"]], ""),
+            }
+            for row in newest
+        ]
+    }
+
+
+def _seen(row: dict[str, str | None], prefix: str) -> Json:
+    return {
+        "category": row[f"{prefix}category"],
+        "type": row[f"{prefix}type"],
+        "merchantName": row[f"{prefix}merchant_name"],
+    }

@@ -1,0 +1,55 @@
+"""What a person says of single bookings, beside the rows of a list: for whoever asks, and may read it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from auth.principal import Principal
+from auth.scopes import READ_ANNOTATIONS
+from handlers.cache.reader import Reading
+from handlers.http.errors import Forbidden
+from handlers.http.request import Json
+from storage.words.annotations import Annotation
+
+ASKED = "annotation"
+SILENT = Annotation("")
+
+
+def asks_for_words(include: str | None) -> bool:
+    """Whether `include` names annotations."""
+    return include is not None and ASKED in map(str.strip, include.split(","))
+
+
+def wants_words(arguments: Mapping[str, Any]) -> bool:
+    """Whether what an operation is asked needs annotations."""
+    return arguments.get("tag") is not None or asks_for_words(arguments.get("include"))
+
+
+def check_words(caller: Principal, include: str | None, tag: str | None) -> None:
+    """Raises Forbidden for whoever asks for annotations and may not read them: by a filter they could be guessed."""
+    if (tag is not None or asks_for_words(include)) and READ_ANNOTATIONS not in caller.scopes:
+        raise Forbidden(f"Insufficient scope. Required: {READ_ANNOTATIONS}")
+
+
+def words_of(reading: Reading, caller: Principal) -> Callable[[str], Json]:
+    """What the members `note` and `tags` of a booking say, by its id."""
+    words = reading.words
+    names = words.names(caller.covers)
+
+    def said(id_: str) -> Json:
+        return told(words.by_id.get(id_, SILENT), names)
+
+    return said
+
+
+def with_words(rows: Sequence[bytes], reading: Reading, caller: Principal) -> list[bytes]:
+    """The rows of a page, which are JSON already, with these members at their end. Raises Forbidden."""
+    check_words(caller, ASKED, None)
+    said = words_of(reading, caller)
+    return [row[:-1] + b"," + orjson.dumps(said(orjson.loads(row)["id"]))[1:] for row in rows]
+
+
+def told(annotation: Annotation, names: Mapping[str, tuple[str, int]]) -> Json:
+    """Note and tags, each tag as it was spelled first."""
+    return {"note": annotation.note, "tags": [names[tag][0] for tag in annotation.tags]}

@@ -1,0 +1,105 @@
+"""POST /corrections/batch: one category for the bookings that filters find, each as if it were chosen for it alone."""
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+from uuid import uuid4
+
+import polars as pl
+
+from analytics.searching.filters import found
+from handlers import json_shapes
+from handlers.cache.from_store import FromStore
+from handlers.http.errors import BadRequest, Conflicting
+from handlers.http.request import Json, Request
+from handlers.operations.reports import money_of
+from handlers.operations.searching.filters import Filters
+from handlers.operations.words import changed_rows
+from handlers.operations.words.annotations import placed
+from handlers.operations.words.said import check_words
+from handlers.services import Services
+from handlers.sync.detection import detect_after_import
+from handlers.sync.file_import import kept_or_tried
+from storage.database import Transaction
+from storage.importing import derivation
+from storage.words import batches
+from storage.words.annotations import Annotation, ChosenCategory
+
+BOOKINGS_MAX = 10_000
+NAMES = {
+    "accountIds": "account_ids",
+    "category": "category",
+    "detailedCategory": "detailed_category",
+    "dateFrom": "date_from",
+    "dateTo": "date_to",
+    "search": "search",
+    "amountMin": "amount_min",
+    "amountMax": "amount_max",
+    "direction": "direction",
+    "categories": "categories",
+    "types": "types",
+    "merchant": "merchant",
+    "counterpartIban": "counterpart_iban",
+    "words": "words",
+    "flag": "flag",
+    "tag": "tag",
+}
+"""The filters of GET /transactions/search that choose bookings."""
+
+
+def correct_some(
+    services: Services, request: Request, *, dry_run: bool, include: str | None, body: Mapping[str, Any]
+) -> Json:
+    """Choose a category for all that the filter finds, if that is as many as `expected`. A dry run says how many, and
+    keeps nothing."""
+    caller, now = request.principal, services.clock.now()
+    user_id, filters = caller.user_id, _filters(body["filter"])
+    check_words(caller, None, filters.tag)
+    wanted = placed(Annotation(""), body)
+    if wanted.category is None:
+        raise BadRequest("body: give category or detailedCategory")
+    choice = ChosenCategory(wanted.category, wanted.detailed_category)
+    told: Json = {}
+
+    def work(session: Transaction) -> None:
+        session.hold(user_id)
+        ids = _ids(services, request, session, filters)
+        if len(ids) > BOOKINGS_MAX:
+            raise BadRequest(f"filter: finds more than {BOOKINGS_MAX} transactions")
+        if not dry_run and len(ids) != body["expected"]:
+            raise Conflicting(f"expected: {len(ids)} transactions match now")
+        batch_id = f"cor_{uuid4().hex}"
+        batches.choose(session, user_id, batch_id, ids, choice, now=now)
+        changed = derivation.apply_rules(session, user_id, now=now, transaction_ids=ids)
+        told.update({"id": batch_id, "matching": len(ids), "changed": changed.height})
+        told.update(changed_rows.shown(session, request, changed, include))
+
+    kept_or_tried(services.of(user_id), work, is_dry_run=dry_run)
+    if not dry_run:
+        detect_after_import(services.of(user_id), [user_id], today=services.clock.today())
+    return told
+
+
+def _filters(given: Mapping[str, Any]) -> Filters:
+    said = {NAMES[name]: value for name, value in given.items() if value not in (None, "")}
+    if not said:
+        raise BadRequest("filter: must say something; all transactions are never meant")
+    for name in ("date_from", "date_to"):
+        try:
+            said[name] = date.fromisoformat(said[name]) if name in said else None
+        except ValueError:
+            raise BadRequest(f"filter: {name.replace('_f', 'F').replace('_t', 'T')} must be a day") from None
+    return Filters(**{**dict.fromkeys(NAMES.values()), **said, "status": "booked", "counted": False})
+
+
+def _ids(services: Services, request: Request, session: Transaction, filters: Filters) -> list[str]:
+    """What the filter finds of bookings of banks, in the accounts that the caller may read."""
+    reading = FromStore(session, request.principal.user_id, json_shapes.transaction)
+    selected = filters.selected(reading.accounts, request.principal)
+    rows = reading.searched(filters.selection(selected, request.principal)).filter(~pl.col("is_adjusting_entry"))
+    if filters.tag is not None:
+        rows = rows.filter(pl.col("id").is_in(reading.words.tagged(filters.tag)))
+    currency, rates = money_of(services, reading, selected.accounts, rows)
+    chosen = found(rows, filters.query(), selection=selected.ids, currency=currency, rates=rates)
+    ids: list[str] = chosen.select("id").collect(engine="in-memory")["id"].to_list()
+    return ids

@@ -1,0 +1,40 @@
+/** One account: what it holds and held, what comes in and goes out, with whom, and what is coming. */
+import { useRead } from "./api.js";
+import { Course } from "./charts.js";
+import { day } from "./format.js";
+import Forecast from "./forecast.js";
+import { Card, Loaded, Money, Place, State, accountName, chartBones } from "./parts.js";
+import { address } from "./place.js";
+import { daysOf } from "./searched.js";
+import { Latest, Parties, Totals } from "./totals.js";
+import { html } from "./ui.js";
+import { named, t } from "./words.js";
+
+export default function Account({ person, parameters }) {
+  const account = person.byId.get(parameters.get("id"));
+  if (!account) return html`<${Place} title=${t("account")}><div class="card"><${State} icon="warn" title=${t("account_unknown")}>
+    <a class="button" href=${address("/")}>${t("to_overview")}</a><//></div><//>`;
+  const { accountType, bankConnection, iban, id } = account;
+  const about = [bankConnection.bankName, accountType && named(accountType), iban?.replace(/(.{4})(?=.)/g, "$1 ")].filter(Boolean).join(" · ");
+  const list = address("/transactions", { account: id });
+  return html`<${Place} key=${id} title=${accountName(account)} text=${about} actions=${html`<a class="button" href=${list}>${t("all_transactions")}</a>`}>
+    <${Held} account=${account} today=${person.profile.today} />
+    <${Card} title=${t("in_and_out")}><${Totals} asked=${{ accountIds: id }} person=${person} counted
+      link=${(month) => address("/transactions", { account: id, ...daysOf(month) })} /><//>
+    <div class="overview"><${Forecast} person=${person} accountIds=${id} /><${Parties} asked=${{ accountIds: id }} title=${t("with_whom")} /></div>
+    <${Latest} asked=${{ accountIds: id }} person=${person} link=${list} />
+  <//>`;
+}
+
+/** What the account holds, of which day that is known, and the course of all its days. */
+function Held({ account: { balance, currency, id }, today }) {
+  const balances = useRead("/balances", { accountIds: id, dateTo: today, every: "day" });
+  const known = balances.data?.accounts.find(({ accountId }) => accountId === id);
+  return html`<section class="card total" aria-labelledby="held">
+    <h2 id="held" class="figure-name">${t("balance")}${known && `, ${t("as_of", { day: day(known.date) })}`}</h2>
+    <p class="figure">${balance === null ? html`<span class="soft">${t("no_balance")}</span>` : html`<${Money} amount=${balance} currency=${currency} />`}</p>
+    <${Loaded} of=${balances} bones=${chartBones}>
+      ${(data) => data.points.length > 1 && html`<${Course} points=${data.points} currency=${data.currency} />`}
+    <//>
+  </section>`;
+}

@@ -1,0 +1,45 @@
+/** What a person says of one booking: a note and tags, kept beside it. */
+import { change, useRead } from "./api.js";
+import { Loaded, tried } from "./parts.js";
+import { html, useState } from "./ui.js";
+import { t } from "./words.js";
+
+const NOTE_LENGTH_MAX = 4000;
+const TAG_LENGTH_MAX = 100;
+const TAGS_MAX = 50;
+
+/** The note and tags of the booking of this id, to be read and changed. */
+export function OwnWords({ id }) {
+  const path = `/transactions/${encodeURIComponent(id)}/annotation`;
+  const said = useRead(path);
+  return html`<div class="correction">
+    <h3>${t("own_words")}</h3>
+    <${Loaded} of=${said}>${(data) => html`<${Fields} key=${JSON.stringify(data)} said=${data} path=${path} />`}<//>
+  </div>`;
+}
+
+function Fields({ said, path }) {
+  const [note, setNote] = useState(said.note ?? "");
+  const [tag, setTag] = useState("");
+  const known = useRead("/tags");
+  const keep = (body) => tried(() => change("PATCH", path, { body }), () => t("kept"));
+  const add = (event) => {
+    event.preventDefault();
+    if (tag.trim()) keep({ tags: [...said.tags, tag.trim()] });
+  };
+  return html`
+    <div class="field"><label for="own-note">${t("note")}</label>
+      <textarea id="own-note" rows="3" maxlength=${NOTE_LENGTH_MAX} value=${note} onInput=${(event) => setNote(event.target.value)}></textarea>
+      <p class="buttons"><button type="button" disabled=${note === (said.note ?? "")} onClick=${() => keep({ note: note || null })}>${t("keep_note")}</button></p>
+    </div>
+    <form class="field" onSubmit=${add}><label for="own-tag">${t("tags")}</label>
+      ${said.tags.length > 0 && html`<p class="buttons">${said.tags.map((each) => html`<button key=${each} type="button"
+        aria-label="${t("remove")}: ${each}" onClick=${() => keep({ tags: said.tags.filter((other) => other !== each) })}>${each} ×</button>`)}</p>`}
+      <p class="buttons">
+        <input id="own-tag" list="own-tags" maxlength=${TAG_LENGTH_MAX} value=${tag} onInput=${(event) => setTag(event.target.value)} />
+        <datalist id="own-tags">${known.data?.tags.map(({ name }) => html`<option key=${name} value=${name}></option>`)}</datalist>
+        <button type="submit" disabled=${!tag.trim() || said.tags.length >= TAGS_MAX}>${t("add_tag")}</button>
+      </p>
+    </form>
+  `;
+}

@@ -1,0 +1,1 @@
+"""SimpleFIN: what apps read that people have already, by one pasted text."""

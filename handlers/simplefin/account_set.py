@@ -1,0 +1,228 @@
+"""The answer to GET /simplefin/accounts: what an operation reads of a user, in the words of SimpleFIN."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+
+from connectors.text import clean
+from handlers.cache.reader import Reading
+from handlers.json_shapes import money_text
+from storage.accounts import StoredAccount
+from storage.connections import NEED_USER
+from storage.oauth.moments import aware
+from storage.transactions import Selection
+
+Json = dict[str, Any]
+
+DAY = 86_400
+POSTED_AT = 10 * 3_600  # UTC: the same date from Honolulu to Auckland, and never moved by a setting
+TEXT_CHARACTERS_MAX = 500
+ROWS_MAX = 100_000  # of one answer
+EPOCH = date(1970, 1, 1).toordinal()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedDays:
+    """The booking dates that are asked for, as numbers of days since 1970, both included; there may be none."""
+
+    first: int
+    last: int
+
+    @classmethod
+    def of(cls, start: Fraction, end: Fraction | None, *, today: date, now: Fraction) -> "AskedDays":
+        """What is posted from `start` on and before `end`. The stamp of today's rows may still lie ahead: they are in a
+        window that ends now."""
+        last = _day(end) - 1 if end is not None else date.max.toordinal()
+        if end is not None and end >= now:
+            last = max(last, today.toordinal() - EPOCH)
+        return cls(first=_day(start), last=last)
+
+    def days(self) -> tuple[date, date] | None:
+        """The first and the last of them, as far as the calendar goes; None where there are none."""
+        first = max(self.first + EPOCH, date.min.toordinal())
+        last = min(self.last + EPOCH, date.max.toordinal())
+        return (date.fromordinal(first), date.fromordinal(last)) if first <= last else None
+
+
+def posted(day: date) -> int:
+    """The moment at which a booking of this day is posted."""
+    return (day.toordinal() - EPOCH) * DAY + POSTED_AT
+
+
+def _day(moment: Fraction) -> int:
+    """The first day whose bookings are posted at this moment or later."""
+    return math.ceil((moment - POSTED_AT) / DAY)
+
+
+@dataclass(slots=True, kw_only=True)
+class AccountSet:
+    """An answer while it is made; `address` is that of the service, `seen` are the accounts that the app may see."""
+
+    reading: Reading
+    address: str
+    seen: Sequence[StoredAccount]
+    now: datetime
+    errors: list[Json] = field(default_factory=list)
+
+    def body(
+        self, chosen: Sequence[StoredAccount], *, window: AskedDays | None = None, with_pending: bool = False
+    ) -> Json:
+        """These accounts with what was booked, and what is pending, within a window; None: their balances alone."""
+        names = _names(self.seen)
+        self._connections_in_need(chosen)
+        known = [account for account in chosen if account.balance is not None]
+        for account in chosen:
+            if account.balance is None:
+                sentence = f"{names[account.id]} is left out: its balance is not known"
+                self._problem("act.failed", sentence, account_id=account.id)
+        rows = self._rows([account.id for account in known], names, window, with_pending) if window is not None else {}
+        accounts = [self._account(account, names[account.id], rows.get(account.id, [])) for account in known]
+        organizations = {account.connection_id: self._organization(account) for account in chosen}
+        return {
+            "errors": [each["msg"] for each in self.errors],
+            "errlist": self.errors,
+            "connections": [
+                {"conn_id": id_, "name": org["name"], "org_id": id_, "sfin_url": self.address}
+                for id_, org in organizations.items()
+            ],
+            "accounts": accounts,
+        }
+
+    def _connections_in_need(self, chosen: Iterable[StoredAccount]) -> None:
+        """In these very words: apps look for them and mark the accounts of the bank."""
+        in_need = {
+            (account.connection_id, _bank(account)): None
+            for account in chosen
+            if self.reading.statuses[account.connection_id] in NEED_USER
+        }
+        for connection_id, bank in in_need:
+            self._problem("con.auth", f"Connection to {bank} may need attention", conn_id=connection_id)
+
+    def _problem(self, code: str, sentence: str, **about: str) -> None:
+        self.errors.append({"code": code, "msg": sentence, **about})
+
+    def _account(self, account: StoredAccount, name: str, transactions: list[Json]) -> Json:
+        assert account.balance is not None
+        balance = money_text(account.balance, account.currency)
+        return {
+            "id": account.id,
+            "name": name,
+            "currency": account.currency,
+            "balance": balance,
+            "available-balance": balance,
+            "balance-date": self._known_at(account),
+            "transactions": transactions,
+            "holdings": [],
+            "conn_id": account.connection_id,
+            "org": self._organization(account),
+        }
+
+    def _known_at(self, account: StoredAccount) -> int:
+        now = int(aware(self.now).timestamp())
+        if account.last_synced_at is not None:
+            return min(now, int(aware(account.last_synced_at).timestamp()))
+        assert account.balance_date is not None, "a balance is that of a day"
+        return min(now, posted(account.balance_date))
+
+    def _organization(self, account: StoredAccount) -> Json:
+        """The domain tells connections apart, and is of no web site: an app would ask others for its picture."""
+        label = re.sub("[^a-z0-9]+", "-", account.connection_id.lower()).strip("-")
+        return {
+            "id": account.connection_id,
+            "name": _bank(account),
+            "domain": f"{label}.invalid",
+            "sfin-url": self.address,
+        }
+
+    def _rows(
+        self, account_ids: list[str], names: Mapping[str, str], window: AskedDays, with_pending: bool
+    ) -> dict[str, list[Json]]:
+        """The transactions of each account in the order of `posted`."""
+        days = window.days()
+        found: dict[str, list[Json]] = {id_: [] for id_ in account_ids}
+        if days is None or not account_ids:
+            return found
+        first, last = days
+        if with_pending:
+            waiting = self.reading.pending(account_ids, since=first, until=last).filter(
+                pl.col("account_id").is_in(account_ids), pl.col("booking_date").is_between(first, last)
+            )
+            self._add(found, waiting, pending=True)
+        selection = Selection(account_ids=account_ids, date_from=first, date_to=last)
+        self._add(found, self._newest(self.reading.matching(selection), names))
+        return found
+
+    def _newest(self, bookings: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:
+        """As many as one answer holds, of whole days; what was left out is said."""
+        if bookings.height <= ROWS_MAX:
+            return bookings
+        bookings = bookings.sort("booking_date")
+        left_out = bookings.head(bookings.height - ROWS_MAX)
+        whole_from = left_out["booking_date"][-1] + timedelta(days=1)
+        for id_ in left_out["account_id"].unique(maintain_order=True):
+            sentence = (
+                f"{names[id_]}: this answer is whole from {whole_from.isoformat()} on, ask for earlier days apart"
+            )
+            self._problem("act.missingdata", sentence, account_id=id_)
+        return bookings.filter(pl.col("booking_date") >= whole_from)
+
+    def _add(self, found: Mapping[str, list[Json]], bookings: pl.DataFrame, *, pending: bool = False) -> None:
+        if bookings.is_empty():
+            return
+        ids = bookings.sort("booking_date", "id")["id"].to_list()
+        rows = self.reading.listed(ids, pending=pending)
+        for id_ in ids:
+            row = rows[id_]
+            found[row["account_id"]].append(_transaction(row, pending=pending))
+
+
+def _transaction(row: Mapping[str, Any], *, pending: bool) -> Json:
+    stamp = posted(row["booking_date"])
+    payee, description, memo = _words(row)
+    return {
+        "id": row["id"],
+        "posted": 0 if pending else stamp,
+        "transacted_at": stamp,
+        "amount": money_text(row["amount"], row["currency"]),
+        "description": description,
+        "payee": payee,
+        "memo": memo,
+        **({"pending": True} if pending else {}),
+        "extra": {"category": row["category"]} if row["category"] is not None else {},
+    }
+
+
+def _words(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Payee, description and memo. The first two are never empty: an app gives up its whole sync for one that is. The
+    third says who was paid where the merchant has another name, unless it stands there already."""
+    merchant, counterpart, purpose = (
+        clean(row[name], TEXT_CHARACTERS_MAX) for name in ("merchant_name", "counterpart_name", "purpose")
+    )
+    payee = merchant or counterpart or purpose or (row["type"] or "booking").replace("_", " ")
+    description = purpose or payee
+    memo = counterpart or ""
+    if memo.casefold() in f"{payee} {description}".casefold() or payee.casefold() in memo.casefold():
+        memo = ""
+    return payee, description, memo
+
+
+def _bank(account: StoredAccount) -> str:
+    return clean(account.bank_name, TEXT_CHARACTERS_MAX) or "Bank"
+
+
+def _names(accounts: Sequence[StoredAccount]) -> dict[str, str]:
+    """What each account is called, by id: where two are called the same, with the end of the IBAN, and where that is
+    the same, too, with the currency."""
+    names = {account.id: clean(account.name, TEXT_CHARACTERS_MAX) or _bank(account) for account in accounts}
+    ends = {account.id: f" …{account.iban[-4:]}" if account.iban else "" for account in accounts}
+    for more in (ends, {account.id: f" {account.currency}" for account in accounts}):
+        often = Counter(names.values())
+        names = {id_: name + (more[id_] if often[name] > 1 else "") for id_, name in names.items()}
+    return names

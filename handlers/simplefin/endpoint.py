@@ -1,0 +1,202 @@
+"""What stands behind the operations of SimpleFIN, who may call them how often, and failures in the protocol's words."""
+
+import base64
+import binascii
+import logging
+import math
+import re
+from decimal import Decimal
+from fractions import Fraction
+from importlib import resources
+from typing import Any
+
+import orjson
+from connexion.operations import AbstractOperation
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from auth.errors import InvalidGrant, InvalidToken
+from auth.people.password_hashing import Busy
+from auth.policy import PATHS
+from auth.tokens.simplefin import WrongPassword
+from handlers.http import call
+from handlers.http.app import Api
+from handlers.http.errors import Refusal, TooManyRequests, Unavailable, error_answer
+from handlers.http.request import Answer, Request
+from handlers.http.sockets.peers import signed_in
+from handlers.http.steps.rate_limit import Limiter, Rate
+from handlers.operations.selection import covered_accounts
+from handlers.services import Services
+from handlers.simplefin.account_set import DAY, AccountSet, AskedDays
+from storage.database import StoreUnavailable
+from storage.oauth.moments import aware
+
+PATH = PATHS["simplefin"]
+VERSIONS = ["1.0", "2.0"]
+DAYS_UNASKED = 90  # there are apps that never say since when
+OF_GRANT = Rate(requests=3_000, seconds=600)  # an app walks from 1970 on in 470 requests for each account
+OF_REFUSED = Rate(requests=60, seconds=60)  # of an address
+OF_CLAIMS = Rate(requests=30, seconds=60)
+
+DESCRIPTION: dict[str, Any] = orjson.loads((resources.files("handlers.simplefin") / "simplefin-api.json").read_bytes())
+
+_BASIC = re.compile(rb"[Bb][Aa][Ss][Ii][Cc] +([A-Za-z0-9+/]+=*) *")
+
+logger = logging.getLogger("bankdata.simplefin")
+
+
+class NotAdmitted(Refusal):
+    """No password, a wrong one, or that of an access that has ended: they look the same."""
+
+    status = 403
+    text = "This access is not open (any more). Its owner can make a new setup token"
+
+
+class PaymentRequired(Refusal):
+    """The person behind the access has no subscription."""
+
+    status = 402
+
+
+def simplefin_api(services: Services, *, limiter: Limiter, is_limited: bool) -> Api:
+    """The fourth description with its operations."""
+    endpoint = SimpleFinEndpoint(services, limiter, is_limited=is_limited)
+    return Api(
+        description=DESCRIPTION,
+        operations={
+            "getSimpleFinInfo": endpoint.info,
+            "createSimpleFinToken": endpoint.create,
+            "claimSimpleFin": endpoint.claim,
+            "getSimpleFinAccounts": endpoint.accounts,
+        },
+        refused=refused,
+        guard=endpoint.guard,
+    )
+
+
+class SimpleFinEndpoint:
+    """The operations, and the guard before the one that needs a password."""
+
+    def __init__(self, services: Services, limiter: Limiter, *, is_limited: bool) -> None:
+        self._services = services
+        self._access = services.authorization.simplefin
+        self._limiter = limiter
+        self._is_limited = is_limited
+
+    def guard(self, operation: AbstractOperation, next_app: ASGIApp) -> ASGIApp:
+        """Password, limit, subscription, in this order."""
+        if not operation.security:
+            return next_app
+
+        async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
+            asked = call.current(scope)
+            user_part, password = _credentials(scope)
+            try:
+                caller = self._access.remembered(user_part, password)
+                if caller is None:
+                    caller = await run_in_threadpool(self._access.principal, user_part, password)
+            except InvalidToken as error:
+                logger.info("refused: %s", error)
+                await self._count("simplefin refused", OF_REFUSED, asked.client_address)
+                if isinstance(error, WrongPassword):
+                    await run_in_threadpool(self._slow_down, user_part, asked.client_address)
+                raise NotAdmitted() from None
+            signed_in(scope)
+            asked.caller = caller
+            await self._count("simplefin", OF_GRANT, caller.grant_id or "")
+            if not caller.has_subscription:
+                at = self._services.settings.billing_url
+                raise PaymentRequired(f"Active subscription required. Subscribe at {at}")
+            await next_app(scope, receive, send)
+
+        return admitted
+
+    def info(self, _request: Request) -> Answer:
+        """The versions of the protocol."""
+        return Answer(body={"versions": VERSIONS})
+
+    def create(self, _request: Request) -> Answer:
+        """To the form that makes a setup token."""
+        address = f"{self._services.settings.auth_url}/account/simplefin"
+        return Answer(body=b"", status=303, headers={"location": address, "content-type": "text/plain; charset=utf-8"})
+
+    async def claim(self, request: Request, *, code: str) -> Answer:
+        """The address for the app, once."""
+        await self._count("simplefin claims", OF_CLAIMS, request.client_address)
+        agent = request.headers.get("user-agent", "")
+        address = await run_in_threadpool(self._access.claim, code, agent=agent, address=request.client_address)
+        return _plain(address)
+
+    def accounts(
+        self,
+        request: Request,
+        *,
+        start_date: Decimal | None,
+        end_date: Decimal | None,
+        pending: str | None,
+        account: list[str] | None,
+        balances_only: str | None,
+        version: str | None,  # noqa: ARG002 - an answer holds both
+    ) -> Answer:
+        """The accounts that the app may see, or those of them that it names, with their transactions."""
+        services, caller = self._services, request.principal
+        now = services.clock.now()
+        seconds = Fraction(aware(now).timestamp())
+        with_rows = balances_only != "1" and not caller.figures_only
+        window = AskedDays.of(
+            Fraction(start_date) if start_date is not None else seconds - DAYS_UNASKED * DAY,
+            Fraction(end_date) if end_date is not None else None,
+            today=services.clock.today(),
+            now=seconds,
+        )
+        with services.reader.open(caller.user_id, "served" if with_rows else "statuses") as reading:
+            seen = covered_accounts(reading.accounts, caller)
+            made = AccountSet(reading=reading, address=services.settings.public_url + PATH, seen=seen, now=now)
+            body = made.body(
+                [each for each in seen if account is None or each.id in account],
+                window=window if with_rows else None,
+                with_pending=pending == "1",
+            )
+        return Answer(body=body)
+
+    def _slow_down(self, user_part: str, address: str) -> None:
+        wait = self._access.wait_after_guess(user_part, address=address)
+        if wait is not None:
+            raise TooManyRequests(retry_after=math.ceil(wait.total_seconds()))
+
+    async def _count(self, budget: str, rate: Rate, client: str) -> None:
+        await self._limiter.spend(budget, rate if self._is_limited else None, client)
+
+
+def refused(error: Exception) -> Answer | None:
+    """Every failure as an answer that apps of either version read; that of a setup token as the one word they know."""
+    if isinstance(error, ClientDisconnect):
+        return None
+    if isinstance(error, InvalidGrant):
+        return _plain("Forbidden: this setup token is unknown, over or used", status=403)
+    if isinstance(error, StoreUnavailable | Busy):
+        error = Unavailable()
+    if not isinstance(error, Refusal):
+        logger.error("a request failed", exc_info=error)
+        error = Refusal()
+    said = error_answer(error)
+    code = "gen.auth" if isinstance(error, NotAdmitted) else "gen." if said.status == 402 else "gen.api"
+    body = {"errors": [str(error)], "errlist": [{"code": code, "msg": str(error)}], "connections": [], "accounts": []}
+    return Answer(body=body, status=said.status, headers=said.headers)
+
+
+def _plain(text: str, *, status: int = 200) -> Answer:
+    return Answer(body=text.encode(), status=status, headers={"content-type": "text/plain; charset=utf-8"})
+
+
+def _credentials(scope: Scope) -> tuple[str, str]:
+    """User part and password of a request; empty where there is nothing like them."""
+    sent = [value for name, value in scope["headers"] if name == b"authorization"]
+    match = _BASIC.fullmatch(sent[0]) if len(sent) == 1 else None
+    try:
+        text = base64.b64decode(match[1], validate=True).decode() if match else ""
+    except (binascii.Error, UnicodeDecodeError):
+        text = ""
+    user_part, _, password = text.partition(":")
+    return user_part, password

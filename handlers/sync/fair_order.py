@@ -1,0 +1,67 @@
+"""Who comes next of those who share something: users by turns, and short work before long."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+COST_LEAST = 64 * 1024  # bytes of a file; what takes no longer to read than to begin
+COST_MOST = 4 * 1024 * 1024  # longer work is passed by as often, and no more
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Work:
+    """What a user waits for; `cost` is how long it may take, in bytes of a file."""
+
+    user_id: str
+    cost: int
+    begins: int = 0  # on the clock of the order
+
+    @property
+    def ends(self) -> int:
+        """When it would end if every user had a machine of their own."""
+        return self.begins + min(max(self.cost, COST_LEAST), COST_MOST)
+
+
+W = TypeVar("W", bound=Work)
+
+
+class FairOrder(Generic[W]):
+    """What waits, by when it would end if each user had a machine of their own, all alike (fair queueing with the clock
+    of Goyal, Vin and Cheng 1996).
+
+    Who waits with much has one turn, then the others; short work passes long work, but of each other user no more than
+    it costs itself, COST_MOST at most. Not safe from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[W] = []  # as they came
+        self._now = 0
+        self._had: dict[str, int] = {}  # when what users had ends on the clock, where it is still to come
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, work: W) -> None:
+        """It waits from now on."""
+        work.begins = max(self._now, self._had.get(work.user_id, 0))
+        self._waiting.append(work)
+
+    def taken(self, may_begin: Callable[[W], bool]) -> W | None:
+        """The next of those that may begin, which waits no longer; of two alike the one that came first."""
+        work = min(filter(may_begin, self._waiting), key=lambda work: work.ends, default=None)
+        if work is not None:
+            self._take(work)
+        return work
+
+    def leave(self, work: W) -> None:
+        """It waits no longer, and has had no turn."""
+        self._waiting.remove(work)
+
+    def _take(self, work: W) -> None:
+        self._waiting.remove(work)
+        self._now = max(self._now, work.begins)
+        self._had = {user_id: ends for user_id, ends in self._had.items() if ends > self._now}
+        self._had[work.user_id] = work.ends
+        for other in self._waiting:
+            if other.user_id == work.user_id:
+                other.begins = max(other.begins, work.ends)

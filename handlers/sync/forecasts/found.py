@@ -1,0 +1,60 @@
+"""What a forecast of accounts is made of, read of one state of the data; what recurs is found once and stored."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+import polars as pl
+
+from analytics.forecasting.back_test import origins
+from analytics.forecasting.ledgers import Reason
+from handlers.sync.detection import EVIDENCE, flows_of
+from handlers.sync.forecasts.series import Series, all_rows, by_currency, series_of
+from storage import accounts, transactions
+from storage.accounts import Selected
+from storage.database import Database, Session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Basis:
+    """The series by account and by currency, who is left out and why, the rows (CHARGES), and what recurs in each
+    series on the days of `recurring_flows`."""
+
+    of_accounts: Sequence[Series]
+    of_currencies: Mapping[str, Series]
+    left_out: Sequence[tuple[str, Reason]]
+    rows: pl.DataFrame
+    flows: pl.DataFrame
+
+
+def found_of(database: Database, user_id: str, selected: Selected, *, today: date, session: Session) -> Basis:
+    """What is known of these accounts."""
+    rows = transactions.charges(session, [user_id], since=origins(today)[-1] - EVIDENCE, account_ids=selected.filter)
+    histories = transactions.histories(session, user_id, selected.ids, until=today)
+    of_accounts, left_out = series_of(selected.accounts, rows, histories, today)
+    of_currencies = by_currency(of_accounts)
+    known = {each.key: each for each in [*of_accounts, *of_currencies.values()]}
+    flows = flows_of(
+        database,
+        user_id,
+        selected.ids,
+        all_rows(known.values()),
+        today=today,
+        days=[today, *origins(today)],
+        session=session,
+    )
+    return Basis(of_accounts=of_accounts, of_currencies=of_currencies, left_out=left_out, rows=rows, flows=flows)
+
+
+def find_ahead(
+    database_of: Callable[[str], Database], user_ids: Sequence[str], *, today: date, is_over: Callable[[], bool]
+) -> None:
+    """Find what recurs for the forecasts of all accounts of these users, before they ask; no more of them once
+    `is_over`."""
+    for user_id in user_ids:
+        if is_over():
+            return
+        database = database_of(user_id)
+        with database.transaction() as session:
+            everything = Selected(accounts.of_user(session, user_id), is_everything=True)
+            found_of(database, user_id, everything, today=today, session=session)

@@ -1,0 +1,98 @@
+"""Which bookings a forecast of an account, or of all accounts of a currency together, looks at."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+
+import polars as pl
+
+from analytics.forecasting.ledgers import AccountLedger, DayMoved, Reason, together
+from analytics.frames import CHARGES
+from storage.accounts import StoredAccount
+from storage.database import Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """One account, or all accounts of a currency together; `rows` (CHARGES) are its bookings."""
+
+    key: str
+    ledger: AccountLedger
+    balance_date: date
+    rows: pl.DataFrame
+
+
+def series_of(
+    owned: Iterable[StoredAccount], rows: pl.DataFrame, histories: Iterable[Row], today: date
+) -> tuple[list[Series], list[tuple[str, Reason]]]:
+    """The accounts that can be forecast, each by its bookings in its own currency, and the others with the reason."""
+    whole = {(row["account_id"], row["currency"]): row for row in histories}
+    by_account = rows.filter(pl.col("booking_date") <= today).partition_by("account_id", "currency", as_dict=True)
+    found: list[Series] = []
+    left_out: list[tuple[str, Reason]] = []
+    for account in owned:
+        of_all = whole.get((account.id, account.currency))
+        if account.balance is None or of_all is None:
+            left_out.append((account.id, "no_balance" if account.balance is None else "short_history"))
+            continue
+        own = by_account.get((account.id, account.currency), rows.clear())
+        balance_date = min(account.balance_date or today, today)
+        balance = account.balance + sum(own.filter(pl.col("booking_date") > balance_date)["amount"], Decimal(0))
+        ledger = AccountLedger(
+            currency=account.currency,
+            day=today,
+            balance=balance,
+            first=of_all["first"],
+            bookings=of_all["bookings"],
+            opening=balance - of_all["total"],
+            moved=_moved(own, within=[]),
+        )
+        if ledger.reason is not None:
+            left_out.append((account.id, ledger.reason))
+            continue
+        found.append(Series(key=account.id, ledger=ledger, balance_date=balance_date, rows=own))
+    return found, left_out
+
+
+def by_currency(found: Sequence[Series]) -> dict[str, Series]:
+    """The accounts of each currency together; what only goes from one of them to another is neither in nor out."""
+    members_of: dict[str, list[Series]] = {}
+    for each in found:
+        members_of.setdefault(each.ledger.currency, []).append(each)
+    return {
+        currency: members[0] if len(members) == 1 else _pool(currency, members)
+        for currency, members in members_of.items()
+    }
+
+
+def _pool(currency: str, members: Sequence[Series]) -> Series:
+    ids = [each.key for each in members]
+    rows = pl.concat([each.rows for each in members])
+    return Series(
+        key=currency,
+        ledger=together([each.ledger for each in members], _moved(rows, within=ids)),
+        balance_date=min(each.balance_date for each in members),
+        rows=rows.filter(~_is_within(ids)),
+    )
+
+
+def _moved(rows: pl.DataFrame, *, within: Sequence[str]) -> dict[date, DayMoved]:
+    is_usual = ~pl.col("is_adjusting_entry").fill_null(False) & ~_is_within(within)
+    by_day = rows.group_by("booking_date").agg(
+        total=pl.col("amount").sum(), usual=pl.col("amount").filter(is_usual).sum(), bookings=pl.len()
+    )
+    return {
+        day: DayMoved(total=total, usual=usual, bookings=bookings) for day, total, usual, bookings in by_day.iter_rows()
+    }
+
+
+def _is_within(ids: Sequence[str]) -> pl.Expr:
+    return pl.col("transfer_account_id").is_in(list(ids)).fill_null(False)
+
+
+def all_rows(series: Iterable[Series]) -> pl.DataFrame:
+    """The bookings of all series as those of users of their own."""
+    return pl.concat(
+        [pl.DataFrame(schema=CHARGES), *(each.rows.with_columns(user_id=pl.lit(each.key)) for each in series)]
+    )

@@ -1,0 +1,57 @@
+"""The leases of what this process is at work on, jobs and files that were sent: other processes leave it alone."""
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from secrets import token_hex
+
+from handlers.clock import Clock
+from storage import jobs
+from storage.database import Store, StoreUnavailable
+from storage.jobs import Leased
+
+RENEW_EVERY = 20.0  # seconds; a lease lasts 60
+
+log = logging.getLogger("bankdata.sync")
+
+
+class Leases:
+    """Renews the leases that were taken in the name of `holder` while their work goes on."""
+
+    def __init__(self, store: Store, clock: Clock, stopped: threading.Event) -> None:
+        """`stopped` ends the renewing."""
+        self.holder = token_hex(8)
+        self._store = store
+        self._clock = clock
+        self._stopped = stopped
+        self._held: dict[str, Leased] = {}  # changed by single steps that no other thread can see half done
+
+    @contextmanager
+    def kept(self, work: Leased) -> Iterator[None]:
+        """Keep the lease of the work, which has been taken, for the block."""
+        self._held[work.id] = work
+        try:
+            yield
+        finally:
+            self._held.pop(work.id, None)
+
+    def has(self, id_: str) -> bool:
+        """Whether the lease of this work is still kept: it has not been taken away."""
+        return id_ in self._held
+
+    def keep_renewing(self) -> None:
+        """Renew the leases until the process stops: for a thread of its own, where there are other processes."""
+        while not self._stopped.wait(RENEW_EVERY):
+            self.renew()
+
+    def renew(self) -> None:
+        """Keep what this process is at work on from others for another minute."""
+        for work in list(self._held.values()):
+            try:
+                if not jobs.renew(self._store.of(work.user_id), work, holder=self.holder, now=self._clock.now()):
+                    self._held.pop(work.id, None)
+            except Exception as error:  # of many machines one is away: what lies on the others is renewed
+                is_away = isinstance(error, StoreUnavailable)
+                if is_away or not self._stopped.is_set():
+                    log.warning("the lease of job %s could not be renewed", work.id, exc_info=not is_away)

@@ -1,0 +1,92 @@
+"""What accounts show, compared with what they showed before, whenever something of their user is committed.
+
+Whatever changed an account (an import, a sync that failed, its user who names or hides it, a merge), it is found here:
+no change of an account has to be told anywhere else.
+"""
+
+from typing import Protocol
+
+from storage.database import Row
+
+SHOWN = (
+    "SELECT a.id, concat_ws(chr(31), coalesce('=' || a.iban, '-'),"
+    " coalesce('=' || coalesce(a.given_name, a.name), '-'), a.bank_name, a.stable_key) AS bank_account,"
+    " concat_ws(chr(31), coalesce(a.kind, ''), coalesce(a.balance::TEXT, ''), coalesce(a.last_synced_at::TEXT, ''),"
+    " c.status) AS account"
+    " FROM accounts AS a JOIN connections AS c ON c.user_id = a.user_id AND c.id = a.connection_id"
+    " WHERE a.user_id = $1 AND c.user_id = $1 AND a.hidden_at IS NULL ORDER BY a.id"
+)
+"""Of each account that is not hidden: what its transactions show of it, and what it shows besides."""
+
+
+class Settling(Protocol):
+    """A transaction that is about to be committed."""
+
+    def rows(self, sql: str, *parameters: object) -> list[Row]: ...
+
+    def execute(self, sql: str, *parameters: object) -> int: ...
+
+
+def settle(session: Settling, user_id: str, state: int) -> None:
+    """Mark what this transaction, which ends in this state, has changed of the user's accounts and thereby of their
+    transactions; the last thing before it is committed."""
+    shown = {row["id"]: row for row in session.rows(SHOWN, user_id)}
+    told = {
+        row["id"]: row
+        for row in session.rows(
+            "SELECT id, bank_account, account, removed_state FROM account_states WHERE user_id = $1", user_id
+        )
+    }
+    for id_, now in shown.items():
+        before, texts = told.get(id_), (now["bank_account"], now["account"])
+        if before is None or before["removed_state"] is not None:
+            _appear(session, user_id, id_, state, texts, is_back=before is not None)
+        elif (before["bank_account"], before["account"]) != texts:
+            session.execute(
+                "UPDATE account_states SET changed_state = $3, bank_account = $4, account = $5"
+                " WHERE user_id = $1 AND id = $2",
+                *(user_id, id_, state, *texts),
+            )
+            if before["bank_account"] != now["bank_account"]:
+                session.execute(
+                    "UPDATE transactions SET changed_state = $3 WHERE user_id = $1 AND account_id = $2",
+                    *(user_id, id_, state),
+                )
+    for id_, before in told.items():
+        if id_ not in shown and before["removed_state"] is None:
+            _disappear(session, user_id, id_, state)
+    if session.rows("SELECT id FROM removed WHERE user_id = $1 LIMIT 1", user_id):
+        session.execute(
+            "DELETE FROM removed WHERE user_id = $1 AND id IN (SELECT id FROM transactions"
+            " WHERE user_id = $1 AND changed_state = $2 AND account_id = ANY($3::TEXT[]))",
+            *(user_id, state, list(shown)),
+        )
+
+
+def _appear(session: Settling, user_id: str, id_: str, state: int, texts: tuple[str, str], *, is_back: bool) -> None:
+    """The account is new, or back, and so are those of its transactions that were hidden with it."""
+    session.execute(
+        "UPDATE account_states SET added_state = $3, changed_state = $3, removed_state = NULL, bank_account = $4,"
+        " account = $5 WHERE user_id = $1 AND id = $2"
+        if is_back
+        else "INSERT INTO account_states (user_id, id, added_state, changed_state, bank_account, account)"
+        " VALUES ($1, $2, $3, $3, $4, $5)",
+        *(user_id, id_, state, *texts),
+    )
+    session.execute(
+        "UPDATE transactions SET added_state = $3, changed_state = $3"
+        " WHERE user_id = $1 AND account_id = $2 AND changed_state < $3",
+        *(user_id, id_, state),
+    )
+
+
+def _disappear(session: Settling, user_id: str, id_: str, state: int) -> None:
+    """The account is gone, or hidden, and its transactions with it."""
+    session.execute(
+        "UPDATE account_states SET removed_state = $3 WHERE user_id = $1 AND id = $2", *(user_id, id_, state)
+    )
+    session.execute(
+        "INSERT INTO removed (user_id, id, account_id, removed_state)"
+        " SELECT user_id, id, account_id, $3::BIGINT FROM transactions WHERE user_id = $1 AND account_id = $2",
+        *(user_id, id_, state),
+    )

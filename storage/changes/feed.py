@@ -1,0 +1,145 @@
+"""What changed of a user's transactions and accounts since a state of their data (`Store.state`).
+
+Each transaction bears the state in which it was added and the one in which it was changed last; what is gone leaves its
+id in `removed`. What accounts show is compared when a transaction of the store ends (`storage.changes.account_states`).
+"""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+import polars as pl
+
+from storage import accounts, connections
+from storage.accounts import StoredAccount
+from storage.connections import Status
+from storage.database import Row, Session, Transaction
+from storage.transactions import DETAIL_COLUMNS, Selection
+
+REMEMBERED_FOR = timedelta(days=400)  # what is gone; whoever asks later starts anew
+STATES: dict[str, pl.DataType] = {"added_state": pl.Int64(), "changed_state": pl.Int64()}
+
+
+class Position(NamedTuple):
+    """How far somebody has read: everything of states before this one, and of it what has no greater id."""
+
+    state: int
+    id: str
+
+
+class AccountFilter(NamedTuple):
+    """Whose removals are meant: those of these accounts, or of all but these."""
+
+    ids: Collection[str] = ()
+    is_all_but: bool = True
+
+
+class AccountState(NamedTuple):
+    """An account that is shown, or the `id` alone of one that is not any more, with its states."""
+
+    id: str
+    added_state: int
+    changed_state: int
+    shown: tuple[StoredAccount, Status] | None
+
+
+def mark_changed(session: Transaction, user_id: str, ids: Sequence[str]) -> None:
+    """These transactions show something else after this transaction."""
+    if ids:
+        session.execute(
+            "UPDATE transactions SET changed_state = $3 WHERE user_id = $1 AND id = ANY($2::TEXT[])",
+            user_id,
+            ids,
+            session.coming_state(user_id),
+        )
+
+
+def added_states(session: Session, user_id: str, ids: Sequence[str]) -> pl.DataFrame:
+    """When these transactions were added, which they are to keep when they are written again: `id`, `added_state`."""
+    return session.frame(
+        "SELECT id, added_state FROM transactions WHERE user_id = $1 AND id = ANY($2::TEXT[])",
+        user_id,
+        ids,
+        schema={"id": pl.String(), "added_state": STATES["added_state"]},
+    )
+
+
+def bury(session: Transaction, user_id: str, rows: pl.DataFrame) -> None:
+    """These transactions (`id`, `account_id`) are gone. Of accounts that nobody sees nobody needs to be told."""
+    if rows.is_empty():
+        return
+    session.execute(
+        "DELETE FROM removed WHERE user_id = $1 AND id = ANY($2::TEXT[])"
+        " AND account_id IN (SELECT id FROM account_states WHERE user_id = $1 AND removed_state IS NULL)",
+        user_id,
+        rows["id"].to_list(),
+    )
+    shown = session.rows("SELECT id FROM account_states WHERE user_id = $1 AND removed_state IS NULL", user_id)
+    gone = rows.filter(pl.col("account_id").is_in([row["id"] for row in shown]))
+    session.append(
+        "removed",
+        gone.select("id", "account_id", user_id=pl.lit(user_id), removed_state=pl.lit(session.coming_state(user_id))),
+    )
+
+
+def transactions_changed(
+    session: Session, user_id: str, account_ids: Sequence[str] | None, *, after: Position, limit: int
+) -> list[Row]:
+    """Details of the next transactions that were added or changed after this position, with their states."""
+    condition, values = Selection(account_ids=account_ids).condition(user_id)
+    at = len(values) + 1
+    return session.rows(
+        f"SELECT {DETAIL_COLUMNS}, {', '.join(STATES)} FROM transactions WHERE {condition}"
+        f" AND (changed_state > ${at} OR (changed_state = ${at} AND id > ${at + 1}))"
+        f" ORDER BY changed_state, id LIMIT {int(limit)}",
+        *values,
+        *after,
+    )
+
+
+def transactions_removed(
+    session: Session, user_id: str, accounts_meant: AccountFilter, *, after: Position, since: int, limit: int
+) -> list[Row]:
+    """The next transactions that are gone since after this position, and not before the state `since`."""
+    return session.rows(
+        "SELECT id, account_id, removed_state FROM removed WHERE user_id = $1 AND removed_state > $2"
+        " AND (removed_state > $3 OR (removed_state = $3 AND id > $4)) AND (account_id = ANY($5::TEXT[])) <> $6"
+        f" ORDER BY removed_state, id LIMIT {int(limit)}",
+        user_id,
+        since,
+        *after,
+        list(accounts_meant.ids),
+        accounts_meant.is_all_but,
+    )
+
+
+def accounts_by_state(session: Session, user_id: str) -> list[AccountState]:
+    """All accounts that the user has or had, with their states; in no order."""
+    statuses = connections.statuses(session, user_id)
+    shown = {each.id: each for each in accounts.of_user(session, user_id)}
+    states = {
+        row["id"]: row
+        for row in session.rows(
+            "SELECT id, added_state, changed_state, removed_state FROM account_states WHERE user_id = $1", user_id
+        )
+    }
+    present = [
+        AccountState(id_, row["added_state"], row["changed_state"], (shown[id_], statuses[shown[id_].connection_id]))
+        for id_, row in states.items()
+        if id_ in shown
+    ]
+    gone = [
+        AccountState(id_, row["added_state"], row["removed_state"], None)
+        for id_, row in states.items()
+        if id_ not in shown
+    ]
+    return present + gone
+
+
+def forget_removed(session: Session, *, before: datetime) -> None:
+    """Tell nobody any more what was gone at this moment: the journal knows which states were reached by then."""
+    session.execute(
+        "DELETE FROM removed WHERE EXISTS (SELECT 1 FROM journal AS j WHERE j.user_id = removed.user_id"
+        " AND j.sequence >= removed.removed_state AND j.recorded_at < $1)",
+        before,
+    )

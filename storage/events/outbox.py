@@ -1,0 +1,197 @@
+"""The events of each user, written by the commit that changes their data (`settle`): so each is there once, in order,
+and none is there of what was undone.
+
+What has to be told is found by comparing: whatever changes a transaction, a connection, a sync or a balance has to say
+no more than that something changes.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from storage.changes.account_states import Settling
+from storage.database import Database, Session, as_json, state_in
+
+REMEMBERED_FOR = timedelta(days=30)
+OF_A_COMMIT = 1000  # sequences that each state of the data has
+NOTICES = (1, 7, 14)  # days before a consent ends at which that is told; of several that are due the first
+PIECE = 500  # users whose notices are told at once
+
+NOTICE_DUE = (
+    "status IN ('ACTIVE', 'ERROR') AND consent_expires_at > $1 AND consent_expires_at <= $2 AND (noticed_days IS NULL"
+    " OR consent_expires_at > noticed_end + INTERVAL '1 day' OR noticed_days > CASE WHEN consent_expires_at <= $3"
+    " THEN 1 WHEN consent_expires_at <= $4 THEN 7 ELSE 14 END)"
+)
+"""Takes the moment and the ends of the notices from then, the longest first. That a source moves the end of a
+consent by hours makes it no other one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredEvent:
+    """Something that happened; `subject` is the account or connection that it is about, empty where of several."""
+
+    sequence: int
+    type: str
+    subject: str
+    data: Mapping[str, Any]
+    recorded_at: datetime
+
+
+def settle(session: Settling, user_id: str, state: int, now: datetime) -> None:
+    """Write down what this transaction, which ends in this state, has changed; the last thing before it is
+    committed."""
+    found = [
+        *_changed_transactions(session, user_id, state),
+        *_changed_statuses(session, user_id),
+        *_ended_syncs(session, user_id),
+        *_ending_consents(session, user_id, now),
+        *_low_balances(session, user_id),
+    ]
+    for number, (type_, subject, data) in enumerate(found):
+        session.execute(
+            "INSERT INTO events (user_id, sequence, type, subject, data, recorded_at) VALUES ($1, $2, $3, $4, $5, $6)",
+            *(user_id, state * OF_A_COMMIT + number, type_, subject, as_json(data), now),
+        )
+
+
+_Found = list[tuple[str, str, dict[str, Any]]]
+
+
+def _changed_transactions(session: Settling, user_id: str, state: int) -> _Found:
+    """How many of which account are new, different and gone, by the account's id."""
+    accounts: dict[str, list[int]] = {}
+    for row in session.rows(
+        "SELECT account_id, sum(CASE WHEN added_state = $2 THEN 1 ELSE 0 END)::BIGINT AS added, count(*) AS marked"
+        " FROM transactions WHERE user_id = $1 AND changed_state = $2 AND account_id IN"
+        " (SELECT id FROM accounts WHERE user_id = $1 AND hidden_at IS NULL) GROUP BY account_id ORDER BY account_id",
+        *(user_id, state),
+    ):
+        accounts[row["account_id"]] = [row["added"], row["marked"] - row["added"], 0]
+    for row in session.rows(
+        "SELECT account_id, count(*) AS gone FROM removed WHERE user_id = $1 AND removed_state = $2"
+        " GROUP BY account_id ORDER BY account_id",
+        *(user_id, state),
+    ):
+        accounts.setdefault(row["account_id"], [0, 0, 0])[2] = row["gone"]
+    return [("transactions.changed", "", {"accounts": accounts})] if accounts else []
+
+
+def _changed_statuses(session: Settling, user_id: str) -> _Found:
+    """Connections that stand otherwise than was told last; a new one is no change."""
+    changed = session.rows(
+        "SELECT id, status, told_status FROM connections WHERE user_id = $1 AND status IS DISTINCT FROM told_status"
+        " ORDER BY id",
+        user_id,
+    )
+    if changed:
+        session.execute("UPDATE connections SET told_status = status WHERE user_id = $1", user_id)
+    return [
+        ("connection.status_changed", row["id"], {"from": row["told_status"], "to": row["status"]})
+        for row in changed
+        if row["told_status"] is not None
+    ]
+
+
+def _ended_syncs(session: Settling, user_id: str) -> _Found:
+    ended = session.rows(
+        "SELECT id, connection_id, status, new_transactions, error FROM jobs WHERE user_id = $1 AND NOT is_told"
+        " AND status IN ('completed', 'failed') ORDER BY created_at, id",
+        user_id,
+    )
+    if ended:
+        session.execute(
+            "UPDATE jobs SET is_told = TRUE WHERE user_id = $1 AND id = ANY($2::TEXT[])",
+            user_id,
+            [row["id"] for row in ended],
+        )
+    return [
+        ("sync.failed", row["connection_id"], {"syncId": row["id"], "error": row["error"]})
+        if row["status"] == "failed"
+        else ("sync.completed", row["connection_id"], {"syncId": row["id"], "newTransactions": row["new_transactions"]})
+        for row in ended
+    ]
+
+
+def _ending_consents(session: Settling, user_id: str, now: datetime) -> _Found:
+    due = session.rows(
+        f"SELECT id, consent_expires_at FROM connections WHERE {NOTICE_DUE} AND user_id = $5 ORDER BY id",
+        *_from(now),
+        user_id,
+    )
+    found: _Found = []
+    for row in due:
+        end = row["consent_expires_at"]
+        notice = next(days for days in NOTICES if end <= now + timedelta(days=days))
+        session.execute(
+            "UPDATE connections SET noticed_days = $3, noticed_end = $4 WHERE user_id = $1 AND id = $2",
+            *(user_id, row["id"], notice, end),
+        )
+        found.append(("consent.expiring", row["id"], {"expiresAt": f"{end.isoformat()}Z", "notice": notice}))
+    return found
+
+
+def _low_balances(session: Settling, user_id: str) -> _Found:
+    """Accounts in sight whose balance has come below what their user named; once, until it has been above it again."""
+    crossed = session.rows(
+        "SELECT w.account_id, w.is_low FROM balance_alerts AS w JOIN accounts AS a ON a.user_id = w.user_id"
+        " AND a.id = w.account_id WHERE w.user_id = $1 AND a.user_id = $1 AND a.hidden_at IS NULL"
+        " AND (a.balance < w.amount) <> w.is_low"
+        " ORDER BY w.account_id",
+        user_id,
+    )
+    for row in crossed:
+        session.execute(
+            "UPDATE balance_alerts SET is_low = $3 WHERE user_id = $1 AND account_id = $2",
+            *(user_id, row["account_id"], not row["is_low"]),
+        )
+    return [("balance.low", row["account_id"], {}) for row in crossed if not row["is_low"]]
+
+
+def set_alert(session: Session, user_id: str, account_id: str, amount: object) -> None:
+    """Tell when the balance of the account is below this amount, at once where it is; None tells it no more."""
+    session.changes(user_id)
+    if amount is None:
+        session.execute("DELETE FROM balance_alerts WHERE user_id = $1 AND account_id = $2", user_id, account_id)
+        return
+    session.execute(
+        "INSERT INTO balance_alerts (user_id, account_id, amount, is_low) VALUES ($1, $2, $3, FALSE)"
+        " ON CONFLICT (user_id, account_id) DO UPDATE SET amount = excluded.amount",
+        *(user_id, account_id, amount),
+    )
+
+
+def position(session: Session, user_id: str) -> int:
+    """The sequence after all that has happened to the user's data so far."""
+    return (state_in(session, user_id) + 1) * OF_A_COMMIT - 1
+
+
+def after(session: Session, user_id: str, sequence: int, *, limit: int) -> list[StoredEvent]:
+    """The user's next events after this one, in their order."""
+    rows = session.rows(
+        "SELECT sequence, type, subject, data, recorded_at FROM events WHERE user_id = $1 AND sequence > $2"
+        f" ORDER BY sequence LIMIT {int(limit)}",
+        user_id,
+        sequence,
+    )
+    return [StoredEvent(**{**row, "data": json.loads(row["data"])}) for row in rows]
+
+
+def tell_notices(database: Database, *, now: datetime) -> None:
+    """Have it told which consents end soon: nothing else may change of their users' data for long."""
+    due = database.rows(
+        f"SELECT DISTINCT user_id FROM connections WHERE {NOTICE_DUE} ORDER BY user_id LIMIT {PIECE}", *_from(now)
+    )
+    for row in due:
+        database.changes(row["user_id"])
+
+
+def forget(session: Session, *, before: datetime) -> None:
+    """Forget what was told before this moment."""
+    session.execute("DELETE FROM events WHERE recorded_at < $1", before)
+
+
+def _from(now: datetime) -> list[datetime]:
+    """What NOTICE_DUE takes: the moment, and the end of its notices, first the longest."""
+    return [now, now + timedelta(days=14), now + timedelta(days=1), now + timedelta(days=7)]

@@ -1,0 +1,172 @@
+"""Where keys are kept: in one private file, or, for several processes, in the store itself, sealed, so that a copy of
+it signs nothing and opens no bank."""
+
+import base64
+import os
+import secrets
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from storage import documents
+from storage.database import Database, StoreError
+
+NONCE_BYTES = 12  # "96-bit IVs ... are recommended" NIST SP 800-38D 5.2.1.1
+
+
+class KeysUnusable(StoreError):
+    """Keys cannot be read or written."""
+
+
+class KeyPlace(Protocol):
+    """Where a document with keys is kept."""
+
+    @property
+    def path(self) -> Path | None:
+        """The file, if it is one."""
+        ...
+
+    def stamp(self) -> object:
+        """Another one after every change; None while there is no document."""
+        ...
+
+    def read(self) -> str:
+        """The document; raises KeysUnusable."""
+        ...
+
+    def create(self, content: bytes) -> None:
+        """Keep the first document; of two at once, the first one wins."""
+        ...
+
+    def replace(self, content: bytes, before: object) -> None:
+        """Keep another document than that of the stamp `before`; raises Conflict where somebody was first."""
+        ...
+
+
+class KeyFile:
+    """A file that only its owner may read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def stamp(self) -> object:
+        """When and as what the file was written: one stat call."""
+        with self._usable():
+            try:
+                status = self.path.stat()
+            except FileNotFoundError:
+                return None
+            return status.st_mtime_ns, status.st_ino, status.st_mode
+
+    def read(self) -> str:
+        """The document; raises KeysUnusable for a file that others may read."""
+        with self._usable():
+            if self.path.stat().st_mode & 0o077:
+                raise KeysUnusable(
+                    f"{self.path} can be read by other users: chmod 600 it, or delete it if somebody may have read it"
+                )
+            return self.path.read_text("utf-8")
+
+    def create(self, content: bytes) -> None:
+        """The file whole or not at all, and its folder where there is none."""
+        with self._usable():
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            temporary = self._private_file(content)
+            try:
+                os.link(temporary, self.path)
+            except FileExistsError:
+                pass
+            finally:
+                temporary.unlink()
+
+    def replace(self, content: bytes, before: object) -> None:  # noqa: ARG002 - what a KeyPlace is asked
+        """One server writes it."""
+        with self._usable():
+            self._private_file(content).replace(self.path)
+
+    def _private_file(self, content: bytes) -> Path:
+        descriptor, name = tempfile.mkstemp(dir=self.path.parent, prefix=".keys-")  # mkstemp makes mode 0600
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        return Path(name)
+
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise KeysUnusable(f"{self.path} cannot be used: {error.strerror or error}.") from error
+
+
+class SealedKeys:
+    """A document in the store. `secret` is the operator's and stands nowhere in the store. Of several lines the first
+    one seals and each one opens: servers that know a new secret work beside those that do not yet."""
+
+    path = None
+
+    def __init__(self, database: Database, kind: str, secret: str, now: Callable[[], datetime]) -> None:
+        """`kind` is what the keys are for: what is sealed as the one kind is not opened as another."""
+        if not secret:
+            raise KeysUnusable(
+                "BANKDATA_KEYS_SECRET is missing: PostgreSQL keeps the keys too, and a copy of it must not be enough to"
+                " make tokens or open banks. Set it to what `openssl rand -base64 32` prints, once for all servers."
+            )
+        self.name = kind + documents.SEALED
+        self._kind = kind
+        self._database = database
+        self._now = now
+        self._ciphers = [_cipher(kind, line) for line in secret.splitlines()]
+
+    def __str__(self) -> str:
+        return f"The document of {self._kind} in the store"
+
+    def stamp(self) -> object:
+        """The document as it is sealed; None while there are no keys."""
+        return documents.find(self._database, self.name)
+
+    def read(self) -> str:
+        """The document in clear; raises KeysUnusable where it was sealed with another secret."""
+        try:
+            content = base64.b64decode(documents.find(self._database, self.name) or "")
+        except ValueError:
+            content = b""
+        for cipher in self._ciphers:
+            with suppress(ValueError, InvalidTag):
+                return cipher.decrypt(content[:NONCE_BYTES], content[NONCE_BYTES:], self.name.encode()).decode()
+        raise KeysUnusable(
+            "BANKDATA_KEYS_SECRET does not open the keys of this store: set the one that they were made with."
+        )
+
+    def create(self, content: bytes) -> None:
+        """Keep the first keys; of two first starts at once, the first one wins."""
+        documents.add(self._database, self.name, self._sealed(content), now=_plain(self._now()))
+
+    def replace(self, content: bytes, before: object) -> None:
+        """Keep other keys than those of the stamp `before`; raises Conflict where somebody was first."""
+        assert before is None or isinstance(before, str)
+        documents.replace(self._database, self.name, self._sealed(content), before=before, now=_plain(self._now()))
+
+    def _sealed(self, content: bytes) -> str:
+        nonce = secrets.token_bytes(NONCE_BYTES)
+        return base64.b64encode(nonce + self._ciphers[0].encrypt(nonce, content, self.name.encode())).decode()
+
+
+def _cipher(kind: str, secret: str) -> AESGCM:
+    return AESGCM(HKDF(SHA256(), 32, salt=None, info=f"bankdata {kind}".encode()).derive(secret.encode()))
+
+
+def _plain(moment: datetime) -> datetime:
+    return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment

@@ -1,0 +1,41 @@
+"""Indexes that a migration adds to a PostgreSQL store which is in use. They are built after it, beside the requests, so
+that no start waits for one; until then queries are as slow as they were."""
+
+from collections.abc import Iterator
+
+from storage.database import Session, Store
+from storage.migrations import runner
+
+BUILDING_LOCK = 6_911_320_450_233_418  # one process builds
+STATES = (
+    "SELECT c.relname AS name, i.indisvalid AS is_whole FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid"
+    " WHERE c.relnamespace = to_regnamespace(current_schema())"
+)
+
+
+def missing(session: Session) -> list[str]:
+    """The names of the indexes that are not there, or are not whole yet."""
+    if not session.dialect.is_shared:
+        return []  # its migrations make them: nobody else is at work
+    states = _states(session)
+    return [name for name in runner.indexes() if not states.get(name)]
+
+
+def build(store: Store) -> Iterator[str]:
+    """Build those that are missing, unless another process does: the name of each one that is there now. What a build
+    that broke off has left is built anew. Raises StoreError."""
+    if not missing(store.for_everybody()):
+        return
+    with store.apart() as session:
+        if not session.rows("SELECT pg_try_advisory_lock($1) AS is_ours", BUILDING_LOCK)[0]["is_ours"]:
+            return
+        statements, states = runner.indexes(), _states(session)
+        for name in missing(session):
+            if name in states:
+                session.execute(f"DROP INDEX CONCURRENTLY {name}")
+            session.execute(statements[name].replace("CREATE INDEX", "CREATE INDEX CONCURRENTLY", 1))
+            yield name
+
+
+def _states(session: Session) -> dict[str, bool]:
+    return {row["name"]: row["is_whole"] for row in session.rows(STATES)}

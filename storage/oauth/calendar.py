@@ -1,0 +1,34 @@
+"""Whose calendar of payments which secret address opens: one for each user, as a hash."""
+
+from datetime import datetime
+
+from storage.database import Session
+from storage.oauth.moments import aware, in_utc
+
+
+def replace(session: Session, user_id: str, *, secret_hash: str, now: datetime) -> None:
+    """Store the address of a user's calendar; the one before opens nothing any more."""
+    session.execute(
+        "INSERT INTO calendar_links (user_id, secret_hash, made_at) VALUES ($1, $2, $3)"
+        " ON CONFLICT (user_id) DO UPDATE SET secret_hash = excluded.secret_hash, made_at = excluded.made_at",
+        user_id,
+        secret_hash,
+        in_utc(now),
+    )
+
+
+def remove(session: Session, user_id: str) -> bool:
+    """End the address of a user's calendar; False where there was none."""
+    return session.execute("DELETE FROM calendar_links WHERE user_id = $1", user_id) > 0
+
+
+def user_of(session: Session, secret_hash: str) -> str | None:
+    """The id of the user whose calendar this secret opens."""
+    rows = session.rows("SELECT user_id FROM calendar_links WHERE secret_hash = $1", secret_hash)
+    return str(rows[0]["user_id"]) if rows else None
+
+
+def made_at(session: Session, user_id: str) -> datetime | None:
+    """When the address of a user's calendar was made; None where there is none."""
+    rows = session.rows("SELECT made_at FROM calendar_links WHERE user_id = $1", user_id)
+    return aware(rows[0]["made_at"]) if rows else None

@@ -1,0 +1,116 @@
+"""What apps that read by SimpleFIN hold: for each grant a setup token and the password that it became, as hashes."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from storage.database import Row, Session
+from storage.oauth.moments import in_utc, with_moments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetupToken:
+    """How far a grant's setup token has come."""
+
+    code_expires_at: datetime
+    claimed_at: datetime | None = None
+    claimed_by: str | None = None
+    tried_again_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """What a password is held against, and whose it is; nothing of it ever changes."""
+
+    grant_id: str
+    password_hash: str
+    user_id: str
+    client_id: str
+
+
+def add(session: Session, *, grant_id: str, code_hash: str, expires_at: datetime) -> None:
+    """Store the setup token of a grant."""
+    session.execute(
+        "INSERT INTO simplefin_access (grant_id, code_hash, code_expires_at) VALUES ($1, $2, $3)",
+        grant_id,
+        code_hash,
+        in_utc(expires_at),
+    )
+
+
+def claim(
+    session: Session, code_hash: str, *, user_part: str, password_hash: str, claimed_by: str, now: datetime
+) -> str | None:
+    """Exchange a setup token for a password; the id of its grant for exactly one caller."""
+    rows = session.rows(
+        "UPDATE simplefin_access SET claimed_at = $2, user_part = $3, password_hash = $4, claimed_by = $5"
+        " WHERE code_hash = $1 AND claimed_at IS NULL AND code_expires_at > $2 RETURNING grant_id",
+        code_hash,
+        in_utc(now),
+        user_part,
+        password_hash,
+        claimed_by,
+    )
+    return str(rows[0]["grant_id"]) if rows else None
+
+
+def try_again(session: Session, code_hash: str, *, now: datetime) -> str | None:
+    """Remember that a setup token was sent after it had been exchanged; the id of its grant, None for any other."""
+    rows = session.rows(
+        "UPDATE simplefin_access SET tried_again_at = $2 WHERE code_hash = $1 AND claimed_at IS NOT NULL"
+        " RETURNING grant_id",
+        code_hash,
+        in_utc(now),
+    )
+    return str(rows[0]["grant_id"]) if rows else None
+
+
+def credentials(session: Session, user_part: str) -> Credentials | None:
+    """What opens the access with this first half."""
+    rows = session.rows(
+        "SELECT s.grant_id, s.password_hash, g.user_id, g.client_id FROM simplefin_access s"
+        " JOIN oauth_grants g ON g.id = s.grant_id WHERE s.user_part = $1",
+        user_part,
+    )
+    return Credentials(**rows[0]) if rows else None
+
+
+def of_grants(session: Session, grant_ids: list[str]) -> dict[str, SetupToken]:
+    """How far the setup tokens of these grants have come, by grant."""
+    if not grant_ids:
+        return {}
+    rows = session.rows(
+        "SELECT grant_id, code_expires_at, claimed_at, claimed_by, tried_again_at FROM simplefin_access"
+        " WHERE grant_id = ANY($1::TEXT[])",
+        grant_ids,
+    )
+    return {row["grant_id"]: _simplefin(row) for row in rows}
+
+
+def remove_all(session: Session, user_id: str) -> None:
+    """Delete what the apps of a user hold, and the apps, one for each grant; the grants are the caller's."""
+    rows = session.rows("SELECT id, client_id FROM oauth_grants WHERE user_id = $1 AND resource = 'simplefin'", user_id)
+    _remove(session, [row["id"] for row in rows], [row["client_id"] for row in rows])
+
+
+def sweep(session: Session, *, day_ago: datetime) -> None:
+    """Delete what has been over for a day: tokens that nobody exchanged and grants that ended, with their apps."""
+    over = session.rows(
+        "SELECT grant_id FROM simplefin_access WHERE (claimed_at IS NULL AND code_expires_at < $1) OR grant_id IN"
+        " (SELECT id FROM oauth_grants WHERE resource = 'simplefin' AND (expires_at < $1 OR revoked_at < $1))",
+        in_utc(day_ago),
+    )
+    if not over:
+        return
+    grant_ids = sorted(row["grant_id"] for row in over)
+    grants = session.rows("DELETE FROM oauth_grants WHERE id = ANY($1::TEXT[]) RETURNING client_id", grant_ids)
+    _remove(session, grant_ids, [row["client_id"] for row in grants])
+
+
+def _remove(session: Session, grant_ids: list[str], client_ids: list[str]) -> None:
+    session.execute("DELETE FROM simplefin_access WHERE grant_id = ANY($1::TEXT[])", grant_ids)
+    session.execute("DELETE FROM oauth_clients WHERE id = ANY($1::TEXT[])", client_ids)
+
+
+def _simplefin(row: Row) -> SetupToken:
+    kept = {name: value for name, value in row.items() if name != "grant_id"}
+    return SetupToken(**with_moments(kept, "code_expires_at", "claimed_at", "tried_again_at"))

@@ -1,0 +1,1 @@
+"""What people have decided about their recurring payments."""

@@ -1,0 +1,228 @@
+"""What words of a person are held by besides the id of their booking, which does not outlive a merge or a new store.
+
+After every import, undo and merge, words whose id is gone look for the one booking of their anchor that has none. With
+none, or with several that cannot be told apart, they sleep.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+from typing import NamedTuple
+
+from storage.database import Row, Session, Transaction
+from storage.importing.matching.booking_keys import squeezed
+
+PARTING = "\n"
+COLUMNS = "id, account_id, booking_date, amount, currency, counterpart_iban, counterpart_name, value_date, purpose"
+
+
+class Anchor(NamedTuple):
+    """A booking without its id: `place` says which one of `equal_ones` it was."""
+
+    account_id: str
+    booking_date: date
+    amount: Decimal
+    currency: str
+    counterpart: str
+    place: int
+    equal_ones: int
+
+    def holds(self, row: Row) -> bool:
+        """Whether this may be a booking of that row, whatever its account."""
+        money = (row["booking_date"], row["amount"], row["currency"])
+        return money == (self.booking_date, self.amount, self.currency) and _is_same(self.counterpart, counterpart(row))
+
+
+class Awoken(NamedTuple):
+    """Words that found their booking: the id they had, and the row."""
+
+    id: str
+    row: Row
+
+
+def by_number(number: str, currency: str) -> str:
+    """What stands for the id of an account that is not there yet."""
+    return f"{number} {currency}"
+
+
+def counterpart(row: Row) -> str:
+    """The other side as it is compared: files and banks give one of IBAN and name, or both."""
+    return PARTING.join((squeezed(row["counterpart_iban"]), squeezed(row["counterpart_name"])))
+
+
+def of_bookings(session: Session, user_id: str, transaction_ids: Sequence[str]) -> dict[str, Anchor]:
+    """By what these bookings, which are there, can be found again."""
+    rows = session.rows(
+        f"SELECT {COLUMNS} FROM transactions WHERE user_id = $1 AND booking_date IN"
+        " (SELECT booking_date FROM transactions WHERE user_id = $1 AND id = ANY($2::TEXT[]))",
+        user_id,
+        list(transaction_ids),
+    )
+    by_day: dict[tuple[str, date], list[Row]] = defaultdict(list)
+    for row in rows:
+        by_day[row["account_id"], row["booking_date"]].append(row)
+    wanted = set(transaction_ids)
+    meant = [row for row in rows if row["id"] in wanted]
+    return {row["id"]: _anchor(row, by_day[row["account_id"], row["booking_date"]]) for row in meant}
+
+
+def of_user(session: Session, user_id: str) -> dict[str, Anchor]:
+    """The anchors of all words of the user, by the booking's id."""
+    rows = session.rows(
+        f"SELECT transaction_id, {', '.join(Anchor._fields)} FROM annotations WHERE user_id = $1"
+        " ORDER BY place, transaction_id",
+        user_id,
+    )
+    return {row["transaction_id"]: Anchor(*(row[name] for name in Anchor._fields)) for row in rows}
+
+
+def settle(session: Transaction, user_id: str, *, family: Collection[str] = ()) -> list[str]:
+    """Bring every word to its booking; the ids of the bookings that got some. Accounts of the `family` are one to
+    anchors: they were merged, or have been until now."""
+    anchors = of_user(session, user_id)
+    if not anchors:
+        return []
+    rows = _rows_around(session, user_id, anchors)
+    there = {row["id"] for row in rows}
+    _keep_up(session, user_id, anchors, rows)
+    gone = {id_: anchor for id_, anchor in anchors.items() if id_ not in there}
+    if not gone:
+        return []
+    groups = _candidates(session, user_id, gone, rows, family)
+    moves = list(_found(groups, taken=there & anchors.keys(), rows={row["id"]: row for row in rows}))
+    for old, row in moves:
+        for table in ("annotations", "annotation_tags"):
+            session.execute(
+                f"UPDATE {table} SET transaction_id = $3 WHERE user_id = $1 AND transaction_id = $2",
+                user_id,
+                old,
+                row["id"],
+            )
+    if moves:
+        session.changes(user_id)
+    return [row["id"] for _, row in moves]
+
+
+def of_account(session: Session, user_id: str, account_id: str) -> list[str]:
+    """The ids of all words that were given to bookings of this account, or of parts of it."""
+    parts = [id_ for id_, whole in accounts_of(session, user_id).items() if whole == account_id]
+    rows = session.rows(
+        "SELECT transaction_id FROM annotations WHERE user_id = $1 AND account_id = ANY($2::TEXT[])", user_id, parts
+    )
+    return [row["transaction_id"] for row in rows]
+
+
+def twins(session: Session, user_id: str, account_id: str) -> list[tuple[str, str]]:
+    """Words of an account that has been merged whose booking has become one that has words of its own: both ids."""
+    anchors = of_user(session, user_id)
+    rows = _rows_around(session, user_id, anchors) if anchors else []
+    there = {row["id"] for row in rows}
+    gone = {id_: each for id_, each in anchors.items() if id_ not in there and each.account_id == account_id}
+    groups = _candidates(session, user_id, gone, rows, ())
+    return [
+        (id_, choice)
+        for id_, anchor, ids in groups
+        if (choice := _choice(anchor, ids)) is not None and choice in anchors
+    ]
+
+
+def _rows_around(session: Session, user_id: str, anchors: Mapping[str, Anchor]) -> list[Row]:
+    return session.rows(
+        f"SELECT {COLUMNS} FROM transactions"
+        " WHERE user_id = $1 AND (id = ANY($2::TEXT[]) OR booking_date = ANY($3::DATE[]))",
+        user_id,
+        list(anchors),
+        list({anchor.booking_date for anchor in anchors.values()}),
+    )
+
+
+def _keep_up(session: Transaction, user_id: str, anchors: Mapping[str, Anchor], rows: Sequence[Row]) -> None:
+    """A booking that is told otherwise, or has new equals, is found by what it is now. The account stays the one that
+    the words were given to, as long as that is there or a part of another one."""
+    by_day: dict[tuple[str, date], list[Row]] = defaultdict(list)
+    for row in rows:
+        by_day[row["account_id"], row["booking_date"]].append(row)
+    whose = accounts_of(session, user_id)
+    for row in rows:
+        before = anchors.get(row["id"])
+        if before is None:
+            continue
+        now = _anchor(row, by_day[row["account_id"], row["booking_date"]])
+        if whose.get(before.account_id) == row["account_id"]:
+            now = now._replace(account_id=before.account_id)
+        if now != before:
+            session.execute(
+                "UPDATE annotations SET account_id = $3, booking_date = $4, amount = $5, currency = $6,"
+                " counterpart = $7, place = $8, equal_ones = $9 WHERE user_id = $1 AND transaction_id = $2",
+                user_id,
+                row["id"],
+                *now,
+            )
+
+
+def accounts_of(session: Session, user_id: str) -> dict[str, str]:
+    """Which account each one is, or has become a part of; by its number as well, for words that came before it."""
+    aliases = session.rows("SELECT source_id, account_id FROM account_aliases WHERE user_id = $1", user_id)
+    owned = session.rows("SELECT id, iban, stable_key, currency FROM accounts WHERE user_id = $1", user_id)
+    return {
+        **{by_number(row["iban"] or row["stable_key"], row["currency"]): row["id"] for row in owned},
+        **{row["source_id"]: row["account_id"] for row in aliases},
+        **{row["id"]: row["id"] for row in owned},
+    }
+
+
+def _candidates(
+    session: Session, user_id: str, gone: Mapping[str, Anchor], rows: Sequence[Row], family: Collection[str]
+) -> list[tuple[str, Anchor, list[str]]]:
+    """Of each word without its booking the ids of those that may be it, in their order."""
+    whose = accounts_of(session, user_id)
+    found = []
+    for id_, anchor in gone.items():
+        account = whose.get(anchor.account_id)
+        meant = {account, *(family if account in family else ())}
+        equal = [row for row in rows if row["account_id"] in meant and anchor.holds(row)]
+        found.append((id_, anchor, [row["id"] for row in sorted(equal, key=order)]))
+    return found
+
+
+def _found(
+    groups: Iterable[tuple[str, Anchor, list[str]]], *, taken: Collection[str], rows: Mapping[str, Row]
+) -> Iterable[Awoken]:
+    """The words that know their booking: no two want the same one."""
+    wanted: dict[str, list[str]] = defaultdict(list)
+    for id_, anchor, ids in groups:
+        choice = _choice(anchor, ids)
+        if choice is None:
+            free = [each for each in ids if each not in taken]
+            choice = free[0] if len(free) == 1 else None
+        if choice is not None and choice not in taken:
+            wanted[choice].append(id_)
+    for choice, olds in wanted.items():
+        if len(olds) == 1:
+            yield Awoken(olds[0], rows[choice])
+
+
+def _choice(anchor: Anchor, ids: Sequence[str]) -> str | None:
+    """The booking itself, where as many are equal as were then."""
+    return ids[anchor.place - 1] if len(ids) == anchor.equal_ones else None
+
+
+def _anchor(row: Row, of_day: Iterable[Row]) -> Anchor:
+    money = (row["booking_date"], row["amount"], row["currency"])
+    side = counterpart(row)
+    first = Anchor(row["account_id"], *money, side, 1, 1)
+    equal = [each["id"] for each in sorted(of_day, key=order) if first.holds(each)]
+    return first._replace(place=equal.index(row["id"]) + 1, equal_ones=len(equal))
+
+
+def order(row: Row) -> tuple[str, str, str]:
+    """Equal bookings stand as their texts do, and keep that order under other ids."""
+    return squeezed(row["purpose"]), str(row["value_date"] or ""), row["id"]
+
+
+def _is_same(one: str, other: str) -> bool:
+    if one == other:
+        return True
+    pairs = zip(one.split(PARTING), other.split(PARTING), strict=True)
+    return any(mine == theirs != "" for mine, theirs in pairs)

@@ -1,0 +1,225 @@
+"""Category, note and tags that a person gave to one booking.
+
+Words whose booking is gone stay: they sleep, are in no list, count or export, and wake when it comes back
+(`storage.words.anchors`).
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import NamedTuple
+
+from storage.database import Row, Session, Transaction
+from storage.words.anchors import Anchor, of_bookings
+
+NOTE_LENGTH_MAX = 4_000
+TAG_LENGTH_MAX = 100
+TAGS_MAX = 50  # of one booking
+DIFFERENT_TAGS_MAX = 1_000  # of one user
+CONTROL = re.compile(r"[\x00-\x08\x0E-\x1F\x7F]")
+SAID = "a.category, a.detailed_category, a.note"
+
+
+class Tag(NamedTuple):
+    """A tag as it was written, and when."""
+
+    name: str
+    tagged_at: datetime
+
+
+class ChosenCategory(NamedTuple):
+    """A category for one booking, and perhaps a finer one below it."""
+
+    category: str
+    detailed_category: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """What is said of one booking; `tags` by the form in which they are compared."""
+
+    transaction_id: str
+    category: str | None = None
+    detailed_category: str | None = None  # below the category
+    note: str | None = None
+    tags: Mapping[str, Tag] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is said."""
+        return self.category is None and self.note is None and not self.tags
+
+
+@dataclass(frozen=True, slots=True)
+class OwnWords:
+    """What a user says of bookings that are there and not hidden, by the booking's id, and whose account each is on."""
+
+    by_id: Mapping[str, Annotation]
+    accounts: Mapping[str, str]
+
+    def tagged(self, tag: str) -> list[str]:
+        """The ids of the bookings that have this tag, in whatever case it is written."""
+        wanted = folded(tag)
+        return [id_ for id_, each in self.by_id.items() if wanted in each.tags]
+
+    def names(self, covers: Callable[[str], bool]) -> dict[str, tuple[str, int]]:
+        """Of each tag on bookings of covered accounts how it was spelled first, and on how many it is."""
+        first: dict[str, Tag] = {}
+        counts: dict[str, int] = {}
+        for id_, each in self.by_id.items():
+            if not covers(self.accounts[id_]):
+                continue
+            for tag, said in each.tags.items():
+                counts[tag] = counts.get(tag, 0) + 1
+                first[tag] = min(first.get(tag, said), said, key=lambda one: (one.tagged_at, one.name))
+        return {tag: (said.name, counts[tag]) for tag, said in first.items()}
+
+
+def folded(tag: str) -> str:
+    """The form in which tags are compared: one is one whatever its case."""
+    return " ".join(unicodedata.normalize("NFKC", tag).casefold().split())
+
+
+def is_note(text: str) -> bool:
+    """Whether this may be a note: any letters and line ends, within the bound."""
+    return len(text) <= NOTE_LENGTH_MAX and CONTROL.search(text) is None
+
+
+def is_tag(text: str) -> bool:
+    """Whether this may be a tag: one line of letters that show."""
+    return text.isprintable() and len(folded(text)) > 0 and len(text) <= TAG_LENGTH_MAX
+
+
+def of_user(session: Session, user_id: str, transaction_ids: Sequence[str] | None = None) -> OwnWords:
+    """What the user says of bookings that are there and not hidden; of these alone, where ids are given."""
+    wanted = list(transaction_ids) if transaction_ids is not None else None
+    rows = session.rows(
+        f"SELECT a.transaction_id, {SAID}, t.account_id FROM annotations AS a"
+        " JOIN transactions AS t ON t.user_id = a.user_id AND t.id = a.transaction_id"
+        " WHERE a.user_id = $1 AND t.user_id = $1 AND ($2::TEXT[] IS NULL OR a.transaction_id = ANY($2))"
+        " AND t.account_id NOT IN (SELECT id FROM accounts WHERE user_id = $1 AND hidden_at IS NOT NULL)"
+        " ORDER BY a.transaction_id",
+        user_id,
+        wanted,
+    )
+    if not rows:
+        return OwnWords({}, {})
+    tags = _tags(session, user_id, wanted)
+    return OwnWords(
+        {id_: _annotation(id_, row, tags) for row in rows for id_ in [row["transaction_id"]]},
+        {row["transaction_id"]: row["account_id"] for row in rows},
+    )
+
+
+def choices(session: Session, user_id: str) -> dict[str, ChosenCategory]:
+    """What the user has chosen for single bookings, by id."""
+    rows = session.rows(
+        "SELECT transaction_id, category, detailed_category FROM annotations"
+        " WHERE user_id = $1 AND category IS NOT NULL",
+        user_id,
+    )
+    return {row["transaction_id"]: ChosenCategory(row["category"], row["detailed_category"]) for row in rows}
+
+
+def different_tags(session: Session, user_id: str) -> set[str]:
+    """All tags of the user, those of bookings that are gone as well, in the form in which they are compared."""
+    return {row["tag"] for row in session.rows("SELECT DISTINCT tag FROM annotation_tags WHERE user_id = $1", user_id)}
+
+
+def find(session: Session, user_id: str, transaction_id: str) -> Annotation:
+    """What is said of this booking, though it be gone; empty where nothing is."""
+    rows = session.rows(
+        f"SELECT {SAID} FROM annotations AS a WHERE user_id = $1 AND transaction_id = $2", user_id, transaction_id
+    )
+    if not rows:
+        return Annotation(transaction_id)
+    tags = _tags(session, user_id, [transaction_id])
+    return _annotation(transaction_id, rows[0], tags)
+
+
+def say(session: Transaction, user_id: str, annotation: Annotation, *, now: datetime) -> None:
+    """Replace what is said of a booking that is there. Whoever says it has said `hold`."""
+    forget(session, user_id, [annotation.transaction_id])
+    if not annotation.is_empty:
+        anchor = of_bookings(session, user_id, [annotation.transaction_id])[annotation.transaction_id]
+        _insert(session, user_id, annotation, anchor, now=now)
+
+
+def sleep(session: Transaction, user_id: str, annotation: Annotation, anchor: Anchor, *, now: datetime) -> None:
+    """Keep what is said of a booking that is not there under this id, until `anchors.settle` finds it."""
+    _insert(session, user_id, annotation, anchor, now=now)
+
+
+def with_tags(annotation: Annotation, names: Iterable[str], *, now: datetime) -> Annotation:
+    """The annotation with these tags in place of others; one that stays keeps its spelling."""
+    said = {folded(name): Tag(" ".join(name.split()), now) for name in reversed(list(names))}
+    kept = {tag: annotation.tags.get(tag, said[tag]) for tag in said}
+    return replace(annotation, tags=dict(sorted(kept.items(), key=lambda each: (each[1].tagged_at, each[0]))))
+
+
+def together(one: Annotation, other: Annotation) -> Annotation:
+    """What is said of two bookings that have become this `one`: tags of both, both notes if they differ."""
+    notes = dict.fromkeys(note for note in (one.note, other.note) if note is not None)
+    return replace(
+        one,
+        category=one.category or other.category,
+        detailed_category=one.detailed_category if one.category else other.detailed_category,
+        note="\n".join(notes)[:NOTE_LENGTH_MAX] if notes else None,
+        tags=dict(
+            [*one.tags.items(), *((tag, said) for tag, said in other.tags.items() if tag not in one.tags)][:TAGS_MAX]
+        ),
+    )
+
+
+def forget(session: Transaction, user_id: str, transaction_ids: Collection[str]) -> None:
+    """Delete what is said of these bookings."""
+    session.changes(user_id)
+    for table in ("annotations", "annotation_tags"):
+        session.execute(
+            f"DELETE FROM {table} WHERE user_id = $1 AND transaction_id = ANY($2::TEXT[])",
+            user_id,
+            list(transaction_ids),
+        )
+
+
+def _annotation(id_: str, row: Row, tags: Mapping[str, Mapping[str, Tag]]) -> Annotation:
+    return Annotation(id_, row["category"], row["detailed_category"], row["note"], tags.get(id_, {}))
+
+
+def _insert(session: Transaction, user_id: str, annotation: Annotation, anchor: Anchor, *, now: datetime) -> None:
+    session.changes(user_id)
+    session.execute(
+        "INSERT INTO annotations (user_id, transaction_id, category, detailed_category, note, changed_at, account_id,"
+        " booking_date, amount, currency, counterpart, place, equal_ones)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+        user_id,
+        annotation.transaction_id,
+        annotation.category,
+        annotation.detailed_category,
+        annotation.note,
+        now,
+        *anchor,
+    )
+    for tag, said in annotation.tags.items():
+        session.execute(
+            "INSERT INTO annotation_tags (user_id, transaction_id, tag, name, tagged_at) VALUES ($1, $2, $3, $4, $5)",
+            user_id,
+            annotation.transaction_id,
+            tag,
+            *said,
+        )
+
+
+def _tags(session: Session, user_id: str, transaction_ids: Sequence[str] | None) -> dict[str, dict[str, Tag]]:
+    rows = session.rows(
+        "SELECT transaction_id, tag, name, tagged_at FROM annotation_tags"
+        " WHERE user_id = $1 AND ($2::TEXT[] IS NULL OR transaction_id = ANY($2)) ORDER BY tagged_at, tag",
+        user_id,
+        transaction_ids,
+    )
+    found: dict[str, dict[str, Tag]] = {}
+    for row in rows:
+        found.setdefault(row["transaction_id"], {})[row["tag"]] = Tag(row["name"], row["tagged_at"])
+    return found

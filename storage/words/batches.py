@@ -1,0 +1,103 @@
+"""One category for some bookings at once, each as if it had been chosen for it alone, and taken back together."""
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import polars as pl
+
+from storage.database import Transaction, as_json
+from storage.words import anchors, annotations
+from storage.words.annotations import ChosenCategory
+
+KEPT_FOR = timedelta(days=90)
+ANCHORED: dict[str, pl.DataType] = {
+    "transaction_id": pl.String(),
+    "account_id": pl.String(),
+    "booking_date": pl.Date(),
+    "amount": pl.Decimal(20, 5),
+    "currency": pl.String(),
+    "counterpart": pl.String(),
+    "place": pl.Int32(),
+    "equal_ones": pl.Int32(),
+}
+
+
+def choose(
+    session: Transaction, user_id: str, batch_id: str, ids: Sequence[str], choice: ChosenCategory, *, now: datetime
+) -> None:
+    """Choose this for each of the bookings, and remember what they had. Whoever does has said `hold`."""
+    session.changes(user_id)
+    known = annotations.choices(session, user_id)
+    before = {id_: known.get(id_) for id_ in ids}
+    session.execute("DELETE FROM correction_batches WHERE user_id = $1 AND made_at < $2", user_id, now - KEPT_FOR)
+    session.execute(
+        "INSERT INTO correction_batches (user_id, id, category, detailed_category, before, made_at)"
+        " VALUES ($1, $2, $3, $4, $5, $6)",
+        user_id,
+        batch_id,
+        *choice,
+        as_json(before),
+        now,
+    )
+    session.execute(
+        "UPDATE annotations SET category = $3, detailed_category = $4, changed_at = $5"
+        " WHERE user_id = $1 AND transaction_id = ANY($2::TEXT[])",
+        user_id,
+        list(ids),
+        *choice,
+        now,
+    )
+    spoken = anchors.of_user(session, user_id)
+    found = anchors.of_bookings(session, user_id, [id_ for id_ in ids if id_ not in spoken])
+    rows = [(id_, *anchor) for id_, anchor in found.items()]
+    session.append(
+        "annotations",
+        pl.DataFrame(rows, schema=ANCHORED, orient="row").with_columns(
+            user_id=pl.lit(user_id),
+            category=pl.lit(choice.category),
+            detailed_category=pl.lit(choice.detailed_category, dtype=pl.String),
+            changed_at=pl.lit(now),
+        ),
+    )
+
+
+def take_back(session: Transaction, user_id: str, batch_id: str, *, now: datetime) -> list[str] | None:
+    """Give each booking back what it had, unless something else has been chosen for it since; the ids of all, None
+    where there is no such batch any more."""
+    rows = session.rows(
+        "SELECT category, detailed_category, before FROM correction_batches"
+        " WHERE user_id = $1 AND id = $2 AND made_at >= $3",
+        user_id,
+        batch_id,
+        now - KEPT_FOR,
+    )
+    if not rows:
+        return None
+    session.changes(user_id)
+    before = {id_: ChosenCategory(*had) if had else None for id_, had in json.loads(rows[0]["before"]).items()}
+    chosen = ChosenCategory(rows[0]["category"], rows[0]["detailed_category"])
+    known = annotations.choices(session, user_id)
+    of_choice: dict[ChosenCategory | None, list[str]] = defaultdict(list)
+    for id_, had in before.items():
+        if known.get(id_) == chosen:
+            of_choice[had].append(id_)
+    for had, ids in of_choice.items():
+        session.execute(
+            "UPDATE annotations SET category = $3::TEXT, detailed_category = $4::TEXT, changed_at = $5"
+            " WHERE user_id = $1 AND transaction_id = ANY($2::TEXT[])",
+            user_id,
+            ids,
+            *(had or (None, None)),
+            now,
+        )
+    session.execute(
+        "DELETE FROM annotations WHERE user_id = $1 AND transaction_id = ANY($2::TEXT[])"
+        " AND category IS NULL AND note IS NULL"
+        " AND transaction_id NOT IN (SELECT transaction_id FROM annotation_tags WHERE user_id = $1)",
+        user_id,
+        list(before),
+    )
+    session.execute("DELETE FROM correction_batches WHERE user_id = $1 AND id = $2", user_id, batch_id)
+    return list(before)

@@ -1,0 +1,80 @@
+"""Words that an export of ours brings back: taken over where the person has said nothing here."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+
+from analytics.classification.facts import CATEGORIES
+from analytics.classification.leaves import LEAVES, category_of
+from storage.database import Row, Transaction
+from storage.importing.matching.booking_keys import own_id
+from storage.importing.records import TransactionRecord
+from storage.words import anchors, annotations
+from storage.words.anchors import Anchor
+from storage.words.annotations import TAGS_MAX, Annotation, Tag, folded, is_note, is_tag
+
+
+def take_over(
+    session: Transaction, user_id: str, account_id: str, told: Sequence[TransactionRecord], *, now: datetime
+) -> list[str]:
+    """Give the bookings of this account what a file says of them; the ids of those that got something. `told` are all
+    bookings of the file that may be equal to one of which it says something."""
+    known = annotations.of_user(session, user_id).by_id
+    stored = anchors.of_user(session, user_id)
+    brought: list[str] = []
+    for record, anchor in _anchored(account_id, told):
+        said = _said(record, now=now)
+        if said is not None and said.transaction_id not in stored and said.transaction_id not in known:
+            annotations.sleep(session, user_id, said, anchor, now=now)
+            brought.append(said.transaction_id)
+    moved = anchors.settle(session, user_id)
+    there = annotations.of_user(session, user_id).by_id
+    annotations.forget(session, user_id, [id_ for id_ in brought if id_ not in there])
+    return [*moved, *(id_ for id_ in brought if id_ in there)]
+
+
+def _anchored(account_id: str, told: Iterable[TransactionRecord]) -> Iterable[tuple[TransactionRecord, Anchor]]:
+    """Each booking with words, and by what it is found: its place among equal ones of the file."""
+    groups: dict[tuple[date, Decimal, str, str], list[tuple[TransactionRecord, Row]]] = defaultdict(list)
+    for record in told:
+        row = _row(record)
+        groups[record.booking_date, record.amount, record.currency, anchors.counterpart(row)].append((record, row))
+    for (day, amount, currency, side), group in groups.items():
+        ordered = sorted(group, key=lambda pair: anchors.order(pair[1]))
+        for place, (record, _) in enumerate(ordered, start=1):
+            if record.words is not None:
+                yield record, Anchor(account_id, day, amount, currency, side, place, len(ordered))
+
+
+def _row(record: TransactionRecord) -> Row:
+    return {
+        "id": own_id(record) or "",
+        "counterpart_iban": record.counterpart_iban,
+        "counterpart_name": record.counterpart_name,
+        "purpose": record.purpose,
+        "value_date": record.value_date,
+    }
+
+
+def _said(record: TransactionRecord, *, now: datetime) -> Annotation | None:
+    """What the file says of the booking, as far as it may be said; None for nothing, or for nobody's booking."""
+    id_ = own_id(record)
+    try:
+        told = json.loads(record.words or "{}")
+        place, note, names = told.get("category"), told.get("note"), told.get("tags", [])
+        if not isinstance(names, list):
+            return None
+        tags = {folded(name): Tag(name, now) for name in names if is_tag(name)}
+        is_leaf = place in LEAVES
+    except (ValueError, TypeError, AttributeError):
+        return None
+    said = Annotation(
+        id_ or "",
+        category_of(place) if is_leaf or place in CATEGORIES else None,
+        place if is_leaf else None,
+        note if note and is_note(note) else None,
+        dict(list(tags.items())[:TAGS_MAX]),
+    )
+    return None if id_ is None or said.is_empty else said

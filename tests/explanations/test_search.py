@@ -1,0 +1,230 @@
+"""GET /transactions/search and the same filters in totals, over the demo's data and over small ledgers."""
+
+from collections.abc import Callable
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from storage.importing.records import AccountRecord, TransactionRecord
+from tests.explanations.conftest import Holder, Service, body_of
+
+DAY = date(2026, 11, 2)
+ACCOUNT = AccountRecord(stable_key="1", currency="EUR")
+
+
+def found(client: TestClient, **asked: object) -> list[dict[str, Any]]:
+    """All rows of a search, page by page."""
+    rows: list[dict[str, Any]] = []
+    page = 1
+    while True:
+        body = body_of(client, "/transactions/search", perPage=100, page=page, **asked)
+        rows += body["transactions"]
+        if page >= body["pagination"]["pageCount"]:
+            assert len(rows) == body["pagination"]["total"]
+            return rows
+        page += 1
+
+
+def ids(rows: list[dict[str, Any]]) -> list[str]:
+    return [row["id"] for row in rows]
+
+
+@pytest.mark.requirement("search.filters")
+def test_a_search_without_filters_is_the_list_of_all_accounts(demo_service: Service) -> None:
+    client = demo_service.named("demo")
+    accounts = ",".join(account["id"] for account in body_of(client, "/accounts")["accounts"])
+    listed = client.get("/transactions", params={"accountIds": accounts})
+    searched = client.get("/transactions/search")
+    expected = [{**row, "status": "booked"} for row in listed.json()["transactions"]]
+    assert searched.json() == {**listed.json(), "transactions": expected}
+    assert searched.headers["link"].startswith('</api/v1/transactions/search?page=1>; rel="first"')
+
+
+@pytest.mark.requirement("search.filters")
+def test_a_page_past_the_end_is_empty(demo_service: Service) -> None:
+    body = body_of(demo_service.named("solo"), "/transactions/search", page=10**30)
+    assert (body["transactions"], body["pagination"]["page"]) == ([], 10**30)
+
+
+@pytest.mark.requirement("search.filters")
+@pytest.mark.parametrize("name", ["demo", "globe"])
+def test_each_filter_lets_through_what_its_sentence_says(demo_service: Service, name: str) -> None:
+    client = demo_service.named(name)
+    every = found(client)
+    rules: list[tuple[dict[str, str], Callable[[dict[str, Any]], bool]]] = [
+        ({"direction": "in"}, lambda row: row["amount"] > 0),
+        ({"direction": "out"}, lambda row: row["amount"] < 0),
+        ({"amountMin": "10", "amountMax": "20.00"}, lambda row: 10 <= abs(row["amount"]) <= 20),
+        ({"categories": "DINING, GROCERIES"}, lambda row: row["category"] in ("DINING", "GROCERIES")),
+        ({"types": "fee,cash_withdrawal"}, lambda row: row["type"] in ("fee", "cash_withdrawal")),
+        ({"merchant": "rEwE"}, lambda row: (row["merchantName"] or row["counterpartName"] or "").lower() == "rewe"),
+    ]
+    for asked, holds in rules:
+        assert ids(found(client, **asked)) == [row["id"] for row in every if holds(row)], asked
+    iban = next(row["counterpartIban"] for row in every if row["counterpartIban"])
+    assert ids(found(client, counterpartIban=f"{iban[:4]} {iban[4:]}".lower())) == [
+        row["id"] for row in every if row["counterpartIban"] == iban
+    ]
+
+
+@pytest.mark.requirement("search.words")
+def test_strom_finds_stromabschlag_and_not_lindstroem(holder: Holder) -> None:
+    purposes = ("Stromabschlag 11/26", "Lindström Textil", "E-Strom", "Maelstrom")
+    holder.bring(
+        ACCOUNT,
+        [TransactionRecord(booking_date=DAY, amount=Decimal(-5), currency="EUR", purpose=text) for text in purposes],
+    )
+    assert {row["purpose"] for row in found(holder.client, words="STROM")} == {"Stromabschlag 11/26", "E-Strom"}
+    assert {row["purpose"] for row in found(holder.client, words="lindstrom textil")} == {"Lindström Textil"}
+    assert body_of(holder.client, "/transactions/totals", words="strom")["expenses"] == 10
+
+
+@pytest.mark.requirement("search.status")
+def test_what_is_pending_is_found_and_added_up_only_when_asked_for(demo_service: Service) -> None:
+    client = demo_service.named("solo")
+    booked, pending, both = (found(client, status=status) for status in ("booked", "pending", "all"))
+    assert {row["status"] for row in booked} == {"booked"}
+    assert {row["status"] for row in pending} == {"pending"}
+    assert sorted(ids(both)) == sorted(ids(booked) + ids(pending))
+    assert [row["bookingDate"] for row in both] == sorted((row["bookingDate"] for row in both), reverse=True)
+    totals = {status: body_of(client, "/transactions/totals", status=status) for status in ("booked", "pending", "all")}
+    assert totals["booked"] == body_of(client, "/transactions/totals")
+    for figure in ("count", "income", "expenses", "refunds"):
+        told = [Decimal(str(totals[status][figure])) for status in ("booked", "pending", "all")]
+        assert told[0] + told[1] == told[2]
+    assert totals["pending"]["count"] == len(pending) > 0
+    row = pending[0]
+    narrow = {"dateFrom": row["bookingDate"][:10], "dateTo": row["bookingDate"][:10], "category": row["category"]}
+    for more in (narrow, {"search": row["counterpartName"]}, {"accountIds": row["bankAccount"]["id"]}):
+        assert row["id"] in ids(found(client, status="pending", **more))
+    assert found(client, status="pending", search="nothing like it") == []
+
+
+@pytest.mark.requirement("search.flags")
+def test_flags_find_what_may_be_there_twice_and_what_nothing_speaks_for(holder: Holder) -> None:
+    for place in range(2):
+        row = TransactionRecord(
+            booking_date=DAY + timedelta(days=place),
+            amount=Decimal(-5),
+            currency="EUR",
+            counterpart_name="Shop",
+            purpose=f"Xyz {place}",
+        )
+        holder.bring(ACCOUNT, [row])
+    assert len(found(holder.client)) == 2
+    assert len(found(holder.client, flag="possible_duplicate")) == 1
+    assert len(found(holder.client, flag="uncategorised")) == 2
+    assert found(holder.client, flag="adjusting_entry") == []
+
+
+@pytest.mark.requirement("search.order")
+def test_the_largest_come_first_in_the_home_currency_and_those_without_a_rate_last(holder: Holder) -> None:
+    holder.bring(
+        ACCOUNT,
+        [
+            TransactionRecord(booking_date=DAY, amount=Decimal(amount), currency=currency, purpose=f"No {place}")
+            for place, (amount, currency) in enumerate(
+                [("-20", "EUR"), ("-3000", "JPY"), ("900", "XXX"), ("19", "EUR"), ("-20", "EUR")]
+            )
+        ],
+    )
+    largest = [(row["amount"], row["currency"]) for row in found(holder.client, sort="-amount")]
+    assert largest == [(-20, "EUR"), (-20, "EUR"), (19, "EUR"), (-3000, "JPY"), (900, "XXX")]
+    assert [row["amount"] for row in found(holder.client, sort="amount")] == [-3000, 19, -20, -20, 900]
+    assert [row["currency"] for row in found(holder.client, flag="unconverted")] == ["XXX"]
+    assert len(found(holder.client, counted="true")) == 4
+    totals = holder.client.get("/transactions/totals")
+    assert (totals.json()["leftOut"], totals.headers["unconverted-currencies"]) == ({"no_rate": 1}, "XXX")
+
+
+@pytest.mark.requirement("search.filters")
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("categories=FOOD", "categories: must be of GROCERIES, RENT"),
+        ("types=card_payment,cash", "types: must be of direct_debit, transfer"),
+        ("amountMin=20&amountMax=10", "amountMin: must not be more than amountMax"),
+        ("amountMin=1,5", "amountMin: contains characters that are not allowed"),
+        ("amountMax=-5", "amountMax: contains characters that are not allowed"),
+        ("direction=both", "direction: must be one of in, out"),
+        ("flag=new", "flag: must be one of possible_duplicate"),
+        ("dateFrom=2026-02-01&dateTo=2026-01-01", "dateFrom: must not be after dateTo"),
+        ("accountIds=acc_x", "accountIds: contains an id that is not one of your accounts"),
+    ],
+)
+def test_what_is_no_filter_is_refused_by_search_and_totals_alike(demo_service: Service, query: str, said: str) -> None:
+    client = demo_service.named("demo")
+    for path in ("search", "totals"):
+        answer = client.get(f"/transactions/{path}?{query}")
+        assert (answer.status_code, answer.json()["error"][: len(said)]) == (400, said)
+
+
+KEYS = ("category", "merchant", "account", "type", "day", "week", "month", "year")
+
+
+@pytest.mark.requirement("totals.groups")
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("limit", [1, 7, 1000])
+def test_groups_and_rest_add_up_to_the_whole(demo_service: Service, key: str, limit: int) -> None:
+    client = demo_service.named("globe")
+    for keys in (key, f"{key},{KEYS[KEYS.index(key) - 3]}"):
+        body = body_of(client, "/transactions/totals", groupBy=keys, limit=limit, status="all")
+        assert len(body["groups"]) <= limit
+        assert all([*group["keys"]] == keys.split(",") for group in body["groups"])
+        parts = [*body["groups"], body["rest"]]
+        for figure in ("count", "income", "expenses", "refunds", "net"):
+            assert sum(Decimal(str(part[figure])) for part in parts) == Decimal(str(body[figure]))
+        assert min(part["first"] for part in parts if part["first"]) == body["first"]
+        assert max(part["last"] for part in parts if part["last"]) == body["last"]
+
+
+@pytest.mark.requirement("totals.groups")
+def test_a_group_is_what_its_own_filters_find(demo_service: Service) -> None:
+    client = demo_service.named("demo")
+    for keys in ("merchant,month", "type,account"):
+        for group in body_of(client, "/transactions/totals", groupBy=keys, limit=12)["groups"]:
+            said = group["keys"]
+            narrow = {"types": said.get("type") or ""}
+            if "merchant" in said:
+                month = date.fromisoformat(f"{said['month']}-01")
+                last = (month + timedelta(days=31)).replace(day=1) - timedelta(days=1)
+                narrow = {"merchant": said["merchant"], "dateFrom": str(month), "dateTo": str(last)}
+            # a transfer crosses the border of one account: what is compared is the rows of this one
+            rows = [
+                row
+                for row in found(client, counted="true", **narrow)
+                if said.get("account") in (None, row["bankAccount"]["id"])
+                and said.get("type", row["type"]) == row["type"]
+            ]
+            assert (len(rows), rows[0]["bookingDate"][:10]) == (group["count"], group["last"])
+
+
+@pytest.mark.requirement("totals.compared")
+def test_a_year_by_category_is_compared_with_the_year_before(demo_service: Service) -> None:
+    client = demo_service.named("demo")
+    asked = {"dateFrom": "2026-01-01", "dateTo": "2026-12-31", "groupBy": "category,month", "limit": 1000}
+    body = body_of(client, "/transactions/totals", compareWith="previousYear", **asked)
+    assert body["span"] == {"dateFrom": "2026-01-01", "dateTo": "2026-11-20"}
+    before = body["compared"]
+    assert (before["dateFrom"], before["dateTo"]) == ("2025-01-01", "2025-11-20")
+    for span, told in ((body["span"], body), ((before, before))):
+        days = {name: span[name] for name in ("dateFrom", "dateTo")}
+        alone = body_of(client, "/transactions/totals", **days)
+        assert all(told[name] == alone[name] for name in ("count", "income", "expenses", "refunds", "net", "first"))
+    for figure in ("count", "expenses"):
+        compared = [group["compared"][figure] for group in [*body["groups"], body["rest"]]]
+        assert sum(Decimal(str(each)) for each in compared) == Decimal(str(before[figure]))
+    rent = next(group for group in body["groups"] if group["key"] == "RENT 2026-10")
+    october = body_of(client, "/transactions/totals", dateFrom="2025-10-01", dateTo="2025-10-31", category="RENT")
+    assert rent["compared"] == {name: october[name] for name in rent["compared"]}
+
+
+@pytest.mark.requirement("totals.compared")
+def test_with_nothing_to_compare_the_span_stays_as_it_was_asked_for(demo_service: Service) -> None:
+    for name in ("demo", "empty"):
+        days = {"dateFrom": "2020-01-01", "dateTo": "2020-12-31"}
+        body = body_of(demo_service.named(name), "/transactions/totals", compareWith="previousYear", **days)
+        assert (body["compared"], body["span"], body["count"]) == (None, days, 0)

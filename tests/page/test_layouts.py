@@ -1,0 +1,78 @@
+"""Choosing how a CSV file is read, in a real Chromium: by keyboard, kept, and then asked about no more."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.contract.demo_server import Demo
+from tests.page.conftest import Opening
+
+FEBRUARY = "Datum;Wer;Betrag\n02.02.2026;Rewe;3,50\n03.02.2026;Kino;12,00\n"
+MARCH = "Datum;Wer;Betrag\n02.03.2026;Rewe;4,10\n"
+
+pytestmark = pytest.mark.requirement("layouts.page")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_signs_of_a_file_are_chosen_and_kept_and_the_next_file_is_imported_without_a_question(
+    demo: Demo, signed_in: Opening, tmp_path: Path, width: int
+) -> None:
+    for name, text in (("february.csv", FEBRUARY), ("march.csv", MARCH)):
+        (tmp_path / name).write_text(text)
+    page = signed_in("/import", user="empty", viewport={"width": width, "height": 860})
+    page.get_by_label("Choose files", exact=True).set_input_files([tmp_path / "february.csv"])
+    file = page.get_by_role("region", name="february.csv")
+    expect(file.get_by_text("nothing in it says what was spent")).to_be_visible()
+    expect(file.get_by_label("Betrag", exact=True)).to_have_value("amount")
+    expect(file.get_by_text("3,50")).to_be_visible()
+    file.get_by_label("Wer", exact=True).select_option(label="Other side")
+    file.get_by_label("What was spent", exact=True).select_option(label="has no minus")
+    file.get_by_label("Currency", exact=True).fill("CHF")
+    page.keyboard.press("Enter")
+    expect(file.get_by_text("2 new · 0 known")).to_be_visible()
+    expect(file.get_by_label("Currency", exact=True)).to_be_focused()
+    expect(file.locator("data.money").first).to_have_text(re.compile("^\u2212.*3\\.50"))
+    assert page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0
+    file.get_by_label("Keep this, with the account, for files like it").check()
+    file.get_by_role("button", name="Import 2 new bookings").click()
+    expect(file.get_by_text("Imported: 2 new bookings.")).to_be_visible()
+    page.get_by_label("Choose files", exact=True).set_input_files([tmp_path / "march.csv"])
+    march = page.get_by_role("region", name="march.csv")
+    expect(march.get_by_text("1 new · 0 known")).to_be_visible()
+    expect(march.get_by_role("combobox", name="Which account is this file about?")).to_have_count(0)
+    march.get_by_role("button", name="Import 1 new booking").click()
+    expect(march.get_by_text("Imported: 1 new booking.")).to_be_visible()
+    token = demo.token("empty")
+    [account] = demo.read("/accounts", token)["accounts"]
+    rows = demo.read(f"/transactions?accountIds={account['id']}", token)["transactions"]
+    assert [(row["amount"], row["currency"]) for row in rows] == [(-4.1, "CHF"), (-12, "CHF"), (-3.5, "CHF")]
+    page.get_by_role("button", name="Remove: february.csv").last.click()
+    expect(page.get_by_text("You will be asked again.")).to_be_visible()
+    for undone in ("march.csv", "february.csv"):
+        page.get_by_role("button", name=f"Undo: {undone}").click()
+        page.get_by_role("button", name="Undo import").click()
+        expect(page.get_by_role("button", name=f"Undo: {undone}")).to_have_count(0)
+    assert demo.read("/accounts", token)["accounts"] == []
+
+
+def test_words_say_what_was_spent_and_a_choice_without_an_amount_is_not_tried(
+    signed_in: Opening, tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text("Datum;Wer;Was;Betrag\n02.02.2026;Rewe;weg;3,50\n03.02.2026;Eva;da;12,00\n")
+    page = signed_in("/import", user="empty", locale="de-DE")
+    page.get_by_label("Dateien auswählen", exact=True).set_input_files([tmp_path / "a.csv"])
+    file = page.get_by_role("region", name="a.csv")
+    file.get_by_label("Was", exact=True).select_option(label="Ausgang oder Eingang")
+    file.get_by_label("Wörter für Ausgaben", exact=True).fill("weg, fort")
+    file.get_by_label("Betrag", exact=True).select_option(label="nicht verwendet")
+    expect(file.get_by_text("Es fehlt Buchungstag oder Betrag.")).to_be_visible()
+    file.get_by_role("button", name="Neue Vorschau").press("Enter")
+    expect(file.get_by_text("Nicht importiert.")).to_be_visible()
+    file.get_by_label("Betrag", exact=True).select_option(label="Betrag")
+    file.get_by_role("button", name="Neue Vorschau").press("Enter")
+    expect(file.get_by_text("2 neu · 0 bekannt")).to_be_visible()
+    money = file.locator("data.money")
+    assert [money.nth(place).get_attribute("value") for place in (0, 1)] == ["-3.5", "12"]
+    file.get_by_role("button", name="Entfernen: a.csv").click()

@@ -1,0 +1,122 @@
+"""The kit for a company in docs/deploy: what no container is needed for is run, the rest is read."""
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]  # its types are a package of their own
+
+from handlers.services import open_services
+from handlers.settings import load
+from tests.engines import EMPTY, Cluster, free_port, programs
+from tests.silence import PGBOUNCER, is_closed
+
+DEPLOY = Path(__file__).parents[2] / "docs" / "deploy"
+COMPOSE = DEPLOY / "compose-company.yaml"
+
+pytestmark = [pytest.mark.engine("postgresql"), pytest.mark.requirement("deploy.company")]
+
+
+@pytest.fixture
+def secrets(tmp_path: Path) -> Path:
+    folder = tmp_path / "secrets"
+    subprocess.run(["sh", DEPLOY / "company-secrets.sh", folder], check=True, timeout=60)
+    return folder
+
+
+def services() -> dict[str, Any]:
+    return dict(yaml.safe_load(COMPOSE.read_text("utf-8"))["services"])
+
+
+def test_each_file_volume_secret_and_setting_of_the_composition_is_there(secrets: Path) -> None:
+    whole = yaml.safe_load(COMPOSE.read_text("utf-8"))
+    assert {Path(each["file"]).name for each in whole["secrets"].values()} == {path.name for path in secrets.iterdir()}
+    for service in services().values():
+        for volume in service.get("volumes", []):
+            source = volume.partition(":")[0]
+            assert (DEPLOY / source).is_file() if source.startswith(".") else source in whole["volumes"]
+        assert set(service.get("secrets", [])) <= whole["secrets"].keys()
+        assert set(service.get("depends_on", {})) <= services().keys()
+    for name in ("bankdata", "drill"):
+        given = {key: str(value) for key, value in services()[name]["environment"].items()}
+        assert set(re.findall(r"/run/secrets/(\w+)", str(given))) == set(services()[name]["secrets"])
+        here = {key: value.replace("/run/secrets", str(secrets)) for key, value in given.items()}
+        settings = load({**here, "BANKDATA_PUBLIC_URL": "https://bank.example"})
+        assert settings.database_url.endswith("@pgbouncer:6432/bankdata")
+
+
+def test_secrets_are_made_once_each_another_one(secrets: Path) -> None:
+    assert stat.S_IMODE(secrets.stat().st_mode) == 0o700
+    again = subprocess.run(["sh", DEPLOY / "company-secrets.sh", secrets], check=False, capture_output=True, timeout=60)
+    assert again.returncode
+    assert (secrets / "database_password").read_text() != (secrets / "database_app_password").read_text()
+
+
+def test_roles_pooler_and_secrets_of_the_kit_open_a_service_with_the_second_wall(secrets: Path, tmp_path: Path) -> None:
+    cluster, port, found = Cluster(), free_port(), programs()
+    assert found is not None
+    given = services()["db"]["environment"]
+    try:
+        cluster.sql("DROP ROLE bankdata_app")
+        cluster.sql(f"CREATE DATABASE {given['POSTGRES_DB']} {EMPTY}")
+        cluster.sql(f"ALTER ROLE bankdata PASSWORD '{(secrets / 'database_password').read_text()}'")
+        subprocess.run(
+            ["sh", DEPLOY / "company-roles.sh"],
+            env={
+                "PATH": f"{found}:{os.environ['PATH']}",
+                "PGHOST": "127.0.0.1",
+                "PGPORT": str(cluster.port),
+                "SECRETS": str(secrets),
+                **given,
+            },
+            check=True,
+            timeout=60,
+        )
+        hba = cluster.folder / "data" / "pg_hba.conf"
+        hba.write_text("host all all all scram-sha-256\n")  # as the image has it
+        cluster.sql("SELECT pg_reload_conf()")
+        text = (DEPLOY / "pgbouncer.ini").read_text("utf-8").replace("/run/secrets", str(cluster.folder))
+        text = text.replace("host=db port=5432", f"host=127.0.0.1 port={cluster.port}")
+        (cluster.folder / "pgbouncer.ini").write_text(text.replace("listen_port = 6432", f"listen_port = {port}"))
+        shutil.copy(secrets / "pgbouncer_users", cluster.folder)
+        user = "postgres" if os.geteuid() == 0 else None
+        log = (tmp_path / "pgbouncer.log").open("w+")
+        pooler = subprocess.Popen(
+            [PGBOUNCER, cluster.folder / "pgbouncer.ini"], user=user, cwd="/", stdout=log, stderr=subprocess.STDOUT
+        )
+        try:
+            deadline = time.monotonic() + 60
+            while is_closed(port):
+                is_late = pooler.poll() is not None or time.monotonic() > deadline
+                assert not is_late, f"PgBouncer does not start: {Path(log.name).read_text()}"
+                time.sleep(0.05)
+            urls = {
+                name: (secrets / name.lower()).read_text().replace("pgbouncer:6432", f"127.0.0.1:{port}")
+                for name in ("DATABASE_URL", "DATABASE_APP_URL")
+            }
+            settings = load(
+                {
+                    **{f"BANKDATA_{name}": value for name, value in urls.items()},
+                    "BANKDATA_DATABASE_PREPARE": services()["bankdata"]["environment"]["BANKDATA_DATABASE_PREPARE"],
+                    "BANKDATA_KEYS_SECRET": (secrets / "keys_secret").read_text(),
+                },
+                data_dir=tmp_path / "data",
+            )
+            with closing(open_services(settings)) as opened:
+                (row,) = opened.of("u").rows(
+                    "SELECT current_user AS role, current_setting('statement_timeout') AS most"
+                )
+                assert row == {"role": "bankdata_app", "most": "30s"}
+        finally:
+            pooler.terminate()
+            pooler.wait(30)
+            log.close()
+    finally:
+        cluster.remove()

@@ -1,0 +1,111 @@
+"""What had to be guessed of a CSV file is said: its columns, what its signs rest on, where its currency comes from."""
+
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from connectors.bank_csv.layouts import UNSIGNED, CsvLayout, check_layouts, guess_in_words
+from connectors.bank_csv.reader import read
+from connectors.connector import UnsupportedFile
+
+
+def layout_of(text: str) -> CsvLayout:
+    """The one layout that is told while a file is read."""
+    told: list[CsvLayout] = []
+    try:
+        list(read(io.BytesIO(text.encode()), on_layout=told.append))
+    except UnsupportedFile:
+        assert told, "a table that is seen is told, also where it is refused"
+    (layout,) = told
+    return layout
+
+
+@pytest.mark.requirement("readers.csv.guesses")
+def test_what_was_guessed_is_said_column_by_column() -> None:
+    layout = layout_of("Date,Payee,Text,Amount\n2026-03-02,Netflix,Film,-12.99\n2026-03-03,Rewe,Milk,-1.00\n")
+    assert [(each.name, each.field, each.example) for each in layout.columns] == [
+        ("Date", "date", "2026-03-02"),
+        ("Payee", "name", "Netflix"),
+        ("Text", "purpose", "Film"),
+        ("Amount", "amount", "-12.99"),
+    ]
+    assert (layout.is_guessed, layout.has_header, layout.decimal, layout.dates) == (True, True, ".", ("YYYY-MM-DD",))
+    assert guess_in_words(layout) == (
+        'Guessed: booking date from "Date", amount from "Amount", counterpart from "Payee", purpose from "Text"; '
+        "signs as written; currency EUR assumed, as the file names none."
+    )
+
+
+@pytest.mark.requirement("readers.csv.guesses")
+def test_a_known_layout_is_no_guess() -> None:
+    told: list[CsvLayout] = []
+    table = "Date,Description,Amount,Running Bal.\n03/02/2026,Rewe,-3.50,6.50\n03/15/2026,Eva,1.00,7.50\n"
+    list(read(io.BytesIO(table.encode()), on_layout=told.append))
+    assert told == []
+
+
+@pytest.mark.requirement("readers.csv.guesses")
+@pytest.mark.parametrize(
+    ("table", "sign"),
+    [
+        ("Date,Payee,Amount\n2026-03-02,Rewe,-3.50\n2026-03-03,Eva,5.00\n", "written"),
+        ("Date,Payee,Amount\n2026-03-02,Eva,+3.50\n", "written"),
+        ("Date,Payee,Amount,Type\n2026-03-02,Rewe,3.50,Debit\n2026-03-03,Eva,5.00,Credit\n", "words"),
+        ("Date,Payee,Amount,What\n2026-03-02,Rewe,3.50,spent\n2026-03-03,Eva,5.00,received\n", "words"),
+        ("Date,Payee,Debit,Credit\n2026-03-02,Rewe,3.50,\n2026-03-03,Eva,,5.00\n", "columns"),
+        ("Date,Payee,Amount,Balance\n2026-03-02,a,3.50,3.50\n2026-03-03,b,1.00,4.50\n2026-03-04,c,2,6.50\n", "balance"),
+        ("Date,Payee,Amount,Balance\n2026-03-02,a,3.50,9.50\n2026-03-03,b,1.00,8.50\n2026-03-04,c,2,6.50\n", "unknown"),
+        ("Date,Payee,Amount\n2026-03-02,Rewe,3.50\n2026-03-03,Eva,5.00\n", "unknown"),
+    ],
+)
+def test_what_the_signs_rest_on(table: str, sign: str) -> None:
+    assert layout_of(table).sign == sign
+
+
+@pytest.mark.requirement("readers.csv.guesses")
+@pytest.mark.parametrize(
+    ("table", "currency", "source"),
+    [
+        ("Date,Payee,Amount\n2026-03-02,Rewe,-3.50\n", "EUR", "assumed"),
+        ("Date,Payee,Amount,Currency\n2026-03-02,Rewe,-3.50,CHF\n", "CHF", "column"),
+        ("Date,Payee,Amount (CHF)\n2026-03-02,Rewe,-3.50\n", "CHF", "header"),
+        ("Currency,CHF,\nDate,Payee,Amount\n2026-03-02,Rewe,-3.50\n", "CHF", "file"),
+        ("Date,Payee,Amount\n2026-03-02,Rewe,-3.50 CHF\n", "CHF", "amounts"),
+        ("IBAN,CH9300762011623852957,\nDate,Payee,Amount\n2026-03-02,Rewe,-3.50\n", "CHF", "account"),
+    ],
+)
+def test_where_the_currency_comes_from(table: str, currency: str, source: str) -> None:
+    layout = layout_of(table)
+    assert (layout.currency, layout.currency_source) == (currency, source)
+
+
+@pytest.mark.requirement("readers.csv.guesses")
+@given(amounts=st.lists(st.tuples(st.integers(1, 99_999), st.sampled_from(["", "-", "+"])), min_size=1, max_size=8))
+def test_a_guess_that_leaves_open_what_was_spent_is_refused_and_no_other(amounts: list[tuple[int, str]]) -> None:
+    """Hand-written rule: some amount has a sign, or nobody can know."""
+    rows = "".join(f"2026-03-02,Rewe,{sign}{cents // 100}.{cents % 100:02}\n" for cents, sign in amounts)
+    layout = layout_of(f"Date,Payee,Amount\n{rows}")
+    if any(sign for _, sign in amounts):
+        check_layouts([layout])
+    else:
+        with pytest.raises(UnsupportedFile) as refusal:
+            check_layouts([layout])
+        assert str(refusal.value) == UNSIGNED
+
+
+@pytest.mark.requirement("readers.csv.guesses")
+def test_of_a_table_that_nobody_knows_its_columns_are_told_for_a_person_to_choose() -> None:
+    layout = layout_of("Tag;Wer;Wer;;\n02.03.2026;Rewe;Eva;3,50;1,00\n03.03.2026;Rewe;Eva;3,50;1,00\n")
+    assert [(each.name, each.field, each.example) for each in layout.columns] == [
+        ("Tag", None, "02.03.2026"),
+        ("Wer", None, "Rewe"),
+        ("Wer#2", None, "Eva"),
+        ("@4", None, "3,50"),
+        ("@5", None, "1,00"),
+    ]
+    assert (layout.sign, layout.currency) == ("unknown", None)
+    check_layouts([layout])  # it is refused for its columns
+    headless = layout_of("x;02.03.2026;3,50;4,50\ny;03.03.2026;3,50;4,50\n")
+    assert (headless.has_header, [each.name for each in headless.columns]) == (False, ["@1", "@2", "@3", "@4"])

@@ -1,0 +1,101 @@
+"""All words of a person out of one store and into another."""
+
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from storage.words import portable
+from storage.words.portable import InvalidWords
+from tests.explanations.conftest import Holder, Service
+from tests.words.conftest import GIRO, booked, by_name, rows_of, writer
+
+KITA = {"field": "counterpartName", "operator": "contains", "value": "kita", "category": "RENT"}
+
+
+def exported(holder: Holder) -> list[str]:
+    with holder.service.services.everybody.transaction() as session:
+        return list(portable.lines(session, holder.user.id))
+
+
+def read(holder: Holder, lines: Sequence[str]) -> int:
+    services = holder.service.services
+    now, text = services.clock.now(), "\n".join(lines)
+    return services.everybody.atomically(lambda session: portable.read(session, holder.user.id, text, now=now))
+
+
+@pytest.mark.requirement("words.portable")
+def test_words_go_into_another_store_before_and_after_its_files(service: Service, holder: Holder) -> None:
+    kita, bar = booked("10", "-9.00", "Kita"), booked("11", "-5.00", "Bar")
+    holder.bring(GIRO, [kita, bar])
+    rows, client = by_name(holder), writer(holder)
+    client.post("/rules", json=KITA)
+    client.post("/corrections", json={"transactionId": rows["Bar"]["id"], "category": "HEALTH"})
+    said = {"detailedCategory": "BAKERY", "note": "one\u2028\n=two", "tags": ["A", "b"]}
+    assert client.patch(f"/transactions/{rows['Kita']['id']}/annotation", json=said).is_success
+    lines = exported(holder)
+    assert [json.loads(line)["kind"] for line in lines] == ["rule", "correction", "annotation"]
+    assert read(holder, lines) == 0
+    before, after = service.newcomer(), service.newcomer()
+    assert read(before, ["", *lines, ""]) == 3
+    assert read(before, lines) == 0
+    for other in (before, after):
+        other.bring(GIRO, [kita, bar])
+    assert read(after, lines) == 3
+    assert read(after, lines) == 0
+    for other in (before, after):
+        writer(other).post("/rules", json={**KITA, "value": "zzz"})  # applies everything
+        found = by_name(other, include="annotation")
+        kept = [found["Kita"][name] for name in ("category", "note", "tags")]
+        assert kept == ["GROCERIES", "one\u2028\n=two", ["A", "b"]]
+        assert found["Bar"]["category"] == "HEALTH"
+        assert [rule["id"] for rule in writer(other).get("/rules").json()["rules"]] == ["1", "2"]
+    fresh = service.newcomer()
+    writer(fresh).post("/rules", json={**KITA, "value": "bar"})
+    assert read(fresh, lines) == 3
+    assert [rule["value"] for rule in writer(fresh).get("/rules").json()["rules"]] == ["bar", "kita"]
+    assert rows_of(fresh) == []
+
+
+@pytest.mark.requirement("words.portable")
+def test_an_account_is_known_again_by_its_sources_key(service: Service, holder: Holder) -> None:
+    cash = type(GIRO)(stable_key="cash", currency="EUR", name="Cash")
+    holder.bring(cash, [booked("10", "-9.00", "Kita")])
+    client = writer(holder)
+    client.patch(f"/transactions/{rows_of(holder)[0]['id']}/annotation", json={"note": "one"})
+    other = service.newcomer()
+    other.bring(cash, [booked("10", "-9.00", "Kita")])
+    assert read(other, exported(holder)) == 1
+    assert rows_of(other, include="annotation")[0]["note"] == "one"
+    holder.service.services.everybody.execute("DELETE FROM accounts WHERE user_id = $1", holder.user.id)
+    assert json.loads(exported(holder)[0])["account"].keys() == {"id"}
+
+
+@pytest.mark.requirement("words.portable")
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"kind": "other"},
+        {"amount": "x"},
+        {"category": "NOTHING"},
+        {"detailedCategory": "BAKERY"},
+        {"note": ""},
+        {"note": "\x1b"},
+        {"tags": [{"name": " ", "at": "2026-01-01"}]},
+        {"place": 0},
+        {"counterpart": "x"},
+        {"bookingDate": None},
+        {"account": None},
+    ],
+)
+def test_what_is_no_export_of_words_is_refused(holder: Holder, changed: dict[str, object]) -> None:
+    line = {
+        **{"kind": "annotation", "id": "txn_1", "account": {"id": "acc_1"}, "bookingDate": "2026-11-10"},
+        **{"amount": "-9.00", "currency": "EUR", "counterpart": "\nkita", "place": 1, "equalOnes": 1, "note": "x"},
+    }
+    with pytest.raises(InvalidWords, match="line 1: "):
+        read(holder, [json.dumps({**line, **changed})])
+    assert read(holder, [json.dumps(line)]) == 1
+    del line["amount"]
+    with pytest.raises(InvalidWords, match="line 1: lacks 'amount'"):
+        read(holder, [json.dumps(line)])
