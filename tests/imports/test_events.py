@@ -150,6 +150,7 @@ def test_a_balance_is_low_once_until_it_was_above_again(life: Life) -> None:
     everybody, user_id = life.eva.services.everybody, life.eva.user.id
     life.bring(GIRO, booked("2026-03-02", "-5.00", "Rewe", "Brot"))
     giro = life.account(GIRO)
+    assert giro is not None
 
     def becomes(balance: str) -> list[tuple[str, str]]:
         before = now_at(life)
