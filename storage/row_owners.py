@@ -47,6 +47,7 @@ OF_USERS: Mapping[str, str] = {
             "annotations",
             "annotation_tags",
             "correction_batches",
+            "own_categories",
         ),
         "user_id",
     ),

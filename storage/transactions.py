@@ -80,7 +80,7 @@ class Selection(NamedTuple):
     amount_min: Decimal | None = None
     amount_max: Decimal | None = None
     detailed_category: str | None = None
-    ids: Sequence[str] | None = None  # of an export: these alone
+    ids: Sequence[str] | None = None  # of a list or an export: these alone
     may_be_hidden: bool = True  # False: the user is known to have no hidden account, which saves half of a short query
 
     def condition(self, user_id: str) -> tuple[str, list[object]]:

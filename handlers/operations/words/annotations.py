@@ -5,17 +5,26 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from analytics.classification.leaves import LEAVES, category_of
+from auth.principal import Principal
 from handlers.http.errors import BadRequest, NotFound
 from handlers.http.request import Json, Request
-from handlers.operations.words.said import told
+from handlers.operations.categories.own import visible
+from handlers.operations.categories.places import PLACES, Place, placed
+from handlers.operations.words.said import own_shape, told
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from storage import transactions
 from storage.database import Row, Session, Transaction
 from storage.importing import derivation
 from storage.words import annotations
-from storage.words.annotations import DIFFERENT_TAGS_MAX, NOTE_LENGTH_MAX, TAG_LENGTH_MAX, TAGS_MAX, Annotation
+from storage.words.annotations import (
+    DIFFERENT_TAGS_MAX,
+    NOTE_LENGTH_MAX,
+    TAG_LENGTH_MAX,
+    TAGS_MAX,
+    Annotation,
+    OwnCategory,
+)
 
 NOT_BY_A_BANK = "category: this entry was written by the service and is in no category of yours"
 
@@ -36,9 +45,9 @@ def change_annotation(services: Services, request: Request, *, id: str, body: Ma
         session.hold(user_id)
         row = _booking(session, request, id)
         before = annotations.find(session, user_id, id)
-        after = changed(session, user_id, row, before, body, now=now)
+        after = changed(session, user_id, row, before, body, now=now, caller=request.principal)
         annotations.say(session, user_id, after, now=now)
-        is_moved = (after.category, after.detailed_category) != (before.category, before.detailed_category)
+        is_moved = place_of(after) != place_of(before)
         if is_moved:
             derivation.apply_rules(session, user_id, now=now, transaction_ids=[id])
         return _told(session, request, after), is_moved
@@ -57,17 +66,34 @@ def list_tags(services: Services, request: Request) -> Json:
     return {"tags": [{"name": name, "count": count} for _, (name, count) in by_name]}
 
 
+def place_of(annotation: Annotation) -> Place:
+    """Where the booking belongs, as far as that is said."""
+    return annotation.category, annotation.detailed_category, annotation.own_category_id
+
+
 def changed(
-    session: Session, user_id: str, row: Row, annotation: Annotation, changes: Mapping[str, Any], *, now: datetime
+    session: Session,
+    user_id: str,
+    row: Row,
+    annotation: Annotation,
+    changes: Mapping[str, Any],
+    *,
+    now: datetime,
+    caller: Principal | None = None,
 ) -> Annotation:
-    """What is said of this booking after these changes; raises BadRequest for what goes beyond its bounds."""
-    if row["is_adjusting_entry"] and (changes.get("category") or changes.get("detailedCategory")):
+    """What is said of this booking after these changes, by this caller, or by the user themselves; raises BadRequest
+    for what goes beyond its bounds."""
+    if row["is_adjusting_entry"] and any(changes.get(name) for name in PLACES):
         raise BadRequest(NOT_BY_A_BANK)
     if "note" in changes:
         if not annotations.is_note(changes["note"] or ""):
             raise BadRequest(f"note: at most {NOTE_LENGTH_MAX} characters, none of them a control character")
         annotation = replace(annotation, note=changes["note"] or None)
-    annotation = placed(annotation, changes)
+    own: Mapping[str, OwnCategory] = {}
+    if changes.get("ownCategoryId"):
+        own = visible(session, caller) if caller else annotations.own_categories(session, user_id)
+    category, leaf, own_id = placed(place_of(annotation), changes, own)
+    annotation = replace(annotation, category=category, detailed_category=leaf, own_category_id=own_id)
     if "tags" in changes:
         names = changes["tags"] or []
         if not all(map(annotations.is_tag, names)):
@@ -80,22 +106,6 @@ def changed(
     return annotation
 
 
-def placed(annotation: Annotation, changes: Mapping[str, Any]) -> Annotation:
-    """The annotation with the category or the finer one that is wanted, which brings its category along."""
-    if "category" in changes:
-        annotation = replace(annotation, category=changes["category"], detailed_category=None)
-    if "detailedCategory" in changes:
-        leaf = changes["detailedCategory"]
-        if leaf is None:
-            return replace(annotation, detailed_category=None)
-        if leaf not in LEAVES:
-            raise BadRequest("detailedCategory: must be one that GET /categories lists")
-        if changes.get("category") not in (None, category_of(leaf)):
-            raise BadRequest(f"detailedCategory: lies below {category_of(leaf)}")
-        annotation = replace(annotation, category=category_of(leaf), detailed_category=leaf)
-    return annotation
-
-
 def _booking(session: Session, request: Request, id_: str) -> Row:
     row = transactions.find(session, request.principal.user_id, id_)
     if row is None or not request.principal.covers(row["account_id"]):
@@ -104,6 +114,8 @@ def _booking(session: Session, request: Request, id_: str) -> Row:
 
 
 def _told(session: Session, request: Request, annotation: Annotation) -> Json:
-    names = annotations.of_user(session, request.principal.user_id).names(request.principal.covers)
+    user_id = request.principal.user_id
+    names = annotations.spellings(session, user_id, annotation).names(request.principal.covers)
     chosen = {"category": annotation.category, "detailedCategory": annotation.detailed_category}
-    return {**chosen, **told(annotation, names)}
+    own = annotations.own_categories(session, user_id) if annotation.own_category_id else {}
+    return {**chosen, **own_shape(own.get(annotation.own_category_id or "")), **told(annotation, names)}
