@@ -19,7 +19,7 @@ from handlers.operations import rules_in_words
 from handlers.operations.categories.finer import is_included, shown
 from handlers.operations.reports import balances, money_of, unconverted
 from handlers.operations.selection import selected_accounts
-from handlers.operations.words.said import DETAILED
+from handlers.operations.words.said import DETAILED, asks_for_words, check_words
 from handlers.services import Services
 from storage.accounts import Selected
 from storage.importing.derivation import OWN_ACCOUNT_RULE
@@ -102,7 +102,8 @@ def explain_transaction(
     _services: Services, request: Request, reading: Reading, *, id: str, include: str | None = None
 ) -> Answer:
     """Which rules gave a booking its type, category and merchant, and made it an own transfer."""
-    is_detailed = is_included(include)
+    is_detailed, has_words = is_included(include), asks_for_words(include)
+    check_words(request.principal, include, None)
     row = reading.find(id)
     if row is None or not request.principal.covers(row["account_id"]):
         raise NotFound("Transaction not found")
@@ -111,6 +112,9 @@ def explain_transaction(
         # An account that the caller may not read is none of the user's, as far as they are told
         row = {**row, **dict.fromkeys(("transfer_account_id", "transfer_id", "transfer_rule"))}
         row |= {rule: OUT_OF_SIGHT for rule in RULES_OF_ACCOUNTS if row[rule] == OWN_ACCOUNT_RULE}
+    if has_words:
+        own = reading.words.own.get(reading.words.owned.get(id, ("", None))[0])
+        row |= {"own_category": own and own.name, "own_rule": row["category_rule"] if own else None}
     derived = {
         key: json_shapes.derivation(
             row[column], row[rule], rules_in_words.reason(sentences, row[rule], reading.own_rules)
@@ -120,6 +124,7 @@ def explain_transaction(
             ("category", "category", "category_rule", rules_in_words.CATEGORY),
             ("merchantName", "merchant_name", "merchant_rule", rules_in_words.MERCHANT),
             *([(DETAILED, "detailed_category", "detailed_rule", rules_in_words.CATEGORY)] if is_detailed else []),
+            *([("ownCategory", "own_category", "own_rule", rules_in_words.CATEGORY)] if has_words else []),
         )
     }
     transfer = {

@@ -188,6 +188,42 @@ def test_rules_are_added_listed_applied_and_removed(run: Run, new_user: NewUser,
     assert len(run("rules", "list", "--user", name).lines) == 1
 
 
+@pytest.mark.requirement("words.own")
+def test_own_categories_by_command(run: Run, new_user: NewUser) -> None:
+    name = new_user(bank=True)
+    rows = [json.loads(line) for line in run("export", "--user", name, "--format", "jsonl").lines]
+    row = next(row for row in rows if row["category"] == "GROCERIES")
+
+    def own() -> list[str]:
+        return [line.strip() for line in run("categories", "list", "--user", name).lines if "“" in line]
+
+    def refused(*words: str) -> str:
+        return run("categories", *words, "--user", name).err.strip()
+
+    assert own() == []
+    assert run("categories", "add", "Brot", "--below", "BAKERY", "--user", name).code == 0
+    assert run("categories", "add", "Essen", "--below", "GROCERIES", "--user", name).code == 0
+    assert [line.split(" ")[0] for line in own()] == ["“Essen”", "“Brot”"]
+    assert run("correct", row["id"], "brot", "--one", "--user", name).code == 0
+    told = json.loads(run("words", "export", "--user", name).lines[-1])
+    assert (told["category"], told["detailedCategory"], f"({told['ownCategoryId']})") == (
+        *("GROCERIES", "BAKERY"),
+        own()[1].split(" ")[1],
+    )
+    assert run("correct", row["id"], "FUEL", "--user", name).code == 0
+    assert run("correct", row["id"], "Essen", "--user", name).code == 0
+    assert run("categories", "rename", "brot", "Brötchen", "--user", name).code == 0
+    assert "Another one at the same place" in refused("add", "BRÖTCHEN", "--below", "BAKERY")
+    assert "1 to 100 printable characters" in refused("rename", "Essen", " ")
+    assert "There is no category called so." in refused("add", "x", "--below", "NOTHING")
+    assert "There is no category called so." in refused("remove", "Brot")
+    assert run("correct", row["id"], "Brot", "--user", name).failed_with("There is no category called so.")
+    assert run("categories", "add", "Essen", "--below", "RENT", "--user", name).code == 0
+    assert "Several are called so; say which by its id: own_" in refused("remove", "Essen")
+    assert run("categories", "remove", own()[0].split("(")[1][:-1], "--user", name).code == 0
+    assert run("categories", "remove", "Brötchen", "--user", name).lines == ["1 booking changed."]
+
+
 @pytest.mark.requirement("cli.words")
 def test_one_booking_is_annotated_and_all_words_go_out_and_in(run: Run, new_user: NewUser, tmp_path: Path) -> None:
     name = new_user(bank=True)

@@ -122,6 +122,20 @@ def test_a_sync_that_the_stop_of_the_server_holds_up_goes_on_after_its_next_star
     assert refusal(services, "connect", **eva) == "Musterbank: the sync goes on after the server's next start."
 
 
+@pytest.mark.requirement("words.own")
+def test_there_are_500_own_categories_and_not_one_more(services: Services) -> None:
+    user_id = users.named(services.everybody, "eva").id
+    for number in range(499):
+        services.everybody.execute(
+            "INSERT INTO own_categories (user_id, id, name, category) VALUES ($1, $2, $2, 'RENT')",
+            user_id,
+            f"own_{number}",
+        )
+    wanted = {"user": "eva", "below": "RENT"}
+    perform(services, "categories add", {**wanted, "name": "the last"}, Said())
+    assert refusal(services, "categories add", **wanted, name="more") == "There may be 500 categories of one's own."
+
+
 class Leaving(Said):
     """A person who presses Ctrl-C as soon as something takes its time."""
 

@@ -113,6 +113,8 @@ def test_one_booking_is_put_into_an_own_category(holder: Holder) -> None:
     rows = by_name(holder)
     path = f"/transactions/{rows['REWE Markt']['id']}/annotation"
     before, plain = stored(holder, "REWE Markt"), client.get("/transactions?include=annotation").json()
+    explanation = client.get(path.replace("annotation", "explanation?include=annotation")).json()["ownCategory"]
+    assert explanation == {"value": None, "rule": None, "reason": "No rule gave a value."}
     assert before == ("GROCERIES", "SUPERMARKET", None, "brand:rewe")
     silent = client.get(path).json()
     bread, care = made(client, "Brot", detailedCategory="BAKERY"), made(client, "Essen", category="GROCERIES")
@@ -172,9 +174,13 @@ def test_all_of_a_counterpart_and_what_a_rule_finds_go_into_an_own_category(hold
     assert {name: kept[name] for name in place} == place
     assert stored(holder, "Kita Nord") == ("OTHER", "CHILDCARE", kita, "user-rule:1")
     path = f"/transactions/{rows['Kita Nord']['id']}"
-    reasons = client.get(f"{path}/explanation?include=detailedCategory").json()
+    reasons = client.get(f"{path}/explanation?include=detailedCategory,annotation").json()
     said = "Your rule 1 says so: counterpartName contains “kita”."
-    assert [reasons[name]["reason"] for name in ("category", "detailedCategory")] == [said, said]
+    assert [reasons[name]["reason"] for name in ("category", "detailedCategory", "ownCategory")] == [said] * 3
+    assert (reasons["ownCategory"]["value"], reasons["ownCategory"]["rule"]) == ("Kita", "user-rule:1")
+    other = f"/transactions/{rows['Nachbar']['id']}/explanation?include=annotation"
+    assert client.get(other).json()["ownCategory"]["value"] == "Schule"
+    assert writer(holder, SCOPES).get(other).status_code == 403
     client.patch(f"{path}/annotation", json={"ownCategoryId": school})
     holder.bring(GIRO, [booked("10", "-9.00", "Kita Nord"), booked("13", "-9.00", "Kita Süd")])
     client.post("/rules", json={**rule, "value": "nord"})
