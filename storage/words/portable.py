@@ -74,7 +74,9 @@ def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int
                     added.append(rule)
             elif kind == "correction":
                 choice = _choice(told, own)
-                if told["key"] not in corrections and choice is not None:
+                if choice is None:
+                    raise KeyError("category")
+                if told["key"] not in corrections:
                     rules.correct(session, user_id, str(told["key"]), choice)
                     count += 1
             else:

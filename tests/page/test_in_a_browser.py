@@ -273,6 +273,29 @@ def test_one_booking_is_corrected_noted_and_tagged(signed_in: Opening) -> None:
     expect(rows.get_by_role("link").first).to_contain_text("Subscriptions")
 
 
+@pytest.mark.requirement("page.own_words")
+def test_a_category_of_ones_own_is_made_used_renamed_and_removed(signed_in: Opening) -> None:
+    page = signed_in("/transactions?search=spotify")
+    page.get_by_role("list", name="Transactions").get_by_role("link").first.click()
+    dialog = page.get_by_role("dialog", name="Transaction")
+    dialog.get_by_label("Category", exact=True).select_option(label="Music and audio books")
+    dialog.get_by_label("A name of your own below it").fill("Family plan")
+    dialog.get_by_role("button", name="Add the name").click()
+    expect(dialog.get_by_label("Category", exact=True).locator("option:checked")).to_have_text("– Family plan")
+    dialog.get_by_label("Which transactions").select_option(label="this one alone")
+    dialog.get_by_role("button", name="Correct", exact=True).click()
+    expect(dialog).to_have_count(0)
+    page.get_by_role("list", name="Transactions").get_by_role("link").first.click()
+    expect(dialog.get_by_text("Subscriptions · Music and audio books · Family plan")).to_be_visible()
+    page.goto(page.url.split("/transactions")[0] + "/settings")
+    page.get_by_role("button", name="Change: Family plan").click()
+    page.get_by_label("Own name").fill("Music for all")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Remove: Music for all").click()
+    expect(page.get_by_text("Removed. Its bookings stay where it was.")).to_be_visible()
+    expect(page.get_by_role("button", name="Remove: Music for all")).to_have_count(0)
+
+
 @pytest.mark.requirement("page.tasks")
 def test_an_account_is_renamed_hidden_and_shown_again(demo: Demo, signed_in: Opening) -> None:
     page = signed_in("/settings")

@@ -98,6 +98,8 @@ def test_an_own_category_of_a_file_never_takes_the_place_of_another(holder: Hold
             read(holder, [json.dumps({**line, **changed})])
     with pytest.raises(InvalidWords, match="line 1: an unknown ownCategoryId"):
         read(holder, [json.dumps({"kind": "correction", "key": "merchant:a", "ownCategoryId": "own_1"})])
+    with pytest.raises(InvalidWords, match="line 1: lacks 'category'"):
+        read(holder, [json.dumps({"kind": "correction", "key": "merchant:a"})])
     full = [json.dumps({**line, "id": f"a{number}", "name": f"a{number}"}) for number in range(498)]
     with pytest.raises(InvalidWords, match="line 498: more than 500 own categories"):
         read(holder, full)

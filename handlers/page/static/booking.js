@@ -3,6 +3,7 @@ import { useRead } from "./api.js";
 import { Correction } from "./correction.js";
 import { day, longDay } from "./format.js";
 import { CategoryTile } from "./icons.js";
+import { useNames } from "./own-categories.js";
 import { OwnWords } from "./own-words.js";
 import { Dialog, Facts, Loaded, Money, MoreLink, State, Told, accountAmong, partyOf } from "./parts.js";
 import { address } from "./place.js";
@@ -12,7 +13,7 @@ import { named, t } from "./words.js";
 export default function Booking({ id, person, onClose }) {
   const path = `/transactions/${encodeURIComponent(id)}`;
   const row = useRead(path);
-  const reasons = useRead(`${path}/explanation`);
+  const reasons = useRead(`${path}/explanation`, { include: "detailedCategory,annotation" });
   const isUnknown = row.error?.status === 404 || row.error?.status === 400;
   return html`<${Dialog} title=${t("row")} onClose=${onClose}>
     ${isUnknown
@@ -22,6 +23,7 @@ export default function Booking({ id, person, onClose }) {
 }
 
 function DetailText({ row, reasons, person, onClose }) {
+  const name = useNames();
   const account = person.byId.get(row.bankAccount.id);
   const facts = [
     ["account", account ? accountAmong(account) : row.bankAccount.bankConnection.bankName],
@@ -40,7 +42,7 @@ function DetailText({ row, reasons, person, onClose }) {
   return html`
     <div class="detail-head">
       <${CategoryTile} category=${row.category} />
-      <div class="row-text"><p class="detail-title">${partyOf(row)}</p><p class="soft">${row.category && named(row.category)}</p></div>
+      <div class="row-text"><p class="detail-title">${partyOf(row)}</p><p class="soft">${row.category && [row.category, reasons?.detailedCategory.value, reasons?.ownCategory.value].filter(Boolean).map(name).join(" · ")}</p></div>
     </div>
     <p class="figure medium"><${Money} amount=${row.amount} currency=${row.currency} signed /></p>
     ${row.isPotentialDuplicate && html`<p class="caution">${t("duplicate")}</p>`}

@@ -1,69 +1,71 @@
-/** "Correct this": another category for a booking, all like it, or by a rule, with what it will change before it does. */
+/** "Correct this": another place for a booking, all like it, or by a rule, with what it will change before it does. */
 import { change } from "./api.js";
-import { CategoryChoice, Choice, tried } from "./parts.js";
+import { NewOwn, PlaceChoice, placeIn, placeOf } from "./own-categories.js";
+import { Choice, tried } from "./parts.js";
 import { html, useState } from "./ui.js";
 import { said, t } from "./words.js";
 
 /**
  * The ways of correcting: what would change of it, how it is done, and how it is taken back.
- * @type {Record<string, { try: (row: any, category: string) => Promise<any>, hint: (found: any) => string, make: (row: any, category: string) => Promise<any>, told: (answer: any) => string, undo: (answer: any, row: any) => Promise<any> }>}
+ * @type {Record<string, { try: (row: any, place: string) => Promise<any>, hint: (found: any) => string, make: (row: any, place: string) => Promise<any>, told: (answer: any) => string, undo: (answer: any, row: any) => Promise<any> }>}
  */
 const WAYS = {
   all: {
-    try: (row, category) => corrected(row, category, true),
+    try: (row, place) => corrected(row, place, true),
     hint: ({ name, matching }) => t("correct_hint", { name, n: matching }),
-    make: (row, category) => corrected(row, category, false),
+    make: (row, place) => corrected(row, place, false),
     told: ({ matching }) => t("corrected", { n: matching }),
     undo: ({ id }) => forgotten("corrections", id),
   },
   one: {
     try: async () => ({}),
     hint: () => t("correct_one_hint"),
-    make: async (row, category) => {
+    make: async (row, place) => {
       const before = await annotation("GET", row);
-      await annotation("PATCH", row, { category });
+      await annotation("PATCH", row, placeOf(place));
       return before;
     },
     told: () => t("corrected", { n: 1 }),
-    undo: ({ category, detailedCategory }, row) =>
-      annotation("PATCH", row, detailedCategory ? { detailedCategory } : { category }),
+    undo: (before, row) => annotation("PATCH", row, before.category ? placeOf(placeIn(before)) : { category: null }),
   },
   rule: {
-    try: (row, category) => ruled(row, category, true),
+    try: (row, place) => ruled(row, place, true),
     hint: ({ field, operator, value, changed }) =>
       t("correct_rule_hint", { rule: `${t(field)} ${t(operator)} ${t("quoted", { value })}`, n: changed }),
-    make: (row, category) => ruled(row, category, false),
+    make: (row, place) => ruled(row, place, false),
     told: ({ changed }) => t("corrected", { n: changed }),
     undo: ({ id }) => forgotten("rules", id),
   },
 };
 
 const of = (row) => `/transactions/${encodeURIComponent(row.id)}`;
-const corrected = (row, category, dryRun) =>
-  change("POST", "/corrections", { parameters: { dryRun }, body: { transactionId: row.id, category } });
+const corrected = (row, place, dryRun) =>
+  change("POST", "/corrections", { parameters: { dryRun }, body: { transactionId: row.id, ...placeOf(place) } });
 const annotation = (method, row, body) => change(method, `${of(row)}/annotation`, { body });
 const forgotten = (kind, id) => change("DELETE", `/${kind}/${encodeURIComponent(id)}`);
-const ruled = async (row, category, dryRun) =>
-  change("POST", "/rules", { parameters: { dryRun }, body: { ...(await change("GET", `${of(row)}/rule`)), category } });
+const ruled = async (row, place, dryRun) => {
+  const { category, ...proposed } = await change("GET", `${of(row)}/rule`);
+  return change("POST", "/rules", { parameters: { dryRun }, body: { ...proposed, ...placeOf(place) } });
+};
 
 /** `onDone` is called once the correction holds; it can be undone from the toast. */
 export function Correction({ row, onDone }) {
-  const [category, setCategory] = useState(row.category ?? "");
+  const [place, setPlace] = useState("");
   const [way, setWay] = useState("all");
   const [preview, setPreview] = useState(null); // what it will change, or why nothing
   const [isWorking, setIsWorking] = useState(false);
   const show = async (chosen, how) => {
-    setCategory(chosen);
+    setPlace(chosen);
     setWay(how);
     setPreview(null);
-    if (!chosen || chosen === row.category) return;
+    if (!chosen) return;
     setPreview(await WAYS[how].try(row, chosen).then((found) => ({ hint: WAYS[how].hint(found) }), (error) => ({ error: said(error) })));
   };
   const correct = async () => {
     setIsWorking(true);
     const { make, told, undo } = WAYS[way];
     const isDone = await tried(
-      () => make(row, category),
+      () => make(row, place),
       told,
       (answer) => ({ text: t("undo"), act: () => tried(() => undo(answer, row), () => t("undone")) }),
     );
@@ -74,10 +76,11 @@ export function Correction({ row, onDone }) {
   return html`<div class="correction">
     <h3>${t("correct")}</h3>
     <p class="buttons">
-      <${CategoryChoice} value=${category} onChoose=${(chosen) => show(chosen, way)} none=${!row.category && t("choose")} />
-      <${Choice} name=${t("correct_which")} value=${way} options=${ways} onChoose=${(how) => show(category, how)} />
+      <${PlaceChoice} value=${place} onChoose=${(chosen) => show(chosen, way)} none=${t("choose")} />
+      <${Choice} name=${t("correct_which")} value=${way} options=${ways} onChoose=${(how) => show(place, how)} />
       <button type="button" class="primary" disabled=${isWorking || !preview || preview.error} onClick=${correct}>${t("correct_it")}</button>
     </p>
+    <${NewOwn} key=${place} below=${place} onMade=${(made) => show(made, way)} />
     <p class="small soft" role="status">${preview && (preview.error ?? preview.hint)}</p>
   </div>`;
 }

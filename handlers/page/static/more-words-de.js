@@ -136,4 +136,16 @@ export default {
   years: "Jahre",
   choose_year: "Wählen Sie ein Jahr, um zu sehen, was es ergab.",
   compared: "{amount} gegenüber {span}",
+
+  // own categories
+  own_categories: "Ihre Kategorien",
+  own_text: "Eigene Namen unterhalb der Kategorien. Sie legen einen an, wo Sie eine Buchung korrigieren.",
+  own_new: "Eigener Name darunter",
+  own_add: "Namen anlegen",
+  own_removed: "Entfernt. Die Buchungen bleiben, wo er stand.",
 };
+
+export const sentences = [
+  ["name: one of your categories there has it already", "Diesen Namen hat dort schon eine Ihrer Kategorien."],
+  ["name: at most 500 categories of your own", "Es sind höchstens 500 eigene Kategorien."],
+];

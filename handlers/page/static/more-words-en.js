@@ -136,4 +136,11 @@ export default {
   years: "Years",
   choose_year: "Choose a year to see what it came to.",
   compared: "{amount} against {span}",
+
+  // own categories
+  own_categories: "Your categories",
+  own_text: "Names of your own below the categories. You make one where you correct a booking.",
+  own_new: "A name of your own below it",
+  own_add: "Add the name",
+  own_removed: "Removed. Its bookings stay where it was.",
 };

@@ -1,6 +1,7 @@
 /** Rules of the person's own: a list, a form that says what a rule will change before it does, and their undo. */
 import { change, useRead } from "./api.js";
-import { Card, CategoryChoice, Choice, Line, Loaded, tried } from "./parts.js";
+import { OwnCategories, PlaceChoice, placeIn, placeOf, useNames } from "./own-categories.js";
+import { Card, Choice, Line, Loaded, tried } from "./parts.js";
 import { html, useEffect, useState } from "./ui.js";
 import { named, said, t } from "./words.js";
 
@@ -11,25 +12,29 @@ const TYPING_RESTS = 400; // milliseconds
 
 export function Rules() {
   const list = useRead("/rules");
+  const name = useNames();
   const [isOpen, setIsOpen] = useState(false);
   const opener = !isOpen && html`<button type="button" onClick=${() => setIsOpen(true)}>${t("new_rule")}</button>`;
-  return html`<${Card} title=${t("rules")} aside=${opener}>
+  return html`<${OwnCategories} /><${Card} title=${t("rules")} aside=${opener}>
     <p class="soft small">${t("rules_text")}</p>
     ${isOpen && html`<${NewRule} onClose=${() => setIsOpen(false)} />`}
     <${Loaded} of=${list}>${({ rules }) =>
       rules.length === 0
         ? html`<p class="soft">${t("rules_none")}</p>`
-        : html`<ul class="plain">${rules.map((rule, place) => html`<${Line} key=${rule.id} title=${condition(rule)} about=${result(rule)}>
+        : html`<ul class="plain">${rules.map((rule, place) => html`<${Line} key=${rule.id} title=${condition(rule)} about=${result(rule, name)}>
             <button type="button" aria-label="${t("remove")}: ${condition(rule)}" onClick=${() => removed(rule, place === rules.length - 1)}>${t("remove")}</button>
           <//>`)}</ul>`}<//>
   <//>`;
 }
 
 const condition = ({ field, operator, value }) => `${t(field)} ${t(operator)} ${t("quoted", { value })}`;
-const result = ({ category, merchant, type }) => [category && named(category), merchant, type && named(type)].filter(Boolean).join(" · ");
+const result = ({ merchant, type, ...place }, name) => [place.category && name(placeIn(place)), merchant, type && named(type)].filter(Boolean).join(" · ");
 
 /** What a rule says, without what it leaves open. */
-const saidBy = ({ id, changed, ...rule }) => Object.fromEntries(Object.entries(rule).filter(([, value]) => value));
+const saidBy = ({ id, changed, category, detailedCategory, ownCategoryId, ...rule }) => ({
+  ...Object.fromEntries(Object.entries(rule).filter(([, value]) => value)),
+  ...(category && placeOf(placeIn({ category, detailedCategory, ownCategoryId }))),
+});
 
 function NewRule({ onClose }) {
   const [rule, setRule] = useState(EMPTY);
@@ -69,7 +74,7 @@ function NewRule({ onClose }) {
       </span></div>
     <div class="field"><label for="rule-merchant">${t("rule_then")}</label>
       <span class="buttons">
-        <${CategoryChoice} value=${rule.category} onChoose=${set("category")} none=${t("any_category")} />
+        <${PlaceChoice} value=${rule.category} onChoose=${set("category")} none=${t("any_category")} />
         <input id="rule-merchant" value=${rule.merchant} maxlength="200" placeholder=${t("rule_merchant")} onInput=${typed("merchant")} autocomplete="off" />
       </span></div>
     <p class="soft small" role="status">${!isWhole ? t("rule_needs") : (found?.error ?? (found && t("rule_changes", { n: found.changed })))}</p>

@@ -3,11 +3,12 @@ import { Accounts } from "./accounts.js";
 import { change, useRead } from "./api.js";
 import { currencyName } from "./format.js";
 import { undone } from "./correction.js";
+import { placeIn, useNames } from "./own-categories.js";
 import { Card, Choice, Facts, Line, Loaded, Place, Segments, SignOut, tried } from "./parts.js";
 import { AUTH_URL, address } from "./place.js";
 import { Rules } from "./rules.js";
 import { html, useState } from "./ui.js";
-import { named, t } from "./words.js";
+import { t } from "./words.js";
 
 /** What is kept on this device, and nothing else is: theme and language. */
 function useKept(name, apply = () => {}) {
@@ -64,12 +65,13 @@ function Appearance() {
 /** The person's corrections, each with its undo. */
 function Corrections() {
   const list = useRead("/corrections");
+  const name = useNames();
   return html`<${Card} title=${t("corrections")}>
     <${Loaded} of=${list}>${({ corrections }) =>
       corrections.length === 0
         ? html`<p class="soft">${t("corrections_none")}</p>`
-        : html`<ul class="plain">${corrections.map(({ id, name, category, matching }) => html`<${Line} key=${id} title=${name} about="${named(category)} · ${t("rows", { n: matching })}">
-            <button type="button" aria-label="${t("undo")}: ${name}" onClick=${() => undone(id)}>${t("undo")}</button>
+        : html`<ul class="plain">${corrections.map(({ id, name: whose, matching, ...place }) => html`<${Line} key=${id} title=${whose} about="${name(placeIn(place))} · ${t("rows", { n: matching })}">
+            <button type="button" aria-label="${t("undo")}: ${whose}" onClick=${() => undone(id)}>${t("undo")}</button>
           <//>`)}</ul>`}<//>
   <//>`;
 }
