@@ -90,7 +90,7 @@ def test_from_the_address_alone_to_every_tool(address: str, mode: str, version: 
             assert prompts == ["monthly_review", "what_changed", "what_is_due"]
             (message,) = (await client.get_prompt("monthly_review", {"month": "2026-10"})).messages
             assert message.role == "user"
-            assert "Review 2026-10 of" in message.content.text
+            assert "Review 2026-10 of" in message.content.model_dump()["text"]
             for name in listed:
                 answered[name] = await client.call_tool(name, arguments.get(name, {}))
 
