@@ -62,7 +62,12 @@ def window_start(today: pl.Expr = TODAY) -> pl.Expr:
 
 def is_over(today: pl.Expr = TODAY) -> pl.Expr:
     """Whether two periods and a day have passed since the latest charge (decision 21)."""
-    return pl.col("last_charged").dt.offset_by(pl.col("frequency").replace_strict(OVER_AFTER)) < today
+    return over_on() <= today
+
+
+def over_on() -> pl.Expr:
+    """The first day on which a stream is over."""
+    return pl.col("last_charged").dt.offset_by(pl.col("frequency").replace_strict(OVER_AFTER)).dt.offset_by("1d")
 
 
 def is_listed(today: pl.Expr = TODAY) -> pl.Expr:
