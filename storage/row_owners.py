@@ -40,6 +40,7 @@ OF_USERS: Mapping[str, str] = {
             "file_imports",
             "kept_layouts",
             "recurring_decisions",
+            "recurring_told",
             "account_states",
             "removed",
             "events",

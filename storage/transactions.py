@@ -287,6 +287,12 @@ def charges(
     )
 
 
+def accounts_with_any(session: Session, user_id: str) -> list[str]:
+    """The ids of the user's accounts that have bookings."""
+    rows = session.rows("SELECT DISTINCT account_id FROM transactions WHERE user_id = $1 ORDER BY account_id", user_id)
+    return [row["account_id"] for row in rows]
+
+
 def histories(session: Session, user_id: str, account_ids: Sequence[str], *, until: date) -> list[Row]:
     """By account and currency: first booking date, number of bookings and their total, of all until a day."""
     return session.rows(

@@ -48,6 +48,7 @@ ASK_ALL = {
     "storage.changes.feed.forget_removed",  # as above
     "storage.events.outbox.forget",  # as above
     "storage.events.outbox.tell_notices",
+    "storage.recurring.told.whom_a_day_concerns",  # as above
     "storage.bank_access.connection_attempts.forget",  # as above
     "storage.jobs.release_all",  # only where there is one process
 }

@@ -12,10 +12,11 @@ from analytics.recurring.confirmations import DISMISSED, decided
 from analytics.recurring.contract_ids import named_as_in
 from analytics.recurring.directions import OUTGOING, detect_both, of_user, with_direction
 from analytics.recurring.report import is_listed, is_over
+from handlers.sync.recurring import recurring_news
 from storage import accounts, detections, transactions
 from storage.accounts import Selected
-from storage.database import Conflict, Database, Session
-from storage.recurring import decisions
+from storage.database import Conflict, Database, Session, Transaction
+from storage.recurring import decisions, told
 
 EVIDENCE = timedelta(days=25 * 31)  # 25 months: yearly rhythms need two charges and the months around them
 
@@ -64,7 +65,15 @@ def _found(
 
 
 def detect_after_import(database: Database, user_ids: Sequence[str], *, today: date) -> None:
-    """Compute and store the streams of all accounts of these users, in one call for all of whom they are not stored."""
+    """Compute and store the streams of all accounts of these users, in one call for all of whom they are not stored;
+    tell what is new of them."""
+    _detect(database, user_ids, today=today)
+    for user_id in user_ids:
+        if not told.is_present(database, user_id, today=today):
+            _tell_news(database, user_id, today=today)
+
+
+def _detect(database: Database, user_ids: Sequence[str], *, today: date) -> None:
     outdated = {}
     for user_id in user_ids:
         kept_as = _kept_as([account.id for account in accounts.of_user(database, user_id)])
@@ -80,11 +89,22 @@ def detect_after_import(database: Database, user_ids: Sequence[str], *, today: d
         _keep(database, user_id, kept_as, version, today, of_user(found, user_id))
 
 
+def _tell_news(database: Database, user_id: str, *, today: date) -> None:
+    def work(session: Transaction) -> None:
+        session.hold(user_id)
+        everything = Selected(accounts.of_user(session, user_id), is_everything=True)
+        found = recurring_of(database, user_id, everything, today=today, session=session)
+        version = detections.present_version(session, user_id)
+        recurring_news.tell(session, user_id, found, data_version=version, today=today)
+
+    database.atomically(work)
+
+
 def detect_for_new_day(
     database: Database, user_ids: Sequence[str], *, today: date, is_over: Callable[[], bool]
 ) -> None:
-    """The streams of these users on a day that has just begun, before somebody asks for them; some users at a time, so
-    that requests come in between, and no more of them once `is_over`."""
+    """The streams of these users on a day that has just begun, before somebody asks for them, and what is new of them;
+    some users at a time, so that requests come in between, and no more of them once `is_over`."""
     for first in range(0, len(user_ids), USERS_AT_ONCE):
         if is_over():
             return

@@ -30,7 +30,8 @@ consent by hours makes it no other one."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredEvent:
-    """Something that happened; `subject` is the account or connection that it is about, empty where of several."""
+    """Something that happened; `subject` is the account, connection or recurring payment that it is about,
+    empty where of several."""
 
     sequence: int
     type: str
@@ -48,6 +49,7 @@ def settle(session: Settling, user_id: str, state: int, now: datetime) -> None:
         *_ended_syncs(session, user_id),
         *_ending_consents(session, user_id, now),
         *_low_balances(session, user_id),
+        *_payments(session, user_id),
     ]
     for number, (type_, subject, data) in enumerate(found):
         session.execute(
@@ -147,6 +149,14 @@ def _low_balances(session: Settling, user_id: str) -> _Found:
             *(user_id, row["account_id"], not row["is_low"]),
         )
     return [("balance.low", row["account_id"], {}) for row in crossed if not row["is_low"]]
+
+
+def _payments(session: Settling, user_id: str) -> _Found:
+    """What `storage.recurring.told` has noted of recurring payments in this transaction."""
+    noted = session.rows("SELECT untold FROM recurring_told WHERE user_id = $1 AND untold <> ''", user_id)
+    if noted:
+        session.execute("UPDATE recurring_told SET untold = '' WHERE user_id = $1", user_id)
+    return [(type_, id_, data) for row in noted for type_, id_, data in json.loads(row["untold"])]
 
 
 def set_alert(session: Session, user_id: str, account_id: str, amount: object) -> None:

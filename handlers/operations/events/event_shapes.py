@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from analytics.recurring import news
 from auth.principal import Principal
-from auth.scopes import READ_ACCOUNTS, READ_TRANSACTIONS
+from auth.scopes import READ_ACCOUNTS, READ_CASHFLOW, READ_TRANSACTIONS
 from handlers.http.request import Json
 from handlers.json_shapes import instant
 from handlers.operations.covered_jobs import as_covered
@@ -19,13 +20,17 @@ NEEDS: Mapping[str, str] = {
     "consent.expiring": READ_ACCOUNTS,
     "balance.low": READ_ACCOUNTS,
     "transactions.changed": READ_TRANSACTIONS,
+    news.NEW: READ_CASHFLOW,
+    news.PRICE_CHANGED: READ_CASHFLOW,
+    news.MISSED: READ_CASHFLOW,
+    news.ENDED: READ_CASHFLOW,
 }
 """By type of event: the scope that its listener must have."""
 
 
 def receives(caller: Principal, type_: str) -> bool:
     """Whether events of this type are for the caller at all."""
-    is_of_bookings = NEEDS[type_] == READ_TRANSACTIONS
+    is_of_bookings = NEEDS[type_] != READ_ACCOUNTS
     return NEEDS[type_] in caller.scopes and not (is_of_bookings and caller.figures_only)
 
 
@@ -35,6 +40,9 @@ def data_of(session: Session, caller: Principal, event: StoredEvent) -> Json | N
         return _changed(caller, event.data["accounts"])
     if event.type == "balance.low":
         return {"accountId": event.subject} if caller.covers(event.subject) else None
+    if NEEDS[event.type] == READ_CASHFLOW:
+        expected = {name: value for name, value in event.data.items() if name != "accountId"}
+        return {"subscriptionId": event.subject, **expected} if caller.covers(event.data["accountId"]) else None
     covered = caller.coverage is None or any(
         caller.covers(each) for each in connections.account_ids(session, caller.user_id, event.subject)
     )
