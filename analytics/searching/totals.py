@@ -1,7 +1,7 @@
 """What rows add up to: how many, income, expenses, refunds and net, as a whole and by one or two keys."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import date
 from decimal import Decimal
 from typing import Any, Literal
@@ -13,7 +13,8 @@ from analytics.currencies import NO_RATES
 from analytics.frames import FIGURE
 from analytics.refunds import known_category
 from analytics.searching.comparison import Shift
-from analytics.searching.filters import Query, found, merchant
+from analytics.searching.filters import Query, found, merchant, placed
+from analytics.searching.parts import NO_PARTS, apart
 
 Key = Literal["category", "detailedCategory", "merchant", "account", "type", "day", "week", "month", "year"]
 KEYS_MAX = 2
@@ -55,11 +56,19 @@ class Totals:
     groups: Mapping[Named, Sums]
     left_out: Mapping[str, int]
     unconverted: Sequence[str]
+    shared: Sequence[Collection[Named]] = ()  # of each booking whose parts are in several groups, which ones
 
     @property
     def whole(self) -> Sums:
         """The sums of everything that counted."""
-        return together(self.groups.values())
+        return self.of(self.groups)
+
+    def of(self, some: Iterable[Named]) -> Sums:
+        """The sums of these groups; a booking that has parts in several of them is one."""
+        names = set(some)
+        sums = together(self.groups.get(each, NOTHING) for each in names)
+        twice = sum(max(0, len(names & set(groups)) - 1) for groups in self.shared)
+        return replace(sums, count=sums.count - twice) if twice else sums
 
 
 def totals(
@@ -72,29 +81,34 @@ def totals(
     group_by: Sequence[Key] = (),
     rates: pl.DataFrame = NO_RATES,
     shift: Shift | None = None,
+    parts: pl.DataFrame = NO_PARTS,
 ) -> Totals:
     """What the rows (SEARCHED, all on accounts of `selection`, newest first) add up to in `currency` that the query
     lets through. A row counts as it does in the cashflow (decisions 13 to 15, 19), so that a month has its figures;
     `refunds` are the ids of those of them that are refunds (`analytics.refunds`), which count whole. `shift` moves days
-    before they become keys, so that groups of two spans can be compared."""
+    before they become keys, so that groups of two spans can be compared. Of `parts` (PARTS) those count that the query
+    lets through."""
     day = pl.col("booking_date") if shift is None else shift.of(pl.col("booking_date"))
     keys = {f"key_{place}": _KEYS[key](day) for place, key in enumerate(group_by)}
     home, is_expense = pl.col("home_amount"), pl.col("amount") < 0
-    judged = (
-        found(rows, query, selection=selection, currency=currency, rates=rates)
-        .select(
-            "currency",
-            "booking_date",
-            income=pl.when(~is_expense).then(home).otherwise(_ZERO),
-            expenses=pl.when(is_expense).then(-home).otherwise(_ZERO),
-            refunds=pl.when(pl.col("id").is_in(refunds.implode())).then(home).otherwise(_ZERO),
-            spelled=merchant() if "merchant" in group_by else None,
-            **keys,
-            left_out=pl.when(without_rate()).then(pl.lit(NO_RATE)).otherwise("left_out"),
-        )
-        .collect(engine="in-memory")
-    )
+    whole = found(rows, query, selection=selection, currency=currency, rates=rates, parts=parts)
+    is_apart = not parts.is_empty()
+    if is_apart:
+        whole = apart(whole, parts, currency=currency, may_be_pending=True).filter(*placed(query))
+    judged = whole.select(
+        *(["booking"] if is_apart else []),
+        "currency",
+        "booking_date",
+        income=pl.when(~is_expense).then(home).otherwise(_ZERO),
+        expenses=pl.when(is_expense).then(-home).otherwise(_ZERO),
+        refunds=pl.when(pl.col("id").is_in(refunds.implode())).then(home).otherwise(_ZERO),
+        spelled=merchant() if "merchant" in group_by else None,
+        **keys,
+        left_out=pl.when(without_rate()).then(pl.lit(NO_RATE)).otherwise("left_out"),
+    ).collect(engine="in-memory")
     counted = judged.filter(pl.col("left_out").is_null())
+    if is_apart:
+        judged, counted = judged.unique("booking"), _joined(counted, keys)
     of_merchant = (
         counted.lazy()
         .group_by(pl.col("spelled").str.to_lowercase().alias("lower"))
@@ -106,6 +120,7 @@ def totals(
         spelled=dict(of_merchant.collect(engine="in-memory").iter_rows()) if "merchant" in group_by else {},
         left_out=dict(sorted(judged["left_out"].drop_nulls().value_counts().iter_rows())),
         unconverted=sorted(judged["currency"].filter(judged["left_out"] == NO_RATE).unique()),
+        shared=_shared(counted, group_by) if is_apart and keys else (),
     )
 
 
@@ -142,8 +157,32 @@ def _rank(value: str | None, sums: Mapping[str | None, Sums]) -> tuple[Decimal, 
     return -of_value.expenses, -of_value.income, value is None, value or ""
 
 
+def _joined(counted: pl.DataFrame, keys: Iterable[str]) -> pl.DataFrame:
+    """The parts of a booking that are in one group as one row."""
+    sums = ("income", "expenses", "refunds")
+    return counted.group_by("booking", *keys, maintain_order=True).agg(
+        pl.first("booking_date", "spelled"), pl.sum(*sums)
+    )
+
+
+def _shared(counted: pl.DataFrame, group_by: Sequence[Key]) -> Sequence[Collection[Named]]:
+    several = counted.filter(pl.col("booking").is_duplicated())
+    by_booking: dict[int, set[Named]] = {}
+    for booking, *row in several.select("booking", *_columns(group_by)).iter_rows():
+        by_booking.setdefault(booking, set()).add(_named(row, group_by))
+    return list(by_booking.values())
+
+
+def _columns(group_by: Sequence[Key]) -> list[str]:
+    return [f"key_{place}" for place in range(len(group_by))]
+
+
+def _named(row: Sequence[Any], group_by: Sequence[Key]) -> Named:
+    return tuple(_NAMES.get(key, _as_it_is)(value) for key, value in zip(group_by, row, strict=False))
+
+
 def _grouped(counted: pl.DataFrame, group_by: Sequence[Key]) -> dict[Named, Sums]:
-    columns = [f"key_{place}" for place in range(len(group_by))]
+    columns = _columns(group_by)
     rows = (
         counted.lazy()
         .group_by(columns or pl.lit(0).alias("whole"))
@@ -155,11 +194,7 @@ def _grouped(counted: pl.DataFrame, group_by: Sequence[Key]) -> dict[Named, Sums
         )
         .collect(engine="in-memory")
     )
-    names = [_NAMES.get(key, _as_it_is) for key in group_by]
-    return {
-        tuple(name(value) for name, value in zip(names, row, strict=False)): Sums(*row[-_WIDTH:])
-        for row in rows.iter_rows()
-    }
+    return {_named(row, group_by): Sums(*row[-_WIDTH:]) for row in rows.iter_rows()}
 
 
 _KEYS: Mapping[Key, Callable[[pl.Expr], pl.Expr]] = {
