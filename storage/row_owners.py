@@ -47,6 +47,8 @@ OF_USERS: Mapping[str, str] = {
             "balance_alerts",
             "annotations",
             "annotation_tags",
+            "annotation_splits",
+            "annotation_split_tags",
             "correction_batches",
         ),
         "user_id",

@@ -1,6 +1,6 @@
 """What rows add up to: how many, income, expenses, refunds and net, as a whole and by one or two keys."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import date
 from decimal import Decimal
@@ -13,7 +13,8 @@ from analytics.currencies import NO_RATES
 from analytics.frames import FIGURE
 from analytics.refunds import known_category
 from analytics.searching.comparison import Shift
-from analytics.searching.filters import Query, found, merchant
+from analytics.searching.filters import Query, found, merchant, placed
+from analytics.searching.parts import NO_PARTS, apart
 
 Key = Literal["category", "detailedCategory", "merchant", "account", "type", "day", "week", "month", "year"]
 KEYS_MAX = 2
@@ -58,11 +59,12 @@ class Totals:
     groups: pl.DataFrame
     left_out: Mapping[str, int]
     unconverted: Sequence[str]
+    shared: pl.DataFrame | None = None  # `booking` with the keys of its groups, where its parts are in several
 
     @property
     def whole(self) -> Sums:
         """The sums of everything that counted."""
-        return _together(self.groups)
+        return _together(self.groups, self.shared)
 
 
 class Group(NamedTuple):
@@ -83,33 +85,41 @@ def totals(
     group_by: Sequence[Key] = (),
     rates: pl.DataFrame = NO_RATES,
     shift: Shift | None = None,
+    parts: pl.DataFrame = NO_PARTS,
 ) -> Totals:
     """What the rows (SEARCHED, all on accounts of `selection`, newest first) add up to in `currency` that the query
     lets through. A row counts as it does in the cashflow (decisions 13 to 15, 19), so that a month has its figures;
     `refunds` are the ids of those of them that are refunds (`analytics.refunds`), which count whole. `shift` moves days
-    before they become keys, so that groups of two spans can be compared."""
+    before they become keys, so that groups of two spans can be compared. Of `parts` (PARTS) those count that the query
+    lets through."""
     day = pl.col("booking_date") if shift is None else shift.of(pl.col("booking_date"))
     keys = {column: _KEYS[key](day) for column, key in zip(_columns(group_by), group_by, strict=True)}
     home, is_expense = pl.col("home_amount"), pl.col("amount") < 0
-    judged = (
-        found(rows, query, selection=selection, currency=currency, rates=rates)
-        .select(
-            "currency",
-            "booking_date",
-            income=pl.when(~is_expense).then(home).otherwise(_ZERO),
-            expenses=pl.when(is_expense).then(-home).otherwise(_ZERO),
-            refunds=pl.when(pl.col("id").is_in(refunds.implode())).then(home).otherwise(_ZERO),
-            spelled=merchant() if "merchant" in group_by else None,
-            **keys,
-            left_out=pl.when(without_rate()).then(pl.lit(NO_RATE)).otherwise("left_out"),
-        )
-        .collect(engine="in-memory")
-    )
+    whole = found(rows, query, selection=selection, currency=currency, rates=rates, parts=parts)
+    is_apart = not parts.is_empty()
+    if is_apart:
+        whole = apart(whole, parts, currency=currency, may_be_pending=True).filter(*placed(query))
+    judged = whole.select(
+        *(["booking"] if is_apart else []),
+        "currency",
+        "booking_date",
+        income=pl.when(~is_expense).then(home).otherwise(_ZERO),
+        expenses=pl.when(is_expense).then(-home).otherwise(_ZERO),
+        refunds=pl.when(pl.col("id").is_in(refunds.implode())).then(home).otherwise(_ZERO),
+        spelled=merchant() if "merchant" in group_by else None,
+        **keys,
+        left_out=pl.when(without_rate()).then(pl.lit(NO_RATE)).otherwise("left_out"),
+    ).collect(engine="in-memory")
+    counted, shared = judged.filter(pl.col("left_out").is_null()), None
+    if is_apart:
+        judged, counted = judged.unique("booking"), _joined(counted, keys)
+        shared = counted.filter(pl.col("booking").is_duplicated()).select("booking", *keys)
     return Totals(
         group_by=group_by,
-        groups=_grouped(judged.filter(pl.col("left_out").is_null()), group_by),
+        groups=_grouped(counted, group_by),
         left_out=dict(sorted(judged["left_out"].drop_nulls().value_counts().iter_rows())),
         unconverted=sorted(judged["currency"].filter(judged["left_out"] == NO_RATE).unique()),
+        shared=shared,
     )
 
 
@@ -133,7 +143,8 @@ def listed(now: Totals, before: Totals | None, *, limit: int) -> tuple[list[Grou
     named = [tuple(name(value) for name, value in zip(names, row, strict=True)) for row in shown[told].rows()]
     sums_now = _each(shown, "")
     sums_before = [None] * len(named) if before is None else _each(shown, _BEFORE)
-    rest = Group((), _together(left), None if before is None else _together(left, _BEFORE))
+    compared = None if before is None else _together(left, before.shared, _BEFORE)
+    rest = Group((), _together(left, now.shared), compared)
     return [*map(Group, named, sums_now, sums_before)], rest
 
 
@@ -141,15 +152,27 @@ def _each(groups: pl.DataFrame, suffix: str) -> list[Sums]:
     return [Sums(*row) for row in groups[[figure + suffix for figure in _FIGURES]].rows()]
 
 
-def _together(groups: pl.DataFrame, suffix: str = "") -> Sums:
-    """The sums of several groups."""
+def _together(groups: pl.DataFrame, shared: pl.DataFrame | None, suffix: str = "") -> Sums:
+    """The sums of several groups; a booking that has parts in several of them is one."""
     added = {figure: groups[figure + suffix].sum() for figure in _ADDED}
+    if shared is not None and not shared.is_empty():
+        keys = shared.columns[1:]
+        bookings = shared.join(groups.select(keys), on=keys, how="semi", nulls_equal=True)["booking"]
+        added["count"] -= bookings.len() - bookings.n_unique()
     first, last = groups[f"first{suffix}"].min(), groups[f"last{suffix}"].max()
     return Sums(**added, first=first, last=last)  # type: ignore[arg-type]
 
 
 def _columns(group_by: Sequence[Key]) -> list[str]:
     return [f"key_{place}" for place in range(len(group_by))]
+
+
+def _joined(counted: pl.DataFrame, keys: Iterable[str]) -> pl.DataFrame:
+    """The parts of a booking that are in one group as one row."""
+    sums = ("income", "expenses", "refunds")
+    return counted.group_by("booking", *keys, maintain_order=True).agg(
+        pl.first("booking_date", "spelled"), pl.sum(*sums)
+    )
 
 
 def _grouped(counted: pl.DataFrame, group_by: Sequence[Key]) -> pl.DataFrame:

@@ -110,6 +110,8 @@ def _written(
             words = annotations.of_user(session, user_id) if tag is not None or has_words else None
             ids = words.tagged(tag) if words is not None and tag is not None else None
             chosen = filters._replace(ids=ids)
+            if filters.category is not None or filters.detailed_category is not None:
+                chosen = chosen.with_parts(annotations.awake(session, user_id))
             export = Export(
                 user_id=user_id,
                 accounts=selected.accounts,

@@ -15,9 +15,10 @@ from storage.accounts import StoredAccount
 from storage.database import Session, Transaction
 from storage.words import anchors, annotations
 from storage.words.anchors import Anchor
-from storage.words.annotations import TAGS_MAX, Annotation, Tag, folded, is_note, is_tag
+from storage.words.annotations import SPLITS_MAX, SPLITS_MIN, TAGS_MAX, Annotation, Split, Tag, folded, is_note, is_tag
 
 Json = Mapping[str, Any]
+UNIT, AMOUNT_END = Decimal("0.00001"), 10**15  # of amounts as the store has them
 
 
 class InvalidWords(Exception):
@@ -33,13 +34,16 @@ def lines(session: Session, user_id: str) -> Iterator[str]:
     owned = {each.id: each for each in accounts.every(session, user_id)}
     for id_, anchor in sorted(anchors.of_user(session, user_id).items()):
         said = annotations.find(session, user_id, id_)
-        told = {"category": said.category, "detailedCategory": said.detailed_category, "note": said.note}
-        tags = [{"name": tag.name, "at": tag.tagged_at.isoformat()} for tag in said.tags.values()]
+        told: dict[str, Any] = {
+            "category": said.category,
+            "detailedCategory": said.detailed_category,
+            "note": said.note,
+        }
+        told |= {"tags": _tags(said.tags) or None, "splits": [*map(_split, said.parts)] or None}
         yield _line(
             "annotation",
             {"id": id_, "account": _account(anchor.account_id, owned.get(anchor.account_id)), **_booking(anchor)}
-            | {name: value for name, value in told.items() if value is not None}
-            | ({"tags": tags} if tags else {}),
+            | {name: value for name, value in told.items() if value is not None},
         )
 
 
@@ -115,7 +119,23 @@ def _told(number: int, line: str) -> tuple[str, Json]:
     return kind, told
 
 
-def _annotation(told: Json, owned: list[StoredAccount]) -> tuple[Annotation, Anchor]:
+def _tags(said: Mapping[str, Tag]) -> list[Json]:
+    return [{"name": tag.name, "at": tag.tagged_at.isoformat()} for tag in said.values()]
+
+
+def _split(part: Split) -> Json:
+    told = {
+        "amount": f"{part.amount:f}",
+        "category": part.category,
+        "detailedCategory": part.detailed_category,
+        "note": part.note,
+        "tags": _tags(part.tags) or None,
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _said(told: Json) -> tuple[str | None, str | None, str | None, Mapping[str, Tag]]:
+    """Category, finer category, note and tags of a booking or a part."""
     leaf, category, note = (told.get(name) for name in ("detailedCategory", "category", "note"))
     given = [Tag(str(tag["name"]), datetime.fromisoformat(tag["at"])) for tag in told.get("tags", [])]
     tags = {folded(tag.name): tag for tag in given}
@@ -127,16 +147,38 @@ def _annotation(told: Json, owned: list[StoredAccount]) -> tuple[Annotation, Anc
         raise ValueError("not a note")
     if len(tags) > TAGS_MAX or not all(is_tag(said.name) for said in tags.values()):
         raise ValueError("not tags")
+    return category, leaf, note, tags
+
+
+def _part(told: Json) -> Split:
+    category, leaf, note, tags = _said(told)
+    if category is None:
+        raise ValueError("a part without category")
+    return Split(_money(told["amount"]), category, leaf, note, tags)
+
+
+def _annotation(told: Json, owned: list[StoredAccount]) -> tuple[Annotation, Anchor]:
+    category, leaf, note, tags = _said(told)
+    parts = [*map(_part, told.get("splits", []))]
+    if parts and not SPLITS_MIN <= len(parts) <= SPLITS_MAX:
+        raise ValueError("not parts")
     anchor = Anchor(
         _owned(told["account"], owned),
         date.fromisoformat(told["bookingDate"]),
-        Decimal(told["amount"]).quantize(Decimal("0.00001")),
+        _money(told["amount"]),
         str(told["currency"]),
         _two_lines(told["counterpart"]),
         _counted(told["place"]),
         _counted(told["equalOnes"]),
     )
-    return Annotation(str(told["id"]), category, leaf, note, tags), anchor
+    return Annotation(str(told["id"]), category, leaf, note, tags, parts), anchor
+
+
+def _money(text: str) -> Decimal:
+    amount = Decimal(text).quantize(UNIT)
+    if not abs(amount) < AMOUNT_END:
+        raise ValueError("not an amount")
+    return amount
 
 
 def _owned(account: Json, owned: list[StoredAccount]) -> str:

@@ -75,4 +75,6 @@ class Filters:
             words=query_words(self.words or ""),
             flag=self.flag,
             counted=self.counted,
+            category=self.category,
+            detailed_category=self.detailed_category,
         )

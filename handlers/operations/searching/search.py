@@ -58,7 +58,7 @@ def search_transactions(
     rows, query = _read(reading, filters, filters.selection(selected, caller)), filters.query()
     currency, rates = money_of(services, reading, selected.accounts, rows)
     whole = (
-        ordered(found(rows, query, selection=selected.ids, currency=currency, rates=rates), sort)
+        ordered(found(rows, query, selection=selected.ids, currency=currency, rates=rates, parts=reading.parts), sort)
         .select("id", "is_pending")
         .collect(engine="in-memory")
     )
@@ -97,11 +97,12 @@ def sum_transactions(
         if caller.figures_only and spans is not None and not all(map(whole_months, (spans.span, spans.earlier))):
             raise Forbidden(MONTHLY_SUMS)
         selection = _within(selection, spans.span if spans is not None else asked)
-    parts = [_read(reading, filters, selection)]
+    parts, split = [_read(reading, filters, selection)], reading.parts
     if spans is not None:
         parts.append(_read(reading, filters, _within(selection, spans.earlier)))
     if DETAILED in keys and caller.coverage is not None:
-        parts = [part.with_columns(pl.col("detailed_category").replace({OWN_TRANSFER: None})) for part in parts]
+        as_known = pl.col("detailed_category").replace({OWN_TRANSFER: None})
+        parts, split = [part.with_columns(as_known) for part in parts], split.with_columns(as_known)
     currency, rates = money_of(services, reading, selected.accounts, pl.concat(part[["currency"]] for part in parts))
     refunds = _refunds(reading, filters, selected, parts)
     now, *before = (
@@ -114,6 +115,7 @@ def sum_transactions(
             group_by=keys,
             rates=rates,
             shift=spans.shift if spans is not None and place else None,
+            parts=split,
         )
         for place, rows in enumerate(parts)
     )
@@ -155,13 +157,13 @@ def _shown(reading: Reading, rows: Sequence[tuple[str, bool]], caller: Principal
         is_pending: reading.listed([id_ for id_, of_row in rows if of_row == is_pending], pending=is_pending)
         for is_pending in {is_pending for _, is_pending in rows}
     }
-    said = words_of(reading, caller) if asks_for_words(include) else lambda _id: {}
+    said = words_of(reading, caller) if asks_for_words(include) else lambda _id, _currency: {}
     return [
         {
             **json_shapes.transaction(known[is_pending][id_], reading.by_id),
             **({DETAILED: shown(known[is_pending][id_]["detailed_category"], caller)} if is_detailed else {}),
             "status": "pending" if is_pending else "booked",
-            **said(id_),
+            **said(id_, known[is_pending][id_]["currency"]),
         }
         for id_, is_pending in rows
     ]

@@ -8,6 +8,7 @@ from typing import Any
 from analytics.classification.leaves import LEAVES, category_of
 from handlers.http.errors import BadRequest, NotFound
 from handlers.http.request import Json, Request
+from handlers.operations.words import parts
 from handlers.operations.words.said import told
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
@@ -24,8 +25,8 @@ def get_annotation(services: Services, request: Request, *, id: str) -> Json:
     """What is said of this booking."""
     user_id = request.principal.user_id
     with services.of(user_id).transaction() as session:
-        _booking(session, request, id)
-        return _told(session, request, annotations.find(session, user_id, id))
+        row = _booking(session, request, id)
+        return _told(session, request, annotations.find(session, user_id, id), row)
 
 
 def change_annotation(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
@@ -38,10 +39,10 @@ def change_annotation(services: Services, request: Request, *, id: str, body: Ma
         before = annotations.find(session, user_id, id)
         after = changed(session, user_id, row, before, body, now=now)
         annotations.say(session, user_id, after, now=now)
-        is_moved = (after.category, after.detailed_category) != (before.category, before.detailed_category)
+        is_moved = after.places != before.places
         if is_moved:
             derivation.apply_rules(session, user_id, now=now, transaction_ids=[id])
-        return _told(session, request, after), is_moved
+        return _told(session, request, after, row), is_moved
 
     said, is_moved = services.of(user_id).atomically(work)
     if is_moved:
@@ -75,7 +76,14 @@ def changed(
         annotation = annotations.with_tags(annotation, names, now=now)
         if len(annotation.tags) > TAGS_MAX:
             raise BadRequest(f"tags: at most {TAGS_MAX} on one booking")
-        if len(annotations.different_tags(session, user_id) | annotation.tags.keys()) > DIFFERENT_TAGS_MAX:
+    if "splits" in changes:
+        given = changes["splits"] or []
+        places = [placed(Annotation(""), each).place for each in given]
+        annotation = replace(annotation, parts=parts.parts_of(row, given, places, annotation.all_tags, now=now))
+    parts.check_bounds(annotation)
+    if changes.keys() & {"tags", "splits"}:
+        different = annotations.different_tags(session, user_id) | annotation.all_tags.keys()
+        if len(different) > DIFFERENT_TAGS_MAX:
             raise BadRequest(f"tags: at most {DIFFERENT_TAGS_MAX} different ones")
     return annotation
 
@@ -103,7 +111,10 @@ def _booking(session: Session, request: Request, id_: str) -> Row:
     return row
 
 
-def _told(session: Session, request: Request, annotation: Annotation) -> Json:
+def _told(session: Session, request: Request, annotation: Annotation, row: Row) -> Json:
     names = annotations.of_user(session, request.principal.user_id).names(request.principal.covers)
     chosen = {"category": annotation.category, "detailedCategory": annotation.detailed_category}
-    return {**chosen, **told(annotation, names)}
+    if not annotation.parts or annotation.fits(row):
+        return {**chosen, **told(annotation, names, row["currency"])}
+    asleep = parts.told(annotation.parts, row["currency"], names)
+    return {**chosen, **told(replace(annotation, parts=()), names, row["currency"]), "sleepingSplits": asleep}

@@ -10,6 +10,7 @@ from auth.scopes import READ_ANNOTATIONS
 from handlers.cache.reader import Reading
 from handlers.http.errors import Forbidden
 from handlers.http.request import Json
+from handlers.operations.words import parts
 from storage.words.annotations import Annotation
 
 ASKED = "annotation"
@@ -32,13 +33,13 @@ def check_words(caller: Principal, include: str | None, tag: str | None) -> None
         raise Forbidden(f"Insufficient scope. Required: {READ_ANNOTATIONS}")
 
 
-def words_of(reading: Reading, caller: Principal) -> Callable[[str], Json]:
-    """What the members `note` and `tags` of a booking say, by its id."""
+def words_of(reading: Reading, caller: Principal) -> Callable[[str, str], Json]:
+    """What the members `note`, `tags` and `splits` of a booking say, by its id and currency."""
     words = reading.words
     names = words.names(caller.covers)
 
-    def said(id_: str) -> Json:
-        return told(words.by_id.get(id_, SILENT), names)
+    def said(id_: str, currency: str) -> Json:
+        return told(words.by_id.get(id_, SILENT), names, currency)
 
     return said
 
@@ -47,9 +48,15 @@ def with_words(rows: Sequence[bytes], reading: Reading, caller: Principal) -> li
     """The rows of a page, which are JSON already, with these members at their end. Raises Forbidden."""
     check_words(caller, ASKED, None)
     said = words_of(reading, caller)
-    return [row[:-1] + b"," + orjson.dumps(said(orjson.loads(row)["id"]))[1:] for row in rows]
+    each = [orjson.loads(row) for row in rows]
+    members = [orjson.dumps(said(row["id"], row["currency"])) for row in each]
+    return [row[:-1] + b"," + of_row[1:] for row, of_row in zip(rows, members, strict=True)]
 
 
-def told(annotation: Annotation, names: Mapping[str, tuple[str, int]]) -> Json:
-    """Note and tags, each tag as it was spelled first."""
-    return {"note": annotation.note, "tags": [names[tag][0] for tag in annotation.tags]}
+def told(annotation: Annotation, names: Mapping[str, tuple[str, int]], currency: str) -> Json:
+    """Note, tags and parts, each tag as it was spelled first."""
+    return {
+        "note": annotation.note,
+        "tags": [names[tag][0] for tag in annotation.tags],
+        "splits": parts.told(annotation.parts, currency, names),
+    }
