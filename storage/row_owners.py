@@ -50,6 +50,7 @@ OF_USERS: Mapping[str, str] = {
             "annotation_splits",
             "annotation_split_tags",
             "correction_batches",
+            "own_categories",
         ),
         "user_id",
     ),

@@ -1,9 +1,11 @@
 """The rules and remembered corrections of a user, as the store keeps them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from analytics.classification.rules import Rule, parse_rules, render_rules
+from analytics.classification.rules import ChosenCategory, InvalidRule, Rule, parse_rules, render_rules
 from storage.database import Session, Transaction
+from storage.words import annotations
 
 
 def of_user(session: Session, user_id: str) -> list[Rule]:
@@ -12,21 +14,25 @@ def of_user(session: Session, user_id: str) -> list[Rule]:
     return parse_rules(str(rows[0]["rules"])) if rows else []
 
 
-def keep(session: Transaction, user_id: str, rules: Sequence[Rule]) -> None:
-    """Replace the user's rules; they act on what is imported from now on, and on everything when applied."""
+def keep(session: Transaction, user_id: str, rules: Sequence[Rule]) -> list[Rule]:
+    """Replace the user's rules, and give them back with the places of own categories; they act on what is imported from
+    now on, and on everything when applied. Raises InvalidRule."""
     session.changes(user_id)  # the reason of a transaction quotes them
+    placed = _placed(session, user_id, rules)
     session.execute(
         "INSERT INTO user_rules (user_id, rules) VALUES ($1, $2)"
         " ON CONFLICT (user_id) DO UPDATE SET rules = excluded.rules",
         user_id,
-        render_rules(rules),
+        render_rules(placed),
     )
+    return placed
 
 
-def corrections(session: Session, user_id: str) -> Mapping[str, str]:
-    """Category by the key under which a correction is remembered."""
-    rows = session.rows("SELECT key, category FROM corrections WHERE user_id = $1", user_id)
-    return {row["key"]: row["category"] for row in rows}
+def corrections(session: Session, user_id: str) -> Mapping[str, ChosenCategory]:
+    """What was chosen, by the key under which a correction is remembered."""
+    columns = ", ".join(ChosenCategory._fields)
+    rows = session.rows(f"SELECT key, {columns} FROM corrections WHERE user_id = $1", user_id)
+    return {row["key"]: ChosenCategory(*(row[name] for name in ChosenCategory._fields)) for row in rows}
 
 
 def forget_correction(session: Session, user_id: str, key: str) -> None:
@@ -34,12 +40,33 @@ def forget_correction(session: Session, user_id: str, key: str) -> None:
     session.execute("DELETE FROM corrections WHERE user_id = $1 AND key = $2", user_id, key)
 
 
-def correct(session: Session, user_id: str, key: str, category: str) -> None:
+def correct(session: Session, user_id: str, key: str, choice: ChosenCategory) -> None:
     """Remember a correction under its key."""
     session.execute(
-        "INSERT INTO corrections (user_id, key, category) VALUES ($1, $2, $3)"
-        " ON CONFLICT (user_id, key) DO UPDATE SET category = excluded.category",
+        "INSERT INTO corrections (user_id, key, category, detailed_category, own_category_id)"
+        " VALUES ($1, $2, $3, $4, $5) ON CONFLICT (user_id, key) DO UPDATE SET category = excluded.category,"
+        " detailed_category = excluded.detailed_category, own_category_id = excluded.own_category_id",
         user_id,
         key,
-        category,
+        *choice,
     )
+
+
+def _placed(session: Session, user_id: str, rules: Sequence[Rule]) -> list[Rule]:
+    """The rules, those that put bookings into an own category with the place of that."""
+    if not any(rule.own_category_id for rule in rules):
+        return list(rules)
+    own = annotations.own_categories(session, user_id)
+    placed = []
+    for number, rule in enumerate(rules, start=1):
+        if rule.own_category_id is not None:
+            place = own.get(rule.own_category_id)
+            if place is None:
+                raise InvalidRule(number, "ownCategoryId must be one that GET /categories lists")
+            if (rule.category or place.category) != place.category or (
+                rule.detailed_category or place.detailed_category
+            ) != place.detailed_category:
+                raise InvalidRule(number, f"ownCategoryId lies below {place.detailed_category or place.category}")
+            rule = replace(rule, category=place.category, detailed_category=place.detailed_category)
+        placed.append(rule)
+    return placed

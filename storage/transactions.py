@@ -84,7 +84,7 @@ class Selection(NamedTuple):
     amount_min: Decimal | None = None
     amount_max: Decimal | None = None
     detailed_category: str | None = None
-    ids: Sequence[str] | None = None  # of an export: these alone
+    ids: Sequence[str] | None = None  # of a list or an export: these alone
     split_ids: Sequence[str] = ()  # bookings with a part in that place, whatever their own is
     may_be_hidden: bool = True  # False: the user is known to have no hidden account, which saves half of a short query
 

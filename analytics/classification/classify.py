@@ -12,7 +12,7 @@ from analytics.classification.intermediaries import is_intermediary
 from analytics.classification.leaves import Clues, detailed
 from analytics.classification.merchants import Merchant, merchant
 from analytics.classification.phrases import words_of
-from analytics.classification.rules import Rule, comparable, correction_key, first_rule
+from analytics.classification.rules import ChosenCategory, Rule, comparable, correction_key, first_rule
 from analytics.frames import CLASSIFIABLE
 from analytics.search_text import folded
 
@@ -25,6 +25,7 @@ DERIVED: dict[str, pl.DataType] = {
     "merchant_rule": pl.String(),
     "detailed_category": pl.String(),
     "detailed_rule": pl.String(),
+    "own_category_id": pl.String(),
 }
 """The columns that `classify` adds or replaces; type and category are null where the booking says nothing at all."""
 
@@ -53,13 +54,13 @@ def classify(
     *,
     own_ibans: Mapping[str, str | None],
     rules: Sequence[Rule] = (),
-    corrections: Mapping[str, str] | None = None,
+    corrections: Mapping[str, ChosenCategory] | None = None,
 ) -> pl.DataFrame:
     """Derive type, category and merchant of every row (`CLASSIFIABLE`; other columns and the order stay).
 
     `own_ibans`: the user's own IBANs with the kind of the account (None when unknown). `rules`: the user's, in
-    order. `corrections`: category by `analytics.classification.rules.correction_key`. The chains are those of sources
-    6.1 and 6.2.
+    order. `corrections`: what was chosen, by `analytics.classification.rules.correction_key`. The chains are those of
+    sources 6.1 and 6.2.
     """
     own = {comparable("counterpartIban", iban): kind for iban, kind in own_ibans.items()}
     remembered = corrections or {}
@@ -71,7 +72,7 @@ def with_leaves(rows: pl.DataFrame, *, own_ibans: Mapping[str, str | None], rule
     the same as `classify` would have given with it."""
     own = {comparable("counterpartIban", iban): kind for iban, kind in own_ibans.items()}
     decided = (Verdict(value, rule or "") for value, rule in rows.select("category", "category_rule").iter_rows())
-    leaves = [_derive(row, own, rules, {}, said)[-2:] for row, said in zip(_rows(rows), decided, strict=True)]
+    leaves = [_derive(row, own, rules, {}, said)[6:8] for row, said in zip(_rows(rows), decided, strict=True)]
     return _with(rows, {name: DERIVED[name] for name in ("detailed_category", "detailed_rule")}, leaves)
 
 
@@ -88,7 +89,7 @@ def _derive(
     row: _Row,
     own: Mapping[str, str | None],
     rules: Sequence[Rule],
-    corrections: Mapping[str, str],
+    corrections: Mapping[str, ChosenCategory],
     decided: Verdict | None = None,
 ) -> tuple[str | None, ...]:
     codes = BookingCodes(
@@ -112,9 +113,11 @@ def _derive(
     if rule is not None and rule.type is not None:
         kind = Verdict(rule.type, f"user-rule:{rule.id}")
     other_kind = own.get(iban) if iban else None
+    chosen = _chosen(row, iban, shop, rule, corrections) if decided is None else None
+    place, by = chosen or (None, "")
     value = (
         decided
-        or _kept(row, iban, shop, rule, corrections)
+        or (Verdict(place.category, by) if place else None)
         or category(
             Evidence(
                 kind.value,
@@ -141,15 +144,17 @@ def _derive(
         Verdict(shop.brand.leaf, shop.brand.rule) if shop.brand else None,
         (row.account_kind, other_kind),
     )
-    return kind.value, kind.rule, value.value, value.rule, shop.name, shop.rule, *detailed(value, clues)
+    leaf = (place.detailed_category, by) if place and place.detailed_category else detailed(value, clues)
+    own_id = place.own_category_id if place else None
+    return kind.value, kind.rule, value.value, value.rule, shop.name, shop.rule, *leaf, own_id
 
 
-def _kept(
-    row: _Row, iban: str | None, shop: Merchant, rule: Rule | None, corrections: Mapping[str, str]
-) -> Verdict | None:
-    """What the user has said: by a rule, else by an earlier correction."""
-    if rule is not None and rule.category is not None:
-        return Verdict(rule.category, f"user-rule:{rule.id}")
+def _chosen(
+    row: _Row, iban: str | None, shop: Merchant, rule: Rule | None, corrections: Mapping[str, ChosenCategory]
+) -> tuple[ChosenCategory, str] | None:
+    """What the user has said, and by what: by a rule, else by an earlier correction."""
+    if rule is not None and rule.place is not None:
+        return rule.place, f"user-rule:{rule.id}"
     if not corrections:
         return None
     carried = shop.intermediary is not None or is_intermediary(row.name)
@@ -160,8 +165,8 @@ def _kept(
     )
     for key in candidates:
         if key is not None and key in corrections:
-            assert corrections[key] in CATEGORIES, corrections[key]
-            return Verdict(corrections[key], f"correction:{key.partition(':')[0]}")
+            assert corrections[key].category in CATEGORIES, corrections[key]
+            return corrections[key], f"correction:{key.partition(':')[0]}"
     return None
 
 

@@ -3,17 +3,32 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from analytics.classification.facts import CATEGORIES, TYPES
+from analytics.classification.leaves import LEAVES, category_of
 from analytics.letters import fold
 
 Operator = Literal["contains", "equals", "startswith"]
 OPERATORS: dict[str, Operator] = {"contains": "contains", "equals": "equals", "startswith": "startswith"}
 TEXT_FIELDS = ("counterpartName", "merchantName", "purpose", "text")
 KEY_FIELDS = ("counterpartIban", "counterpartCreditorId", "counterpartMandateReference")
+FIELDS = {
+    **{name: name for name in ("id", "field", "operator", "value", "category", "merchant", "type")},
+    "detailedCategory": "detailed_category",
+    "ownCategoryId": "own_category_id",
+}
+"""By key of a line: the field of `Rule`."""
 VALUE_LENGTH_MAX = 200
 RULES_MAX = 1_000
+
+
+class ChosenCategory(NamedTuple):
+    """What a user has said of where bookings belong: a category, and perhaps a finer one and one of their own below."""
+
+    category: str
+    detailed_category: str | None = None
+    own_category_id: str | None = None
 
 
 class InvalidRule(ValueError):
@@ -41,6 +56,15 @@ class Rule:
     category: str | None = None
     merchant: str | None = None
     type: str | None = None
+    detailed_category: str | None = None
+    own_category_id: str | None = None
+
+    @property
+    def place(self) -> ChosenCategory | None:
+        """Where it puts bookings."""
+        if self.category is None:
+            return None
+        return ChosenCategory(self.category, self.detailed_category, self.own_category_id)
 
     def holds(self, values: Mapping[str, str]) -> bool:
         """Whether the rule answers for a booking given as `comparable` values by field."""
@@ -75,7 +99,13 @@ def parse_rules(text: str) -> list[Rule]:
 
 def render_rules(rules: Sequence[Rule]) -> str:
     """The text that `parse_rules` reads back as the same rules."""
-    return "".join(json.dumps(_as_json(rule), ensure_ascii=False) + "\n" for rule in rules)
+    return "".join(json.dumps(as_json(rule), ensure_ascii=False) + "\n" for rule in rules)
+
+
+def as_json(rule: Rule) -> dict[str, str]:
+    """What a line says of a rule."""
+    values = {name: getattr(rule, field) for name, field in FIELDS.items()}
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def first_rule(rules: Sequence[Rule], values: Mapping[str, str]) -> Rule | None:
@@ -108,9 +138,8 @@ def _parsed(number: int, line: str) -> Rule:
         raise InvalidRule(number, "not a JSON object") from None
     if not isinstance(given, dict):
         raise InvalidRule(number, "not a JSON object")
-    known = ("id", "field", "operator", "value", "category", "merchant", "type")
-    if unknown := [key for key in given if key not in known]:
-        raise InvalidRule(number, f"unknown key {unknown[0]!r}; allowed are {', '.join(known)}")
+    if unknown := [key for key in given if key not in FIELDS]:
+        raise InvalidRule(number, f"unknown key {unknown[0]!r}; allowed are {', '.join(FIELDS)}")
     texts = {key: _text(number, key, value) for key, value in given.items() if value is not None}
     field, operator, value = (texts.get(key) for key in ("field", "operator", "value"))
     if field not in TEXT_FIELDS + KEY_FIELDS:
@@ -126,7 +155,14 @@ def _parsed(number: int, line: str) -> Rule:
         raise InvalidRule(number, f"category must be one of {', '.join(CATEGORIES)}")
     if kind is not None and kind not in TYPES:
         raise InvalidRule(number, f"type must be one of {', '.join(TYPES)}")
-    if category is None and merchant is None and kind is None:
+    leaf, own = texts.get("detailedCategory"), texts.get("ownCategoryId")
+    if leaf is not None:
+        if leaf not in LEAVES:
+            raise InvalidRule(number, "detailedCategory must be one that GET /categories lists")
+        if category not in (None, category_of(leaf)):
+            raise InvalidRule(number, f"detailedCategory lies below {category_of(leaf)}")
+        category = category_of(leaf)
+    if category is None and merchant is None and kind is None and own is None:
         raise InvalidRule(number, "nothing to do: give category, merchant or type")
     return Rule(
         id=texts.get("id", str(number)),
@@ -136,6 +172,8 @@ def _parsed(number: int, line: str) -> Rule:
         category=category,
         merchant=merchant,
         type=kind,
+        detailed_category=leaf,
+        own_category_id=own,
     )
 
 
@@ -145,16 +183,3 @@ def _text(number: int, key: str, value: object) -> str:
     if not isinstance(value, str):
         raise InvalidRule(number, f"{key} must be a text")
     return value
-
-
-def _as_json(rule: Rule) -> dict[str, str]:
-    values = {
-        "id": rule.id,
-        "field": rule.field,
-        "operator": rule.operator,
-        "value": rule.value,
-        "category": rule.category,
-        "merchant": rule.merchant,
-        "type": rule.type,
-    }
-    return {key: value for key, value in values.items() if value is not None}

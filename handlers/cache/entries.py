@@ -114,6 +114,10 @@ class Entries:
         found: Sequence[int] = range(len(self))
         if any((selection.category, selection.detailed_category, selection.account_ids is not None, selection.search)):
             found = self._positions_of(selection)
+        if selection.ids is not None:
+            wanted = {self.places[id_] for id_ in selection.ids if id_ in self.places}
+            found = array("I", sorted(wanted.intersection(found)))
+        if not isinstance(found, range):
             first, end = bisect_left(found, first), bisect_left(found, end)
         return found, first, end
 

@@ -61,7 +61,8 @@ class UserData:
     def size(self) -> int:
         """About how much memory all of it takes; asked for every answer that is made."""
         of_entries = self.entries.size if self.entries is not None else 0
-        of_words = WORDS_BYTES * len(self.known_words.by_id) if self.known_words is not None else 0
+        words = self.known_words
+        of_words = WORDS_BYTES * (len(words.by_id) + len(words.owned)) if words is not None else 0
         of_words += frame_bytes(self.parts)
         return BASE_BYTES + 500 * len(self.accounts) + of_words + of_entries + self._frame_bytes + self._answer_bytes
 

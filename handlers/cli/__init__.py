@@ -51,6 +51,7 @@ COMMANDS: tuple[click.Command, ...] = (
     rule_arguments.correct,
     word_arguments.annotate,
     word_arguments.words,
+    word_arguments.categories,
     rule_arguments.subscriptions,
     profile_arguments.profiles,
     rate_arguments.rates,

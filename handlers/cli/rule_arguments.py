@@ -7,7 +7,6 @@ import click
 
 from handlers.cli.server_or_here import data_option, run
 from handlers.cli.terminal import stop
-from handlers.cli.word_arguments import PLACE, placed
 
 
 @click.group()
@@ -124,14 +123,12 @@ def _decide(verb: str, confirmation: str, subscription_id: str, user: str, data_
 
 @click.command()
 @click.argument("transaction_id")
-@click.argument("category", metavar="CATEGORY", type=PLACE)
+@click.argument("place", metavar="CATEGORY")
 @click.option("--user", required=True, help="Whose booking.")
-@click.option("--one", is_flag=True, help="This booking alone; its category may be a finer one then.")
+@click.option("--one", is_flag=True, help="This booking alone.")
 @data_option
-def correct(transaction_id: str, category: str, user: str, one: bool, data_dir: Path | None) -> None:
-    """Correct a booking's category, and that of all other bookings with its counterpart, past and future."""
-    if one:
-        changes = placed(category)
-        run("annotate", data_dir, user=user, transaction_id=transaction_id, changes=changes, tags=[])
-        return
-    run("correct", data_dir, user=user, transaction_id=transaction_id, category=category)
+def correct(transaction_id: str, place: str, user: str, one: bool, data_dir: Path | None) -> None:
+    """Correct a booking's category, and that of all other bookings with its counterpart, past and future.
+
+    CATEGORY is one of the thirteen, a finer one, or a name of the user's own: `bankdata categories list` shows them."""
+    run("correct", data_dir, user=user, transaction_id=transaction_id, place=place, is_one=one)

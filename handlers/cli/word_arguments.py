@@ -4,26 +4,7 @@ from pathlib import Path
 
 import click
 
-from analytics.classification.facts import CATEGORIES
 from handlers.cli.server_or_here import data_option, run
-
-
-class CategoryCode(click.Choice[str]):
-    """A category, or a finer one, whose table is read only where it is needed."""
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The code as it is."""
-        from analytics.classification.leaves import LEAVES
-
-        return value if value in LEAVES else super().convert(value, param, ctx)
-
-
-PLACE = CategoryCode(CATEGORIES)
-
-
-def placed(code: str) -> dict[str, str]:
-    """The member of an annotation that says this category."""
-    return {"category" if code in CATEGORIES else "detailedCategory": code}
 
 
 @click.command()
@@ -64,3 +45,45 @@ def words_export(user: str, data_dir: Path | None) -> None:
 def words_import(file: Path, user: str, data_dir: Path | None) -> None:
     """Take over what such a file says and the user has not said here."""
     run("words import", data_dir, user=user, path=str(file.absolute()))
+
+
+@click.group()
+def categories() -> None:
+    """Categories under names of a user's own, each below one of the thirteen or below a finer one."""
+
+
+@categories.command("list")
+@click.option("--user", required=True, help="Whose categories.")
+@data_option
+def categories_list(user: str, data_dir: Path | None) -> None:
+    """Print each category with the finer ones and the user's own below it."""
+    run("categories list", data_dir, user=user)
+
+
+@categories.command("add")
+@click.argument("name")
+@click.option("--below", required=True, metavar="CODE", help="A category or a finer one.")
+@click.option("--user", required=True, help="Whose category.")
+@data_option
+def categories_add(name: str, below: str, user: str, data_dir: Path | None) -> None:
+    """Add a category under a name of the user's own."""
+    run("categories add", data_dir, user=user, name=name, below=below)
+
+
+@categories.command("rename")
+@click.argument("name")
+@click.argument("new_name")
+@click.option("--user", required=True, help="Whose category.")
+@data_option
+def categories_rename(name: str, new_name: str, user: str, data_dir: Path | None) -> None:
+    """Give it another name; what is in it stays in it."""
+    run("categories rename", data_dir, user=user, name=name, new_name=new_name)
+
+
+@categories.command("remove")
+@click.argument("name")
+@click.option("--user", required=True, help="Whose category.")
+@data_option
+def categories_remove(name: str, user: str, data_dir: Path | None) -> None:
+    """Forget it; what is in it stays at its place."""
+    run("categories remove", data_dir, user=user, name=name)

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
-from analytics.classification.facts import CATEGORIES
 from analytics.classification.rules import InvalidRule, Rule, render_rules
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
+from handlers.commands.words.annotations import annotate
+from handlers.commands.words.own_categories import place_named
 from handlers.http.errors import BadRequest, NotFound
 from handlers.operations.corrections import remembered_under
 from handlers.operations.rules import in_order, with_added, with_edited
@@ -68,7 +69,7 @@ def edit_rule(services: Services, report: Report, *, user: str, rule_id: str, ch
         services,
         report,
         owner,
-        lambda session: _replace(session, owner, lambda known: with_edited(known, rule_id, changes)[1]),
+        lambda session: _replace(session, owner, lambda known: with_edited(known, rule_id, changes)),
     )
 
 
@@ -94,18 +95,24 @@ def apply_rules(services: Services, report: Report, *, user: str) -> None:
     _apply(services, report, users.named(services.everybody, user), lambda _: None)
 
 
-def correct_category(services: Services, report: Report, *, user: str, transaction_id: str, category: str) -> None:
-    """Remember the category of a booking for all bookings of its counterpart, past and to come."""
+def correct_category(
+    services: Services, report: Report, *, user: str, transaction_id: str, place: str, is_one: bool
+) -> None:
+    """Remember where a booking belongs for all bookings of its counterpart, past and to come, or for it alone."""
     owner = users.named(services.everybody, user)
-    if category not in CATEGORIES:
-        raise CommandError("A finer category is for one booking: give --one, too.")
+    choice = place_named(services.everybody, owner.id, place)
+    if is_one:
+        names = ("ownCategoryId", "detailedCategory", "category")
+        name, code = next(said for said in zip(names, reversed(choice), strict=True) if said[1] is not None)
+        annotate(services, report, user=user, transaction_id=transaction_id, changes={name: code}, tags=[])
+        return
     row = transactions.find(services.everybody, owner.id, transaction_id)
     if row is None:
         raise CommandError("The user has no transaction with this id.")
     key = remembered_under(row)
     if key is None:
         raise CommandError("This booking names no counterpart to remember. Write a rule: bankdata rules add.")
-    _apply(services, report, owner, lambda session: rules.correct(session, owner.id, key, category))
+    _apply(services, report, owner, lambda session: rules.correct(session, owner.id, key, choice))
 
 
 def _apply(services: Services, report: Report, owner: User, change: Callable[[Transaction], None]) -> None:

@@ -21,7 +21,7 @@ from handlers.commands import (
 )
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.recurring import subscriptions
-from handlers.commands.words import annotations, portable
+from handlers.commands.words import annotations, own_categories, portable
 from handlers.services import Services
 from storage import users as stored_users
 from storage.database import Conflict, StoreError
@@ -62,6 +62,10 @@ COMMANDS: Mapping[str, Command] = {
     "rules order": rules.order_rules,
     "rules apply": rules.apply_rules,
     "annotate": annotations.annotate,
+    "categories list": own_categories.list_categories,
+    "categories add": own_categories.add_category,
+    "categories rename": own_categories.rename_category,
+    "categories remove": own_categories.remove_category,
     "words export": portable.export_words,
     "words import": portable.import_words,
     "subscriptions list": subscriptions.list_subscriptions,
@@ -98,6 +102,7 @@ READS_ONLY = frozenset(
         "users list",
         "connections list",
         "rules list",
+        "categories list",
         "words export",
         "subscriptions list",
         "profiles list",

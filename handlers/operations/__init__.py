@@ -24,7 +24,7 @@ from handlers.operations import (
     transactions,
 )
 from handlers.operations.cached_answers import CachedOperation, Light
-from handlers.operations.categories import finer
+from handlers.operations.categories import finer, own
 from handlers.operations.changes import feeds
 from handlers.operations.events import listening
 from handlers.operations.forecasts import forecast
@@ -79,6 +79,9 @@ OTHERS: Mapping[str, Operation] = {
     "getSyncJob": sync.get_sync_job,
     "exportTransactions": exports.export_transactions,
     "listCategories": finer.list_categories,
+    "createOwnCategory": own.create_own_category,
+    "renameOwnCategory": own.rename_own_category,
+    "deleteOwnCategory": own.delete_own_category,
     "listTakenBackTransactions": transactions.list_taken_back_transactions,
     "listTransactionChanges": feeds.list_transaction_changes,
     "listAccountChanges": feeds.list_account_changes,

@@ -5,9 +5,11 @@ from hashlib import blake2b
 from typing import Any
 
 from analytics.classification.intermediaries import is_intermediary
-from analytics.classification.rules import comparable, correction_key
+from analytics.classification.rules import ChosenCategory, comparable, correction_key
 from handlers.http.errors import BadRequest, NotFound
 from handlers.http.request import Json, Request
+from handlers.operations.categories.own import visible
+from handlers.operations.categories.places import chosen
 from handlers.operations.selection import owner_of
 from handlers.operations.words import changed_rows
 from handlers.services import Services
@@ -43,9 +45,10 @@ def create_correction(
 
     def work(session: Transaction) -> None:
         session.hold(user_id)
-        rules.correct(session, user_id, key, body["category"])
+        choice = chosen(body, visible(session, request.principal) if body.get("ownCategoryId") else {})
+        rules.correct(session, user_id, key, choice)
         changed = derivation.apply_rules(session, user_id, now=now)
-        told.update(_told(session, user_id, key, body["category"]), changed=changed.height)
+        told.update(_told(session, user_id, key, choice), changed=changed.height)
         told.update(changed_rows.shown(session, request, changed, include))
 
     kept_or_tried(services.of(user_id), work, is_dry_run=dry_run)
@@ -59,7 +62,7 @@ def list_corrections(services: Services, request: Request) -> Json:
     user_id = owner_of(request)
     with services.of(user_id).transaction() as session:
         known = rules.corrections(session, user_id)
-        told = [_told(session, user_id, key, category) for key, category in known.items()]
+        told = [_told(session, user_id, key, choice) for key, choice in known.items()]
     return {"corrections": sorted(told, key=lambda each: (str(each["name"]).casefold(), str(each["id"])))}
 
 
@@ -97,7 +100,7 @@ def correction_id(key: str) -> str:
     return "cor_" + blake2b(key.encode(), digest_size=16).hexdigest()
 
 
-def _told(session: Transaction, user_id: str, key: str, category: str) -> Json:
+def _told(session: Transaction, user_id: str, key: str, choice: ChosenCategory) -> Json:
     kind, _, value = key.partition(":")
     field, column = COMPARED[kind]
     rows = transactions.corrected(session, user_id, kind)
@@ -106,6 +109,8 @@ def _told(session: Transaction, user_id: str, key: str, category: str) -> Json:
     return {
         "id": correction_id(key),
         "name": next((name for name in names if name), value),
-        "category": category,
+        "category": choice.category,
+        **({"detailedCategory": choice.detailed_category} if choice.detailed_category else {}),
+        **({"ownCategoryId": choice.own_category_id} if choice.own_category_id else {}),
         "matching": len(matching),
     }

@@ -16,9 +16,10 @@ from handlers.cache.reader import Reading
 from handlers.http.errors import NotFound
 from handlers.http.request import Answer, Request
 from handlers.operations import rules_in_words
-from handlers.operations.categories.finer import DETAILED, is_included, shown
+from handlers.operations.categories.finer import is_included, shown
 from handlers.operations.reports import balances, money_of, unconverted
 from handlers.operations.selection import selected_accounts
+from handlers.operations.words.said import DETAILED
 from handlers.services import Services
 from storage.accounts import Selected
 from storage.importing.derivation import OWN_ACCOUNT_RULE

@@ -8,19 +8,19 @@ from typing import BinaryIO
 
 from anyio import to_thread
 
+from handlers.cache.from_store import FromStore
 from handlers.export_formats import Export, write
 from handlers.http.errors import Unavailable
 from handlers.http.request import Answer, Request
 from handlers.operations.categories.finer import filtered_by, is_included, shown
 from handlers.operations.changes.feeds import cursor_after
 from handlers.operations.selection import check_window, selected_accounts
-from handlers.operations.words.said import asks_for_words, check_words
+from handlers.operations.words.said import asks_for_words, check_words, meant
 from handlers.services import Services
 from handlers.unread_exports import TooManyExports
 from storage import accounts
 from storage.database import state_in
 from storage.transactions import Selection
-from storage.words import annotations
 
 ENDINGS = {"camt053": "xml"}
 """By format: the ending of the file's name, where that is not the format's."""
@@ -42,12 +42,13 @@ async def export_transactions(
     amount_max: str | None,
     detailed_category: str | None = None,
     tag: str | None = None,
+    own_category: str | None = None,
     include: str | None = None,
 ) -> Answer:
     """The selected accounts' booked transactions, of one state of the data, and the cursor of the feed of changes after
     it where nothing else is filtered. Each user has one export made at a time: it reads all there is."""
     check_window(date_from, date_to)
-    check_words(request.principal, include, tag)
+    check_words(request.principal, include, tag, own_category)
     filters = Selection(
         category=category,
         detailed_category=filtered_by(detailed_category, request.principal),
@@ -68,6 +69,7 @@ async def export_transactions(
         filters,
         headers,
         tag,
+        own_category,
         is_detailed=is_included(include),
         has_words=asks_for_words(include),
     )
@@ -97,6 +99,7 @@ def _written(
     filters: Selection,
     headers: dict[str, str],
     tag: str | None,
+    own_category: str | None,
     *,
     is_detailed: bool,
     has_words: bool,
@@ -107,11 +110,10 @@ def _written(
     def written(file: BinaryIO) -> None:
         with services.of(user_id).transaction() as session:
             selected = selected_accounts(accounts.of_user(session, user_id), account_ids, caller)
-            words = annotations.of_user(session, user_id) if tag is not None or has_words else None
-            ids = words.tagged(tag) if words is not None and tag is not None else None
-            chosen = filters._replace(ids=ids)
+            reading = FromStore(session, user_id, services.reader.render)
+            chosen = filters._replace(ids=meant(reading, caller, tag, own_category))
             if filters.category is not None or filters.detailed_category is not None:
-                chosen = chosen.with_parts(annotations.awake(session, user_id))
+                chosen = chosen.with_parts(reading.parts)
             export = Export(
                 user_id=user_id,
                 accounts=selected.accounts,
@@ -120,7 +122,7 @@ def _written(
                 selection=None if chosen == Selection() else chosen,
                 may_read=caller.covers,
                 leaf=partial(shown, caller=caller) if is_detailed else None,
-                words=words if has_words else None,
+                words=reading.words if has_words else None,
             )
             if export.selection is None:
                 headers["next-cursor"] = cursor_after(services, caller, account_ids, state_in(session, user_id))

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 from typing import Any
 
-from analytics.classification.rules import InvalidRule, Rule, parse_rules, render_rules
+from analytics.classification.rules import FIELDS, InvalidRule, Rule, parse_rules, render_rules
 from handlers.http.errors import BadRequest, NotFound
 from handlers.http.request import Json, Request
 from handlers.operations.selection import owner_of
@@ -18,14 +18,14 @@ from storage.database import Transaction
 from storage.importing import derivation
 
 NO_RULE = "Rule not found"
-CHANGEABLE = {field.name for field in fields(Rule)} - {"id"}
+OF_SOME = ("detailedCategory", "ownCategoryId")
 EVERY_RULE_ONCE = "ids: must name every rule once. GET /rules lists them"
 
 
 def list_rules(services: Services, request: Request) -> Json:
     """The rules in their order; the first that holds decides."""
     user_id = owner_of(request)
-    return {"rules": [asdict(rule) for rule in rules.of_user(services.of(user_id), user_id)]}
+    return {"rules": [shape(rule) for rule in rules.of_user(services.of(user_id), user_id)]}
 
 
 def create_rule(
@@ -39,8 +39,8 @@ def create_rule(
         added, wanted = with_added(known, json.dumps(dict(body)))
         return wanted
 
-    changed = _kept(services, request, behind, is_dry_run=dry_run, include=include)
-    return {**asdict(added[0]), **changed}
+    kept, changed = _kept(services, request, behind, is_dry_run=dry_run, include=include)
+    return {**_of_id(kept, added[0].id), **changed}
 
 
 def change_rule(
@@ -48,15 +48,12 @@ def change_rule(
 ) -> Json:
     """A rule with other words in its old place, applied to what is stored; what is left out stays as it is, and null
     takes back what the rule gave."""
-    edited: list[Rule] = []
 
     def with_others(known: Sequence[Rule]) -> Sequence[Rule]:
-        nonlocal edited
-        edited, wanted = with_edited(known, id, body)
-        return wanted
+        return with_edited(known, id, body)
 
-    changed = _kept(services, request, with_others, is_dry_run=dry_run, include=include)
-    return {**asdict(edited[0]), **changed}
+    kept, changed = _kept(services, request, with_others, is_dry_run=dry_run, include=include)
+    return {**_of_id(kept, id), **changed}
 
 
 def order_rules(
@@ -67,7 +64,7 @@ def order_rules(
     def ordered(known: Sequence[Rule]) -> Sequence[Rule]:
         return in_order(known, body["ids"])
 
-    return _kept(services, request, ordered, is_dry_run=dry_run, include=include)
+    return _kept(services, request, ordered, is_dry_run=dry_run, include=include)[1]
 
 
 def delete_rule(services: Services, request: Request, *, id: str) -> Json:
@@ -79,7 +76,17 @@ def delete_rule(services: Services, request: Request, *, id: str) -> Json:
             raise NotFound(NO_RULE)
         return kept
 
-    return _kept(services, request, others)
+    return _kept(services, request, others)[1]
+
+
+def shape(rule: Rule) -> Json:
+    """As it is listed: what only some rules give stands there where it is given."""
+    said = {name: getattr(rule, field) for name, field in FIELDS.items()}
+    return {name: value for name, value in said.items() if value is not None or name not in OF_SOME}
+
+
+def _of_id(kept: Sequence[Rule], id_: str) -> Json:
+    return next(shape(rule) for rule in kept if rule.id == id_)
 
 
 def with_added(known: Sequence[Rule], text: str) -> tuple[list[Rule], list[Rule]]:
@@ -91,15 +98,15 @@ def with_added(known: Sequence[Rule], text: str) -> tuple[list[Rule], list[Rule]
     return added, wanted
 
 
-def with_edited(known: Sequence[Rule], id_: str, changes: Mapping[str, Any]) -> tuple[list[Rule], list[Rule]]:
-    """The rule of this id after the changes, and all of them in their order; raises NotFound and InvalidRule. What is
-    no field of a rule is ignored, as everywhere in a body."""
-    wanted = {name: value for name, value in changes.items() if name in CHANGEABLE}
+def with_edited(known: Sequence[Rule], id_: str, changes: Mapping[str, Any]) -> list[Rule]:
+    """All rules in their order, that of this id after the changes; raises NotFound and InvalidRule. What is no field of
+    a rule is ignored, as everywhere in a body."""
+    wanted = {FIELDS[name]: value for name, value in _whole_place(changes).items() if name in FIELDS and name != "id"}
     edited = [replace(rule, **wanted) for rule in known if rule.id == id_]
     if not edited:
         raise NotFound(NO_RULE)
     edited = parse_rules(render_rules(edited))
-    return edited, [edited[0] if rule.id == id_ else rule for rule in known]
+    return [edited[0] if rule.id == id_ else rule for rule in known]
 
 
 def in_order(known: Sequence[Rule], ids: Sequence[str]) -> list[Rule]:
@@ -108,6 +115,18 @@ def in_order(known: Sequence[Rule], ids: Sequence[str]) -> list[Rule]:
     if sorted(by_id) != sorted(ids):
         raise BadRequest(EVERY_RULE_ONCE)
     return [by_id[id_] for id_ in ids]
+
+
+def _whole_place(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The changes with what follows from another place: what lay below it goes, what it lies below follows from it."""
+    whole = dict(changes)
+    if "category" in changes:
+        whole = {"detailedCategory": None, "ownCategoryId": None, **whole}
+    if "detailedCategory" in changes:
+        whole = {"ownCategoryId": None, **({"category": None} if changes["detailedCategory"] else {}), **whole}
+    if changes.get("ownCategoryId"):
+        whole = {"category": None, "detailedCategory": None, **whole}
+    return whole
 
 
 def _with_free_ids(known: Sequence[Rule], added: Sequence[Rule]) -> list[Rule]:
@@ -131,14 +150,16 @@ def _kept(
     *,
     is_dry_run: bool = False,
     include: str | None = None,
-) -> Json:
-    """Keep what `replaced` makes of the known rules, and apply it; how many bookings are others now, and which."""
+) -> tuple[list[Rule], Json]:
+    """Keep what `replaced` makes of the known rules, and apply it; the rules, how many bookings are others now, and
+    which."""
     user_id, now = owner_of(request), services.clock.now()
     told: Json = {}
+    kept: list[Rule] = []
 
     def work(session: Transaction) -> None:
         session.hold(user_id)
-        rules.keep(session, user_id, replaced(rules.of_user(session, user_id)))
+        kept[:] = rules.keep(session, user_id, replaced(rules.of_user(session, user_id)))
         changed = derivation.apply_rules(session, user_id, now=now)
         told.update({"changed": changed.height}, **changed_rows.shown(session, request, changed, include))
 
@@ -148,4 +169,4 @@ def _kept(
         raise BadRequest(f"body: {error.reason}") from error
     if not is_dry_run:
         detect_after_import(services.of(user_id), [user_id], today=services.clock.today())
-    return told
+    return kept, told

@@ -12,7 +12,7 @@ from handlers.http.errors import NotFound
 from handlers.http.request import Answer, Json, Request
 from handlers.operations.categories.finer import filtered_by, is_included, shown
 from handlers.operations.selection import check_window, selected_accounts, selected_or_all
-from handlers.operations.words.said import asks_for_words, with_words
+from handlers.operations.words.said import asks_for_words, check_words, meant, with_words
 from handlers.services import Services
 from storage import accounts, transactions
 
@@ -32,11 +32,13 @@ def list_transactions(
     page: int,
     per_page: int,
     detailed_category: str | None = None,
+    own_category: str | None = None,
     include: str | None = None,
 ) -> Answer:
     """One page of the selected accounts' booked transactions, newest first (decisions 1, 2, 5, 9)."""
     caller = request.principal
     check_window(date_from, date_to)
+    check_words(caller, None, None, own_category)
     selection = transactions.Selection(
         account_ids=selected_accounts(reading.accounts, account_ids, caller).filter,
         category=category,
@@ -44,11 +46,13 @@ def list_transactions(
         date_from=date_from,
         date_to=date_to,
         search=search,
+        ids=meant(reading, caller, None, own_category),
     )
-    leaf = partial(shown, caller=caller) if is_included(include) else None
-    total, rows = reading.page(selection, limit=per_page, offset=(page - 1) * per_page, leaf=leaf)
+    leaf, is_detailed = partial(shown, caller=caller), is_included(include)
+    offset = (page - 1) * per_page
+    total, rows = reading.page(selection, limit=per_page, offset=offset, leaf=leaf if is_detailed else None)
     if asks_for_words(include):
-        rows = with_words(rows, reading, caller)
+        rows = with_words(rows, reading, caller, None if is_detailed else leaf)
     pagination = json_shapes.pagination(page=page, per_page=per_page, total=total)
     return Answer(
         body=b'{"transactions":[%b],"pagination":%b}' % (b",".join(rows), call.encoded(pagination)),

@@ -9,17 +9,17 @@ import polars as pl
 from analytics.classification.categories import SAVINGS_KINDS
 from analytics.classification.classify import classify, with_leaves
 from analytics.classification.leaves import LEAVES, OF_KINDS, OWN_TRANSFER
-from analytics.classification.rules import Rule
+from analytics.classification.rules import ChosenCategory, Rule
 from analytics.frames import CLASSIFIABLE
 from analytics.search_text import searchable
 from storage import journal, rules
 from storage.database import Session, Transaction
 from storage.words import annotations
-from storage.words.annotations import ChosenCategory
 
-SEEN = ("type", "category", "merchant_name")
+SEEN = ("type", "category", "merchant_name", "detailed_category", "own_category_id")
 LEAF = ("detailed_category", "detailed_rule")
-DERIVED = ("type", "type_rule", "category", "category_rule", "merchant_name", "merchant_rule", *LEAF)
+OWN = "own_category_id"
+DERIVED = ("type", "type_rule", "category", "category_rule", "merchant_name", "merchant_rule", *LEAF, OWN)
 """What is seen of a booking, and each with the rule behind it."""
 OWN_ACCOUNT_RULE = "own-account"
 CHOSEN = "chosen"
@@ -40,7 +40,7 @@ class Derivation:
     own_ibans: Mapping[str, str | None]  # IBAN -> kind of the account
     kinds: Mapping[str, str | None]  # account id -> kind
     rules: Sequence[Rule]
-    corrections: Mapping[str, str]
+    corrections: Mapping[str, ChosenCategory]
     chosen: Mapping[str, ChosenCategory]  # of single bookings by id
     split: Collection[str] = ()  # those of them whose category is that of their largest part, and their leaf, too
 
@@ -97,6 +97,7 @@ class Derivation:
         choices = [self.chosen[id_] for id_ in about["id"]]
         said = about.with_columns(
             pl.Series("category", [choice.category for choice in choices], dtype=pl.String),
+            pl.Series(OWN, [choice.own_category_id for choice in choices], dtype=pl.String),
             category_rule=pl.lit(CHOSEN),
             transfer_account_id=pl.lit(None, dtype=pl.String),
         )
@@ -114,7 +115,7 @@ class Derivation:
             .then(pl.col("id").replace_strict(about["id"], decided[name], default=None, return_dtype=pl.String))
             .otherwise(name)
             .alias(name)
-            for name in ("category", "category_rule", *LEAF)
+            for name in ("category", "category_rule", *LEAF, OWN)
         )
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from analytics.classification.rules import ChosenCategory
 from analytics.searching.parts import NO_PARTS, PARTS, fit
 from storage.database import Row, Session, Transaction
 from storage.words.anchors import TABLES, Anchor, of_bookings
@@ -25,7 +26,7 @@ TAGS_MAX = 50  # of one booking
 DIFFERENT_TAGS_MAX = 1_000  # of one user
 CONTROL = re.compile(r"[\x00-\x08\x0E-\x1F\x7F]")
 SPLITS_MIN, SPLITS_MAX = 2, 50
-SAID = "a.category, a.detailed_category, a.note"
+SAID = "a.category, a.detailed_category, a.own_category_id, a.note"
 
 
 class Tag(NamedTuple):
@@ -35,9 +36,11 @@ class Tag(NamedTuple):
     tagged_at: datetime
 
 
-class ChosenCategory(NamedTuple):
-    """A category for one booking, and perhaps a finer one below it."""
+class OwnCategory(NamedTuple):
+    """A category under a name of the user's own: directly below a category, or below a finer one."""
 
+    id: str
+    name: str
     category: str
     detailed_category: str | None
 
@@ -63,6 +66,7 @@ class Annotation:
     detailed_category: str | None = None  # below the category
     note: str | None = None
     tags: Mapping[str, Tag] = field(default_factory=dict)
+    own_category_id: str | None = None  # below the finer category, or the category where there is none
     parts: Sequence[Split] = ()
 
     @property
@@ -73,7 +77,9 @@ class Annotation:
     @property
     def place(self) -> ChosenCategory | None:
         """The category that was chosen."""
-        return ChosenCategory(self.category, self.detailed_category) if self.category is not None else None
+        if self.category is None:
+            return None
+        return ChosenCategory(self.category, self.detailed_category, self.own_category_id)
 
     @property
     def places(self) -> object:
@@ -97,15 +103,23 @@ class Annotation:
 
 @dataclass(frozen=True, slots=True)
 class OwnWords:
-    """What a user says of bookings that are there and not hidden, by the booking's id, and whose account each is on."""
+    """What a user says of bookings that are there and not hidden, by the booking's id, and whose account each is on.
+    `own` are their own categories by id, `owned` which of them each booking is in, whoever put it there, and the finer
+    category of it."""
 
     by_id: Mapping[str, Annotation]
     accounts: Mapping[str, str]
+    own: Mapping[str, OwnCategory] = field(default_factory=dict)
+    owned: Mapping[str, tuple[str, str | None]] = field(default_factory=dict)
 
     def tagged(self, tag: str) -> list[str]:
         """The ids of the bookings that have this tag, in whatever case it is written."""
         wanted = folded(tag)
         return [id_ for id_, each in self.by_id.items() if wanted in each.all_tags]
+
+    def in_own(self, own_id: str) -> list[str]:
+        """The ids of the bookings in this own category."""
+        return [id_ for id_, (each, _) in self.owned.items() if each == own_id]
 
     def names(self, covers: Callable[[str], bool]) -> dict[str, tuple[str, int]]:
         """Of each tag on bookings of covered accounts how it was spelled first, and on how many it is."""
@@ -152,16 +166,15 @@ def of_user(session: Session, user_id: str, transaction_ids: Sequence[str] | Non
         user_id,
         wanted,
     )
-    if not rows:
-        return OwnWords({}, {})
-    tags, parts = _tags(session, user_id, wanted), _parts(session, user_id, wanted)
-    said = {row["transaction_id"]: _annotation(row["transaction_id"], row, tags, parts) for row in rows}
+    own = own_categories(session, user_id) if wanted is None else {}
+    owned = _owned(session, user_id) if own else []
+    tags, parts = (_tags(session, user_id, wanted), _parts(session, user_id, wanted)) if rows else ({}, {})
+    said = [(row, _annotation(row["transaction_id"], row, tags, parts)) for row in rows]
     return OwnWords(
-        {
-            row["transaction_id"]: each if each.fits(row) else replace(each, parts=())
-            for row, each in zip(rows, said.values(), strict=True)
-        },
-        {row["transaction_id"]: row["account_id"] for row in rows},
+        {each.transaction_id: each if each.fits(row) else replace(each, parts=()) for row, each in said},
+        {row["transaction_id"]: row["account_id"] for row in rows} | {row["id"]: row["account_id"] for row in owned},
+        own,
+        {row["id"]: (row["own_category_id"], row["detailed_category"]) for row in owned},
     )
 
 
@@ -177,14 +190,35 @@ def awake(session: Session, user_id: str) -> pl.DataFrame:
     )
 
 
+def own_categories(session: Session, user_id: str) -> dict[str, OwnCategory]:
+    """The user's own categories by id, in the order of their names."""
+    rows = session.rows("SELECT id, name, category, detailed_category FROM own_categories WHERE user_id = $1", user_id)
+    own = [OwnCategory(row["id"], row["name"], row["category"], row["detailed_category"]) for row in rows]
+    return {each.id: each for each in sorted(own, key=lambda each: (folded(each.name), each.id))}
+
+
+def spellings(session: Session, user_id: str, annotation: Annotation) -> OwnWords:
+    """What is said of bookings with the tags of this one: enough to know how each was spelled first."""
+    tags = list(annotation.all_tags)
+    if not tags:
+        return OwnWords({}, {})
+    rows = session.rows(
+        "SELECT transaction_id FROM annotation_tags WHERE user_id = $1 AND tag = ANY($2::TEXT[])"
+        " UNION SELECT transaction_id FROM annotation_split_tags WHERE user_id = $1 AND tag = ANY($2::TEXT[])",
+        user_id,
+        tags,
+    )
+    return of_user(session, user_id, [row["transaction_id"] for row in rows])
+
+
 def choices(session: Session, user_id: str) -> dict[str, ChosenCategory]:
     """What the user has chosen for single bookings, by id."""
     rows = session.rows(
-        "SELECT transaction_id, category, detailed_category FROM annotations"
+        f"SELECT transaction_id, {', '.join(ChosenCategory._fields)} FROM annotations"
         " WHERE user_id = $1 AND category IS NOT NULL",
         user_id,
     )
-    return {row["transaction_id"]: ChosenCategory(row["category"], row["detailed_category"]) for row in rows}
+    return {row["transaction_id"]: ChosenCategory(*(row[name] for name in ChosenCategory._fields)) for row in rows}
 
 
 def largest_parts(session: Session, user_id: str) -> dict[str, ChosenCategory]:
@@ -257,6 +291,7 @@ def together(one: Annotation, other: Annotation, booking: Row) -> Annotation:
         one,
         category=one.category or other.category,
         detailed_category=one.detailed_category if one.category else other.detailed_category,
+        own_category_id=one.own_category_id if one.category else other.own_category_id,
         note="\n".join(notes)[:NOTE_LENGTH_MAX] if notes else None,
         tags=dict(
             [*one.tags.items(), *((tag, said) for tag, said in other.tags.items() if tag not in one.tags)][:TAGS_MAX]
@@ -292,21 +327,30 @@ def _fitting(rows: Sequence[Row]) -> pl.DataFrame:
 def _annotation(
     id_: str, row: Row, tags: Mapping[str, Mapping[str, Tag]], parts: Mapping[str, Sequence[Split]]
 ) -> Annotation:
-    return Annotation(
-        id_, row["category"], row["detailed_category"], row["note"], tags.get(id_, {}), parts.get(id_, ())
+    said = (row["category"], row["detailed_category"], row["note"])
+    return Annotation(id_, *said, tags.get(id_, {}), row["own_category_id"], parts.get(id_, ()))
+
+
+def _owned(session: Session, user_id: str) -> list[Row]:
+    return session.rows(
+        "SELECT id, account_id, own_category_id, detailed_category FROM transactions"
+        " WHERE user_id = $1 AND own_category_id IS NOT NULL"
+        " AND account_id NOT IN (SELECT id FROM accounts WHERE user_id = $1 AND hidden_at IS NOT NULL) ORDER BY id",
+        user_id,
     )
 
 
 def _insert(session: Transaction, user_id: str, annotation: Annotation, anchor: Anchor, *, now: datetime) -> None:
     session.changes(user_id)
     session.execute(
-        "INSERT INTO annotations (user_id, transaction_id, category, detailed_category, note, changed_at, account_id,"
-        " booking_date, amount, currency, counterpart, place, equal_ones)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+        "INSERT INTO annotations (user_id, transaction_id, category, detailed_category, own_category_id, note,"
+        " changed_at, account_id, booking_date, amount, currency, counterpart, place, equal_ones)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
         user_id,
         annotation.transaction_id,
         annotation.category,
         annotation.detailed_category,
+        annotation.own_category_id,
         annotation.note,
         now,
         *anchor,

@@ -2,14 +2,15 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 import polars as pl
 
+from analytics.classification.rules import ChosenCategory
 from storage.database import Transaction, as_json
 from storage.words import anchors, annotations
-from storage.words.annotations import ChosenCategory
+from storage.words.annotations import OwnCategory
 
 KEPT_FOR = timedelta(days=90)
 ANCHORED: dict[str, pl.DataType] = {
@@ -33,8 +34,8 @@ def choose(
     before = {id_: known.get(id_) for id_ in ids}
     session.execute("DELETE FROM correction_batches WHERE user_id = $1 AND made_at < $2", user_id, now - KEPT_FOR)
     session.execute(
-        "INSERT INTO correction_batches (user_id, id, category, detailed_category, before, made_at)"
-        " VALUES ($1, $2, $3, $4, $5, $6)",
+        "INSERT INTO correction_batches (user_id, id, category, detailed_category, own_category_id, before, made_at)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7)",
         user_id,
         batch_id,
         *choice,
@@ -42,7 +43,7 @@ def choose(
         now,
     )
     session.execute(
-        "UPDATE annotations SET category = $3, detailed_category = $4, changed_at = $5"
+        "UPDATE annotations SET category = $3, detailed_category = $4, own_category_id = $5, changed_at = $6"
         " WHERE user_id = $1 AND transaction_id = ANY($2::TEXT[])",
         user_id,
         list(ids),
@@ -58,6 +59,7 @@ def choose(
             user_id=pl.lit(user_id),
             category=pl.lit(choice.category),
             detailed_category=pl.lit(choice.detailed_category, dtype=pl.String),
+            own_category_id=pl.lit(choice.own_category_id, dtype=pl.String),
             changed_at=pl.lit(now),
         ),
     )
@@ -67,7 +69,7 @@ def take_back(session: Transaction, user_id: str, batch_id: str, *, now: datetim
     """Give each booking back what it had, unless something else has been chosen for it since; the ids of all, None
     where there is no such batch any more."""
     rows = session.rows(
-        "SELECT category, detailed_category, before FROM correction_batches"
+        f"SELECT {', '.join(ChosenCategory._fields)}, before FROM correction_batches"
         " WHERE user_id = $1 AND id = $2 AND made_at >= $3",
         user_id,
         batch_id,
@@ -76,8 +78,9 @@ def take_back(session: Transaction, user_id: str, batch_id: str, *, now: datetim
     if not rows:
         return None
     session.changes(user_id)
-    before = {id_: ChosenCategory(*had) if had else None for id_, had in json.loads(rows[0]["before"]).items()}
-    chosen = ChosenCategory(rows[0]["category"], rows[0]["detailed_category"])
+    own = annotations.own_categories(session, user_id)
+    before = {id_: _still(own, had) for id_, had in json.loads(rows[0]["before"]).items()}
+    chosen = ChosenCategory(*(rows[0][name] for name in ChosenCategory._fields))
     known = annotations.choices(session, user_id)
     of_choice: dict[ChosenCategory | None, list[str]] = defaultdict(list)
     for id_, had in before.items():
@@ -85,11 +88,11 @@ def take_back(session: Transaction, user_id: str, batch_id: str, *, now: datetim
             of_choice[had].append(id_)
     for had, ids in of_choice.items():
         session.execute(
-            "UPDATE annotations SET category = $3::TEXT, detailed_category = $4::TEXT, changed_at = $5"
-            " WHERE user_id = $1 AND transaction_id = ANY($2::TEXT[])",
+            "UPDATE annotations SET category = $3::TEXT, detailed_category = $4::TEXT,"
+            " own_category_id = $5::TEXT, changed_at = $6 WHERE user_id = $1 AND transaction_id = ANY($2::TEXT[])",
             user_id,
             ids,
-            *(had or (None, None)),
+            *(had or (None, None, None)),
             now,
         )
     session.execute(
@@ -102,3 +105,13 @@ def take_back(session: Transaction, user_id: str, batch_id: str, *, now: datetim
     )
     session.execute("DELETE FROM correction_batches WHERE user_id = $1 AND id = $2", user_id, batch_id)
     return list(before)
+
+
+def _still(own: Mapping[str, OwnCategory], had: list[str | None] | None) -> ChosenCategory | None:
+    """What a booking had before; an own category that has been removed since is its place."""
+    if had is None:
+        return None
+    category, leaf, *more = had
+    own_id = more[0] if more and more[0] in own else None
+    assert category is not None
+    return ChosenCategory(category, leaf, own_id)

@@ -9,6 +9,7 @@ from typing import Any
 
 from analytics.classification.facts import CATEGORIES
 from analytics.classification.leaves import LEAVES, category_of
+from analytics.classification.rules import ChosenCategory
 from analytics.searching.parts import fit
 from storage.database import Row, Transaction
 from storage.importing.matching.booking_keys import own_id
@@ -20,7 +21,6 @@ from storage.words.annotations import (
     SPLITS_MIN,
     TAGS_MAX,
     Annotation,
-    ChosenCategory,
     Split,
     Tag,
     folded,
@@ -88,7 +88,7 @@ def _said(record: TransactionRecord, *, now: datetime) -> Annotation | None:
         place.detailed_category if place else None,
         note if note and is_note(note) else None,
         tags,
-        parts if fits and SPLITS_MIN <= len(parts) <= SPLITS_MAX else (),
+        parts=parts if fits and SPLITS_MIN <= len(parts) <= SPLITS_MAX else (),
     )
     return None if id_ is None or said.is_empty else said
 
@@ -105,7 +105,8 @@ def _part(told: Mapping[str, Any], *, now: datetime) -> Split:
     if place is None:
         raise ValueError("no category")
     said = note if note and is_note(note) else None
-    return Split(Decimal(told["amount"]), *place, said, _tags(told.get("tags", []), now=now))
+    tags = _tags(told.get("tags", []), now=now)
+    return Split(Decimal(told["amount"]), place.category, place.detailed_category, said, tags)
 
 
 def _tags(names: object, *, now: datetime) -> Mapping[str, Tag]:

@@ -1,21 +1,33 @@
 """All words of a person as lines of JSON, and back: what a store needs that is made anew from statement files."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
 from analytics.classification.facts import CATEGORIES
-from analytics.classification.leaves import category_of
-from analytics.classification.rules import Rule, parse_rules, render_rules
+from analytics.classification.leaves import LEAVES, category_of
+from analytics.classification.rules import ChosenCategory, Rule, as_json, parse_rules, render_rules
 from storage import accounts, rules
 from storage.accounts import StoredAccount
 from storage.database import Session, Transaction
-from storage.words import anchors, annotations
+from storage.words import anchors, annotations, own_categories
 from storage.words.anchors import Anchor
-from storage.words.annotations import SPLITS_MAX, SPLITS_MIN, TAGS_MAX, Annotation, Split, Tag, folded, is_note, is_tag
+from storage.words.annotations import (
+    SPLITS_MAX,
+    SPLITS_MIN,
+    TAGS_MAX,
+    Annotation,
+    OwnCategory,
+    Split,
+    Tag,
+    folded,
+    is_note,
+    is_tag,
+)
+from storage.words.own_categories import OWN_ID
 
 Json = Mapping[str, Any]
 UNIT, AMOUNT_END = Decimal("0.00001"), 10**15  # of amounts as the store has them
@@ -26,23 +38,23 @@ class InvalidWords(Exception):
 
 
 def lines(session: Session, user_id: str) -> Iterator[str]:
-    """Rules in their order, corrections, and what is said of single bookings, those that are gone as well."""
+    """Own categories, rules in their order, corrections, and what is said of single bookings, those that are gone as
+    well."""
+    for own in annotations.own_categories(session, user_id).values():
+        yield _line("ownCategory", {"id": own.id, "name": own.name} | _placed(own[2:]))
     for rule in rules.of_user(session, user_id):
-        yield _line("rule", {name: value for name, value in asdict(rule).items() if value is not None})
-    for key, category in sorted(rules.corrections(session, user_id).items()):
-        yield _line("correction", {"key": key, "category": category})
+        yield _line("rule", as_json(rule))
+    for key, choice in sorted(rules.corrections(session, user_id).items()):
+        yield _line("correction", {"key": key} | _placed(choice))
     owned = {each.id: each for each in accounts.every(session, user_id)}
     for id_, anchor in sorted(anchors.of_user(session, user_id).items()):
         said = annotations.find(session, user_id, id_)
-        told: dict[str, Any] = {
-            "category": said.category,
-            "detailedCategory": said.detailed_category,
-            "note": said.note,
-        }
-        told |= {"tags": _tags(said.tags) or None, "splits": [*map(_split, said.parts)] or None}
+        place = _placed((said.category, said.detailed_category, said.own_category_id))
+        told = {"note": said.note, "tags": _tags(said.tags) or None, "splits": [*map(_split, said.parts)] or None}
         yield _line(
             "annotation",
             {"id": id_, "account": _account(anchor.account_id, owned.get(anchor.account_id)), **_booking(anchor)}
+            | place
             | {name: value for name, value in told.items() if value is not None},
         )
 
@@ -57,6 +69,7 @@ def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int
     stored = anchors.of_user(session, user_id)
     whose = anchors.accounts_of(session, user_id)
     taken = {_within(whose, anchor) for anchor in stored.values()}
+    own = annotations.own_categories(session, user_id)
     added: list[Rule] = []
     count = 0
     for number, line in enumerate(text.split("\n"), start=1):
@@ -64,16 +77,19 @@ def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int
             continue
         kind, told = _told(number, line)
         try:
-            if kind == "rule":
-                (rule,) = parse_rules(json.dumps(told))
+            if kind == "ownCategory":
+                count += _take_over(session, user_id, told, own)
+            elif kind == "rule":
+                (rule,) = parse_rules(json.dumps(_mapped(told, own)))
                 if not any(_is_same_rule(rule, other) for other in (*known, *added)):
                     added.append(rule)
             elif kind == "correction":
-                if told["key"] not in corrections and told["category"] in CATEGORIES:
-                    rules.correct(session, user_id, str(told["key"]), told["category"])
+                choice = _choice(told, own)
+                if told["key"] not in corrections and choice is not None:
+                    rules.correct(session, user_id, str(told["key"]), choice)
                     count += 1
             else:
-                annotation, anchor = _annotation(told, owned)
+                annotation, anchor = _annotation(told, owned, own)
                 if annotation.transaction_id not in stored and _within(whose, anchor) not in taken:
                     annotations.sleep(session, user_id, annotation, anchor, now=now)
                     stored[annotation.transaction_id] = anchor
@@ -114,7 +130,7 @@ def _told(number: int, line: str) -> tuple[str, Json]:
         kind = told.pop("kind")
     except (ValueError, KeyError, AttributeError, RecursionError) as error:
         raise InvalidWords(f"line {number}: not a line of `bankdata words export`") from error
-    if kind not in ("rule", "correction", "annotation"):
+    if kind not in ("ownCategory", "rule", "correction", "annotation"):
         raise InvalidWords(f"line {number}: not a line of `bankdata words export`")
     return kind, told
 
@@ -124,41 +140,71 @@ def _tags(said: Mapping[str, Tag]) -> list[Json]:
 
 
 def _split(part: Split) -> Json:
-    told = {
-        "amount": f"{part.amount:f}",
-        "category": part.category,
-        "detailedCategory": part.detailed_category,
-        "note": part.note,
-        "tags": _tags(part.tags) or None,
-    }
-    return {name: value for name, value in told.items() if value is not None}
+    told = {"amount": f"{part.amount:f}", "note": part.note, "tags": _tags(part.tags) or None}
+    place = _placed((part.category, part.detailed_category))
+    return {name: value for name, value in told.items() if value is not None} | place
 
 
-def _said(told: Json) -> tuple[str | None, str | None, str | None, Mapping[str, Tag]]:
-    """Category, finer category, note and tags of a booking or a part."""
-    leaf, category, note = (told.get(name) for name in ("detailedCategory", "category", "note"))
-    given = [Tag(str(tag["name"]), datetime.fromisoformat(tag["at"])) for tag in told.get("tags", [])]
-    tags = {folded(tag.name): tag for tag in given}
+def _placed(place: Sequence[str | None]) -> dict[str, str]:
+    names = ("category", "detailedCategory", "ownCategoryId")
+    return {name: code for name, code in zip(names, place, strict=False) if code is not None}
+
+
+def _choice(told: Json, own: Mapping[str, OwnCategory]) -> ChosenCategory | None:
+    """The place that a line says."""
+    category, leaf, own_id = (told.get(name) for name in ("category", "detailedCategory", "ownCategoryId"))
+    if own_id is not None:
+        if own_id not in own:
+            raise ValueError("an unknown ownCategoryId")
+        here = own[own_id]
+        return ChosenCategory(here.category, here.detailed_category, here.id)
     if category is not None and category not in CATEGORIES:
         raise ValueError("an unknown category")
-    if leaf is not None and category_of(leaf) != category:
+    if leaf is not None and (leaf not in LEAVES or category_of(leaf) != category):
         raise ValueError("an unknown detailedCategory")
+    return ChosenCategory(category, leaf) if category is not None else None
+
+
+def _take_over(session: Transaction, user_id: str, told: Json, own: dict[str, OwnCategory]) -> int:
+    """Make an own category that is not there, and let `own` say which one is meant by its id; how many were made."""
+    choice, name, id_ = _choice(told, {}), told["name"], str(told["id"])
+    if choice is None or not isinstance(name, str) or not is_tag(name):
+        raise ValueError("not an own category")
+    place = choice[:2]
+    of_place = [each for each in own.values() if each[2:] == place]
+    same = next((each for each in of_place if each.id == id_ or folded(each.name) == folded(name)), None)
+    wanted = id_ if OWN_ID.fullmatch(id_) else None
+    own[id_] = same or own_categories.add(session, user_id, name, *place, wanted_id=wanted)
+    return int(same is None)
+
+
+def _mapped(told: Json, own: Mapping[str, OwnCategory]) -> Json:
+    """A rule with the place that its own category has here."""
+    choice = _choice(told, own) if told.get("ownCategoryId") is not None else None
+    return {**told, **_placed(choice)} if choice else told
+
+
+def _note_and_tags(told: Json) -> tuple[str | None, Mapping[str, Tag]]:
+    """Those of a booking or a part."""
+    note = told.get("note")
+    given = [Tag(str(tag["name"]), datetime.fromisoformat(tag["at"])) for tag in told.get("tags", [])]
+    tags = {folded(tag.name): tag for tag in given}
     if note is not None and (not isinstance(note, str) or not note or not is_note(note)):
         raise ValueError("not a note")
     if len(tags) > TAGS_MAX or not all(is_tag(said.name) for said in tags.values()):
         raise ValueError("not tags")
-    return category, leaf, note, tags
+    return note, tags
 
 
 def _part(told: Json) -> Split:
-    category, leaf, note, tags = _said(told)
-    if category is None:
+    choice = _choice({**told, "ownCategoryId": None}, {})
+    if choice is None:
         raise ValueError("a part without category")
-    return Split(_money(told["amount"]), category, leaf, note, tags)
+    return Split(_money(told["amount"]), choice.category, choice.detailed_category, *_note_and_tags(told))
 
 
-def _annotation(told: Json, owned: list[StoredAccount]) -> tuple[Annotation, Anchor]:
-    category, leaf, note, tags = _said(told)
+def _annotation(told: Json, owned: list[StoredAccount], own: Mapping[str, OwnCategory]) -> tuple[Annotation, Anchor]:
+    choice, (note, tags) = _choice(told, own), _note_and_tags(told)
     parts = [*map(_part, told.get("splits", []))]
     if parts and not SPLITS_MIN <= len(parts) <= SPLITS_MAX:
         raise ValueError("not parts")
@@ -171,7 +217,8 @@ def _annotation(told: Json, owned: list[StoredAccount]) -> tuple[Annotation, Anc
         _counted(told["place"]),
         _counted(told["equalOnes"]),
     )
-    return Annotation(str(told["id"]), category, leaf, note, tags, parts), anchor
+    category, leaf, own_id = choice or (None, None, None)
+    return Annotation(str(told["id"]), category, leaf, note, tags, own_id, parts), anchor
 
 
 def _money(text: str) -> Decimal:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from analytics.classification.classify import DERIVED, classify
 from analytics.classification.facts import CATEGORIES, TYPES, table
-from analytics.classification.rules import parse_rules
+from analytics.classification.rules import ChosenCategory, parse_rules
 from analytics.frames import CLASSIFIABLE
 
 Bookings = Callable[..., pl.DataFrame]
@@ -80,6 +80,7 @@ def test_a_booking_that_says_nothing_has_neither_type_nor_category(
         "merchant_rule": "none",
         "detailed_category": None,
         "detailed_rule": None,
+        "own_category_id": None,
     }
 
 
@@ -119,7 +120,7 @@ def test_the_order_of_the_category_chain(bookings: Bookings) -> None:
     rule = parse_rules(
         '{"id": "r1", "field": "counterpartName", "operator": "contains", "value": "rewe", "category": "SHOPPING"}'
     )
-    memory = {"creditor:DE98ZZZ09999999999": "DINING"}
+    memory = {"creditor:DE98ZZZ09999999999": ChosenCategory("DINING")}
     steps = []
     for arguments in (
         {"own_ibans": {OWN: None}, "rules": rule, "corrections": memory},
@@ -236,7 +237,8 @@ def test_a_transfer_to_a_company_is_not_called_a_transfer_between_people(booking
 @pytest.mark.requirement("issue 4 correction memory")
 def test_a_correction_holds_for_the_shop_and_not_for_all_that_one_intermediary_carries(bookings: Bookings) -> None:
     carried = {"amount": "-5", "counterpart_name": "PAYPAL *WOLLKISTE", "creditor_id": "LU96ZZZ0000000000000000058"}
-    memory = {"creditor:LU96ZZZ0000000000000000058": "DINING", "merchant:wollkiste": "SHOPPING"}
+    dining, shopping = ChosenCategory("DINING"), ChosenCategory("SHOPPING")
+    memory = {"creditor:LU96ZZZ0000000000000000058": dining, "merchant:wollkiste": shopping}
     answer = derived(bookings(carried), corrections=memory)
     assert (answer["category"], answer["category_rule"]) == ("SHOPPING", "correction:merchant")
 
@@ -244,9 +246,10 @@ def test_a_correction_holds_for_the_shop_and_not_for_all_that_one_intermediary_c
 @pytest.mark.requirement("issue 4 correction memory")
 def test_a_correction_is_found_again_by_iban(bookings: Bookings) -> None:
     row = {"amount": "-5", "counterpart_name": "Erika Mustermann", "counterpart_iban": OTHER}
-    answer = derived(bookings(row), corrections={f"iban:{OTHER}": "RENT", "merchant:erika": "DINING"})
+    memory = {f"iban:{OTHER}": ChosenCategory("RENT"), "merchant:erika": ChosenCategory("DINING")}
+    answer = derived(bookings(row), corrections=memory)
     assert (answer["category"], answer["category_rule"]) == ("RENT", "correction:iban")
-    assert derived(bookings(row), corrections={"merchant:erika": "DINING"})["category"] == "TRANSFER"
+    assert derived(bookings(row), corrections={"merchant:erika": ChosenCategory("DINING")})["category"] == "TRANSFER"
 
 
 @pytest.mark.requirement("issue 4 category")

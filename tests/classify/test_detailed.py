@@ -11,7 +11,7 @@ from analytics.classification.categories import PURPOSES as CATEGORIES_BY_PURPOS
 from analytics.classification.classify import classify, with_leaves
 from analytics.classification.facts import CATEGORIES, table
 from analytics.classification.leaves import LEAVES, MCCS, PURPOSES, category_of
-from analytics.classification.rules import parse_rules
+from analytics.classification.rules import ChosenCategory, parse_rules
 from tests.classify.conftest import IBAN, Bookings
 
 pytestmark = pytest.mark.requirement("decision.detailed category")
@@ -72,7 +72,7 @@ def test_what_lies_elsewhere_is_dropped_and_the_category_stays(labelled: Labelle
     below = known["detailed_category"].replace_strict({code: leaf.category for code, leaf in LEAVES.items()})
     assert below.equals(known["category"], check_names=False)
     assert answers.filter(pl.col("detailed_category").is_null() != pl.col("detailed_rule").is_null()).is_empty()
-    corrected = {"merchant:shell": "GROCERIES"}
+    corrected = {"merchant:shell": ChosenCategory("GROCERIES")}
     shell = bookings({"amount": "-9.00", "counterpart_name": "SHELL 1", "bank_text": "KARTENZAHLUNG"})
     assert detailed(shell) == [("FUEL", "brand:shell")]
     assert detailed(shell, corrections=corrected) == [(None, None)]
@@ -83,7 +83,7 @@ def test_what_lies_elsewhere_is_dropped_and_the_category_stays(labelled: Labelle
 def test_a_word_of_the_new_category_gives_its_leaf_after_a_correction(bookings: Bookings) -> None:
     row = bookings({"amount": "-9.00", "counterpart_name": "Kiosk Cafe Blau", "bank_text": "KARTENZAHLUNG"})
     assert detailed(row) == [("CAFE", "keyword:cafe")]
-    corrected = {"merchant:kiosk cafe blau": "SHOPPING"}
+    corrected = {"merchant:kiosk cafe blau": ChosenCategory("SHOPPING")}
     assert detailed(row, corrections=corrected) == [("TOBACCO_KIOSK", "keyword:kiosk*")]
 
 

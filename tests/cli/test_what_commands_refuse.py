@@ -148,7 +148,7 @@ def test_a_sync_that_needs_its_user_first_says_so_and_a_booking_without_counterp
     file.write_text(f"Date,Description,Amount,Currency\n{date(2026, 3, 2)},,-3.50,EUR\n")
     import_files(services, Said(), user=users.named(services.everybody, "eva"), files=[str(file)])
     (booking,) = services.everybody.rows("SELECT id FROM transactions")
-    wanted = {"user": "eva", "transaction_id": booking["id"], "category": "RENT"}
+    wanted = {"user": "eva", "transaction_id": booking["id"], "place": "RENT", "is_one": False}
     assert refusal(services, "correct", **wanted).startswith("This booking names no counterpart to remember.")
     (connection,) = services.everybody.rows("SELECT id, user_id FROM connections")
     connections.record_failure(services.everybody, connection["user_id"], connection["id"], status="REAUTH_REQUIRED")

@@ -186,6 +186,7 @@ OPERATIONS: dict[str, Operation] = {
                 "deleteRule",
                 "confirmSubscription",
             ),
+            *("createOwnCategory", "renameOwnCategory", "deleteOwnCategory"),
             *("changeRule", "orderRules", "proposeRule", "getAnnotation", "changeAnnotation", "listTags"),
             "correctSome",
             *(

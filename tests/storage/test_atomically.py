@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from analytics.classification.rules import ChosenCategory
 from storage import rules, users
 from storage.database import Conflict, ConstraintViolated, Session, Transaction, state_in
 from tests.conftest import NOW
@@ -111,7 +112,7 @@ def test_whoever_waited_sees_what_the_first_one_brought(bank: Bank) -> None:
             session.hold(bank.user.id)
             known = rules.corrections(session, bank.user.id)
             seen[:] = known
-            rules.correct(session, bank.user.id, f"merchant:{len(known)}", "DINING")
+            rules.correct(session, bank.user.id, f"merchant:{len(known)}", ChosenCategory("DINING"))
 
         bank.database.atomically(work)
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 import polars as pl
 import pytest
 
+from analytics.classification.rules import ChosenCategory
 from analytics.frames import SUBSCRIPTIONS
 from storage import accounts, detections, jobs, kept_layouts, rules, users
 from storage.database import Database
@@ -68,7 +69,7 @@ def test_removing_a_user_leaves_no_row_of_the_user_anywhere(new_bank: NewBank, n
         each.bring(bookings("2026-11-02 | -5.00 | A | a"))
         with each.database.transaction() as session:
             rules.keep(session, each.user.id, [])
-        rules.correct(each.database, each.user.id, "merchant:a", "DINING")
+        rules.correct(each.database, each.user.id, "merchant:a", ChosenCategory("DINING"))
         layout = KeptLayout(id="lay_a", file_name="a.csv", profile="{}", account_id=None, kept_at=now)
         kept_layouts.keep(each.database, each.user.id, layout)
         with each.database.transaction() as session:

@@ -1,7 +1,7 @@
 """GET /categories, and the parameters of other operations that are about finer categories."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 from analytics.classification.leaves import LEAVES, OWN_TRANSFER, Leaf
@@ -9,20 +9,24 @@ from auth.principal import Principal
 from handlers.http import call
 from handlers.http.errors import BadRequest
 from handlers.http.request import Answer, Json, Request
+from handlers.operations.categories.own import shape as own_shape
+from handlers.operations.categories.own import visible
 from handlers.operations.selection import listed
-from handlers.operations.words.said import ASKED
+from handlers.operations.words.said import ASKED, DETAILED
 from handlers.services import Services
+from storage.words.annotations import OwnCategory
 
-DETAILED = "detailedCategory"
 INCLUDED = (DETAILED, ASKED)
 """What a transaction says only when it is asked for."""
 NOBODYS = "-"  # no transaction has it
 NOT_IN_COICOP = "-"  # no consumption: income, taxes, loans, savings
 
 
-def list_categories(_services: Services, request: Request) -> Answer:
-    """The finer categories in both languages; 304 for whoever has them."""
-    body, etag = _whole()
+def list_categories(services: Services, request: Request) -> Answer:
+    """The finer categories in both languages, and the user's own; 304 for whoever has them."""
+    with services.of(request.principal.user_id).transaction() as session:
+        own = visible(session, request.principal)
+    body, etag = _with(own.values()) if own else _whole()
     if _is_known(request.headers, etag):
         return Answer(body=b"", status=304, headers={"etag": etag})
     return Answer(body=body, headers={"etag": etag})
@@ -59,8 +63,16 @@ def _shape(leaf: Leaf) -> Json:
 
 @cache
 def _whole() -> tuple[bytes, str]:
-    """The one answer that there is, and its entity tag."""
-    body = call.encoded({"categories": [_shape(leaf) for leaf in LEAVES.values()]})
+    """The answer for whoever has none of their own, and its entity tag."""
+    return _tagged({"categories": [_shape(leaf) for leaf in LEAVES.values()]})
+
+
+def _with(own: Iterable[OwnCategory]) -> tuple[bytes, str]:
+    return _tagged({"categories": [_shape(leaf) for leaf in LEAVES.values()], "own": [own_shape(each) for each in own]})
+
+
+def _tagged(answer: Json) -> tuple[bytes, str]:
+    body = call.encoded(answer)
     return body, f'"{hashlib.sha256(body).hexdigest()[:32]}"'
 
 

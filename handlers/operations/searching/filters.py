@@ -40,6 +40,7 @@ class Filters:
     counted: bool
     tag: str | None = None
     detailed_category: str | None = None
+    own_category: str | None = None
 
     def selected(self, everything: Sequence[StoredAccount], caller: Principal) -> Selected:
         """The accounts that are meant: all that the caller may see, where none are named."""

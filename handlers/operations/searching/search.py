@@ -19,12 +19,12 @@ from handlers import json_shapes
 from handlers.cache.reader import Reading
 from handlers.http.errors import BadRequest, Forbidden
 from handlers.http.request import Answer, Json, Request
-from handlers.operations.categories.finer import DETAILED, is_included, shown
+from handlers.operations.categories.finer import is_included, shown
 from handlers.operations.reports import money_of, unconverted
 from handlers.operations.searching.filters import Filters
 from handlers.operations.selection import listed
 from handlers.operations.transactions import links
-from handlers.operations.words.said import asks_for_words, check_words, words_of
+from handlers.operations.words.said import DETAILED, asks_for_words, check_words, meant, words_of
 from handlers.services import Services
 from storage.accounts import Selected
 from storage.transactions import Selection
@@ -53,9 +53,9 @@ def search_transactions(
     """One page of what the filters find; each row says whether it is booked."""
     caller = request.principal
     filters = Filters(**parameters)
-    check_words(caller, include, filters.tag)
+    check_words(caller, include, filters.tag, filters.own_category)
     selected = filters.selected(reading.accounts, caller)
-    rows, query = _read(reading, filters, filters.selection(selected, caller)), filters.query()
+    rows, query = _read(reading, caller, filters, filters.selection(selected, caller)), filters.query()
     currency, rates = money_of(services, reading, selected.accounts, rows)
     whole = (
         ordered(found(rows, query, selection=selected.ids, currency=currency, rates=rates, parts=reading.parts), sort)
@@ -84,7 +84,7 @@ def sum_transactions(
     """What the rows of the same filters add up to (decisions 13 to 16, 19), whole, by keys, and compared."""
     caller, today = request.principal, services.clock.today()
     filters, keys = Filters(**parameters), _keys(group_by)
-    check_words(caller, None, filters.tag)
+    check_words(caller, None, filters.tag, filters.own_category)
     if caller.figures_only:
         _refuse_bookings(parameters, keys, today)
     selected = filters.selected(reading.accounts, caller)
@@ -97,9 +97,9 @@ def sum_transactions(
         if caller.figures_only and spans is not None and not all(map(whole_months, (spans.span, spans.earlier))):
             raise Forbidden(MONTHLY_SUMS)
         selection = _within(selection, spans.span if spans is not None else asked)
-    parts, split = [_read(reading, filters, selection)], reading.parts
+    parts, split = [_read(reading, caller, filters, selection)], reading.parts
     if spans is not None:
-        parts.append(_read(reading, filters, _within(selection, spans.earlier)))
+        parts.append(_read(reading, caller, filters, _within(selection, spans.earlier)))
     if DETAILED in keys and caller.coverage is not None:
         as_known = pl.col("detailed_category").replace({OWN_TRANSFER: None})
         parts, split = [part.with_columns(as_known) for part in parts], split.with_columns(as_known)
@@ -129,16 +129,16 @@ def sum_transactions(
     return Answer(body=body, headers=unconverted({name for part in (now, *before) for name in part.unconverted}))
 
 
-def _read(reading: Reading, filters: Filters, selection: Selection) -> pl.DataFrame:
+def _read(reading: Reading, caller: Principal, filters: Filters, selection: Selection) -> pl.DataFrame:
     """The rows of the selection, booked, pending or both, in the order of a list."""
     parts = []
     if filters.status != "pending":
         parts.append(reading.searched(selection))
     if filters.status != "booked":
         parts.append(reading.searched(selection, pending=True))
-    if filters.tag is not None:
-        tagged = reading.words.tagged(filters.tag)
-        parts = [part.filter(pl.col("id").is_in(tagged)) for part in parts]
+    ids = meant(reading, caller, filters.tag, filters.own_category)
+    if ids is not None:
+        parts = [part.filter(pl.col("id").is_in(ids)) for part in parts]
     return parts[0] if len(parts) == 1 else pl.concat(parts).sort("booking_date", "id", descending=True)
 
 
@@ -157,7 +157,8 @@ def _shown(reading: Reading, rows: Sequence[tuple[str, bool]], caller: Principal
         is_pending: reading.listed([id_ for id_, of_row in rows if of_row == is_pending], pending=is_pending)
         for is_pending in {is_pending for _, is_pending in rows}
     }
-    said = words_of(reading, caller) if asks_for_words(include) else lambda _id, _currency: {}
+    leaf = None if is_detailed else partial(shown, caller=caller)
+    said = words_of(reading, caller, leaf) if asks_for_words(include) else lambda _id, _currency: {}
     return [
         {
             **json_shapes.transaction(known[is_pending][id_], reading.by_id),

@@ -5,18 +5,27 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from analytics.classification.leaves import LEAVES, category_of
+from auth.principal import Principal
 from handlers.http.errors import BadRequest, NotFound
 from handlers.http.request import Json, Request
+from handlers.operations.categories.own import visible
+from handlers.operations.categories.places import NOWHERE, PLACES, Place, placed
 from handlers.operations.words import parts
-from handlers.operations.words.said import told
+from handlers.operations.words.said import own_shape, told
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from storage import transactions
 from storage.database import Row, Session, Transaction
 from storage.importing import derivation
 from storage.words import annotations
-from storage.words.annotations import DIFFERENT_TAGS_MAX, NOTE_LENGTH_MAX, TAG_LENGTH_MAX, TAGS_MAX, Annotation
+from storage.words.annotations import (
+    DIFFERENT_TAGS_MAX,
+    NOTE_LENGTH_MAX,
+    TAG_LENGTH_MAX,
+    TAGS_MAX,
+    Annotation,
+    OwnCategory,
+)
 
 NOT_BY_A_BANK = "category: this entry was written by the service and is in no category of yours"
 
@@ -37,7 +46,7 @@ def change_annotation(services: Services, request: Request, *, id: str, body: Ma
         session.hold(user_id)
         row = _booking(session, request, id)
         before = annotations.find(session, user_id, id)
-        after = changed(session, user_id, row, before, body, now=now)
+        after = changed(session, user_id, row, before, body, now=now, caller=request.principal)
         annotations.say(session, user_id, after, now=now)
         is_moved = after.places != before.places
         if is_moved:
@@ -58,17 +67,34 @@ def list_tags(services: Services, request: Request) -> Json:
     return {"tags": [{"name": name, "count": count} for _, (name, count) in by_name]}
 
 
+def place_of(annotation: Annotation) -> Place:
+    """Where the booking belongs, as far as that is said."""
+    return annotation.category, annotation.detailed_category, annotation.own_category_id
+
+
 def changed(
-    session: Session, user_id: str, row: Row, annotation: Annotation, changes: Mapping[str, Any], *, now: datetime
+    session: Session,
+    user_id: str,
+    row: Row,
+    annotation: Annotation,
+    changes: Mapping[str, Any],
+    *,
+    now: datetime,
+    caller: Principal | None = None,
 ) -> Annotation:
-    """What is said of this booking after these changes; raises BadRequest for what goes beyond its bounds."""
-    if row["is_adjusting_entry"] and (changes.get("category") or changes.get("detailedCategory")):
+    """What is said of this booking after these changes, by this caller, or by the user themselves; raises BadRequest
+    for what goes beyond its bounds."""
+    if row["is_adjusting_entry"] and any(changes.get(name) for name in PLACES):
         raise BadRequest(NOT_BY_A_BANK)
     if "note" in changes:
         if not annotations.is_note(changes["note"] or ""):
             raise BadRequest(f"note: at most {NOTE_LENGTH_MAX} characters, none of them a control character")
         annotation = replace(annotation, note=changes["note"] or None)
-    annotation = placed(annotation, changes)
+    own: Mapping[str, OwnCategory] = {}
+    if changes.get("ownCategoryId"):
+        own = visible(session, caller) if caller else annotations.own_categories(session, user_id)
+    category, leaf, own_id = placed(place_of(annotation), changes, own)
+    annotation = replace(annotation, category=category, detailed_category=leaf, own_category_id=own_id)
     if "tags" in changes:
         names = changes["tags"] or []
         if not all(map(annotations.is_tag, names)):
@@ -78,29 +104,13 @@ def changed(
             raise BadRequest(f"tags: at most {TAGS_MAX} on one booking")
     if "splits" in changes:
         given = changes["splits"] or []
-        places = [placed(Annotation(""), each).place for each in given]
+        places = [placed(NOWHERE, each, {}) for each in given]
         annotation = replace(annotation, parts=parts.parts_of(row, given, places, annotation.all_tags, now=now))
     parts.check_bounds(annotation)
     if changes.keys() & {"tags", "splits"}:
         different = annotations.different_tags(session, user_id) | annotation.all_tags.keys()
         if len(different) > DIFFERENT_TAGS_MAX:
             raise BadRequest(f"tags: at most {DIFFERENT_TAGS_MAX} different ones")
-    return annotation
-
-
-def placed(annotation: Annotation, changes: Mapping[str, Any]) -> Annotation:
-    """The annotation with the category or the finer one that is wanted, which brings its category along."""
-    if "category" in changes:
-        annotation = replace(annotation, category=changes["category"], detailed_category=None)
-    if "detailedCategory" in changes:
-        leaf = changes["detailedCategory"]
-        if leaf is None:
-            return replace(annotation, detailed_category=None)
-        if leaf not in LEAVES:
-            raise BadRequest("detailedCategory: must be one that GET /categories lists")
-        if changes.get("category") not in (None, category_of(leaf)):
-            raise BadRequest(f"detailedCategory: lies below {category_of(leaf)}")
-        annotation = replace(annotation, category=category_of(leaf), detailed_category=leaf)
     return annotation
 
 
@@ -112,9 +122,12 @@ def _booking(session: Session, request: Request, id_: str) -> Row:
 
 
 def _told(session: Session, request: Request, annotation: Annotation, row: Row) -> Json:
-    names = annotations.of_user(session, request.principal.user_id).names(request.principal.covers)
+    user_id, currency = request.principal.user_id, row["currency"]
+    names = annotations.spellings(session, user_id, annotation).names(request.principal.covers)
+    own = annotations.own_categories(session, user_id) if annotation.own_category_id else {}
     chosen = {"category": annotation.category, "detailedCategory": annotation.detailed_category}
+    chosen |= own_shape(own.get(annotation.own_category_id or ""))
     if not annotation.parts or annotation.fits(row):
-        return {**chosen, **told(annotation, names, row["currency"])}
-    asleep = parts.told(annotation.parts, row["currency"], names)
-    return {**chosen, **told(replace(annotation, parts=()), names, row["currency"]), "sleepingSplits": asleep}
+        return {**chosen, **told(annotation, names, currency)}
+    asleep = parts.told(annotation.parts, currency, names)
+    return {**chosen, **told(replace(annotation, parts=()), names, currency), "sleepingSplits": asleep}

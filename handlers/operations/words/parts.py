@@ -9,6 +9,7 @@ from analytics.currencies import in_digits, minor_digits
 from handlers import json_shapes
 from handlers.http.errors import BadRequest
 from handlers.http.request import Json
+from handlers.operations.categories.places import Place
 from storage.database import Row
 from storage.words import annotations
 from storage.words.annotations import (
@@ -18,7 +19,6 @@ from storage.words.annotations import (
     TAG_LENGTH_MAX,
     TAGS_MAX,
     Annotation,
-    ChosenCategory,
     Split,
     Tag,
 )
@@ -29,7 +29,7 @@ NOT_BY_A_BANK = "splits: this entry was written by the service and has no parts"
 def parts_of(
     row: Row,
     given: Sequence[Mapping[str, Any]],
-    places: Sequence[ChosenCategory | None],
+    places: Sequence[Place],
     known: Mapping[str, Tag],
     *,
     now: datetime,
@@ -86,16 +86,17 @@ def _check_amounts(amounts: Sequence[Decimal], whole: Decimal, currency: str) ->
 def _part(
     given: Mapping[str, Any],
     amount: Decimal,
-    place: ChosenCategory | None,
+    place: Place,
     known: Mapping[str, Tag],
     *,
     now: datetime,
 ) -> Split:
-    if place is None:
+    category, leaf, _ = place
+    if category is None:
         raise BadRequest("splits: each part needs a category or a detailedCategory")
     note, names = given.get("note") or None, given.get("tags") or []
     if not annotations.is_note(note or ""):
         raise BadRequest(f"splits: a note has at most {NOTE_LENGTH_MAX} characters, none of them a control character")
     if not all(map(annotations.is_tag, names)):
         raise BadRequest(f"splits: a tag has 1 to {TAG_LENGTH_MAX} printable characters")
-    return Split(amount, *place, note, annotations.tags_of(names, known, now=now))
+    return Split(amount, category, leaf, note, annotations.tags_of(names, known, now=now))

@@ -7,13 +7,15 @@ import orjson
 
 from auth.principal import Principal
 from auth.scopes import READ_ANNOTATIONS
+from handlers.cache.entries import Shown
 from handlers.cache.reader import Reading
-from handlers.http.errors import Forbidden
+from handlers.http.errors import BadRequest, Forbidden
 from handlers.http.request import Json
 from handlers.operations.words import parts
-from storage.words.annotations import Annotation
+from storage.words.annotations import Annotation, OwnCategory
 
 ASKED = "annotation"
+DETAILED = "detailedCategory"
 SILENT = Annotation("")
 
 
@@ -24,33 +26,57 @@ def asks_for_words(include: str | None) -> bool:
 
 def wants_words(arguments: Mapping[str, Any]) -> bool:
     """Whether what an operation is asked needs annotations."""
-    return arguments.get("tag") is not None or asks_for_words(arguments.get("include"))
+    filters = (arguments.get("tag"), arguments.get("own_category"))
+    return filters != (None, None) or asks_for_words(arguments.get("include"))
 
 
-def check_words(caller: Principal, include: str | None, tag: str | None) -> None:
+def check_words(caller: Principal, include: str | None, tag: str | None, own_category: str | None = None) -> None:
     """Raises Forbidden for whoever asks for annotations and may not read them: by a filter they could be guessed."""
-    if (tag is not None or asks_for_words(include)) and READ_ANNOTATIONS not in caller.scopes:
+    if ((tag, own_category) != (None, None) or asks_for_words(include)) and READ_ANNOTATIONS not in caller.scopes:
         raise Forbidden(f"Insufficient scope. Required: {READ_ANNOTATIONS}")
 
 
-def words_of(reading: Reading, caller: Principal) -> Callable[[str, str], Json]:
-    """What the members `note`, `tags` and `splits` of a booking say, by its id and currency."""
+def meant(reading: Reading, caller: Principal, tag: str | None, own_category: str | None) -> Sequence[str] | None:
+    """The ids of the bookings with this tag and in this own category; None for all. Raises BadRequest."""
+    if (tag, own_category) == (None, None):
+        return None
+    words = reading.words
+    tagged = words.tagged(tag) if tag is not None else list(words.accounts)
+    if own_category is None:
+        return tagged
+    within = words.in_own(own_category)
+    is_seen = caller.coverage is None or any(caller.covers(words.accounts[id_]) for id_ in within)
+    if own_category not in words.own or not is_seen:
+        raise BadRequest("ownCategory: must be an id that GET /categories lists")
+    return [*set(within).intersection(tagged)]
+
+
+def words_of(reading: Reading, caller: Principal, leaf: Shown | None) -> Callable[[str, str], Json]:
+    """What the members `note`, `tags`, `splits` and `ownCategory` of a booking say, by its id and currency, and beside
+    an own category the finer one, as `leaf` shows it, unless that is told already."""
     words = reading.words
     names = words.names(caller.covers)
 
     def said(id_: str, currency: str) -> Json:
-        return told(words.by_id.get(id_, SILENT), names, currency)
+        own_id, detailed = words.owned.get(id_, ("", None))
+        finer = {DETAILED: leaf(detailed)} if own_id and leaf is not None else {}
+        return {**finer, **own_shape(words.own.get(own_id)), **told(words.by_id.get(id_, SILENT), names, currency)}
 
     return said
 
 
-def with_words(rows: Sequence[bytes], reading: Reading, caller: Principal) -> list[bytes]:
+def with_words(rows: Sequence[bytes], reading: Reading, caller: Principal, leaf: Shown | None) -> list[bytes]:
     """The rows of a page, which are JSON already, with these members at their end. Raises Forbidden."""
     check_words(caller, ASKED, None)
-    said = words_of(reading, caller)
+    said = words_of(reading, caller, leaf)
     each = [orjson.loads(row) for row in rows]
     members = [orjson.dumps(said(row["id"], row["currency"])) for row in each]
     return [row[:-1] + b"," + of_row[1:] for row, of_row in zip(rows, members, strict=True)]
+
+
+def own_shape(own: OwnCategory | None) -> Json:
+    """The member that names the own category of a booking, where it has one."""
+    return {} if own is None else {"ownCategory": {"id": own.id, "name": own.name}}
 
 
 def told(annotation: Annotation, names: Mapping[str, tuple[str, int]], currency: str) -> Json:

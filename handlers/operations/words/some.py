@@ -12,18 +12,18 @@ from handlers import json_shapes
 from handlers.cache.from_store import FromStore
 from handlers.http.errors import BadRequest, Conflicting
 from handlers.http.request import Json, Request
+from handlers.operations.categories.own import visible
+from handlers.operations.categories.places import chosen
 from handlers.operations.reports import money_of
 from handlers.operations.searching.filters import Filters
 from handlers.operations.words import changed_rows
-from handlers.operations.words.annotations import placed
-from handlers.operations.words.said import check_words
+from handlers.operations.words.said import check_words, meant
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from handlers.sync.file_import import kept_or_tried
 from storage.database import Transaction
 from storage.importing import derivation
 from storage.words import batches
-from storage.words.annotations import Annotation, ChosenCategory
 
 BOOKINGS_MAX = 10_000
 NAMES = {
@@ -43,6 +43,7 @@ NAMES = {
     "words": "words",
     "flag": "flag",
     "tag": "tag",
+    "ownCategory": "own_category",
 }
 """The filters of GET /transactions/search that choose bookings."""
 
@@ -54,15 +55,12 @@ def correct_some(
     keeps nothing."""
     caller, now = request.principal, services.clock.now()
     user_id, filters = caller.user_id, _filters(body["filter"])
-    check_words(caller, None, filters.tag)
-    wanted = placed(Annotation(""), body)
-    if wanted.category is None:
-        raise BadRequest("body: give category or detailedCategory")
-    choice = ChosenCategory(wanted.category, wanted.detailed_category)
+    check_words(caller, None, filters.tag, filters.own_category)
     told: Json = {}
 
     def work(session: Transaction) -> None:
         session.hold(user_id)
+        choice = chosen(body, visible(session, caller) if body.get("ownCategoryId") else {})
         ids = _ids(services, request, session, filters)
         if len(ids) > BOOKINGS_MAX:
             raise BadRequest(f"filter: finds more than {BOOKINGS_MAX} transactions")
@@ -97,8 +95,9 @@ def _ids(services: Services, request: Request, session: Transaction, filters: Fi
     reading = FromStore(session, request.principal.user_id, json_shapes.transaction)
     selected = filters.selected(reading.accounts, request.principal)
     rows = reading.searched(filters.selection(selected, request.principal)).filter(~pl.col("is_adjusting_entry"))
-    if filters.tag is not None:
-        rows = rows.filter(pl.col("id").is_in(reading.words.tagged(filters.tag)))
+    wanted = meant(reading, request.principal, filters.tag, filters.own_category)
+    if wanted is not None:
+        rows = rows.filter(pl.col("id").is_in(wanted))
     currency, rates = money_of(services, reading, selected.accounts, rows)
     chosen = found(rows, filters.query(), selection=selected.ids, currency=currency, rates=rates, parts=reading.parts)
     ids: list[str] = chosen.select("id").collect(engine="in-memory")["id"].to_list()

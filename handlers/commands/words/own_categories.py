@@ -1,0 +1,110 @@
+"""A user's own categories, by command: listed, added, renamed and removed; and places as people type them."""
+
+from collections.abc import Callable
+
+from analytics.classification.facts import CATEGORIES
+from analytics.classification.leaves import LEAVES, category_of
+from analytics.classification.rules import ChosenCategory
+from handlers.commands.control_socket import CommandError, Report
+from handlers.commands.counts import counted
+from handlers.services import Services
+from storage import users
+from storage.database import Session, Transaction
+from storage.importing import derivation
+from storage.words import annotations, own_categories
+from storage.words.annotations import TAG_LENGTH_MAX, OwnCategory, folded, is_tag
+from storage.words.own_categories import OWN_CATEGORIES_MAX, NameTaken, TooMany
+
+UNKNOWN = "There is no category called so. `bankdata categories list` shows all of them."
+
+
+def list_categories(services: Services, report: Report, *, user: str) -> None:
+    """Each category with the finer ones and the user's own below it."""
+    owner = users.named(services.everybody, user)
+    own = list(annotations.own_categories(services.everybody, owner.id).values())
+    for category in CATEGORIES:
+        report.line(category)
+        _list_own(report, own, category, None)
+        for leaf in LEAVES.values():
+            if leaf.category == category:
+                report.line(f"  {leaf.code} ({leaf.english})")
+                _list_own(report, own, category, leaf.code)
+
+
+def add_category(services: Services, report: Report, *, user: str, name: str, below: str) -> None:
+    """A new one below a category or a finer one."""
+    if below not in LEAVES and below not in CATEGORIES:
+        raise CommandError(UNKNOWN)
+    place = (category_of(below), below if below in LEAVES else None)
+
+    def work(session: Transaction, user_id: str) -> None:
+        own_categories.add(session, user_id, name, *place)
+
+    _kept(services, user, name, work)
+    report.note("Added.")
+
+
+def rename_category(services: Services, report: Report, *, user: str, name: str, new_name: str) -> None:
+    """Another name; what is in it stays in it."""
+
+    def work(session: Transaction, user_id: str) -> None:
+        own_categories.rename(session, user_id, _named(session, user_id, name), new_name)
+
+    _kept(services, user, new_name, work)
+    report.note("Renamed.")
+
+
+def remove_category(services: Services, report: Report, *, user: str, name: str) -> None:
+    """Forget one; what is in it stays at its place."""
+    owner, now = users.named(services.everybody, user), services.clock.now()
+
+    def work(session: Transaction) -> int:
+        session.hold(owner.id)
+        own_categories.remove(session, owner.id, _named(session, owner.id, name).id)
+        return derivation.apply_rules(session, owner.id, now=now).height
+
+    report.line(f"{counted(services.everybody.atomically(work), 'booking')} changed.")
+
+
+def place_named(session: Session, user_id: str, text: str) -> ChosenCategory:
+    """The place of this code, or of an own category of this name or id. Raises CommandError."""
+    if text in CATEGORIES:
+        return ChosenCategory(text)
+    if text in LEAVES:
+        return ChosenCategory(category_of(text), text)
+    own = _named(session, user_id, text)
+    return ChosenCategory(own.category, own.detailed_category, own.id)
+
+
+def _named(session: Session, user_id: str, text: str) -> OwnCategory:
+    own = annotations.own_categories(session, user_id).values()
+    found = [each for each in own if text == each.id] or [each for each in own if folded(text) == folded(each.name)]
+    if not found:
+        raise CommandError(UNKNOWN)
+    if len(found) > 1:
+        ids = ", ".join(f"{each.id} below {each.detailed_category or each.category}" for each in found)
+        raise CommandError(f"Several are called so; say which by its id: {ids}.")
+    return found[0]
+
+
+def _kept(services: Services, user: str, name: str, work: Callable[[Transaction, str], None]) -> None:
+    owner = users.named(services.everybody, user)
+    if not is_tag(name):
+        raise CommandError(f"A name has 1 to {TAG_LENGTH_MAX} printable characters.")
+
+    def whole(session: Transaction) -> None:
+        session.hold(owner.id)
+        work(session, owner.id)
+
+    try:
+        services.everybody.atomically(whole)
+    except NameTaken as error:
+        raise CommandError("Another one at the same place has this name.") from error
+    except TooMany as error:
+        raise CommandError(f"There may be {OWN_CATEGORIES_MAX} categories of one's own.") from error
+
+
+def _list_own(report: Report, own: list[OwnCategory], category: str, leaf: str | None) -> None:
+    for each in own:
+        if (each.category, each.detailed_category) == (category, leaf):
+            report.line(f"{'    ' if leaf else '  '}“{each.name}” ({each.id})")

@@ -1,0 +1,99 @@
+"""POST, PATCH and DELETE /categories: a user's own categories, each below a finer one or one of the thirteen."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from auth.principal import Principal
+from handlers.http.errors import BadRequest, Conflicting, NotFound
+from handlers.http.request import Json, Request
+from handlers.operations.categories.places import chosen
+from handlers.operations.selection import owner_of
+from handlers.services import Services
+from storage.database import Session, Transaction
+from storage.importing import derivation
+from storage.words import annotations, own_categories
+from storage.words.annotations import TAG_LENGTH_MAX, OwnCategory, is_tag
+from storage.words.own_categories import OWN_CATEGORIES_MAX, NameTaken, TooMany
+
+NO_OWN_CATEGORY = "Category not found. GET /categories lists your own"
+NO_NAME = f"name: 1 to {TAG_LENGTH_MAX} printable characters"
+TAKEN = "name: one of your categories there has it already"
+
+
+def create_own_category(services: Services, request: Request, *, body: Mapping[str, Any]) -> Json:
+    """A new one, which holds nothing yet."""
+    user_id = owner_of(request)
+    category, leaf, _ = chosen({key: body[key] for key in ("category", "detailedCategory") if key in body}, {})
+    name = checked(body["name"])
+
+    def work(session: Transaction) -> Json:
+        session.hold(user_id)
+        return shape(own_categories.add(session, user_id, name, category, leaf))
+
+    return _said(services, user_id, work)
+
+
+def rename_own_category(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
+    """The same one under another name."""
+    user_id, name = owner_of(request), checked(body["name"])
+
+    def work(session: Transaction) -> Json:
+        session.hold(user_id)
+        return shape(own_categories.rename(session, user_id, found(session, user_id, id), name))
+
+    return _said(services, user_id, work)
+
+
+def delete_own_category(services: Services, request: Request, *, id: str) -> Json:
+    """Forget one; its bookings stay where it lay, and `changed` is how many they were."""
+    user_id, now = owner_of(request), services.clock.now()
+
+    def work(session: Transaction) -> Json:
+        session.hold(user_id)
+        own_categories.remove(session, user_id, found(session, user_id, id).id)
+        return {"changed": derivation.apply_rules(session, user_id, now=now).height}
+
+    return services.of(user_id).atomically(work)
+
+
+def visible(session: Session, caller: Principal) -> Mapping[str, OwnCategory]:
+    """The user's own categories by id; of whoever may not read all accounts, those on bookings of accounts they may."""
+    own = annotations.own_categories(session, caller.user_id)
+    if caller.coverage is None or not own:
+        return own
+    used = {id_ for id_, account_id in own_categories.used(session, caller.user_id) if caller.covers(account_id)}
+    return {id_: each for id_, each in own.items() if id_ in used}
+
+
+def shape(own: OwnCategory) -> Json:
+    """As it is listed."""
+    return {
+        "id": own.id,
+        "name": own.name,
+        "category": own.category,
+        "detailedCategory": own.detailed_category,
+    }
+
+
+def checked(name: str) -> str:
+    """A name that may be given. Raises BadRequest."""
+    if not is_tag(name):
+        raise BadRequest(NO_NAME)
+    return name
+
+
+def found(session: Session, user_id: str, id_: str) -> OwnCategory:
+    """The own category of this id. Raises NotFound."""
+    own = annotations.own_categories(session, user_id).get(id_)
+    if own is None:
+        raise NotFound(NO_OWN_CATEGORY)
+    return own
+
+
+def _said(services: Services, user_id: str, work: Callable[[Transaction], Json]) -> Json:
+    try:
+        return services.of(user_id).atomically(work)
+    except NameTaken as error:
+        raise Conflicting(TAKEN) from error
+    except TooMany as error:
+        raise BadRequest(f"name: at most {OWN_CATEGORIES_MAX} categories of your own") from error

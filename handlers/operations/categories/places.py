@@ -1,0 +1,52 @@
+"""Where bookings belong, as requests say it: in a category, a finer one, or one of the user's own below either."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from analytics.classification.leaves import LEAVES, category_of
+from analytics.classification.rules import ChosenCategory
+from handlers.http.errors import BadRequest
+from storage.words.annotations import OwnCategory
+
+Place = tuple[str | None, str | None, str | None]
+"""Category, finer category, own category."""
+PLACES = ("category", "detailedCategory", "ownCategoryId")
+NOWHERE: Place = (None, None, None)
+NO_PLACE = "body: give category, detailedCategory or ownCategoryId"
+NO_OWN_CATEGORY = "ownCategoryId: must be one that GET /categories lists"
+
+
+def placed(before: Place, changes: Mapping[str, Any], own: Mapping[str, OwnCategory]) -> Place:
+    """The place with these changes: a finer one brings its category along, an own one both, and null takes back.
+    Raises BadRequest."""
+    category, leaf, own_id = before
+    if "category" in changes:
+        category, leaf, own_id = changes["category"], None, None
+    if "detailedCategory" in changes:
+        leaf = changes["detailedCategory"]
+        if leaf is None:
+            own_id = own_id if before[1] is None else None
+        else:
+            if leaf not in LEAVES:
+                raise BadRequest("detailedCategory: must be one that GET /categories lists")
+            if changes.get("category") not in (None, category_of(leaf)):
+                raise BadRequest(f"detailedCategory: lies below {category_of(leaf)}")
+            category, own_id = category_of(leaf), None
+    if "ownCategoryId" in changes:
+        own_id = changes["ownCategoryId"]
+        if own_id is not None:
+            if own_id not in own:
+                raise BadRequest(NO_OWN_CATEGORY)
+            _, _, category, leaf = own[own_id]
+            given = (changes.get("category") or category, changes.get("detailedCategory") or leaf)
+            if given != (category, leaf):
+                raise BadRequest(f"ownCategoryId: lies below {leaf or category}")
+    return category, leaf, own_id
+
+
+def chosen(changes: Mapping[str, Any], own: Mapping[str, OwnCategory]) -> ChosenCategory:
+    """The place that a request names, which has to name one. Raises BadRequest."""
+    category, leaf, own_id = placed(NOWHERE, changes, own)
+    if category is None:
+        raise BadRequest(NO_PLACE)
+    return ChosenCategory(category, leaf, own_id)

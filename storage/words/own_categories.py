@@ -1,0 +1,109 @@
+"""Categories under names of a user's own: made, renamed, and removed, which leaves what was in them where they lay."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import blake2b
+from itertools import count
+
+from storage import rules
+from storage.database import Session, Transaction
+from storage.words import annotations
+from storage.words.annotations import OwnCategory, folded
+
+OWN_CATEGORIES_MAX = 500
+OWN_ID = re.compile(r"own_[0-9a-f]{32}")
+SAID_BY = ("annotations", "correction_batches", "corrections")
+NOT_DERIVED_AGAIN = (
+    "pending_transactions",
+    "taken_back_transactions",
+    "earlier_transactions",
+    "earlier_pending_transactions",
+)
+
+
+class TooMany(ValueError):
+    """The user has as many as there may be."""
+
+
+class NameTaken(Exception):
+    """Another one at the same place has this name, whatever its case."""
+
+
+def used(session: Session, user_id: str) -> list[tuple[str, str]]:
+    """Ids of own categories and the accounts on whose bookings they are; those of hidden accounts are absent."""
+    rows = session.rows(
+        "SELECT DISTINCT own_category_id, account_id FROM transactions WHERE user_id = $1"
+        " AND own_category_id IS NOT NULL"
+        " AND account_id NOT IN (SELECT id FROM accounts WHERE user_id = $1 AND hidden_at IS NOT NULL)",
+        user_id,
+    )
+    return [(row["own_category_id"], row["account_id"]) for row in rows]
+
+
+def add(
+    session: Transaction,
+    user_id: str,
+    name: str,
+    category: str,
+    detailed_category: str | None,
+    *,
+    wanted_id: str | None = None,
+) -> OwnCategory:
+    """A new one, under the wanted id where that is free. Whoever adds it has said `hold`."""
+    known = annotations.own_categories(session, user_id)
+    name = " ".join(name.split())
+    if len(known) >= OWN_CATEGORIES_MAX:
+        raise TooMany(f"more than {OWN_CATEGORIES_MAX} own categories")
+    own = OwnCategory(wanted_id or "", name, category, detailed_category)
+    _check_name(known, own)
+    if wanted_id is None or wanted_id in known:
+        own = own._replace(id=_free_id(user_id, own, known))
+    session.changes(user_id)
+    session.execute(
+        "INSERT INTO own_categories (user_id, id, name, category, detailed_category) VALUES ($1, $2, $3, $4, $5)",
+        user_id,
+        *own,
+    )
+    return own
+
+
+def rename(session: Transaction, user_id: str, own: OwnCategory, name: str) -> OwnCategory:
+    """The same one under another name. Whoever renames it has said `hold`."""
+    renamed = own._replace(name=" ".join(name.split()))
+    _check_name(annotations.own_categories(session, user_id), renamed)
+    session.changes(user_id)
+    session.execute(
+        "UPDATE own_categories SET name = $3 WHERE user_id = $1 AND id = $2", user_id, renamed.id, renamed.name
+    )
+    return renamed
+
+
+def remove(session: Transaction, user_id: str, own_id: str) -> None:
+    """Forget one; what was said by it now says its place. `derivation.apply_rules` then lets its bookings go."""
+    session.changes(user_id)
+    for table in (*SAID_BY, *NOT_DERIVED_AGAIN):
+        session.execute(
+            f"UPDATE {table} SET own_category_id = NULL WHERE user_id = $1 AND own_category_id = $2", user_id, own_id
+        )
+    known = rules.of_user(session, user_id)
+    if any(rule.own_category_id == own_id for rule in known):
+        kept = [replace(rule, own_category_id=None) if rule.own_category_id == own_id else rule for rule in known]
+        rules.keep(session, user_id, kept)
+    session.execute("DELETE FROM own_categories WHERE user_id = $1 AND id = $2", user_id, own_id)
+
+
+def _check_name(known: Mapping[str, OwnCategory], own: OwnCategory) -> None:
+    if any(_named(each) == _named(own) and each.id != own.id for each in known.values()):
+        raise NameTaken
+
+
+def _named(own: OwnCategory) -> tuple[str, str | None, str]:
+    return own.category, own.detailed_category, folded(own.name)
+
+
+def _free_id(user_id: str, own: OwnCategory, known: Mapping[str, OwnCategory]) -> str:
+    """The id of this user, place and name; the next one where a renamed one has it."""
+    said = "\n".join((user_id, own.detailed_category or own.category, folded(own.name)))
+    ids = ("own_" + blake2b(f"{said}\n{number}".encode(), digest_size=16).hexdigest() for number in count())
+    return next(id_ for id_ in ids if id_ not in known)
