@@ -3,8 +3,8 @@
     python -m tests.benchmarks.equal_bookings [--rows 100000]
 
 imports as many bookings of each kind into stores of their own, by turns, then all of them once more under new
-references, which is what a source does whose ids change. Prints CPU seconds, the most memory, and the ratio of equal ones
-to different ones; fails where one is above 1.2. Each kind runs in a process of its own, so that its memory is its own.
+references, which is what a source does whose ids change. Prints CPU seconds, the most memory, and the ratio of equal
+ones to different ones; fails where one is above 1.2. Each kind runs in a process of its own: its memory is its own.
 """
 
 import argparse

@@ -21,7 +21,7 @@ from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from starlette.testclient import TestClient
@@ -31,6 +31,7 @@ from handlers.services import open_services
 from handlers.settings import load
 from storage.importing.records import AccountRecord, StatementRecord
 from storage.migrations import runner
+from tests.engines import OpenStore
 from tests.explanations.conftest import Service, opened
 from tests.service.conftest import Said
 from tests.storage.conftest import bookings, make_bank
@@ -157,7 +158,7 @@ TOLD = """
 def test_a_bank_tells_what_was_there_before_and_nothing_is_there_twice(service: Service) -> None:
     store = service.services.everybody
     before = store.rows("SELECT id, account_id, amount FROM transactions ORDER BY id")
-    bank = make_bank(store, THAT_DAY.replace(tzinfo=None), "eva", "Sparkasse")
+    bank = make_bank(cast(OpenStore, store), THAT_DAY.replace(tzinfo=None), "eva", "Sparkasse")
     account = AccountRecord(stable_key="1", iban="DE89370400440532013000", currency="EUR")
     answer = StatementRecord(
         closing=Decimal("2128.42"),
