@@ -41,6 +41,7 @@ OF_USERS: Mapping[str, str] = {
             "kept_layouts",
             "recurring_decisions",
             "recurring_told",
+            "recurring_added",
             "account_states",
             "removed",
             "events",

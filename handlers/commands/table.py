@@ -69,6 +69,8 @@ COMMANDS: Mapping[str, Command] = {
     "words export": portable.export_words,
     "words import": portable.import_words,
     "subscriptions list": subscriptions.list_subscriptions,
+    "subscriptions add": subscriptions.add_subscription,
+    "subscriptions remove": subscriptions.remove_subscription,
     "subscriptions confirm": subscriptions.decide_subscription,
     "subscriptions dismiss": subscriptions.decide_subscription,
     "subscriptions reset": subscriptions.decide_subscription,
