@@ -44,6 +44,8 @@ OF_USERS: Mapping[str, str] = {
             "removed",
             "events",
             "balance_alerts",
+            "webhooks",
+            "webhook_deliveries",
             "annotations",
             "annotation_tags",
             "correction_batches",

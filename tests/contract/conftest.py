@@ -188,6 +188,8 @@ OPERATIONS: dict[str, Operation] = {
             ),
             *("changeRule", "orderRules", "proposeRule", "getAnnotation", "changeAnnotation", "listTags"),
             "correctSome",
+            *("listWebhooks", "createWebhook", "getWebhook", "deleteWebhook", "testWebhook", "enableWebhook"),
+            *("renewWebhookSecret", "listWebhookDeliveries", "retryWebhookDelivery"),
             *(
                 "listHiddenAccounts",
                 "changeAccount",
