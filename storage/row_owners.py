@@ -46,6 +46,8 @@ OF_USERS: Mapping[str, str] = {
             "removed",
             "events",
             "balance_alerts",
+            "webhooks",
+            "webhook_deliveries",
             "annotations",
             "annotation_tags",
             "annotation_splits",

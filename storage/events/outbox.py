@@ -13,6 +13,7 @@ from typing import Any
 
 from storage.changes.account_states import Settling
 from storage.database import Database, Session, as_json, state_in
+from storage.webhooks import deliveries
 
 REMEMBERED_FOR = timedelta(days=30)
 OF_A_COMMIT = 1000  # sequences that each state of the data has
@@ -56,6 +57,9 @@ def settle(session: Settling, user_id: str, state: int, now: datetime) -> None:
             "INSERT INTO events (user_id, sequence, type, subject, data, recorded_at) VALUES ($1, $2, $3, $4, $5, $6)",
             *(user_id, state * OF_A_COMMIT + number, type_, subject, as_json(data), now),
         )
+    if found:
+        sequences = {state * OF_A_COMMIT + number: type_ for number, (type_, _, _) in enumerate(found)}
+        deliveries.announce(session, user_id, sequences, now)
 
 
 _Found = list[tuple[str, str, dict[str, Any]]]

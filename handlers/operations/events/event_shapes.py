@@ -1,6 +1,7 @@
 """Events as they are told: ids and counts only, of what the listener's grant covers."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from analytics.recurring import news
@@ -9,9 +10,11 @@ from auth.scopes import READ_ACCOUNTS, READ_CASHFLOW, READ_TRANSACTIONS
 from handlers.http.request import Json
 from handlers.json_shapes import instant
 from handlers.operations.covered_jobs import as_covered
+from handlers.operations.events.event_ids import EventIds
 from storage import connections, jobs
 from storage.database import Session
 from storage.events.outbox import StoredEvent
+from storage.webhooks.deliveries import Delivery
 
 NEEDS: Mapping[str, str] = {
     "sync.completed": READ_ACCOUNTS,
@@ -49,9 +52,16 @@ def data_of(session: Session, caller: Principal, event: StoredEvent) -> Json | N
     return {**_of_sync(session, caller, event.data), "connectionId": event.subject} if covered else None
 
 
-def shape(id_: str, event: StoredEvent, data: Json) -> Json:
+def id_of_event(delivery: Delivery, ids: EventIds) -> str:
+    """The id under which what is delivered is told, to who listens too."""
+    if delivery.sequence is None:
+        return delivery.event_id or ""
+    return ids.written(delivery.sequence, delivery.made_at)
+
+
+def shape(id_: str, type_: str, moment: datetime, data: Json) -> Json:
     """The one line that is sent."""
-    return {"id": id_, "type": event.type, "timestamp": instant(event.recorded_at), "data": data}
+    return {"id": id_, "type": type_, "timestamp": instant(moment), "data": data}
 
 
 def _changed(caller: Principal, accounts: Mapping[str, list[int]]) -> Json | None:
