@@ -10,6 +10,7 @@ from analytics.cashflow import left_out
 from analytics.currencies import NO_RATES, convert, foreign_currencies
 from analytics.periods import last_day
 from analytics.refunds import NO_CATEGORY
+from analytics.searching.parts import NO_PARTS, apart
 
 
 def monthly_categories(
@@ -19,10 +20,12 @@ def monthly_categories(
     months: Collection[date],
     currency: str,
     rates: pl.DataFrame = NO_RATES,
+    parts: pl.DataFrame = NO_PARTS,
 ) -> dict[date, list[tuple[str, Decimal]]]:
     """By month (its first day, each of `months`, which follow each other) the categories of its expenses with their
     amounts, positive and in `currency`, the dearest first, then by name. They count by sign, as the cashflow does, so
-    that they add up to its expenses; a row without category is OTHER (decisions 13 to 15, 17, 19)."""
+    that they add up to its expenses; a row without category is OTHER (decisions 13 to 15, 17, 19). Where there
+    are `parts` (PARTS) the rows have ids."""
     found: dict[date, list[tuple[str, Decimal]]] = {month: [] for month in months}
     expenses = bookings.lazy().filter(
         pl.col("account_id").is_in(list(selection)),
@@ -30,8 +33,9 @@ def monthly_categories(
         pl.col("booking_date").is_between(min(months), last_day(max(months))),
         pl.col("amount") < 0,
     )
+    converted = convert(expenses, currency=currency, foreign=foreign_currencies(bookings, currency), rates=rates)
     rows = (
-        convert(expenses, currency=currency, foreign=foreign_currencies(bookings, currency), rates=rates)
+        apart(converted, parts, currency=currency)
         .filter(pl.col("home_amount").is_not_null())
         .group_by(pl.col("booking_date").dt.month_start().alias("month"), pl.col("category").fill_null(NO_CATEGORY))
         .agg((-pl.col("home_amount").sum()).alias("amount"))

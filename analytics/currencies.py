@@ -5,7 +5,7 @@ has at most 20 digits and a rate at most 14, so no step can overflow.
 """
 
 from collections.abc import Collection, Iterable
-from decimal import Decimal
+from decimal import ROUND_HALF_EVEN, Decimal
 
 import polars as pl
 
@@ -29,6 +29,11 @@ _EURO_RATE = 10**6  # one euro for one euro, in the unit of RATES
 def minor_digits(currency: str) -> int:
     """How many digits after the point the currency has (ISO 4217)."""
     return MINOR_DIGITS.get(currency, MINOR_DIGITS_USUAL)
+
+
+def in_digits(amount: Decimal, currency: str) -> Decimal:
+    """The amount in the digits of its currency, as it is listed: some banks state five."""
+    return amount.quantize(Decimal(1).scaleb(-minor_digits(currency)), rounding=ROUND_HALF_EVEN)
 
 
 def reporting_currency(account_currencies: Iterable[str], *, home: str) -> str:

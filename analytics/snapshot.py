@@ -15,6 +15,7 @@ from analytics.currencies import NO_RATES, convert, foreign_currencies
 from analytics.frames import FIGURE
 from analytics.periods import last_30_days
 from analytics.refunds import is_payment, known_category, refund_places
+from analytics.searching.parts import NO_PARTS, apart
 
 TOP_CATEGORIES_MAX = 5  # decision 17
 NAMELESS = "Account"  # decision 20
@@ -42,14 +43,19 @@ def snapshot(
     today: date,
     currency: str,
     rates: pl.DataFrame = NO_RATES,
+    parts: pl.DataFrame = NO_PARTS,
 ) -> Snapshot:
     """The snapshot of the accounts given (BALANCES; they are the selection) and all their bookings (COUNTED: a refund
-    of today may belong to a payment of last year). Balances are converted at today's rate."""
+    of today may belong to a payment of last year; with ids where there are `parts`). Balances are converted at today's
+    rate."""
     listed = _listed(accounts, today=today, currency=currency, rates=rates)
     balances = listed.drop_in_place("home_amount")
     selection = accounts["id"].to_list()
     foreign = foreign_currencies(bookings, currency)
-    costs = _costs(bookings, selection=selection, today=today, currency=currency, rates=rates, foreign=foreign)
+    judged = _judged(
+        bookings, selection=selection, today=today, currency=currency, rates=rates, foreign=foreign, parts=parts
+    )
+    costs = _costs(judged, foreign)
     amounts = costs["amount"].to_list()
     total = sum(amounts, start=Decimal(0))
     top = [place for place, amount in enumerate(amounts) if amount > 0][:TOP_CATEGORIES_MAX]  # the dearest come first
@@ -83,13 +89,22 @@ def category_transactions(
     currency: str,
     rates: pl.DataFrame = NO_RATES,
     pending: pl.DataFrame | None = None,
+    parts: pl.DataFrame = NO_PARTS,
 ) -> pl.DataFrame:
     """The rows of the last 30 days behind one category, booking date and id descending, with three columns more:
     counted_as (expenses, refund, null), left_out (transfer, adjusting_entry, income, pending, no_rate, null) and
     counted_amount (FIGURE, signed, in `currency`; 0 when left out). The counted amounts add up to minus the category's
-    amount, always: a refund counts only as far as there are expenses left to reduce, the oldest first (decision 16)."""
+    amount, always: a refund counts only as far as there are expenses left to reduce, the oldest first (decision 16).
+    A booking that has parts is one row, and what of it is in the category counts."""
     foreign = foreign_currencies(bookings, currency)
-    rows = _judged(bookings, selection=selection, today=today, currency=currency, rates=rates, foreign=foreign)
+    rows = _judged(
+        bookings, selection=selection, today=today, currency=currency, rates=rates, foreign=foreign, parts=parts
+    )
+    if not parts.is_empty():
+        rows = rows.group_by("booking", known_category(), maintain_order=True).agg(
+            pl.sum("home_amount"), pl.exclude("booking", "category", "home_amount").first()
+        )
+        rows = rows.drop("booking")
     if pending is not None:
         waiting = _last_30_days(pending, selection=selection, today=today)
         rows = pl.concat(
@@ -123,15 +138,7 @@ def _listed(accounts: pl.DataFrame, *, today: date, currency: str, rates: pl.Dat
     return converted.drop("day").collect(engine=_IN_MEMORY)
 
 
-def _costs(
-    bookings: pl.DataFrame,
-    *,
-    selection: Collection[str],
-    today: date,
-    currency: str,
-    rates: pl.DataFrame,
-    foreign: Collection[str],
-) -> pl.DataFrame:
+def _costs(judged: pl.LazyFrame, foreign: Collection[str]) -> pl.DataFrame:
     """Columns category and amount (FIGURE; 0 where refunds left nothing), and where there are foreign currencies
     unconverted (those of the rows that are left out for want of a rate): what each category cost in the last 30 days,
     the dearest first, then by name."""
@@ -140,8 +147,7 @@ def _costs(
     if foreign:
         sums["unconverted"] = pl.col("currency").filter(pl.col("left_out") == NO_RATE).unique()
     return (
-        _judged(bookings, selection=selection, today=today, currency=currency, rates=rates, foreign=foreign)
-        .group_by(known_category())
+        judged.group_by(known_category())
         .agg(**sums)
         .sort("amount", "category", descending=[True, False])
         .collect(engine=_IN_MEMORY)
@@ -156,9 +162,10 @@ def _judged(
     currency: str,
     rates: pl.DataFrame,
     foreign: Collection[str],
+    parts: pl.DataFrame,
 ) -> pl.LazyFrame:
     """The selection's rows of the last 30 days with counted_as, left_out, home_amount (null without a rate), and the
-    place that each has among them."""
+    place that each has among them; those that have `parts` as these."""
     recent = _last_30_days(bookings, selection=selection, today=today).with_row_index("place")
     refunds = refund_places(recent, bookings, selection=selection)
     counted_as = (
@@ -172,6 +179,7 @@ def _judged(
     rows = convert(
         recent.with_columns(counted_as=counted_as), currency=currency, foreign=foreign, rates=rates
     ).with_columns(left_out=pl.when(~is_counted).then(reason))
+    rows = apart(rows, parts, currency=currency)
     if not foreign:
         return rows
     return rows.with_columns(left_out=pl.when(without_rate()).then(pl.lit(NO_RATE)).otherwise("left_out")).with_columns(

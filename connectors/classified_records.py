@@ -3,22 +3,39 @@ its owner says of it where that is asked for."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
 from typing import NamedTuple
 
 from storage.importing.records import Record
 
 
+class SaidPart(NamedTuple):
+    """What of a booking's amount went where."""
+
+    amount: Decimal
+    category: str  # or a finer one
+    note: str | None = None
+    tags: Sequence[str] = ()
+
+    def json(self) -> dict[str, object]:
+        """The same as formats of ours have it, without what is not said."""
+        told = {"amount": f"{self.amount:f}", "category": self.category, "note": self.note, "tags": list(self.tags)}
+        return {name: value for name, value in told.items() if value}
+
+
 class Said(NamedTuple):
-    """What the owner of a booking says of it alone."""
+    """What the owner of a booking says of it alone; `splits` add up to it, each with its coarse category."""
 
     category: str | None = None
     note: str | None = None
     tags: Sequence[str] = ()
+    splits: Sequence[tuple[str, SaidPart]] = ()
 
     def cells(self) -> dict[str, str | None]:
         """The same as texts, by the names of the columns that formats of ours have for them."""
         tags = json.dumps(list(self.tags), ensure_ascii=False) if self.tags else None
-        return {"note": self.note, "tags": tags, "chosen_category": self.category}
+        splits = json.dumps([part.json() for _, part in self.splits], ensure_ascii=False) if self.splits else None
+        return {"note": self.note, "tags": tags, "chosen_category": self.category, "splits": splits}
 
 
 WORDS = tuple(Said().cells())

@@ -31,6 +31,7 @@ class FormField:
     is_secret: bool = False
     choices: Sequence[tuple[str, str]] = ()
     default: str = ""
+    is_optional: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,9 @@ from typing import Any, BinaryIO
 import polars as pl
 from msgspec import structs
 
-from analytics.currencies import minor_digits
+from analytics.currencies import in_digits, minor_digits
 from connectors.camt import writer as camt053
-from connectors.classified_records import UNCLASSIFIED, WORDS, Classification, Pair, Said
+from connectors.classified_records import UNCLASSIFIED, WORDS, Classification, Pair, Said, SaidPart
 from connectors.ofx import writer as ofx
 from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import csv as csv_statement
@@ -25,7 +25,7 @@ from storage.database import Session
 from storage.importing.derivation import LEAF
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 from storage.transactions import Selection
-from storage.words.annotations import OwnWords
+from storage.words.annotations import OwnWords, Split
 
 TRANSFER = ("transfer_account_id", "transfer_id", "transfer_rule")
 WORD_COLUMNS = dict.fromkeys(WORDS, pl.String())
@@ -56,13 +56,19 @@ class Export:
     leaf: Callable[[str | None], str | None] | None = None
     words: OwnWords | None = None
 
-    def said(self, transaction_id: str) -> Said:
+    def said(self, row: Mapping[str, Any]) -> Said:
         """What the user says of this booking, where that is to be written."""
-        annotation = self.words.by_id.get(transaction_id) if self.words is not None else None
+        annotation = self.words.by_id.get(row["id"]) if self.words is not None else None
         if annotation is None:
             return Said()
         tags = [self._names[tag][0] for tag in annotation.tags]
-        return Said(annotation.detailed_category or annotation.category, annotation.note, tags)
+        splits = [(part.category, self._part(part, row["currency"])) for part in annotation.parts]
+        return Said(annotation.detailed_category or annotation.category, annotation.note, tags, splits)
+
+    def _part(self, part: Split, currency: str) -> SaidPart:
+        tags = [self._names[tag][0] for tag in part.tags]
+        amount = in_digits(part.amount, currency)
+        return SaidPart(amount, part.detailed_category or part.category, part.note, tags)
 
     @cached_property
     def _names(self) -> Mapping[str, tuple[str, int]]:
@@ -130,7 +136,7 @@ def _jsonl(session: Session, export: Export, stream: BinaryIO) -> int:
             if leaf is not None:
                 detail["detailedCategory"] = leaf
             if export.words is not None:
-                detail |= _words(export.said(row["id"]))
+                detail |= _words(export.said(row))
             stream.write(jsonl.line(detail, about, closing, _record(row)))
             count += 1
     return count
@@ -156,13 +162,14 @@ def _completed(export: Export, pieces: Iterator[pl.DataFrame]) -> Iterator[pl.Da
         if export.words is None:
             yield piece
         else:
-            said = [export.said(id_).cells() for id_ in piece["id"]]
+            said = [export.said(row).cells() for row in piece.select("id", "currency").iter_rows(named=True)]
             yield piece.with_columns(pl.Series(name, [each[name] for each in said], dtype=pl.String) for name in WORDS)
 
 
 def _words(said: Said) -> dict[str, Any]:
     """Members of a line of JSON, absent where nothing is said."""
-    told = {"note": said.note, "tags": said.tags, "chosenCategory": said.category}
+    splits = [part.json() for _, part in said.splits]
+    told = {"note": said.note, "tags": said.tags, "chosenCategory": said.category, "splits": splits}
     return {name: value for name, value in told.items() if value}
 
 
@@ -196,7 +203,7 @@ def _pairs(session: Session, export: Export) -> Iterator[Pair]:
             if row["is_adjusting_entry"]:
                 continue
             first = first or row["booking_date"]
-            words = export.said(row["id"])
+            words = export.said(row)
             yield _record(row), Classification(row["type"], row["category"], export.leaf_of(row), words)
         said = export.closing(account)
         opening = None if said.closing is None else _trimmed(said.closing - total, account.currency)

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import Decimal
 from typing import Any
 
 import orjson
 
 from analytics.balances import BalanceSeries
-from analytics.currencies import minor_digits
+from analytics.currencies import in_digits, minor_digits
 from analytics.recurring.history import History, Price, standing
 from analytics.searching.comparison import Span
 from analytics.searching.totals import Sums
@@ -35,7 +35,7 @@ def money_text(amount: Decimal, currency: str) -> str:
 
 def _exact(amount: Decimal, currency: str) -> Decimal:
     # Adding zero turns -0.00 into 0.00
-    return amount.quantize(Decimal(1).scaleb(-minor_digits(currency)), rounding=ROUND_HALF_EVEN) + 0
+    return in_digits(amount, currency) + 0
 
 
 def day(value: date | None) -> str | None:

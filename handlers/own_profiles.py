@@ -75,7 +75,7 @@ class OwnProfiles:
     def of_user(self, user_id: str) -> Sequence[Profile]:
         """Those that the user kept and then all others; raises ProfileError for a wrong one."""
         kept = kept_layouts.of_user(self.store.of(user_id), user_id)
-        return (*map(_kept_profile, kept), *self.read())
+        return (*map(kept_profile, kept), *self.read())
 
     def names(self) -> set[str]:
         """The names of their files."""
@@ -109,7 +109,8 @@ class OwnProfiles:
             (self.folder / name).unlink()
 
 
-def _kept_profile(layout: KeptLayout) -> Profile:
+def kept_profile(layout: KeptLayout) -> Profile:
+    """How files of its user are read; raises ProfileError."""
     profile = parse_profile(layout.profile, name=layout.id)
     return replace(profile, standing="kept", account=layout.account_id)
 

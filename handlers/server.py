@@ -43,6 +43,7 @@ from handlers.oauth.endpoints import BUDGET, bearer_check, oauth_api, oauth_rout
 from handlers.oauth.rendering import unknown_address
 from handlers.oauth.site import Banks
 from handlers.operations import GIVES_FIGURES, KNOWS_COVERAGE, SHOWS_BOOKINGS, operations
+from handlers.operations.events.delivering import Deliverer
 from handlers.page.serving import page_routes
 from handlers.services import Services
 from handlers.simplefin.endpoint import PATH as SIMPLEFIN
@@ -90,6 +91,9 @@ def application(
         worker = threading.Thread(target=services.scheduler.work, name="sync worker", daemon=True)
         worker.start()
         threading.Thread(target=services.authorization.record.keep_writing, name="record", daemon=True).start()
+        deliverer = threading.Thread(target=Deliverer(services).work, name="webhooks", daemon=True)
+        if services.sends_webhooks:
+            deliverer.start()
         if services.store.dialect.is_shared:
             threading.Thread(target=services.sync_engine.leases.keep_renewing, name="leases", daemon=True).start()
             build = partial(keep_building, services.store, services.sync_engine.stopped)
@@ -101,6 +105,8 @@ def application(
             services.sync_engine.stop()
             has_ended = listener is None or listener.close(within=COMMANDS_END_WITHIN)
             worker.join(COMMANDS_END_WITHIN)  # it may be reading the store
+            if services.sends_webhooks:
+                deliverer.join(COMMANDS_END_WITHIN)
             if services.close() and has_ended:
                 log.info("stopped; everything is stored")
             else:

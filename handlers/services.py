@@ -65,6 +65,7 @@ from storage.importing import file_imports
 from storage.importing.records import Record
 from storage.keys.places import SealedKeys
 from storage.migrations import later_leaves, runner
+from storage.webhooks import deliveries
 
 CLOCK_OFFSET = "clock offset, seconds"
 BACKUPS_FOLDER = "backups"
@@ -91,6 +92,7 @@ class Services:
     own_profiles: OwnProfiles
     clock_watch: ClockWatch
     incarnation: Incarnation
+    sends_webhooks: bool = False
     streams: OpenStreams = field(default_factory=OpenStreams)
     exports: Turns = field(default_factory=Turns)
     unread_exports: UnreadExports = field(default_factory=UnreadExports)
@@ -230,12 +232,14 @@ def open_services(
     more_connectors: Mapping[str, Connector] | None = None,
     has_live_demo: bool = False,
     for_server: bool = False,
+    sends_webhooks: bool = False,
 ) -> Services:
     """Open the store of these settings, made or brought up to date where needed; raises StoreError. `for_server`: for
     the one process that serves a store of its own, where a key that is missing is missing everywhere.
 
     `more_connectors` are sources besides the product's own, by name: tests and measurements bring theirs.
-    `has_live_demo`: people can connect a demo bank that wants to see them.
+    `has_live_demo`: people can connect a demo bank that wants to see them. `sends_webhooks`: a server that is told of
+    webhooks sends them.
     """
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     if settings.store_path is not None:
@@ -298,6 +302,7 @@ def open_services(
         connection_attempts.forget(everybody, now=clock.now())
         feed.forget_removed(everybody, before=clock.now() - feed.REMEMBERED_FOR)
         outbox.forget(everybody, before=clock.now() - outbox.REMEMBERED_FOR)
+        deliveries.forget(everybody, before=clock.now() - outbox.REMEMBERED_FOR)
         looking = reader.cache.users()
         detect_for_new_day(everybody, looking, today=today, is_over=sync_engine.stopped.is_set)
         find_ahead(store.of, looking, today=today, is_over=sync_engine.stopped.is_set)
@@ -348,6 +353,7 @@ def open_services(
         own_profiles=own_profiles,
         clock_watch=clock_watch,
         incarnation=life,
+        sends_webhooks=sends_webhooks,
     )
     if for_server and services.missing_key is not None:
         log.warning("%s", services.missing_key)

@@ -18,6 +18,8 @@ PREFIX = "BANKDATA_"
 IN_CLEAR = "The public address is http: passwords and tokens travel in clear. Put TLS in front and say https."
 IN_FILE = "_FILE"  # behind the name of a secret: the file that holds it
 SECRET_CHARACTERS_MIN = 32
+PAUSES_MAX = 20
+RETRY_SECONDS = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)  # as Standard Webhooks proposes
 LogFormat = Literal["text", "json"]
 T = TypeVar("T")
 
@@ -70,6 +72,13 @@ def _whole(low: int, high: int) -> Callable[[str], int]:
 def _seconds(low: int, high: int) -> Callable[[str], timedelta]:
     whole = _whole(low, high)
     return lambda text: timedelta(seconds=whole(text))
+
+
+def _pauses(text: str) -> tuple[timedelta, ...]:
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) > PAUSES_MAX or not all(re.fullmatch(r"[0-9]{1,6}", part) for part in parts):
+        raise ValueError(f"up to {PAUSES_MAX} whole numbers of seconds separated by commas, such as 5,300,1800")
+    return tuple(timedelta(seconds=int(part)) for part in parts)
 
 
 def _times(text: str) -> tuple[time, ...]:
@@ -275,6 +284,17 @@ class Settings:
         timedelta(seconds=15),
         _seconds(1, 3_600),
         "seconds of silence after which a stream of events gives a sign of life",
+    )
+    webhooks_allow: tuple[IPv4Network | IPv6Network, ...] = _setting(
+        (), _networks, "networks beside the public internet in which webhooks may be, by http too; default none"
+    )
+    webhooks_retry_seconds: tuple[timedelta, ...] = _setting(
+        tuple(timedelta(seconds=each) for each in RETRY_SECONDS),
+        _pauses,
+        "pauses in seconds after which a webhook that did not come through is sent again",
+    )
+    webhooks_timeout_seconds: timedelta = _setting(
+        timedelta(seconds=15), _seconds(1, 120), "seconds in which the receiver of a webhook has to answer"
     )
     cache_mb: int = _setting(256, _whole(0, 1_000_000), "memory for what users asked for lately, 0 for none")
     log_level: str = _setting("info", _one_of("debug", "info", "warning", "error"), "how much is logged")

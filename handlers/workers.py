@@ -28,7 +28,13 @@ log = logging.getLogger("bankdata")
 
 
 def run(
-    settings: Settings, count: int, *, listener: socket.socket, ready: Callable[[], None], until: threading.Event
+    settings: Settings,
+    count: int,
+    *,
+    listener: socket.socket,
+    ready: Callable[[], None],
+    until: threading.Event,
+    sends_webhooks: bool = False,
 ) -> None:
     """Serve in `count` processes until SIGINT or SIGTERM, or until the event is set. One that dies is followed by
     another.
@@ -49,7 +55,9 @@ def run(
     os.environ[FOLDER] = figures.name
 
     def begin() -> "multiprocessing.process.BaseProcess":
-        process = context.Process(target=_serve, args=(settings, listener, said), name="bankdata worker")
+        process = context.Process(
+            target=_serve, args=(settings, listener, said, sends_webhooks), name="bankdata worker"
+        )
         process.start()
         return process
 
@@ -78,14 +86,20 @@ def run(
             signal.signal(number, handler)
 
 
-def _serve(settings: Settings, listener: socket.socket, said: "multiprocessing.synchronize.Semaphore") -> None:
+def _serve(
+    settings: Settings,
+    listener: socket.socket,
+    said: "multiprocessing.synchronize.Semaphore",
+    sends_webhooks: bool,
+) -> None:
     """One process of them; it ends when the one that started it is gone."""
     from handlers.server import run as serve
     from handlers.services import open_services
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all of them; the first process says what happens
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    serve(open_services(settings, for_server=True), listener=listener, ready=said.release, takes_commands=False)
+    services = open_services(settings, for_server=True, sends_webhooks=sends_webhooks)
+    serve(services, listener=listener, ready=said.release, takes_commands=False)
 
 
 def _end_with_parent() -> None:

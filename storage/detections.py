@@ -22,9 +22,14 @@ def stored(session: Session, user_id: str, account_ids: Iterable[str], *, day: d
     key = _key(user_id, account_ids)
     whose, values = (" AND user_id = $2", (key, user_id)) if session.dialect.is_shared else ("", (key,))
     kept = session.rows(f"SELECT data_version, day, found FROM detections WHERE id = $1{whose}", *values)
-    version = int(session.rows("SELECT data_version FROM users WHERE id = $1", user_id)[0]["data_version"])
+    version = present_version(session, user_id)
     is_present = bool(kept) and (kept[0]["data_version"], kept[0]["day"]) == (version, day)
     return version, _frame(kept[0]["found"]) if is_present else None
+
+
+def present_version(session: Session, user_id: str) -> int:
+    """Of the user's data."""
+    return int(session.rows("SELECT data_version FROM users WHERE id = $1", user_id)[0]["data_version"])
 
 
 def keep(

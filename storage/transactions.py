@@ -13,6 +13,7 @@ import polars as pl
 from analytics.frames import BOOKINGS, CHARGES, MONEY, SEARCHED
 from analytics.letters import fold, plain
 from analytics.searching.filters import is_uncategorised
+from analytics.searching.parts import with_part_in
 from storage.database import Row, Session
 from storage.engines.dialect import LATE_MATERIALIZATION_ROWS_MAX
 
@@ -68,6 +69,9 @@ EVERYTHING: dict[str, pl.DataType] = {
 """What an export has of a booking."""
 
 
+_PLACES = ("category", "detailed_category")
+
+
 class Selection(NamedTuple):
     """Which booked transactions of a user are meant; both ends of the date range are inclusive."""
 
@@ -81,6 +85,7 @@ class Selection(NamedTuple):
     amount_max: Decimal | None = None
     detailed_category: str | None = None
     ids: Sequence[str] | None = None  # of a list or an export: these alone
+    split_ids: Sequence[str] = ()  # bookings with a part in that place, whatever their own is
     may_be_hidden: bool = True  # False: the user is known to have no hidden account, which saves half of a short query
 
     def condition(self, user_id: str) -> tuple[str, list[object]]:
@@ -92,9 +97,15 @@ class Selection(NamedTuple):
             parts.append("account_id = ANY($2::TEXT[])")
         elif self.may_be_hidden:
             parts.append(NOT_HIDDEN)
+        places = [each for each in _PLACES if getattr(self, each) is not None]
+        if places:
+            wanted = [f"{each} = ${len(values) + number}" for number, each in enumerate(places, 1)]
+            values += [getattr(self, each) for each in places]
+            parts.append(" AND ".join(wanted))
+            if self.split_ids:
+                values.append(list(self.split_ids))
+                parts[-1] = f"(({parts[-1]}) OR id = ANY(${len(values)}::TEXT[]))"
         for column, operator, value in (
-            ("category", "=", self.category),
-            ("detailed_category", "=", self.detailed_category),
             ("booking_date", ">=", self.date_from),
             ("booking_date", "<=", self.date_to),
             ("type", "=", self.type),
@@ -124,6 +135,11 @@ class Selection(NamedTuple):
             *([pl.col("booking_date") <= self.date_to] if self.date_to is not None else []),
             *(pl.any_horizontal(text.str.contains(each, literal=True) for each in word) for word in self.spellings),
         )
+
+    def with_parts(self, parts: pl.DataFrame) -> "Selection":
+        """The same where bookings have parts (analytics.searching.parts.PARTS): one of them is enough."""
+        places = [pl.col(each) == getattr(self, each) for each in _PLACES if getattr(self, each) is not None]
+        return self._replace(split_ids=with_part_in(parts, *places).to_list() if places else ())
 
     @property
     def spellings(self) -> list[tuple[str, str]]:
@@ -285,6 +301,12 @@ def charges(
         list(account_ids) if account_ids is not None else None,
         schema=CHARGES,
     )
+
+
+def accounts_with_any(session: Session, user_id: str) -> list[str]:
+    """The ids of the user's accounts that have bookings."""
+    rows = session.rows("SELECT DISTINCT account_id FROM transactions WHERE user_id = $1 ORDER BY account_id", user_id)
+    return [row["account_id"] for row in rows]
 
 
 def histories(session: Session, user_id: str, account_ids: Sequence[str], *, until: date) -> list[Row]:

@@ -38,10 +38,15 @@ def find(session: Session, user_id: str) -> User | None:
     return _first(session.rows(f"SELECT {COLUMNS} FROM users WHERE id = $1", user_id))
 
 
-def state_and_currency(session: Session, user_id: str) -> tuple[int, str] | None:
-    """The state of the user's data that this session sees, and the home currency; None for nobody."""
-    rows = session.rows("SELECT state, home_currency FROM users WHERE id = $1", user_id)
-    return (int(rows[0]["state"]), rows[0]["home_currency"]) if rows else None
+def state_and_currency(session: Session, user_id: str) -> tuple[int, str, bool] | None:
+    """The state of the user's data that this session sees, the home currency, and whether any booking was divided into
+    parts; None for nobody."""
+    rows = session.rows(
+        "SELECT state, home_currency, EXISTS (SELECT 1 FROM annotation_splits WHERE user_id = $1) AS has_parts"
+        " FROM users WHERE id = $1",
+        user_id,
+    )
+    return (int(rows[0]["state"]), rows[0]["home_currency"], rows[0]["has_parts"]) if rows else None
 
 
 def compared_name(name: str) -> str:

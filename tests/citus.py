@@ -48,8 +48,12 @@ ASK_ALL = {
     "storage.changes.feed.forget_removed",  # as above
     "storage.events.outbox.forget",  # as above
     "storage.events.outbox.tell_notices",
+    "storage.recurring.told.whom_a_day_concerns",  # as above
     "storage.bank_access.connection_attempts.forget",  # as above
     "storage.jobs.release_all",  # only where there is one process
+    "storage.webhooks.deliveries.release_all",  # as above
+    "storage.webhooks.deliveries.forget",  # once a day
+    "storage.webhooks.deliveries.due",  # the thread that tells, which waits while a machine is away
 }
 """The functions whose statements ask every machine; none of them serves a request where the file of keys is there."""
 

@@ -39,10 +39,10 @@ def recurring_flows(rows: pl.DataFrame, days: Sequence[date]) -> pl.DataFrame:
 
 def streams_of(
     found: pl.DataFrame, charges: Mapping[str, Charge], ids: Mapping[str, str], *, salaries: Container[str] = ()
-) -> dict[tuple[str, date], list[Stream]]:
+) -> defaultdict[tuple[str, date], list[Stream]]:
     """What `recurring_flows` has found by whose it is and day; `charges` are all by id, their amounts positive, `ids`
     names those that are recurring payments by their latest charge, and `salaries` are the charges that are pay."""
-    streams: dict[tuple[str, date], list[Stream]] = defaultdict(list)
+    streams: defaultdict[tuple[str, date], list[Stream]] = defaultdict(list)
     for row in found.iter_rows(named=True):
         whose, direction, day = row["user_id"].split(SEPARATOR)
         streams[whose, date.fromisoformat(day)].append(

@@ -10,6 +10,7 @@ EVIDENCE_MONTHS = 25  # two yearly charges and a month of delay; shorter evidenc
 PIECE_ROWS = 25_000  # whose texts are folded in one go: bounds memory, changes no result
 RETURN_DAYS = 10  # a returned direct debit is booked back within ten days
 
+TEXTS = {"counterpart_name": "name", "purpose": "note", "merchant_name": "brand"}
 EXCLUDED_TYPES = ["cash_withdrawal", "cash_deposit", "salary", "interest", "fee"]
 
 
@@ -18,9 +19,9 @@ def eligible(charges: pl.DataFrame, users: pl.DataFrame, *, of_any_kind: bool = 
     those, too, that are no payments for something."""
     found, returns = [], []
     for piece in [*charges.iter_slices(PIECE_ROWS)] or [charges]:
-        rows = _evidence(piece, users)
+        rows = _with_texts(_evidence(piece, users))
         found.append(_that_may_recur(rows, of_any_kind=of_any_kind))
-        returns.append(_returns(rows))
+        returns.append(rows.filter(pl.col("amount") > 0, "is_return"))
     outgoing = pl.concat(found).sort("booking_date", "id")
     del found
     return without_returned(outgoing, pl.concat(returns)).with_row_index("row")
@@ -36,16 +37,27 @@ def _evidence(charges: pl.DataFrame, users: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def _with_texts(rows: pl.DataFrame) -> pl.DataFrame:
+    """Adds the folded texts `name`, `note` and `brand`, and whether the purpose says that money of a charge came back
+    (`is_return`). Each text is folded once, however many rows have it."""
+    texts = pl.concat([rows[column] for column in TEXTS]).unique().drop_nulls().to_frame("text")
+    said = texts.select("text", said=_said("text")).with_columns(
+        is_return=in_ascii(pl.col("said")).str.contains(RETURN)
+    )
+    for column, name in TEXTS.items():
+        added = [pl.col("said").alias(name), *(["is_return"] if name == "note" else [])]
+        texts_of = said.select(pl.col("text").alias(column), *added)
+        rows = rows.join(texts_of, on=column, how="left", maintain_order="left")
+    return rows
+
+
 def _that_may_recur(rows: pl.DataFrame, *, of_any_kind: bool) -> pl.DataFrame:
     outgoing = rows.filter(pl.col("amount") < 0)
     if not of_any_kind:
         outgoing = outgoing.filter(~pl.col("type").is_in(EXCLUDED_TYPES).fill_null(False), ~is_between_own())
-    outgoing = outgoing.with_columns(
-        name=_said("counterpart_name"),
-        note=_said("purpose"),
-        brand=_said("merchant_name"),
-        price=pl.col("amount").abs().cast(pl.Float64),
-    ).drop("account_id", "transfer_account_id", "is_potential_duplicate", "is_adjusting_entry")
+    outgoing = outgoing.with_columns(price=pl.col("amount").abs().cast(pl.Float64)).drop(
+        "account_id", "transfer_account_id", "is_potential_duplicate", "is_adjusting_entry", "is_return"
+    )
     return outgoing if of_any_kind else outgoing.filter(~_is_no_payment())
 
 
@@ -53,11 +65,6 @@ def _is_no_payment() -> pl.Expr:
     """Whether the wording says that money was saved, settled, lent, drawn in cash or taken by the bank itself."""
     wording = in_ascii(pl.concat_str([pl.col("name"), pl.col("note")], separator=" | ", ignore_nulls=True))
     return wording.str.contains(LEFT_OUT) | (wording.str.contains(DEPOT) & ~wording.str.contains(SHOP_DEPOT))
-
-
-def _returns(rows: pl.DataFrame) -> pl.DataFrame:
-    """The bookings by which money of a charge came back."""
-    return rows.filter(pl.col("amount") > 0).filter(in_ascii(_said("purpose")).str.contains(RETURN))
 
 
 def _said(column: str) -> pl.Expr:

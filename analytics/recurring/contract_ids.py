@@ -21,7 +21,7 @@ def with_id(streams: pl.DataFrame) -> pl.DataFrame:
     began = pl.max_horizontal("first_charged", evidence_start)
     place = pl.struct(began.alias("began"), "month_day", pl.col("charge_ids").list.first()).rank("ordinal").over(kind)
     identities = streams.select(pl.concat_str(*kind, place, separator="\x1f")).to_series()
-    return streams.with_columns(id=pl.Series(map(_digest, identities), dtype=pl.String))
+    return streams.with_columns(id=pl.Series(map(digest, identities), dtype=pl.String))
 
 
 def named_as_in(found: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:
@@ -45,7 +45,7 @@ def named_as_in(found: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:
             ids[number] = id
     for number, row in enumerate(rows):
         if number not in ids:
-            ids[number] = _digest("\x1f".join((row["user_id"], row["charge_ids"][0], row["frequency"])))
+            ids[number] = digest("\x1f".join((row["user_id"], row["charge_ids"][0], row["frequency"])))
     return pl.DataFrame([{**row, "id": ids[number]} for number, row in enumerate(rows)], schema=SUBSCRIPTIONS)
 
 
@@ -57,6 +57,7 @@ def _shared(charges: Iterable[str], all_charges: Sequence[str]) -> int:
     return len(places) if places and 2 * len(places) > places[-1] - places[0] + 1 else 0
 
 
-def _digest(identity: str) -> str:
-    """Polars' own hash may change between its versions; this goes over the few streams, not over charges."""
+def digest(identity: str) -> str:
+    """An id of a recurring payment. Polars' own hash may change between its versions; this goes over the few streams,
+    not over charges."""
     return f"sub_{hashlib.sha256(identity.encode()).hexdigest()[:20]}"

@@ -62,15 +62,20 @@ def day_bands(days: pl.DataFrame) -> pl.DataFrame:
 def candidate_groups(charges: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """(members: group, row) and (groups: group, level, rank, n, first_day, last_day); of groups with the same rows
     only the coarsest is kept."""
-    members = pl.concat(
-        [
-            charges.select("row", "days", *WHOSE, *level.keys)
-            .filter(pl.all_horizontal(pl.col(key).is_not_null() for key in level.keys))
-            .select(
-                "row", "days", group=pl.struct(*WHOSE, *level.keys).hash(seed=number), level=pl.lit(number, pl.UInt8)
-            )
-            for number, level in enumerate(LEVELS)
-        ]
+    members = (
+        charges.select(
+            "row",
+            "days",
+            *(
+                pl.when(pl.all_horizontal(pl.col(key).is_not_null() for key in level.keys))
+                .then(pl.struct(*WHOSE, *level.keys).hash(seed=number))
+                .alias(str(number))
+                for number, level in enumerate(LEVELS)
+            ),
+        )
+        .unpivot(index=["row", "days"], variable_name="level", value_name="group")
+        .drop_nulls("group")
+        .with_columns(pl.col("level").cast(pl.UInt8))
     )
     names = pl.DataFrame(
         {"level": range(len(LEVELS)), "name": [x.name for x in LEVELS], "rank": [x.rank for x in LEVELS]},

@@ -108,6 +108,11 @@ def due_days(days: Sequence[date], *, frequency: str, today: date, until: date) 
     return _due(charged[-1], cadence, steps=len(overdue), until=until)
 
 
+def day_before(day: date, frequency: str) -> date:
+    """One period before a day."""
+    return _after(day, _cadence([day], frequency), -1)
+
+
 def standing(told: History, *, is_over: bool, today: date) -> WhatIsExpected:
     """How the stream of this history stands; `is_over` as `analytics.recurring.report` says it."""
     if is_over:

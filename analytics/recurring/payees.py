@@ -28,11 +28,11 @@ def key_of(text: pl.Expr) -> pl.Expr:
     return pl.when(chosen != "").then(chosen).when(squeezed != "").then(squeezed)
 
 
-def behind_intermediary(text: pl.Expr, note: pl.Expr) -> pl.Expr:
-    """Who was paid through an intermediary: after its star, else in the purpose, else the intermediary itself."""
+def behind_intermediary(text: pl.Expr, note: pl.Expr, *, via: pl.Expr) -> pl.Expr:
+    """Who was paid, `via` an intermediary or not: after its star, else in the purpose, else the intermediary itself."""
     starred = text.str.extract(r"^[^*]{2,20}\*\s*([^*]{2,})")
     return pl.coalesce(
-        pl.when(are_intermediaries(text)).then(
+        pl.when(via).then(
             pl.coalesce(starred, note.str.extract(BEHIND_INTERMEDIARY), text.str.extract(BEHIND_INTERMEDIARY))
         ),
         text.str.extract(r"^([^*]{2,})"),
@@ -42,7 +42,8 @@ def behind_intermediary(text: pl.Expr, note: pl.Expr) -> pl.Expr:
 
 def behind_intermediary_as_written(text: pl.Expr, note: pl.Expr) -> pl.Expr:
     """The same in the bank's own letters, without places and reference numbers."""
-    name = behind_intermediary(text, pl.when(are_intermediaries(text)).then(note))
+    via = are_intermediaries(text)
+    name = behind_intermediary(text, pl.when(via).then(note), via=via)
     short = name.str.replace(r"//.*$", "").str.replace(r"\s+\S*\d{4,}\S*.*$", "")
     short = short.str.extract(WRITTEN_WORDS).str.strip_chars(" .,;:/*-")
     return pl.when(short != "").then(short).otherwise(name)
@@ -59,17 +60,20 @@ def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
 def _payees(charges: pl.DataFrame) -> pl.DataFrame:
     """The same rows in the same order, with nothing but what names a payee."""
     text, asked = pl.col("text"), pl.col("asked")
-    texted = charges.with_columns(asked=pl.when(are_intermediaries(text)).then("note")).drop("note")
-    keys = ["text", "asked", "brand"]
-    texts = (
-        texted.select(keys)
-        .unique()
-        .with_columns(
-            via=are_intermediaries(text).fill_null(False),
-            raw_key=key_of(behind_intermediary(text, asked)),
-            brand_key=pl.when(~are_intermediaries(pl.col("brand"))).then(key_of(pl.col("brand"))),
-        )
+    vias = charges.select("text").unique().with_columns(via=are_intermediaries(text).fill_null(False))
+    texted = charges.join(vias, on="text", how="left", nulls_equal=True, maintain_order="left").with_columns(
+        asked=pl.when("via").then("note")
     )
+    keys = ["text", "asked", "via"]
+    texts = (
+        texted.select(keys).unique().with_columns(raw_key=key_of(behind_intermediary(text, asked, via=pl.col("via"))))
+    )
+    brands = (
+        texted.select("brand")
+        .unique()
+        .with_columns(brand_key=pl.when(~are_intermediaries(pl.col("brand"))).then(key_of(pl.col("brand"))))
+    )
+    texted = texted.join(brands, on="brand", how="left", nulls_equal=True, maintain_order="left")
     mandate = pl.when(~pl.col("via")).then(pl.col("mandate_reference"))
     iban = pl.when(~pl.col("via")).then(pl.col("counterpart_iban"))
     nameless = pl.col("is_nameless") & pl.col("brand").is_null()
@@ -83,7 +87,7 @@ def _payees(charges: pl.DataFrame) -> pl.DataFrame:
             pl.lit("?"),
         ),
     )
-    keyed = keyed.drop("text", "asked", "brand", "raw_key", "is_nameless")
+    keyed = keyed.drop("text", "note", "asked", "brand", "raw_key", "is_nameless")
     keyed = voted(keyed, "payee", "brand_key")
     keyed = voted(keyed, "iban_key", "payee")
     keyed = voted(keyed, "contract_key", "payee")

@@ -42,8 +42,9 @@ def reported(rows: pl.DataFrame, streams: pl.DataFrame, *, with_ended: bool = Fa
             amount=-pl.col("amount").last(),
             occurrences=(pl.col("booking_date") >= window_start()).sum(),
             charge_ids=pl.col("id"),
-            merchant_name=stream_name(),
+            **names(),
         )
+        .with_columns(merchant_name=stream_name())
     )
     named = with_id(charges)  # those that have ended too: one that goes on must not take their ids
     found = (named if with_ended else named.filter(is_listed())).with_columns(
@@ -62,7 +63,12 @@ def window_start(today: pl.Expr = TODAY) -> pl.Expr:
 
 def is_over(today: pl.Expr = TODAY) -> pl.Expr:
     """Whether two periods and a day have passed since the latest charge (decision 21)."""
-    return pl.col("last_charged").dt.offset_by(pl.col("frequency").replace_strict(OVER_AFTER)) < today
+    return over_on() <= today
+
+
+def over_on() -> pl.Expr:
+    """The first day on which a stream is over."""
+    return pl.col("last_charged").dt.offset_by(pl.col("frequency").replace_strict(OVER_AFTER)).dt.offset_by("1d")
 
 
 def is_listed(today: pl.Expr = TODAY) -> pl.Expr:
@@ -76,17 +82,22 @@ def is_true_up() -> pl.Expr:
     return lone & (pl.col("price") > TRUE_UP * pl.col("price").median().over("group")) & (pl.len().over("group") > 2)
 
 
+def names() -> dict[str, pl.Expr]:
+    """Of the charges of a stream, what `stream_name` chooses from."""
+    named = pl.col("counterpart_name").is_not_null()
+    telling = named | ~named.any()  # the rows with a name, or all when none has one
+    return {
+        "brand": pl.col("merchant_name").filter(pl.col("brand_key").is_not_null()).mode().min(),
+        "written": pl.coalesce("counterpart_name", "merchant_name", "purpose").filter(telling).last(),
+        "written_note": pl.col("purpose").filter(telling).last(),
+        "creditor_id": pl.col("creditor_id").last(),
+        "counterpart_iban": pl.col("counterpart_iban").last(),
+    }
+
+
 def stream_name() -> pl.Expr:
     """The commonest enriched name that is no intermediary's; else what the bank wrote last, without the intermediary
     and reference numbers; else the creditor id or the IBAN. A purpose speaks to people, a creditor id does not: it
     comes after the purpose, unlike in decision 21."""
-    brand = pl.col("merchant_name").filter(pl.col("brand_key").is_not_null()).mode().min()
-    named = pl.col("counterpart_name").is_not_null()
-    telling = named | ~named.any()  # the rows with a name, or all when none has one
-    written = behind_intermediary_as_written(
-        pl.coalesce("counterpart_name", "merchant_name", "purpose").filter(telling).last(),
-        pl.col("purpose").filter(telling).last(),
-    )
-    return pl.coalesce(
-        brand, written, pl.col("creditor_id").last(), pl.col("counterpart_iban").last(), pl.lit("Unknown")
-    )
+    written = behind_intermediary_as_written(pl.col("written"), pl.col("written_note"))
+    return pl.coalesce("brand", written, "creditor_id", "counterpart_iban", pl.lit("Unknown"))

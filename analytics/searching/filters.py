@@ -15,6 +15,7 @@ from analytics.currencies import MINOR_DIGITS, MINOR_DIGITS_USUAL, NO_RATES, con
 from analytics.letters import fold, plain
 from analytics.refunds import NO_CATEGORY
 from analytics.search_text import searchable
+from analytics.searching.parts import NO_PARTS, is_split, with_part_in
 
 Direction = Literal["in", "out"]
 Flag = Literal["possible_duplicate", "adjusting_entry", "unconverted", "uncategorised"]
@@ -36,6 +37,8 @@ class Query(NamedTuple):
     words: tuple[str, ...] = ()  # of `query_words`
     flag: Flag | None = None
     counted: bool = False  # only what totals count
+    category: str | None = None  # rows are chosen by both before; of a booking with parts one of them has all of it
+    detailed_category: str | None = None
 
 
 def query_words(text: str) -> tuple[str, ...]:
@@ -50,10 +53,16 @@ def found(
     selection: Collection[str],
     currency: str,
     rates: pl.DataFrame = NO_RATES,
+    parts: pl.DataFrame = NO_PARTS,
 ) -> pl.LazyFrame:
     """The rows (SEARCHED, all on accounts of `selection`) that the query lets through, with `left_out` (transfer,
-    adjusting_entry, null) and `home_amount` (FIGURE, in `currency`, null without a rate)."""
-    chosen = rows.lazy().filter(*_said(query)).with_columns(left_out(selection).alias("left_out"))
+    adjusting_entry, null) and `home_amount` (FIGURE, in `currency`, null without a rate). Of a booking with parts one
+    of these is enough."""
+    is_there = pl.all_horizontal(pl.lit(value=True), *placed(query))
+    if not parts.is_empty():
+        of_parts = pl.col("id").is_in(with_part_in(parts, *placed(query)).implode())
+        is_there = pl.when(is_split(parts, may_be_pending=True)).then(of_parts).otherwise(is_there)
+    chosen = rows.lazy().filter(*_said(query), is_there).with_columns(left_out(selection).alias("left_out"))
     foreign = foreign_currencies(rows, currency)
     judged = convert(chosen, currency=currency, foreign=foreign, rates=rates)
     return judged.filter(*_counted(query))
@@ -86,6 +95,16 @@ def is_uncategorised() -> pl.Expr:
     return pl.col("category").is_null() | ((pl.col("category") == NO_CATEGORY) & by_default)
 
 
+def placed(query: Query) -> Iterator[pl.Expr]:
+    """What the categories of a row, or of a part, decide."""
+    if query.category is not None:
+        yield pl.col("category") == query.category
+    if query.detailed_category is not None:
+        yield pl.col("detailed_category") == query.detailed_category
+    if query.categories:
+        yield pl.col("category").is_in(query.categories)
+
+
 def _said(query: Query) -> Iterator[pl.Expr]:
     """What a row itself decides."""
     amount = pl.col("amount")
@@ -95,9 +114,8 @@ def _said(query: Query) -> Iterator[pl.Expr]:
         yield _listed_size() <= query.amount_max
     if query.direction is not None:
         yield amount > 0 if query.direction == "in" else amount < 0
-    for column, wanted in (("category", query.categories), ("type", query.types)):
-        if wanted:
-            yield pl.col(column).is_in(wanted)
+    if query.types:
+        yield pl.col("type").is_in(query.types)
     if query.merchant is not None:
         yield merchant().str.to_lowercase() == pl.lit(query.merchant).str.to_lowercase()
     if query.counterpart_iban is not None:

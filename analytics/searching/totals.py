@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import date
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
@@ -13,7 +13,8 @@ from analytics.currencies import NO_RATES
 from analytics.frames import FIGURE
 from analytics.refunds import known_category
 from analytics.searching.comparison import Shift
-from analytics.searching.filters import Query, found, merchant
+from analytics.searching.filters import Query, found, merchant, placed
+from analytics.searching.parts import NO_PARTS, apart
 
 Key = Literal["category", "detailedCategory", "merchant", "account", "type", "day", "week", "month", "year"]
 KEYS_MAX = 2
@@ -41,25 +42,37 @@ class Sums:
         return self.income - self.expenses
 
 
-NOTHING = Sums()
-_WIDTH = len(fields(Sums))
 _ZERO = pl.lit(0, dtype=FIGURE)
+_FIGURES = [field.name for field in fields(Sums)]
+_DAYS = ["first", "last"]
+_ADDED = [name for name in _FIGURES if name not in _DAYS]
+_BEFORE = "_before"  # the same column of the span that is compared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
     """All of it: `left_out` says how many rows did not count, by reason; `unconverted` are the currencies without a
-    rate. `groups` are all there are, in no order; merchants in lower case, `spelled` as the newest row has them."""
+    rate. `groups` are all there are: their keys, the figures of Sums, and `spelled`, the merchant as the newest row has
+    it, for its key is in lower case."""
 
-    spelled: Mapping[str, str]
-    groups: Mapping[Named, Sums]
+    group_by: Sequence[Key]
+    groups: pl.DataFrame
     left_out: Mapping[str, int]
     unconverted: Sequence[str]
+    shared: pl.DataFrame | None = None  # `booking` with the keys of its groups, where its parts are in several
 
     @property
     def whole(self) -> Sums:
         """The sums of everything that counted."""
-        return together(self.groups.values())
+        return _together(self.groups, self.shared)
+
+
+class Group(NamedTuple):
+    """What one group adds up to, or the rest of them, which has no name; `compared` is that of the earlier span."""
+
+    named: Named
+    sums: Sums
+    compared: Sums | None
 
 
 def totals(
@@ -72,94 +85,126 @@ def totals(
     group_by: Sequence[Key] = (),
     rates: pl.DataFrame = NO_RATES,
     shift: Shift | None = None,
+    parts: pl.DataFrame = NO_PARTS,
 ) -> Totals:
     """What the rows (SEARCHED, all on accounts of `selection`, newest first) add up to in `currency` that the query
     lets through. A row counts as it does in the cashflow (decisions 13 to 15, 19), so that a month has its figures;
     `refunds` are the ids of those of them that are refunds (`analytics.refunds`), which count whole. `shift` moves days
-    before they become keys, so that groups of two spans can be compared."""
+    before they become keys, so that groups of two spans can be compared. Of `parts` (PARTS) those count that the query
+    lets through."""
     day = pl.col("booking_date") if shift is None else shift.of(pl.col("booking_date"))
-    keys = {f"key_{place}": _KEYS[key](day) for place, key in enumerate(group_by)}
+    keys = {column: _KEYS[key](day) for column, key in zip(_columns(group_by), group_by, strict=True)}
     home, is_expense = pl.col("home_amount"), pl.col("amount") < 0
-    judged = (
-        found(rows, query, selection=selection, currency=currency, rates=rates)
-        .select(
-            "currency",
-            "booking_date",
-            income=pl.when(~is_expense).then(home).otherwise(_ZERO),
-            expenses=pl.when(is_expense).then(-home).otherwise(_ZERO),
-            refunds=pl.when(pl.col("id").is_in(refunds.implode())).then(home).otherwise(_ZERO),
-            spelled=merchant() if "merchant" in group_by else None,
-            **keys,
-            left_out=pl.when(without_rate()).then(pl.lit(NO_RATE)).otherwise("left_out"),
-        )
-        .collect(engine="in-memory")
-    )
-    counted = judged.filter(pl.col("left_out").is_null())
-    of_merchant = (
-        counted.lazy()
-        .group_by(pl.col("spelled").str.to_lowercase().alias("lower"))
-        .agg(pl.first("spelled"))
-        .drop_nulls()
-    )
+    whole = found(rows, query, selection=selection, currency=currency, rates=rates, parts=parts)
+    is_apart = not parts.is_empty()
+    if is_apart:
+        whole = apart(whole, parts, currency=currency, may_be_pending=True).filter(*placed(query))
+    judged = whole.select(
+        *(["booking"] if is_apart else []),
+        "currency",
+        "booking_date",
+        income=pl.when(~is_expense).then(home).otherwise(_ZERO),
+        expenses=pl.when(is_expense).then(-home).otherwise(_ZERO),
+        refunds=pl.when(pl.col("id").is_in(refunds.implode())).then(home).otherwise(_ZERO),
+        spelled=merchant() if "merchant" in group_by else None,
+        **keys,
+        left_out=pl.when(without_rate()).then(pl.lit(NO_RATE)).otherwise("left_out"),
+    ).collect(engine="in-memory")
+    counted, shared = judged.filter(pl.col("left_out").is_null()), None
+    if is_apart:
+        judged, counted = judged.unique("booking"), _joined(counted, keys)
+        shared = counted.filter(pl.col("booking").is_duplicated()).select("booking", *keys)
     return Totals(
+        group_by=group_by,
         groups=_grouped(counted, group_by),
-        spelled=dict(of_merchant.collect(engine="in-memory").iter_rows()) if "merchant" in group_by else {},
         left_out=dict(sorted(judged["left_out"].drop_nulls().value_counts().iter_rows())),
         unconverted=sorted(judged["currency"].filter(judged["left_out"] == NO_RATE).unique()),
+        shared=shared,
     )
 
 
-def in_order(groups: Mapping[Named, Sums], group_by: Sequence[Key]) -> list[Named]:
-    """The groups by their first key, then by the second: time in its order, everything else by its expenses in all its
-    groups, the highest first, then by its income, then by name, what has none last."""
-    ranks = [{} if key in OF_TIME else _by_value(groups, place) for place, key in enumerate(group_by)]
-    return sorted(groups, key=lambda named: [_rank(value, rank) for value, rank in zip(named, ranks, strict=True)])
+def listed(now: Totals, before: Totals | None, *, limit: int) -> tuple[list[Group], Group]:
+    """At most so many groups by their first key, then by the second, and what the rest adds up to: time in its order,
+    of which the latest are listed, everything else by its expenses in all its groups, the highest first, then by its
+    income, then by name, what has none last. A group of only one of the two spans is one of both."""
+    columns = _columns(now.group_by)
+    groups = now.groups if before is None else _side_by_side(now.groups, before.groups, now.group_by)
+    by: list[pl.Expr] = []
+    for key, column in zip(now.group_by, columns, strict=True):
+        if key not in OF_TIME:
+            sums = (pl.col(figure) for figure in ("expenses", "income"))
+            by += [-each if len(columns) == 1 else -each.sum().over(column) for each in sums]
+        by.append(pl.col(column))
+    groups = groups.sort(by, nulls_last=True)
+    is_of_time = now.group_by[0] in OF_TIME
+    shown, left = (groups.tail(limit), groups.head(-limit)) if is_of_time else (groups.head(limit), groups.tail(-limit))
+    names = [_NAMES.get(key, _as_it_is) for key in now.group_by]
+    told = ["spelled" if key == "merchant" else column for key, column in zip(now.group_by, columns, strict=True)]
+    named = [tuple(name(value) for name, value in zip(names, row, strict=True)) for row in shown[told].rows()]
+    sums_now = _each(shown, "")
+    sums_before = [None] * len(named) if before is None else _each(shown, _BEFORE)
+    compared = None if before is None else _together(left, before.shared, _BEFORE)
+    rest = Group((), _together(left, now.shared), compared)
+    return [*map(Group, named, sums_now, sums_before)], rest
 
 
-def together(parts: Iterable[Sums]) -> Sums:
-    """The sums of several groups."""
-    each = list(parts)
-    days = [part for part in each if part.count]
-    return Sums(
-        count=sum(part.count for part in each),
-        income=sum((part.income for part in each), Decimal(0)),
-        expenses=sum((part.expenses for part in each), Decimal(0)),
-        refunds=sum((part.refunds for part in each), Decimal(0)),
-        first=min((part.first for part in days if part.first), default=None),
-        last=max((part.last for part in days if part.last), default=None),
+def _each(groups: pl.DataFrame, suffix: str) -> list[Sums]:
+    return [Sums(*row) for row in groups[[figure + suffix for figure in _FIGURES]].rows()]
+
+
+def _together(groups: pl.DataFrame, shared: pl.DataFrame | None, suffix: str = "") -> Sums:
+    """The sums of several groups; a booking that has parts in several of them is one."""
+    added = {figure: groups[figure + suffix].sum() for figure in _ADDED}
+    if shared is not None and not shared.is_empty():
+        keys = shared.columns[1:]
+        bookings = shared.join(groups.select(keys), on=keys, how="semi", nulls_equal=True)["booking"]
+        added["count"] -= bookings.len() - bookings.n_unique()
+    first, last = groups[f"first{suffix}"].min(), groups[f"last{suffix}"].max()
+    return Sums(**added, first=first, last=last)  # type: ignore[arg-type]
+
+
+def _columns(group_by: Sequence[Key]) -> list[str]:
+    return [f"key_{place}" for place in range(len(group_by))]
+
+
+def _joined(counted: pl.DataFrame, keys: Iterable[str]) -> pl.DataFrame:
+    """The parts of a booking that are in one group as one row."""
+    sums = ("income", "expenses", "refunds")
+    return counted.group_by("booking", *keys, maintain_order=True).agg(
+        pl.first("booking_date", "spelled"), pl.sum(*sums)
     )
 
 
-def _by_value(groups: Mapping[Named, Sums], place: int) -> dict[str | None, Sums]:
-    parts: dict[str | None, list[Sums]] = {}
-    for named, sums in groups.items():
-        parts.setdefault(named[place], []).append(sums)
-    return {value: together(of_value) for value, of_value in parts.items()}
-
-
-def _rank(value: str | None, sums: Mapping[str | None, Sums]) -> tuple[Decimal, Decimal, bool, str]:
-    of_value = sums.get(value, NOTHING)
-    return -of_value.expenses, -of_value.income, value is None, value or ""
-
-
-def _grouped(counted: pl.DataFrame, group_by: Sequence[Key]) -> dict[Named, Sums]:
-    columns = [f"key_{place}" for place in range(len(group_by))]
-    rows = (
+def _grouped(counted: pl.DataFrame, group_by: Sequence[Key]) -> pl.DataFrame:
+    """The groups; with merchants in the order of their newest rows, of which the first says how one is spelled."""
+    columns = _columns(group_by)
+    groups = (
         counted.lazy()
-        .group_by(columns or pl.lit(0).alias("whole"))
+        .group_by(columns or pl.lit(0).alias("whole"), maintain_order="merchant" in group_by)
         .agg(
             pl.len().alias("count"),
             pl.sum("income", "expenses", "refunds"),
             pl.min("booking_date").alias("first"),
             pl.max("booking_date").alias("last"),
+            pl.first("spelled"),
         )
-        .collect(engine="in-memory")
     )
-    names = [_NAMES.get(key, _as_it_is) for key in group_by]
-    return {
-        tuple(name(value) for name, value in zip(names, row, strict=False)): Sums(*row[-_WIDTH:])
-        for row in rows.iter_rows()
-    }
+    return groups.with_columns(_of_merchant(pl.first("spelled"), group_by)).collect(engine="in-memory")
+
+
+def _side_by_side(now: pl.DataFrame, before: pl.DataFrame, group_by: Sequence[Key]) -> pl.DataFrame:
+    """Each group of either with its figures of both; a merchant is spelled as the later span has it, if it does."""
+    both = now.join(before, on=_columns(group_by), how="full", nulls_equal=True, coalesce=True, suffix=_BEFORE)
+    spelled = _of_merchant(pl.col("spelled").drop_nulls().first(), group_by)
+    return both.with_columns(
+        pl.col(*_ADDED, *(name + _BEFORE for name in _ADDED)).fill_null(0),
+        pl.coalesce(spelled, f"spelled{_BEFORE}").alias("spelled"),
+    )
+
+
+def _of_merchant(spelled: pl.Expr, group_by: Sequence[Key]) -> pl.Expr:
+    """The spelling of all groups of a merchant."""
+    return spelled.over(f"key_{group_by.index('merchant')}") if "merchant" in group_by else pl.col("spelled")
 
 
 _KEYS: Mapping[Key, Callable[[pl.Expr], pl.Expr]] = {

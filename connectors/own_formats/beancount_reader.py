@@ -27,6 +27,7 @@ from connectors.own_formats.cells import Cells, account_of, booking_of
 from connectors.text import parse_amount, parse_date
 from storage.importing.records import Record, StatementRecord, TransactionRecord
 
+SPLITS_MAX = 50  # parts of one booking
 FIRST_LINE = f"{OPENED} open {OPENING_BALANCES}"
 A_LEDGER = re.compile(
     rb"^\d{4}-\d\d-\d\d +(?:open +(?:Assets|Liabilities|Equity|Income|Expenses):|(?:\*|!|txn) +\")", re.MULTILINE
@@ -61,7 +62,7 @@ class Directive:
             self.metadata[found[1]] = found[2]
         else:
             raise ValueError("neither metadata of ours nor a posting")
-        if len(self.postings) > (2 if self.kind == "*" else 0):
+        if len(self.postings) > (1 + SPLITS_MAX if self.kind == "*" else 0):
             raise ValueError("postings where none belong")
 
     def cells(self, names: Mapping[str, str]) -> dict[str, str | None]:
@@ -136,7 +137,7 @@ class _OpenLedger:
     def _posted(self, directive: Directive) -> Iterator[Record]:
         """A booking, or where the money was before; what moved without a booking is nobody's word."""
         self._check(directive)
-        (_, amount, currency), (other, _, _) = directive.postings
+        (_, amount, currency), (other, _, _), *_ = directive.postings
         if other == OPENING_BALANCES:
             self._statement = replace(self._statement, opening=amount, opening_date=parse_date(directive.day))
         elif other != ADJUSTMENTS:
@@ -146,11 +147,12 @@ class _OpenLedger:
             yield _booking(directive, amount, currency)
 
     def _check(self, directive: Directive) -> None:
-        """Two postings that are nothing together, the first of them of the account that was opened last."""
-        if len(directive.postings) != 2:
+        """Postings that are nothing together, the first of them of the account that was opened last."""
+        if len(directive.postings) < 2:
             raise ValueError("not two postings")
-        (name, amount, currency), (_, opposite, other) = directive.postings
-        if name != self._name or amount + opposite or currency != other:
+        name, _, currency = directive.postings[0]
+        total = sum(amount for _, amount, _ in directive.postings)
+        if name != self._name or total or any(other != currency for _, _, other in directive.postings):
             raise ValueError("postings that do not balance, or of another account")
 
 

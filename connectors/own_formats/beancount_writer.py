@@ -44,7 +44,7 @@ MERCHANT = {"merchant": "merchant_name", "counterpart": "counterpart_name"}
 """Metadata with the cells that they are; MERCHANT only where the payee is a merchant and not the counterpart."""
 DERIVED = {"detailed-category": "detailed_category"}
 """Metadata for the eye, which is derived anew from what is read; only where finer categories are asked for."""
-SAID = {"note": "note", "tags": "tags", "chosen-category": "chosen_category"}
+SAID = {"note": "note", "tags": "tags", "chosen-category": "chosen_category", "splits": "splits"}
 DAYS = ("value_date",)
 NO_LETTER_OF_TAGS = re.compile(r"[^A-Za-z0-9/_.-]")
 NO_LETTERS = re.compile("[^A-Za-z0-9]+")
@@ -87,21 +87,25 @@ class _LedgerNames:
         return f"{OPENED} open {name}\n"
 
     def transaction(self, account: AccountRecord, row: TransactionRecord, classification: Classification) -> str:
-        """One booking with its two postings."""
+        """One booking with its two postings, or one for each of its parts."""
         if row.status == "pending":
             return ""
         side = "Expenses" if row.amount < 0 else "Income"
-        other = f"{side}:{_component((classification.category or 'OTHER').title())}"
+        places = [(category, part.amount) for category, part in classification.said.splits]
+        if sum(amount for _, amount in places) != row.amount:  # of a bank that states more digits than its currency has
+            places = [(classification.category or "OTHER", row.amount)]
+        others = [(f"{side}:{_component(category.title())}", amount) for category, amount in places]
         payee = row.merchant_name or row.counterpart_name
         told = f"{f'{_quoted(payee)} ' if payee else ''}{_quoted(row.purpose or '')}{_hashed(classification)}"
         return (
-            self.opened(other)
+            "".join(self.opened(other) for other, _ in others)
             + f"{row.booking_date} * {told}\n"
             + _metadata(booking_cells(row), BOOKING | MERCHANT if row.merchant_name else BOOKING)
             + _metadata(classification._asdict(), DERIVED)
             + _metadata(classification.said.cells(), SAID)
             + f"  {self.account(account)}  {row.amount:f} {row.currency}\n"
-            + f"  {other}  {-row.amount:f} {row.currency}\n\n"
+            + "".join(f"  {other}  {-amount:f} {row.currency}\n" for other, amount in others)
+            + "\n"
         )
 
     def balances(self, block: Block) -> str:

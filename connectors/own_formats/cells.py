@@ -114,12 +114,11 @@ def booking_of(cells: Cells) -> TransactionRecord:
 
 def _words_of(cells: Cells) -> str | None:
     """What the owner of the booking says of it, as an import takes it over."""
-    note, tags, category = (cells.get(name) for name in WORDS)
-    if not (note or tags or category):
+    note, tags, category, splits = (cells.get(name) for name in WORDS)
+    if not (note or tags or category or splits):
         return None
-    return json.dumps(
-        {"note": note, "tags": json.loads(tags) if tags else [], "category": category}, ensure_ascii=False
-    )
+    lists = {name: json.loads(text) if text else [] for name, text in (("tags", tags), ("splits", splits))}
+    return json.dumps({"note": note, "category": category, **lists}, ensure_ascii=False)
 
 
 def records_of(rows: Iterable[Cells], place: str) -> Iterator[Record]:

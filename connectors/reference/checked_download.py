@@ -17,15 +17,13 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from connectors.connector import ProviderUnavailable
+from connectors.public_addresses import Address, is_public, plain
 
 SECONDS_MAX = 5.0  # from the name to the last byte
 BYTES_MAX = 5 * 1024
 AT_ONCE_MAX = 4
 HTTPS_PORT = 443
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _resolving = ThreadPoolExecutor(AT_ONCE_MAX, thread_name_prefix="resolving")
 _turns = threading.BoundedSemaphore(AT_ONCE_MAX)
 
@@ -62,14 +60,7 @@ def download_checked(address: str, *, asks_loopback: bool = False, asks_private:
 
 def is_allowed(address: Address, asks_loopback: bool, asks_private: bool) -> bool:
     """Whether an address may be asked: one of the public internet, also where it carries another one within."""
-    if asks_private or (asks_loopback and address.is_loopback):
-        return True
-    if isinstance(address, ipaddress.IPv6Address):
-        if address.sixtofour is not None or address.teredo is not None or address in _NAT64:
-            return False
-        if address.ipv4_mapped is not None:
-            return is_allowed(address.ipv4_mapped, asks_loopback, asks_private)
-    return address.is_global and not address.is_multicast and not address.is_reserved
+    return asks_private or (asks_loopback and plain(address).is_loopback) or is_public(address)
 
 
 def _addresses(host: str, port: int, until: float) -> list[Address]:

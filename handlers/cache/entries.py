@@ -13,6 +13,7 @@ import polars as pl
 from analytics.frames import BOOKINGS
 from analytics.letters import fold, plain
 from analytics.refunds import refund_ids
+from analytics.searching.parts import NO_PARTS, with_part_in
 from handlers.cache.search_texts import SearchTexts
 from storage.accounts import StoredAccount
 from storage.transactions import Selection, marked
@@ -43,7 +44,13 @@ class Entries:
     Columns are chosen in brackets: `select` and `drop` make a plan for each frame, which takes longer than the rest.
     """
 
-    def __init__(self, rows: pl.DataFrame, accounts: Mapping[str, StoredAccount], render: Render) -> None:
+    def __init__(
+        self,
+        rows: pl.DataFrame,
+        accounts: Mapping[str, StoredAccount],
+        render: Render,
+        parts: pl.DataFrame = NO_PARTS,
+    ) -> None:
         self._texts = SearchTexts(rows.drop_in_place("search_text"))
         self.rows = rows
         self.bookings = rows[[*BOOKINGS]]
@@ -52,6 +59,7 @@ class Entries:
         self.marked: pl.DataFrame | None = None  # analytics.frames.SEARCHED
         self._accounts = accounts
         self._render = render
+        self._parts = parts
         self._json = [b""] * rows.height  # made when it is first shown
         self._positions: dict[Filter, array[int]] = {}
         self._positions_count = 0
@@ -165,6 +173,9 @@ class Entries:
             conditions.append(pl.col("category") == category)
         if leaf is not None:
             conditions.append(pl.col("detailed_category") == leaf)
+        if conditions and not self._parts.is_empty():
+            of_parts = with_part_in(self._parts, *conditions)
+            conditions = [pl.all_horizontal(conditions) | pl.col("id").is_in(of_parts.implode())]
         if accounts is not None:
             conditions.append(pl.col("account_id").is_in(accounts))
         found: Sequence[int] = range(len(self))

@@ -59,6 +59,11 @@ class FromStore:
         return rules.of_user(self._session, self._user_id)
 
     @cached_property
+    def parts(self) -> pl.DataFrame:
+        """The parts of bookings as analytics.searching.parts.PARTS."""
+        return annotations.awake(self._session, self._user_id)
+
+    @cached_property
     def words(self) -> OwnWords:
         """What the user says of single bookings."""
         return annotations.of_user(self._session, self._user_id)
@@ -68,7 +73,7 @@ class FromStore:
     ) -> tuple[int, list[bytes]]:
         """How many rows the selection holds, and the JSON of one page of them, with their finer categories as `leaf`
         shows them."""
-        selection = selection._replace(may_be_hidden=self._has_hidden)
+        selection = self._seen(selection)
         total = transactions.count(self._session, self._user_id, selection)
         if offset >= total:
             return total, []
@@ -80,11 +85,11 @@ class FromStore:
 
     def matching(self, selection: Selection) -> pl.DataFrame:
         """All rows of the selection as analytics.frames.BOOKINGS."""
-        return transactions.matching(self._session, self._user_id, selection._replace(may_be_hidden=self._has_hidden))
+        return transactions.matching(self._session, self._user_id, self._seen(selection))
 
     def searched(self, selection: Selection, *, pending: bool = False) -> pl.DataFrame:
         """The same as analytics.frames.SEARCHED, or those that are not booked yet."""
-        selection = selection._replace(may_be_hidden=self._has_hidden)
+        selection = self._seen(selection)
         return transactions.searched(self._session, self._user_id, selection, pending=pending)
 
     def refunds(self, account_ids: Sequence[str]) -> pl.Series:
@@ -110,6 +115,11 @@ class FromStore:
     def find(self, id_: str) -> Row | None:
         """One booked transaction with all its details and the rules that derived them."""
         return transactions.find(self._session, self._user_id, id_, may_be_hidden=self._has_hidden)
+
+    def _seen(self, selection: Selection) -> Selection:
+        """The selection with what is known of the user."""
+        selection = selection._replace(may_be_hidden=self._has_hidden)
+        return selection.with_parts(self.parts) if selection.category or selection.detailed_category else selection
 
     @cached_property
     def _has_hidden(self) -> bool:

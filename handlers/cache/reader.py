@@ -6,7 +6,7 @@ from typing import Literal
 
 import polars as pl
 
-from analytics.frames import COUNTED
+from analytics.frames import BOOKINGS, COUNTED
 from handlers.cache.cache import Cache
 from handlers.cache.entries import Entries, Render, frame_bytes
 from handlers.cache.from_store import FromStore
@@ -78,10 +78,12 @@ class Reader:
             known = users.state_and_currency(session, user_id)
             if known is None:
                 return None
-            state, home_currency = known
+            state, home_currency, has_parts = known
             learn(state)
             if data is None or data.state != state:
                 data = UserData(state=state, home_currency=home_currency, accounts=accounts.every(session, user_id))
+                if has_parts:
+                    data.parts = annotations.awake(session, user_id)
             self._complete(session, user_id, data, needs)
             if with_words:
                 data.known_words = annotations.of_user(session, user_id)
@@ -92,14 +94,15 @@ class Reader:
         if needs in ("statuses", "served"):
             data.known_statuses = connections.statuses(session, user_id)
         if needs == "figures":
-            rows = transactions.everything(session, user_id, COUNTED, hidden=data.hidden, rows_max=ROWS_MAX + 1)
+            columns = COUNTED if data.parts.is_empty() else BOOKINGS
+            rows = transactions.everything(session, user_id, columns, hidden=data.hidden, rows_max=ROWS_MAX + 1)
             data.is_too_large = not self._fits(data, rows)
             data.figures = None if data.is_too_large else rows
         if needs in ("list", "details", "explained", "served", "searched") and data.entries is None:
             rows = transactions.entries(session, user_id, hidden=data.hidden, rows_max=ROWS_MAX + 1)
             data.is_too_large = not self._fits(data, rows)
             if not data.is_too_large:
-                data.entries = Entries(rows, data.by_id, self.render)
+                data.entries = Entries(rows, data.by_id, self.render, data.parts)
                 data.figures = data.entries.bookings
         if data.entries is not None and needs == "details":
             rows = transactions.everything(

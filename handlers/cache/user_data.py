@@ -9,6 +9,7 @@ import polars as pl
 
 from analytics.classification.rules import Rule
 from analytics.frames import BOOKINGS
+from analytics.searching.parts import NO_PARTS
 from handlers.cache.entries import Entries, Shown, fitted, frame_bytes, with_leaf
 from handlers.http.request import Answer
 from storage.accounts import StoredAccount
@@ -50,6 +51,7 @@ class UserData:
         self.details: TransactionDetails | None = None
         self.waiting: pl.DataFrame | None = None  # storage.transactions.KEPT and MARKS, of what is not booked yet
         self.known_words: OwnWords | None = None
+        self.parts = NO_PARTS  # analytics.searching.parts.PARTS
         self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
         self._answer_bytes = self._frame_bytes = 0
         self._asked: set[int] = set()
@@ -61,6 +63,7 @@ class UserData:
         of_entries = self.entries.size if self.entries is not None else 0
         words = self.known_words
         of_words = WORDS_BYTES * (len(words.by_id) + len(words.owned)) if words is not None else 0
+        of_words += frame_bytes(self.parts)
         return BASE_BYTES + 500 * len(self.accounts) + of_words + of_entries + self._frame_bytes + self._answer_bytes
 
     def weigh_frames(self) -> None:

@@ -9,6 +9,7 @@ import orjson
 from starlette.concurrency import run_in_threadpool
 
 from analytics.periods import last_of_twelve_months
+from analytics.recurring.directions import OUTGOING
 from analytics.recurring.history import due_days
 from connectors.text import clean
 from handlers.calendar.icalendar import DuePayment, written
@@ -18,7 +19,7 @@ from handlers.http.request import Answer, Request
 from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.json_shapes import money_text
 from handlers.services import Services
-from handlers.sync.detection import subscriptions_of
+from handlers.sync.detection import current, recurring_of
 from storage import accounts, transactions
 from storage.accounts import Selected
 from storage.users import User
@@ -74,7 +75,8 @@ def due_payments(services: Services, user_id: str, today: date) -> list[DuePayme
     database = services.of(user_id)
     with database.transaction() as session:
         everything = Selected(accounts.of_user(session, user_id), is_everything=True)
-        found = subscriptions_of(database, user_id, everything, today=today, session=session)
+        recurring = recurring_of(database, user_id, everything, today=today, session=session)
+        found = current(recurring, today).filter(direction=OUTGOING)
         charges = transactions.listed(session, user_id, found["charge_ids"].explode().drop_nulls())
     due = [
         DuePayment(
@@ -86,7 +88,7 @@ def due_payments(services: Services, user_id: str, today: date) -> list[DuePayme
         )
         for row in found.iter_rows(named=True)
         for day in due_days(
-            [charges[id_]["booking_date"] for id_ in row["charge_ids"]],
+            [charges[id_]["booking_date"] for id_ in row["charge_ids"]] or [row["last_charged"]],
             frequency=row["frequency"],
             today=today,
             until=last_of_twelve_months(today),

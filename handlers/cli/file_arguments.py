@@ -23,7 +23,11 @@ EXPORT_FORMATS = ("csv", "jsonl", "parquet", "camt053", "ofx", "beancount")
 @click.option("--account", help="The account they are about, by id, IBAN or name; for files that do not say it.")
 @click.option("--dry-run", is_flag=True, help="Read and report, keep nothing.")
 @click.option("--json", "is_json", is_flag=True, help="One line of JSON per file.")
-@click.option("--explain", is_flag=True, help="Say what was recognised in the files and why; import nothing.")
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Say what was recognised and why, with --user by their kept layouts too; import nothing.",
+)
 @data_option
 def import_(
     files: tuple[Path, ...],
@@ -40,7 +44,7 @@ def import_(
     What `bankdata export` wrote comes back in every format.
     """
     if explain:
-        _explain(files, settings_of(data_dir))
+        _explain(files, settings_of(data_dir), _kept_by(user, data_dir) if user is not None else [])
         return
     if user is None:
         raise click.UsageError("Missing option '--user'.")
@@ -79,12 +83,33 @@ def export(user: str, format_: str, output: Path | None, data_dir: Path | None) 
         terminal.release()
 
 
-def _explain(files: Sequence[Path], settings: Settings) -> None:
+class _Lines(Terminal):
+    """What a command says, kept instead of printed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: list[str] = []
+
+    def line(self, text: str) -> None:
+        self.said.append(text)
+
+
+def _kept_by(user: str, data_dir: Path | None) -> list[str]:
+    """The layouts that a user keeps, each as JSON, from the server that may have the store open."""
+    lines = _Lines()
+    run("profiles kept", data_dir, terminal=lines, user=user)
+    return lines.said
+
+
+def _explain(files: Sequence[Path], settings: Settings, kept: Sequence[str]) -> None:
+    from msgspec import json
+
     from connectors.bank_csv.profile import ProfileError
     from handlers.clock import Clock
     from handlers.commands.counts import counted
     from handlers.commands.recognition import explained
-    from handlers.own_profiles import profiles_of_folder
+    from handlers.own_profiles import kept_profile, profiles_of_folder
+    from storage.kept_layouts import KeptLayout
 
     try:
         if settings.store_path is not None:  # which a server may have open
@@ -94,6 +119,7 @@ def _explain(files: Sequence[Path], settings: Settings) -> None:
                 profiles = services.own_profiles.read()
     except ProfileError as error:
         stop(str(error))
+    profiles = [*(kept_profile(json.decode(each, type=KeptLayout)) for each in kept), *profiles]
     today = Clock(settings.time_zone).today()
     refused = sum(not _said(explained(path, profiles, today=today)) for path in files)
     if refused:

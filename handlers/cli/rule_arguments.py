@@ -1,5 +1,6 @@
 """Commands for a user's own rules and corrections, and for what they say about recurring payments."""
 
+from datetime import datetime
 from pathlib import Path
 from typing import TextIO
 
@@ -88,6 +89,50 @@ def subscriptions() -> None:
 def subscriptions_list(user: str, data_dir: Path | None) -> None:
     """List every recurring payment: id, direction, state, rhythm, latest amount, what the user says, name."""
     run("subscriptions list", data_dir, user=user)
+
+
+@subscriptions.command("add")
+@click.argument("name")
+@click.argument("amount")
+@click.option(
+    "--every", required=True, type=click.Choice(["week", "two-weeks", "month", "quarter", "year"]), help="How often."
+)
+@click.option("--next", "next_day", required=True, type=click.DateTime(["%Y-%m-%d"]), help="The next day it is due.")
+@click.option("--account", required=True, help="The account it is paid from or to: id, IBAN or name.")
+@click.option("--incoming", "is_incoming", is_flag=True, help="It comes in; without this it goes out.")
+@click.option("--user", required=True, help="Whose payment.")
+@data_option
+def subscriptions_add(
+    name: str,
+    amount: str,
+    every: str,
+    next_day: datetime,
+    account: str,
+    is_incoming: bool,
+    user: str,
+    data_dir: Path | None,
+) -> None:
+    """Add a recurring payment that is not found, NAME as its bookings call it. Prints its id."""
+    run(
+        "subscriptions add",
+        data_dir,
+        user=user,
+        name=name,
+        amount=amount,
+        every=every,
+        next_day=next_day.date().isoformat(),
+        account=account,
+        is_incoming=is_incoming,
+    )
+
+
+@subscriptions.command("remove")
+@click.argument("subscription_id")
+@click.option("--user", required=True, help="Whose payment.")
+@data_option
+def subscriptions_remove(subscription_id: str, user: str, data_dir: Path | None) -> None:
+    """Take away a recurring payment that was added by hand."""
+    run("subscriptions remove", data_dir, user=user, subscription_id=subscription_id)
 
 
 @subscriptions.command("confirm")

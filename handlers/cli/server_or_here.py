@@ -58,14 +58,19 @@ def settings_of(data_dir: Path | None, **address: str) -> Settings:
 
 
 def opened(
-    settings: Settings, *, for_server: bool = False, may_make: bool = True, has_live_demo: bool = False
+    settings: Settings,
+    *,
+    for_server: bool = False,
+    may_make: bool = True,
+    has_live_demo: bool = False,
+    sends_webhooks: bool = False,
 ) -> "Services":
     """The open service of these settings; a store that cannot be opened stops the command, and so does one that is not
     there, unless this command `may_make` one."""
     is_new = not _has_store(settings)
     if not may_make:
         check_store(settings)
-    services = _opened(settings, for_server=for_server, has_live_demo=has_live_demo)
+    services = _opened(settings, for_server=for_server, has_live_demo=has_live_demo, sends_webhooks=sends_webhooks)
     if is_new and settings.store_path is not None:
         click.echo(f"Made a new store in {settings.store_path.parent}.", err=True)
     if services.missing_key is not None and not for_server:
@@ -91,12 +96,14 @@ def _has_store(settings: Settings) -> bool:
         stop(f"The data folder {settings.data_dir} cannot be used: {error.strerror or error}.")
 
 
-def _opened(settings: Settings, *, for_server: bool, has_live_demo: bool) -> "Services":
+def _opened(settings: Settings, *, for_server: bool, has_live_demo: bool, sends_webhooks: bool) -> "Services":
     from handlers.services import open_services
     from storage.database import StoreError, StoreInUse
 
     try:
-        return open_services(settings, has_live_demo=has_live_demo, for_server=for_server)
+        return open_services(
+            settings, has_live_demo=has_live_demo, for_server=for_server, sends_webhooks=sends_webhooks
+        )
     except StoreInUse:
         if for_server:
             stop(

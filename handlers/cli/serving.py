@@ -43,7 +43,7 @@ def demo(host: str, port: int, data_dir: Path | None, fresh: bool, live: bool) -
             _forget_demo(settings)
         terminal = Terminal()
         terminal.progress("Opening the store", 0, 1)
-        services = opened(settings, for_server=True, has_live_demo=live)
+        services = opened(settings, for_server=True, has_live_demo=live, sends_webhooks=True)
         try:
             prepare(services, terminal)
         except CommandError as error:
@@ -60,7 +60,8 @@ def demo(host: str, port: int, data_dir: Path | None, fresh: bool, live: bool) -
 @click.option(
     "--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes that serve; PostgreSQL only."
 )
-def serve(host: str, port: int, data_dir: Path | None, workers: int) -> None:
+@click.option("--webhooks", is_flag=True, help="Tell the addresses that apps name what happens.")
+def serve(host: str, port: int, data_dir: Path | None, workers: int, webhooks: bool) -> None:
     """Serve the accounts of the users in the store."""
     settings = _settings(host, port, data_dir)
     if workers > 1:
@@ -70,7 +71,7 @@ def serve(host: str, port: int, data_dir: Path | None, workers: int) -> None:
 
     with _listener(host, port) as listener:
         _warn(settings)
-        services = opened(settings, for_server=True)
+        services = opened(settings, for_server=True, sends_webhooks=webhooks)
         if store_facts.recall(services.everybody, IS_DEMO) is not None:
             services.close()
             stop(f"{settings.data_dir} holds the demo. Serve it with `bankdata demo`, or choose another --data DIR.")
@@ -85,7 +86,7 @@ def serve(host: str, port: int, data_dir: Path | None, workers: int) -> None:
             from handlers.workers import run
 
             services.close()  # it has made the schema and the keys, so that the workers find them
-            run(settings, workers, listener=listener, ready=ready, until=threading.Event())
+            run(settings, workers, listener=listener, ready=ready, until=threading.Event(), sends_webhooks=webhooks)
             return
         _serve(services, listener, ready=ready)
 

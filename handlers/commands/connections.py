@@ -216,7 +216,7 @@ def _typed(report: Dialogue, asked: FormField) -> str:
         if chosen is not None:
             return asked.choices[chosen][0]
     typed = report.ask(asked.label.en, is_secret=asked.is_secret)
-    if typed is None and not asked.default:
+    if typed is None and not (asked.default or asked.is_optional):
         raise CommandError(f"There is nobody to ask. Give this on standard input: {asked.label.en}.")
     return typed or asked.default
 

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import orjson
+
 from connectors.bank_csv.profile import layout_id, profile_text
 from handlers.commands.accounts import chosen_account
 from handlers.commands.control_socket import CommandError, Report
@@ -18,6 +20,12 @@ def list_profiles(services: Services, report: Report, *, user: str | None = None
         return
     for profile in services.own_profiles.read():
         report.line(f"{profile.name}\t{profile.bank or ''}")
+
+
+def tell_kept(services: Services, report: Report, *, user: str) -> None:
+    """Each layout that a user keeps, as a line of JSON, for a process that reads files by itself."""
+    for layout in kept_layouts.of_user(services.everybody, users.named(services.everybody, user).id):
+        report.line(orjson.dumps(layout).decode())
 
 
 def add_profile(

@@ -86,8 +86,8 @@ async def _send_pieces(send: Send, answer: Answer, pieces: Pieces) -> None:
 
 def _start(answer: Answer, size: int | None) -> Message:
     said = JSON_HEADERS if not answer.headers else _with_own(answer.headers)
-    # A 304 would have to say how long the 200 is (RFC 9110 8.6)
-    length = [] if answer.status == 304 or size is None else [(b"content-length", b"%d" % size)]
+    # A 304 would have to say how long the 200 is, and a 204 may say nothing (RFC 9110 8.6)
+    length = [] if answer.status in (204, 304) or size is None else [(b"content-length", b"%d" % size)]
     headers = [*said, *length]
     return {"type": "http.response.start", "status": answer.status, "headers": headers}
 

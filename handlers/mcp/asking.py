@@ -8,12 +8,12 @@ import polars as pl
 from anyio import to_thread
 from starlette.concurrency import run_in_threadpool
 
-from analytics.letters import fold
 from auth.principal import Principal
 from handlers.mcp.catalogue import WrongArgument
-from handlers.mcp.fence import CENTS, bank_text
+from handlers.mcp.fence import bank_text
 from handlers.mcp.masked_numbers import masked_field
 from handlers.mcp.operations_of_tools import ContractOperations
+from handlers.mcp.relations import Relations, relations
 from handlers.mcp.schemas import Json
 from handlers.operations.reports import currency_of
 from handlers.operations.selection import covered_accounts, selected_accounts
@@ -21,7 +21,6 @@ from handlers.services import Services
 from storage.accounts import Selected
 
 REF_LENGTH = 8  # hexadecimal digits: among a thousand accounts two are alike once in ten thousand users
-CENTS_BELOW = 1  # in any currency: what an attack costs
 UNKNOWN_ACCOUNT = (
     "accountIds: names an account that this connection does not have. Call get_overview: it lists the ids."
 )
@@ -94,10 +93,8 @@ class Asking:
 
     async def rows(self, transactions: Sequence[Json], *more: str) -> list[Json]:
         """Transactions of the contract as rows of a list, with these further members."""
-        strangers = await self.strangers_cents(transactions)
-        return await self.shaped(
-            lambda: [self._row(each, more, is_strangers=each["id"] in strangers) for each in transactions]
-        )
+        known = await self.relations(transactions)
+        return await self.shaped(lambda: [self._row(each, more, known) for each in transactions])
 
     async def shaped(self, shape: Callable[[], Shape]) -> Shape:
         """What `shape` makes of others' texts, in a thread: the event loop belongs to everybody. One at a time, and of
@@ -105,22 +102,21 @@ class Asking:
         async with self.operations.turns.of(self.caller.user_id):
             return await to_thread.run_sync(shape, limiter=self.operations.turns.shaping)
 
-    async def strangers_cents(self, transactions: Sequence[Json]) -> set[str]:
-        """Ids of the credits under 1.00 from somebody whom the user has never paid."""
-        small = small_credits(transactions)
-        return await run_in_threadpool(self._never_paid, small) if small else set()
+    async def relations(self, transactions: Sequence[Json]) -> Relations:
+        """How the user stands to whom these are with."""
+        return await run_in_threadpool(self._relations, transactions)
 
-    def _never_paid(self, credits: Sequence[Json]) -> set[str]:
+    def _relations(self, transactions: Sequence[Json]) -> Relations:
         with self.services.reader.open(self.caller.user_id, "figures") as reading:
-            covered = [account.id for account in covered_accounts(reading.accounts, self.caller)]
-            paid = reading.bookings(covered).filter(pl.col("amount") < 0, pl.col("account_id").is_in(covered))
-        return from_strangers(credits, paid)
+            covered = covered_accounts(reading.accounts, self.caller)
+            ids = [account.id for account in covered]
+            return relations(transactions, reading.bookings(ids).filter(pl.col("account_id").is_in(ids)), covered)
 
-    def _row(self, row: Json, more: Sequence[str], *, is_strangers: bool) -> Json:
+    def _row(self, row: Json, more: Sequence[str], known: Relations) -> Json:
         texts = {name: row[name] for name in ROW_TEXTS}
         if texts["merchantName"] == texts["counterpartName"]:
             del texts["merchantName"]
-        told, flags = bank_text(texts, more_flags=frozenset({CENTS} if is_strangers else ()))
+        told, flags = bank_text(texts, more_flags=known.flags(row), is_known=known.is_known(row))
         return {
             "id": row["id"],
             "bookingDate": day(row["bookingDate"]),
@@ -138,31 +134,6 @@ class Asking:
 def ref_of(account_id: str) -> str:
     """The short name of an account, for ever the same: the beginning of what its id is made of."""
     return f"a_{account_id.removeprefix('acc_')[:REF_LENGTH]}"
-
-
-def small_credits(transactions: Sequence[Json]) -> list[Json]:
-    """Those that carry cents from somebody who is named."""
-    return [
-        each
-        for each in transactions
-        if 0 < each["amount"] < CENTS_BELOW and (each["counterpartIban"] or each["counterpartName"])
-    ]
-
-
-def from_strangers(credits: Sequence[Json], paid: pl.DataFrame) -> set[str]:
-    """Ids of the credits from somebody who is not among those `paid` (`counterpart_iban`, `counterpart_name`)."""
-    ibans = set(paid["counterpart_iban"].drop_nulls())
-    names = {fold(name) for name in paid["counterpart_name"].drop_nulls().unique()}
-    # Anybody can call himself as somebody known is called: where there is an account number, it decides alone
-    return {
-        each["id"]
-        for each in credits
-        if (
-            each["counterpartIban"] not in ibans
-            if each["counterpartIban"]
-            else fold(each["counterpartName"]) not in names
-        )
-    }
 
 
 def account_texts(account: Mapping[str, Any]) -> dict[str, str | None]:

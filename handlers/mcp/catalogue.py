@@ -33,6 +33,10 @@ class Tool:
         """Whether it may show bookings, and the caller may read figures only."""
         return caller.figures_only and not {*SHOWS_BOOKINGS, *GIVES_FIGURES}.isdisjoint(self.operations)
 
+    def is_listed(self, caller: Principal) -> bool:
+        """Whether the grant of this caller lets it be called."""
+        return self.scopes <= caller.scopes and not self.is_hidden(caller)
+
     def arguments(self, given: object) -> Json:
         """The arguments with the defaults of those that were left out; raises WrongArgument."""
         values = {} if given is None else given
@@ -53,9 +57,7 @@ class Catalogue:
 
     def allowed(self, caller: Principal) -> list[Json]:
         """What is listed to whom the grant of this caller was given."""
-        return [
-            tool.listed for tool in self.tools.values() if tool.scopes <= caller.scopes and not tool.is_hidden(caller)
-        ]
+        return [tool.listed for tool in self.tools.values() if tool.is_listed(caller)]
 
 
 def catalogue(contract: Contract) -> Catalogue:

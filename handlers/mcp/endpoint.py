@@ -1,7 +1,7 @@
 """POST /mcp: from a message to what answers it, and every failure in the words of JSON-RPC."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from importlib import resources
 from typing import Any
@@ -25,11 +25,13 @@ from handlers.mcp.asking import Asking
 from handlers.mcp.catalogue import Catalogue, Tool, WrongArgument, catalogue
 from handlers.mcp.messages import HANDSHAKE, VERSIONS, Message, RpcError
 from handlers.mcp.operations_of_tools import ContractOperations
+from handlers.mcp.prompts import prompts
 from handlers.mcp.schemas import Contract, Json
 from handlers.mcp.tools import TOOLS
 from handlers.services import Services
 
 MESSAGE = "sendMessage"
+CAPABILITIES: Json = {"tools": {}, "prompts": {}}
 LISTS_LAST_MS = 300_000  # what a grant allows is listed anew after five minutes, or when a call is refused
 
 logger = logging.getLogger("bankdata.mcp")
@@ -89,11 +91,17 @@ class Endpoint:
         self._operations = operations
         self._limiter = limiter
         self._rate = rate
-        self._modern: Mapping[str, Method] = {"server/discover": self._discovered, "tools/list": self._listed}
+        self._prompts = prompts(tools)
+        both: Mapping[str, Method] = {
+            "tools/list": self._listed,
+            "prompts/list": self._prompts_listed,
+            "prompts/get": self._prompt,
+        }
+        self._modern: Mapping[str, Method] = {"server/discover": self._discovered, **both}
         self._handshake: Mapping[str, Method] = {
             "initialize": self._initialized,
             "ping": lambda _message, _caller: {},
-            "tools/list": self._listed,
+            **both,
         }
 
     async def answer(self, request: Request, body: Any) -> Answer:
@@ -112,7 +120,7 @@ class Endpoint:
     def _discovered(self, _message: Message, _caller: Principal) -> Json:
         return {
             "supportedVersions": list(VERSIONS),
-            "capabilities": {"tools": {}},
+            "capabilities": CAPABILITIES,
             "instructions": self._tools.instructions,
             "ttlMs": LISTS_LAST_MS,
             "cacheScope": "public",
@@ -123,16 +131,26 @@ class Endpoint:
         version = message.params.get("protocolVersion")  # the client's where it is served, else the newest of its era
         return {
             "protocolVersion": version if version in HANDSHAKE else HANDSHAKE[0],
-            "capabilities": {"tools": {}},
+            "capabilities": CAPABILITIES,
             "serverInfo": SERVER_INFO,
             "instructions": self._tools.instructions,
         }
 
     def _listed(self, message: Message, caller: Principal) -> Json:
-        if message.params.get("cursor") is not None:
-            raise message.error(messages.INVALID_PARAMS, "cursor: all tools are on one page.")
-        cached = {"ttlMs": LISTS_LAST_MS, "cacheScope": "private"} if message.is_modern else {}
-        return {"tools": self._tools.allowed(caller), **cached}
+        return _page(message, "tools", self._tools.allowed(caller))
+
+    def _prompts_listed(self, message: Message, caller: Principal) -> Json:
+        return _page(message, "prompts", [each.listed for each in self._prompts.values() if each.is_allowed(caller)])
+
+    def _prompt(self, message: Message, caller: Principal) -> Json:
+        name = message.params.get("name")
+        prompt = self._prompts.get(name) if isinstance(name, str) else None
+        if prompt is None or not prompt.is_allowed(caller):
+            raise message.error(messages.INVALID_PARAMS, "name: must be one that prompts/list names.")
+        try:
+            return prompt.result(message.params.get("arguments"))
+        except WrongArgument as error:
+            raise message.error(messages.INVALID_PARAMS, str(error)) from error
 
     async def _called(self, message: Message, caller: Principal) -> Answer:
         name = message.params.get("name")
@@ -178,6 +196,14 @@ class Endpoint:
         text = orjson.dumps(answer, default=_exact_number).decode()
         content = [{"type": "text", "text": text}]
         return {"content": content, "structuredContent": orjson.Fragment(text), "isError": False}
+
+
+def _page(message: Message, kind: str, listed: Sequence[Json]) -> Json:
+    """The only page of a list."""
+    if message.params.get("cursor") is not None:
+        raise message.error(messages.INVALID_PARAMS, f"cursor: all {kind} are on one page.")
+    cached = {"ttlMs": LISTS_LAST_MS, "cacheScope": "private"} if message.is_modern else {}
+    return {kind: listed, **cached}
 
 
 def _exact_number(value: object) -> orjson.Fragment:

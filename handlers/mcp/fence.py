@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from handlers.mcp.masked_numbers import masked_numbers
-from handlers.mcp.orders import looks_like_instructions
+from handlers.mcp.orders import asks_as_people_do, looks_like_instructions
 
 LIST_LENGTH_MAX = 120
 DETAIL_LENGTH_MAX = 1000
@@ -22,8 +22,9 @@ MARKS_IN_A_ROW_MAX = 2  # Vietnamese letters carry two
 MARKS_SORTED_MAX = 8  # NFKC puts those of a letter in order, in the square of their number
 
 HIDDEN, LINK, INSTRUCTIONS = "hidden_characters", "link", "looks_like_instructions"
-CENTS = "cents_from_stranger"
-WITHHOLDING = frozenset({INSTRUCTIONS, CENTS})
+CENTS, BANK_NAME = "cents_from_stranger", "bank_name_other_iban"
+NEW_PAYEE, FIRST_CENTS = "new_payee", "first_debit_of_cents"
+WITHHOLDING = frozenset({INSTRUCTIONS, CENTS, BANK_NAME})
 
 _UNSEEN = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
 _BLANK = frozenset({"Zs", "Zl", "Zp"})
@@ -71,10 +72,12 @@ _POINT = re.compile("[.。]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fenced:
-    """A text as a model may read it, and what is remarkable about it."""
+    """A text as a model may read it, and what is remarkable about it; `asks_as_people_do` of one that looks like
+    instructions by nothing but what a landlord may write as well."""
 
     text: str
     flags: frozenset[str]
+    asks_as_people_do: bool
 
 
 def fenced(text: str, *, limit: int = LIST_LENGTH_MAX, shows_numbers: bool = False) -> Fenced:
@@ -91,7 +94,11 @@ def fenced(text: str, *, limit: int = LIST_LENGTH_MAX, shows_numbers: bool = Fal
     shown = line if shows_numbers else masked_numbers(line)
     is_whole = len(shown) <= limit and len(seen) <= READ_LENGTH_MAX
     cut = shown if is_whole else f"{shown[: limit - 1].rstrip()}…"
-    return Fenced(text=f"«{cut}»", flags=frozenset(flag for flag, holds in found.items() if holds))
+    return Fenced(
+        text=f"«{cut}»",
+        flags=frozenset(flag for flag, holds in found.items() if holds),
+        asks_as_people_do=found[INSTRUCTIONS] and asks_as_people_do(plain),
+    )
 
 
 def bank_text(
@@ -100,13 +107,16 @@ def bank_text(
     limit: int = LIST_LENGTH_MAX,
     shows_numbers: bool = False,
     more_flags: frozenset[str] = frozenset(),
+    is_known: bool = False,
     withholds: bool = True,
 ) -> tuple[dict[str, str], list[str]]:
     """The object `bank_text` of a row, and the row's flags. In lists (`withholds`) the texts of a row that looks like
-    an attack are left out."""
+    an attack are left out; one whose sender `is_known` may ask for money as people do."""
     told = {name: fenced(text, limit=limit, shows_numbers=shows_numbers) for name, text in texts.items() if text}
     flags = sorted(more_flags.union(*(each.flags for each in told.values())))
-    reasons = [flag for flag in flags if flag in WITHHOLDING]
+    ordered = [each for each in told.values() if INSTRUCTIONS in each.flags]
+    harmless = {INSTRUCTIONS} if is_known and all(each.asks_as_people_do for each in ordered) else set()
+    reasons = [flag for flag in flags if flag in WITHHOLDING - harmless]
     if reasons and withholds:
         return dict.fromkeys(told, f"«withheld: {', '.join(reasons)}»"), flags
     return {name: each.text for name, each in told.items()}, flags

@@ -20,6 +20,7 @@ VERSIONS = (*MODERN, *HANDSHAKE)
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+NAMING = ("tools/call", "prompts/get")  # methods whose params.name stands in a header too
 VERSION_HEADER, METHOD_HEADER, NAME_HEADER = "mcp-protocol-version", "mcp-method", "mcp-name"
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
@@ -113,7 +114,7 @@ def _check_modern(message: Message, headers: Headers) -> None:
         raise _mismatch(message, f"{VERSION_HEADER} must be sent and equal {VERSION_KEY}.")
     if _header(headers, METHOD_HEADER) != message.method:
         raise _mismatch(message, f"{METHOD_HEADER} must be sent and equal method.")
-    if message.method == "tools/call" and _decoded(_header(headers, NAME_HEADER)) != message.params.get("name"):
+    if message.method in NAMING and _decoded(_header(headers, NAME_HEADER)) != message.params.get("name"):
         raise _mismatch(message, f"{NAME_HEADER} must be sent and equal params.name.")
     _check_version(message, version)
 

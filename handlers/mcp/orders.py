@@ -71,12 +71,7 @@ _ORDERS = (
     r"lance\w*|usa|utiliza|llama|ejecuta|esegui|chiama|gebruik|roep|voer|uzyj|wywolaj)\b.{0,30}?\b(?:tool|function|"
     r"werkzeug|funktion|befehl|outil|fonction|commande|herramienta|funcion|comando|strumento|funzione|api|command|plugin|"
     r"connector|hulpmiddel|functie|narzedzi)",
-    # Send money or data
-    r"\b(?:transfer|send|wire|pay|move|forward|uberweise|uberweisen sie|sende|senden sie|schicke|zahle|zahlen sie|bezahle|"
-    r"virez?|transfere\w*|envoie\w*|envoyez|payez|transfiere|transfiera|envia|envie|manda|paga|trasferisci|invia|"
-    r"bonifica|maak|stuur|betaal|przelej|wyslij|transfira)\b.{0,60}?\b(?:to|auf|an|nach|a|au|sur|vers|al|alla|naar|na|"
-    r"para)\b.{0,40}?\b(?:account|iban|wallet|address|email|konto|adresse|e-?mail|mail|compte|cuenta|correo|direccion|"
-    r"conto|indirizzo|rekening|adres|following|folgende\w*|suivant\w*|siguiente\w*|seguente)",
+    # Send data
     rf"\b(?:send|email|post|forward|upload|exfiltrate|submit|leak|export|list|show|print|paste|share|give|sende|schicke|"
     rf"leite|ubermittle|zeige|nenne|gib|liste|teile|envoie\w*|envoyez|montre\w*|donne\w*|affiche\w*|envia|muestra|da|"
     rf"comparte|invia|mostra|condividi|stuur|toon|geef|deel)\b.{{0,30}}?\b(?:all|every|the|your|their|his|full|alle|den|die|das|"
@@ -85,10 +80,6 @@ _ORDERS = (
     rf"\b(?:click|open|visit|go to|log ?in|sign ?in|enter|klicke?n?|offnen?|besuchen?|gehe? (?:auf|zu)|cliquez?|ouvre\w*|visite\w*|"
     rf"rendez|allez|haz clic|haga clic|pulsa|abre|abra|visita|clicca\w*|apri|vai|klik|bezoek|kliknij|otworz)\b.{{0,40}}?"
     rf"\b(?:{_TARGET})\b",
-    r"\b(?:verify|confirm|validate|update|restore|unlock|reactivate|bestatige\w*|verifizier\w*|aktualisier\w*|entsperr\w*|"
-    r"confirme\w*|verifie\w*|validez?|confirma\w*|verifica\w*|conferma\w*|bevestig|verifieer|potwierdz)\b.{0,30}?\b(?:your|"
-    r"ihre?|dein\w*|votre|vos|tu|su|il tuo|tuo|la tua|uw|je|swoje) (?:\w+ ){0,2}?(?:account|identity|password|card|details|"
-    r"data|konto|identitat|passwort|karte|daten|compte|identite|carte|cuenta|identidad|conto|identita|carta|rekening)",
     # Answer as I say
     r"\b(?:respond|reply|answer|output|print|repeat|write|say|state|summari[sz]e|translate|conclude|always) (?:only|exactly|"
     r"with|in|as|the following|that|:|\"|'|back)",
@@ -104,6 +95,19 @@ _ORDERS = (
     r"pagamento|bonifico)",
 )
 
+# What somebody known may ask as well
+_REQUESTS = (
+    r"\b(?:transfer|send|wire|pay|move|forward|uberweise|uberweisen sie|sende|senden sie|schicke|zahle|zahlen sie|bezahle|"
+    r"virez?|transfere\w*|envoie\w*|envoyez|payez|transfiere|transfiera|envia|envie|manda|paga|trasferisci|invia|"
+    r"bonifica|maak|stuur|betaal|przelej|wyslij|transfira)\b.{0,60}?\b(?:to|auf|an|nach|a|au|sur|vers|al|alla|naar|na|"
+    r"para)\b.{0,40}?\b(?:account|iban|wallet|address|email|konto|adresse|e-?mail|mail|compte|cuenta|correo|direccion|"
+    r"conto|indirizzo|rekening|adres|following|folgende\w*|suivant\w*|siguiente\w*|seguente)",
+    r"\b(?:verify|confirm|validate|update|restore|unlock|reactivate|bestatige\w*|verifizier\w*|aktualisier\w*|entsperr\w*|"
+    r"confirme\w*|verifie\w*|validez?|confirma\w*|verifica\w*|conferma\w*|bevestig|verifieer|potwierdz)\b.{0,30}?\b(?:your|"
+    r"ihre?|dein\w*|votre|vos|tu|su|il tuo|tuo|la tua|uw|je|swoje) (?:\w+ ){0,2}?(?:account|identity|password|card|details|"
+    r"data|konto|identitat|passwort|karte|daten|compte|identite|carte|cuenta|identidad|conto|identita|carta|rekening)",
+)
+
 
 def _folded(text: str) -> str:
     """As search folds it (`plain`), in letters of ASCII where others look like them."""
@@ -111,7 +115,9 @@ def _folded(text: str) -> str:
 
 
 # Folded like the texts: half of a Russian word looks like ASCII
-_ORDER = re.compile("|".join(f"(?:{_folded(order)})" for order in _ORDERS))
+_ORDER, _REQUEST = (
+    re.compile("|".join(f"(?:{_folded(order)})" for order in orders)) for orders in (_ORDERS, _REQUESTS)
+)
 _SPACED_OUT = re.compile(r"(?:\b\w[ ._*\-]{1,2}){4,}\w\b")
 _PARTING = re.compile(r"[ ._*\-]")
 _DIGITS_FOR_LETTERS = str.maketrans("013457@$", "oieastas")
@@ -119,8 +125,17 @@ _DIGITS_FOR_LETTERS = str.maketrans("013457@$", "oieastas")
 
 def looks_like_instructions(text: str) -> bool:
     """Whether the text orders something; it may be spaced out, or written with letters and digits that look alike."""
+    return any(_ORDER.search(spelling) or _REQUEST.search(spelling) for spelling in _spellings(text))
+
+
+def asks_as_people_do(text: str) -> bool:
+    """Whether a text that looks like instructions asks for nothing but money or a confirmation, and no machine."""
+    return not any(map(_ORDER.search, _spellings(text)))
+
+
+def _spellings(text: str) -> tuple[str, str, str]:
     folded = _folded(text)
-    return any(_ORDER.search(spelling) for spelling in (folded, folded.translate(_DIGITS_FOR_LETTERS), _joined(folded)))
+    return folded, folded.translate(_DIGITS_FOR_LETTERS), _joined(folded)
 
 
 def _joined(text: str) -> str:

@@ -11,7 +11,7 @@ from handlers.http.errors import NotFound
 from handlers.mcp import foretold
 from handlers.mcp.asking import Asking, account_texts, day, ref_of
 from handlers.mcp.catalogue import WrongArgument
-from handlers.mcp.fence import CENTS, DETAIL_LENGTH_MAX, bank_text
+from handlers.mcp.fence import DETAIL_LENGTH_MAX, bank_text
 from handlers.mcp.masked_numbers import masked_field, whole_field
 from handlers.mcp.named_texts import NamedTexts
 from handlers.mcp.schemas import Json
@@ -209,20 +209,18 @@ async def get_transaction(asking: Asking, id: str, includeIban: bool) -> Json:
     row = await asking.ask("getTransaction", id=id)
     why = await asking.ask("explainTransaction", id=id)
     shows_numbers = includeIban and asking.shows_numbers
-    strangers = await asking.strangers_cents([row])
-    return await asking.shaped(
-        lambda: _detail(asking, row, why, is_strangers=bool(strangers), shows_numbers=shows_numbers)
-    )
+    remarkable = (await asking.relations([row])).flags(row)
+    return await asking.shaped(lambda: _detail(asking, row, why, remarkable, shows_numbers=shows_numbers))
 
 
-def _detail(asking: Asking, row: Json, why: Json, *, is_strangers: bool, shows_numbers: bool) -> Json:
+def _detail(asking: Asking, row: Json, why: Json, remarkable: frozenset[str], *, shows_numbers: bool) -> Json:
     texts = {name: row.get(name) for name in ("purpose", "counterpartName", "merchantName")}
     told, flags = bank_text(
         texts,
         limit=DETAIL_LENGTH_MAX,
         shows_numbers=shows_numbers,
         withholds=False,
-        more_flags=frozenset({CENTS} if is_strangers else ()),
+        more_flags=remarkable,
     )
     names, more = bank_text(
         {name: row.get(name) for name in NAMES}, limit=NAMES_LENGTH_MAX, shows_numbers=shows_numbers, withholds=False

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
+from urllib.parse import urlsplit
 
 from starlette.responses import Response
 from starlette.routing import BaseRoute
@@ -57,6 +58,7 @@ class ConnectedApp:
     ends: datetime
     last_used_at: datetime
     simplefin: SetupToken | None = None
+    told_at: str = ""  # the hosts that are told for it what happens
     ends_soon: bool = False
     twin: str = ""  # the end of the app's id, where another one has the same name
 
@@ -244,6 +246,7 @@ def connected_apps(server: AuthorizationServer, user_id: str, *, time_zone: tzin
             ends=each.grant.expires_at.astimezone(time_zone),
             last_used_at=(each.last_used_at or each.grant.created_at).astimezone(time_zone),
             simplefin=each.simplefin,
+            told_at=", ".join(sorted({urlsplit(url).hostname or "" for url in each.webhooks})),
             ends_soon=each.grant.expires_at < server.grants.end_of(REMINDED_BEFORE),
         )
         for each in server.grants.connected(user_id)

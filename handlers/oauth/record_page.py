@@ -62,6 +62,18 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "read_recurring": ("listSubscriptions", "listSubscriptionDetails", "getSubscription", "list_recurring_payments"),
     "read_words": ("getAnnotation", "changeAnnotation", "listTags", "correctSome"),
     "read_refresh": ("startSync", "getSyncJob", "listConnections", "listenToEvents", "refresh_bank_data"),
+    "set_up_webhooks": (
+        "listWebhooks",
+        "createWebhook",
+        "getWebhook",
+        "deleteWebhook",
+        "testWebhook",
+        "enableWebhook",
+        "renewWebhookSecret",
+        "listWebhookDeliveries",
+        "retryWebhookDelivery",
+    ),
+    "sent_webhooks": ("sendWebhook",),
 }
 """What people call operations and tools; what is not here is called by its own name."""
 

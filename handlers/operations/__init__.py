@@ -26,7 +26,7 @@ from handlers.operations import (
 from handlers.operations.cached_answers import CachedOperation, Light
 from handlers.operations.categories import finer, own
 from handlers.operations.changes import feeds
-from handlers.operations.events import listening
+from handlers.operations.events import listening, webhooks
 from handlers.operations.forecasts import forecast
 from handlers.operations.recurring import confirmation, details
 from handlers.operations.searching import search
@@ -86,6 +86,15 @@ OTHERS: Mapping[str, Operation] = {
     "listTransactionChanges": feeds.list_transaction_changes,
     "listAccountChanges": feeds.list_account_changes,
     "listenToEvents": listening.listen_to_events,
+    "listWebhooks": webhooks.list_webhooks,
+    "createWebhook": webhooks.create_webhook,
+    "getWebhook": webhooks.get_webhook,
+    "deleteWebhook": webhooks.delete_webhook,
+    "testWebhook": webhooks.test_webhook,
+    "enableWebhook": webhooks.enable_webhook,
+    "renewWebhookSecret": webhooks.renew_webhook_secret,
+    "listWebhookDeliveries": webhooks.list_webhook_deliveries,
+    "retryWebhookDelivery": webhooks.retry_webhook_delivery,
     "listConnections": connections.list_connections,
     "getIntegrity": integrity.get_integrity,
     "createCorrection": corrections.create_correction,
@@ -157,6 +166,15 @@ KNOWS_COVERAGE = frozenset(
         "listTransactionChanges",
         "listAccountChanges",
         "listenToEvents",
+        "listWebhooks",
+        "createWebhook",
+        "getWebhook",
+        "deleteWebhook",
+        "testWebhook",
+        "enableWebhook",
+        "renewWebhookSecret",
+        "listWebhookDeliveries",
+        "retryWebhookDelivery",
         "startSync",
         "getSyncJob",
         "listConnections",

@@ -71,7 +71,9 @@ def list_category_transactions(
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
     bookings = reading.bookings(selected.filter)
     currency, rates = money_of(services, reading, selected.accounts, bookings)
-    whole = snapshot(balances(selected.accounts), bookings, today=today, currency=currency, rates=rates)
+    whole = snapshot(
+        balances(selected.accounts), bookings, today=today, currency=currency, rates=rates, parts=reading.parts
+    )
     judged = category_transactions(
         bookings,
         selection=selected.ids,
@@ -80,6 +82,7 @@ def list_category_transactions(
         currency=currency,
         rates=rates,
         pending=reading.pending(selected.filter, since=since, until=until),
+        parts=reading.parts,
     )
     rows = _counted(reading, selected, judged, currency)
     amount = -_total(judged, "expenses") - _total(judged, "refund")

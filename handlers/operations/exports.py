@@ -112,6 +112,8 @@ def _written(
             selected = selected_accounts(accounts.of_user(session, user_id), account_ids, caller)
             reading = FromStore(session, user_id, services.reader.render)
             chosen = filters._replace(ids=meant(reading, caller, tag, own_category))
+            if filters.category is not None or filters.detailed_category is not None:
+                chosen = chosen.with_parts(reading.parts)
             export = Export(
                 user_id=user_id,
                 accounts=selected.accounts,

@@ -53,7 +53,12 @@ def get_cashflow_categories(
         bookings, selection=selected.ids, months=months, today=today, currency=currency, rates=rates
     )
     spent = monthly_categories(
-        bookings, selection=selected.ids, months=rows["month"].to_list(), currency=currency, rates=rates
+        bookings,
+        selection=selected.ids,
+        months=rows["month"].to_list(),
+        currency=currency,
+        rates=rates,
+        parts=reading.parts,
     )
     return Answer(
         body={
@@ -105,7 +110,9 @@ def get_snapshot(services: Services, request: Request, reading: Reading, *, acco
     selected = selected_accounts(reading.accounts, account_ids, request.principal)
     bookings = reading.bookings(selected.filter)
     currency, rates = money_of(services, reading, selected.accounts, bookings)
-    found = snapshot(balances(selected.accounts), bookings, today=today, currency=currency, rates=rates)
+    found = snapshot(
+        balances(selected.accounts), bookings, today=today, currency=currency, rates=rates, parts=reading.parts
+    )
     return Answer(body=json_shapes.snapshot(found), headers=unconverted(found.unconverted))
 
 

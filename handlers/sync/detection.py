@@ -7,18 +7,21 @@ from datetime import date, timedelta
 import polars as pl
 
 from analytics.forecasting.flows import recurring_flows
-from analytics.frames import SUBSCRIPTIONS
+from analytics.frames import CHARGES, SUBSCRIPTIONS
+from analytics.recurring.added import with_added
 from analytics.recurring.confirmations import DISMISSED, decided
 from analytics.recurring.contract_ids import named_as_in
 from analytics.recurring.directions import OUTGOING, detect_both, of_user, with_direction
 from analytics.recurring.report import is_listed, is_over
+from handlers.sync.recurring import recurring_news
 from storage import accounts, detections, transactions
 from storage.accounts import Selected
-from storage.database import Conflict, Database, Session
-from storage.recurring import decisions
+from storage.database import Conflict, Database, Session, Transaction
+from storage.recurring import added, decisions, told
 
 EVIDENCE = timedelta(days=25 * 31)  # 25 months: yearly rhythms need two charges and the months around them
 
+NO_CHARGES = pl.DataFrame(schema=CHARGES)
 USERS_AT_ONCE = 10  # about 20 ms of work
 
 
@@ -26,21 +29,31 @@ def subscriptions_of(
     database: Database, user_id: str, selected: Selected, *, today: date, session: Session | None = None
 ) -> pl.DataFrame:
     """The streams of these accounts that GET /subscriptions lists, as analytics.frames.SUBSCRIPTIONS: those of
-    `recurring_of` that go out, go on, and are not dismissed."""
-    found = recurring_of(database, user_id, selected, today=today, session=session)
-    return found.filter(
-        pl.col("direction") == OUTGOING, is_listed(pl.lit(today)), pl.col("confirmation") != DISMISSED
-    ).select(*SUBSCRIPTIONS)
+    `recurring_of` that were found, go out, go on, and are not dismissed."""
+    found = current(recurring_of(database, user_id, selected, today=today, session=session), today)
+    return found.filter(pl.col("added_to").is_null(), direction=OUTGOING).select(*SUBSCRIPTIONS)
+
+
+def current(recurring: pl.DataFrame, today: date) -> pl.DataFrame:
+    """Those that go on, were charged in the six months or added by a person, and are not dismissed."""
+    goes_on = is_listed(pl.lit(today)) | (pl.col("added_to").is_not_null() & ~pl.col("is_over"))
+    return recurring.filter(goes_on, pl.col("confirmation") != DISMISSED)
 
 
 def recurring_of(
     database: Database, user_id: str, selected: Selected, *, today: date, session: Session | None = None
 ) -> pl.DataFrame:
-    """Every stream of these accounts, in and out, ended or not, as SUBSCRIPTIONS with `direction`, `is_over` and
-    `confirmation`; never older than data or day. They are read in `session`, where there is one: who reads their
-    charges there too sees one state of the data."""
+    """Every stream of these accounts, in and out, ended or not, as SUBSCRIPTIONS with `direction`, `is_over`,
+    `confirmation`, `added_id` and `added_to`, after them what was added by hand; never older than data or day. They
+    are read in `session`, where there is one: who reads their charges there too sees one state of the data."""
+    reading = session or database
     found = with_direction(_found(database, user_id, selected, today=today, session=session))
-    return decided(found, decisions.of_user(session or database, user_id)).with_columns(is_over=is_over(pl.lit(today)))
+    found = decided(found, decisions.of_user(reading, user_id))
+    currencies = {account.id: account.currency for account in selected.accounts}
+    own = [each for each in added.of_user(reading, user_id) if each.account_id in currencies]
+    ids = sorted({each.account_id for each in own})
+    rows = transactions.charges(reading, [user_id], since=today - EVIDENCE, account_ids=ids) if own else NO_CHARGES
+    return with_added(found, own, rows, currencies, today).with_columns(is_over=is_over(pl.lit(today)))
 
 
 def _found(
@@ -64,7 +77,15 @@ def _found(
 
 
 def detect_after_import(database: Database, user_ids: Sequence[str], *, today: date) -> None:
-    """Compute and store the streams of all accounts of these users, in one call for all of whom they are not stored."""
+    """Compute and store the streams of all accounts of these users, in one call for all of whom they are not stored;
+    tell what is new of them."""
+    _detect(database, user_ids, today=today)
+    for user_id in user_ids:
+        if not told.is_present(database, user_id, today=today):
+            _tell_news(database, user_id, today=today)
+
+
+def _detect(database: Database, user_ids: Sequence[str], *, today: date) -> None:
     outdated = {}
     for user_id in user_ids:
         kept_as = _kept_as([account.id for account in accounts.of_user(database, user_id)])
@@ -80,11 +101,23 @@ def detect_after_import(database: Database, user_ids: Sequence[str], *, today: d
         _keep(database, user_id, kept_as, version, today, of_user(found, user_id))
 
 
+def _tell_news(database: Database, user_id: str, *, today: date) -> None:
+    def work(session: Transaction) -> None:
+        session.hold(user_id)
+        everything = Selected(accounts.of_user(session, user_id), is_everything=True)
+        found = recurring_of(database, user_id, everything, today=today, session=session)
+        version = detections.present_version(session, user_id)
+        found = found.filter(pl.col("added_to").is_null())
+        recurring_news.tell(session, user_id, found, data_version=version, today=today)
+
+    database.atomically(work)
+
+
 def detect_for_new_day(
     database: Database, user_ids: Sequence[str], *, today: date, is_over: Callable[[], bool]
 ) -> None:
-    """The streams of these users on a day that has just begun, before somebody asks for them; some users at a time, so
-    that requests come in between, and no more of them once `is_over`."""
+    """The streams of these users on a day that has just begun, before somebody asks for them, and what is new of them;
+    some users at a time, so that requests come in between, and no more of them once `is_over`."""
     for first in range(0, len(user_ids), USERS_AT_ONCE):
         if is_over():
             return

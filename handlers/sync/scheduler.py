@@ -10,6 +10,7 @@ from time import time as unix_time
 from connectors.connector import Connector, HasNews
 from handlers.clock import Clock
 from handlers.sync.asked_connections import asked
+from handlers.sync.detection import detect_for_new_day
 from handlers.sync.engine import SyncEngine
 from handlers.sync.outcomes import pause_after
 from handlers.sync.plan import coming, last_planned
@@ -18,6 +19,7 @@ from storage import connections, jobs
 from storage.connections import Due, StoredConnection
 from storage.database import Store, StoreUnavailable
 from storage.events import outbox
+from storage.recurring import told
 
 ROUND_PAUSE = 2.0  # seconds between two rounds
 READERS_FIRST = timedelta(seconds=5)  # a job that has been due for so long is nobody's but the scheduler's
@@ -80,7 +82,7 @@ class Scheduler:
 
     def round(self) -> None:
         """Advance what is due and read by nobody, begin a new day, look for news, keep the plan, end consents that have
-        run out, keep the store sorted."""
+        run out, tell what is missed, keep the store sorted."""
         now = self._clock.now()
         for job in jobs.unfinished(self._everybody):
             due_since = max(job.created_at, job.next_attempt_at or job.created_at)
@@ -104,8 +106,15 @@ class Scheduler:
             self._consents_ended_at = now
             connections.expire_consents(self._everybody, now=now)
             outbox.tell_notices(self._everybody, now=now)
+            self._look_at_payments(today)
         self._sorting.advance(now)
         self.last_round_at = unix_time()
+
+    def _look_at_payments(self, today: date) -> None:
+        """Tell what is missed or over today of recurring payments, of some users; of the next ones a minute later."""
+        for user_id in told.whom_a_day_concerns(self._everybody, today):
+            with self._each_for_itself(user_id):
+                detect_for_new_day(self._store.of(user_id), [user_id], today=today, is_over=self._engine.stopped.is_set)
 
     def _keep_plan(self, now: datetime) -> None:
         """Look at a piece of the connections that are due, the next piece in the next round. Of several processes each

@@ -13,6 +13,7 @@ from typing import Any
 
 from storage.changes.account_states import Settling
 from storage.database import Database, Session, as_json, state_in
+from storage.webhooks import deliveries
 
 REMEMBERED_FOR = timedelta(days=30)
 OF_A_COMMIT = 1000  # sequences that each state of the data has
@@ -30,7 +31,8 @@ consent by hours makes it no other one."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredEvent:
-    """Something that happened; `subject` is the account or connection that it is about, empty where of several."""
+    """Something that happened; `subject` is the account, connection or recurring payment that it is about,
+    empty where of several."""
 
     sequence: int
     type: str
@@ -48,12 +50,16 @@ def settle(session: Settling, user_id: str, state: int, now: datetime) -> None:
         *_ended_syncs(session, user_id),
         *_ending_consents(session, user_id, now),
         *_low_balances(session, user_id),
+        *_payments(session, user_id),
     ]
     for number, (type_, subject, data) in enumerate(found):
         session.execute(
             "INSERT INTO events (user_id, sequence, type, subject, data, recorded_at) VALUES ($1, $2, $3, $4, $5, $6)",
             *(user_id, state * OF_A_COMMIT + number, type_, subject, as_json(data), now),
         )
+    if found:
+        sequences = {state * OF_A_COMMIT + number: type_ for number, (type_, _, _) in enumerate(found)}
+        deliveries.announce(session, user_id, sequences, now)
 
 
 _Found = list[tuple[str, str, dict[str, Any]]]
@@ -147,6 +153,14 @@ def _low_balances(session: Settling, user_id: str) -> _Found:
             *(user_id, row["account_id"], not row["is_low"]),
         )
     return [("balance.low", row["account_id"], {}) for row in crossed if not row["is_low"]]
+
+
+def _payments(session: Settling, user_id: str) -> _Found:
+    """What `storage.recurring.told` has noted of recurring payments in this transaction."""
+    noted = session.rows("SELECT untold FROM recurring_told WHERE user_id = $1 AND untold <> ''", user_id)
+    if noted:
+        session.execute("UPDATE recurring_told SET untold = '' WHERE user_id = $1", user_id)
+    return [(type_, id_, data) for row in noted for type_, id_, data in json.loads(row["untold"])]
 
 
 def set_alert(session: Session, user_id: str, account_id: str, amount: object) -> None:

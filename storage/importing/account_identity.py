@@ -59,11 +59,13 @@ def owner(session: Session, *, user: User, connection: StoredConnection, account
         [by_key, by_iban],
     )
     known = session.rows(
-        "SELECT id FROM accounts WHERE user_id = $1 AND (id = ANY($2::TEXT[]) OR (iban = $3 AND currency = $4))",
+        "SELECT id FROM accounts WHERE user_id = $1 AND (id = ANY($2::TEXT[]) OR (currency = $4 AND (iban = $3"
+        " OR (iban IS NULL AND stable_key = ANY($5::TEXT[])))))",
         user.id,
         [by_key, by_iban],
         account.iban,
         account.currency,
+        _german_keys(account.iban),
     )
     alias = {row["source_id"]: row["account_id"] for row in aliases}
     ids = [row["id"] for row in known]
@@ -167,6 +169,14 @@ def add_alias(session: Session, *, user_id: str, source_id: str, account_id: str
         source_id,
         account_id,
     )
+
+
+def _german_keys(iban: str | None) -> list[str]:
+    """Bank code and number of a German account, as files name it that state no IBAN and were read before one was made
+    of these."""
+    if iban is None or not iban.startswith("DE"):
+        return []
+    return [f"{iban[4:12]}/{number}" for number in (iban[12:], iban[12:].lstrip("0"))]
 
 
 def _holds(session: Session, user_id: str, account_id: str, source_id: str, bookings: pl.DataFrame) -> bool:

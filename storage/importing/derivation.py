@@ -1,6 +1,6 @@
 """What is derived of a booking when it is stored: type, category, merchant, and the text that a search reads."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -42,17 +42,20 @@ class Derivation:
     rules: Sequence[Rule]
     corrections: Mapping[str, ChosenCategory]
     chosen: Mapping[str, ChosenCategory]  # of single bookings by id
+    split: Collection[str] = ()  # those of them whose category is that of their largest part, and their leaf, too
 
     @classmethod
     def of_user(cls, session: Session, user_id: str) -> "Derivation":
         """As the store knows it now."""
+        parts = annotations.largest_parts(session, user_id)
         owned = session.rows("SELECT id, iban, kind FROM accounts WHERE user_id = $1", user_id)
         return cls(
             own_ibans={row["iban"]: row["kind"] for row in owned if row["iban"]},
             kinds={row["id"]: row["kind"] for row in owned},
             rules=rules.of_user(session, user_id),
             corrections=rules.corrections(session, user_id),
-            chosen=annotations.choices(session, user_id),
+            chosen={**annotations.choices(session, user_id), **parts},
+            split=parts.keys(),
         )
 
     def derive(self, rows: pl.DataFrame) -> pl.DataFrame:
@@ -101,9 +104,10 @@ class Derivation:
         decided = self.with_leaves(said).with_columns(
             pl.Series("leaf", [choice.detailed_category for choice in choices], dtype=pl.String)
         )
+        is_said = pl.col("leaf").is_not_null() | pl.col("id").is_in(list(self.split))
         decided = decided.with_columns(
-            detailed_category=pl.coalesce("leaf", "detailed_category"),
-            detailed_rule=pl.when(pl.col("leaf").is_not_null()).then(pl.lit(CHOSEN)).otherwise("detailed_rule"),
+            detailed_category=pl.when(is_said).then("leaf").otherwise("detailed_category"),
+            detailed_rule=pl.when(is_said).then(pl.lit(CHOSEN)).otherwise("detailed_rule"),
         )
         is_chosen = pl.col("id").is_in(about["id"].implode())
         return rows.with_columns(

@@ -8,6 +8,7 @@ from storage import accounts, connections
 from storage.accounts import Difference
 from storage.database import Session, Transaction
 from storage.importing import account_identity, contributions
+from storage.recurring import added
 from storage.undo_and_merge import baseline
 from storage.undo_and_merge.rebuild import Rebuilt, rebuild, set_settings, settings_of
 from storage.users import User
@@ -77,6 +78,7 @@ def merge(session: Transaction, *, user: User, source_id: str, target_id: str, n
     session.execute(
         "UPDATE contributions SET account_id = $3 WHERE user_id = $1 AND account_id = $2", user.id, source_id, target_id
     )
+    added.hand_over(session, user.id, source_id, target_id)
     account_identity.add_alias(session, user_id=user.id, source_id=source_id, account_id=target_id)
     session.execute(
         "UPDATE account_aliases SET merged_into = $3, given_name = $4, hidden_at = $5, perhaps_same_as = $6"

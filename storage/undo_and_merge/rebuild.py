@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from storage import accounts, connections, journal
+from storage import accounts, connections, journal, transactions
 from storage.changes import feed
 from storage.database import Session, Transaction
 from storage.importing import contributions, ingest, transfer_pairs
@@ -140,7 +140,10 @@ def _join_words(session: Transaction, user_id: str, account_id: str, *, now: dat
     """What was said of two bookings that have become one is said of that one."""
     pairs = anchors.twins(session, user_id, account_id)
     for old, kept in pairs:
-        both = annotations.together(*(annotations.find(session, user_id, id_) for id_ in (kept, old)))
+        booking = transactions.find(session, user_id, kept, may_be_hidden=False)
+        assert booking is not None, "a twin is there"
+        one, other = (annotations.find(session, user_id, id_) for id_ in (kept, old))
+        both = annotations.together(one, other, booking)
         annotations.say(session, user_id, both, now=now)
         annotations.forget(session, user_id, [old])
     if pairs:

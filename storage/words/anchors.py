@@ -13,6 +13,8 @@ from typing import NamedTuple
 from storage.database import Row, Session, Transaction
 from storage.importing.matching.booking_keys import squeezed
 
+TABLES = ("annotations", "annotation_tags", "annotation_splits", "annotation_split_tags")
+"""Where words lie, by the id of their booking."""
 PARTING = "\n"
 COLUMNS = "id, account_id, booking_date, amount, currency, counterpart_iban, counterpart_name, value_date, purpose"
 
@@ -78,21 +80,21 @@ def of_user(session: Session, user_id: str) -> dict[str, Anchor]:
 
 
 def settle(session: Transaction, user_id: str, *, family: Collection[str] = ()) -> list[str]:
-    """Bring every word to its booking; the ids of the bookings that got some. Accounts of the `family` are one to
-    anchors: they were merged, or have been until now."""
+    """Bring every word to its booking; the ids of the bookings that got some, or are of another amount now, which
+    parts may not fit. Accounts of the `family` are one to anchors: they were merged, or have been until now."""
     anchors = of_user(session, user_id)
     if not anchors:
         return []
     rows = _rows_around(session, user_id, anchors)
     there = {row["id"] for row in rows}
-    _keep_up(session, user_id, anchors, rows)
+    retold = _keep_up(session, user_id, anchors, rows)
     gone = {id_: anchor for id_, anchor in anchors.items() if id_ not in there}
     if not gone:
-        return []
+        return retold
     groups = _candidates(session, user_id, gone, rows, family)
     moves = list(_found(groups, taken=there & anchors.keys(), rows={row["id"]: row for row in rows}))
     for old, row in moves:
-        for table in ("annotations", "annotation_tags"):
+        for table in TABLES:
             session.execute(
                 f"UPDATE {table} SET transaction_id = $3 WHERE user_id = $1 AND transaction_id = $2",
                 user_id,
@@ -101,7 +103,7 @@ def settle(session: Transaction, user_id: str, *, family: Collection[str] = ()) 
             )
     if moves:
         session.changes(user_id)
-    return [row["id"] for _, row in moves]
+    return [*retold, *(row["id"] for _, row in moves)]
 
 
 def of_account(session: Session, user_id: str, account_id: str) -> list[str]:
@@ -137,9 +139,11 @@ def _rows_around(session: Session, user_id: str, anchors: Mapping[str, Anchor]) 
     )
 
 
-def _keep_up(session: Transaction, user_id: str, anchors: Mapping[str, Anchor], rows: Sequence[Row]) -> None:
-    """A booking that is told otherwise, or has new equals, is found by what it is now. The account stays the one that
-    the words were given to, as long as that is there or a part of another one."""
+def _keep_up(session: Transaction, user_id: str, anchors: Mapping[str, Anchor], rows: Sequence[Row]) -> list[str]:
+    """A booking that is told otherwise, or has new equals, is found by what it is now; the ids of those of another
+    amount. The account stays the one that the words were given to, as long as that is there or a part of another
+    one."""
+    retold = []
     by_day: dict[tuple[str, date], list[Row]] = defaultdict(list)
     for row in rows:
         by_day[row["account_id"], row["booking_date"]].append(row)
@@ -159,6 +163,9 @@ def _keep_up(session: Transaction, user_id: str, anchors: Mapping[str, Anchor], 
                 row["id"],
                 *now,
             )
+            if (now.amount, now.currency) != (before.amount, before.currency):
+                retold.append(row["id"])
+    return retold
 
 
 def accounts_of(session: Session, user_id: str) -> dict[str, str]:

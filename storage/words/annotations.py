@@ -1,4 +1,4 @@
-"""Category, note and tags that a person gave to one booking.
+"""Category, note, tags and parts that a person gave to one booking.
 
 Words whose booking is gone stay: they sleep, are in no list, count or export, and wake when it comes back
 (`storage.words.anchors`).
@@ -9,17 +9,23 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from decimal import Decimal
+from itertools import groupby
 from typing import NamedTuple
 
+import polars as pl
+
 from analytics.classification.rules import ChosenCategory
+from analytics.searching.parts import NO_PARTS, PARTS, fit
 from storage.database import Row, Session, Transaction
-from storage.words.anchors import Anchor, of_bookings
+from storage.words.anchors import TABLES, Anchor, of_bookings
 
 NOTE_LENGTH_MAX = 4_000
 TAG_LENGTH_MAX = 100
 TAGS_MAX = 50  # of one booking
 DIFFERENT_TAGS_MAX = 1_000  # of one user
 CONTROL = re.compile(r"[\x00-\x08\x0E-\x1F\x7F]")
+SPLITS_MIN, SPLITS_MAX = 2, 50
 SAID = "a.category, a.detailed_category, a.own_category_id, a.note"
 
 
@@ -40,8 +46,20 @@ class OwnCategory(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Split:
+    """What of a booking went where; `tags` as those of an annotation."""
+
+    amount: Decimal
+    category: str
+    detailed_category: str | None = None  # below the category
+    note: str | None = None
+    tags: Mapping[str, Tag] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Annotation:
-    """What is said of one booking; `tags` by the form in which they are compared."""
+    """What is said of one booking; `tags` by the form in which they are compared. The `parts` may be those of an amount
+    that it had before: then they sleep."""
 
     transaction_id: str
     category: str | None = None
@@ -49,11 +67,38 @@ class Annotation:
     note: str | None = None
     tags: Mapping[str, Tag] = field(default_factory=dict)
     own_category_id: str | None = None  # below the finer category, or the category where there is none
+    parts: Sequence[Split] = ()
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is said."""
-        return self.category is None and self.note is None and not self.tags
+        return self.category is None and self.note is None and not self.tags and not self.parts
+
+    @property
+    def place(self) -> ChosenCategory | None:
+        """The category that was chosen."""
+        if self.category is None:
+            return None
+        return ChosenCategory(self.category, self.detailed_category, self.own_category_id)
+
+    @property
+    def places(self) -> object:
+        """All that says where the money went, to be compared."""
+        return self.place, [(part.amount, part.category, part.detailed_category) for part in self.parts]
+
+    @property
+    def all_tags(self) -> Mapping[str, Tag]:
+        """The tags of the booking and of its parts, each as it was spelled first."""
+        said: dict[str, Tag] = dict(self.tags)
+        for part in self.parts:
+            for tag, each in part.tags.items():
+                said[tag] = first_said(said.get(tag, each), each)
+        return said
+
+    def fits(self, booking: Row) -> bool:
+        """Whether there are parts that add up to this row."""
+        amounts = [part.amount for part in self.parts]
+        return bool(amounts) and fit(amounts, amount=booking["amount"], currency=booking["currency"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +115,7 @@ class OwnWords:
     def tagged(self, tag: str) -> list[str]:
         """The ids of the bookings that have this tag, in whatever case it is written."""
         wanted = folded(tag)
-        return [id_ for id_, each in self.by_id.items() if wanted in each.tags]
+        return [id_ for id_, each in self.by_id.items() if wanted in each.all_tags]
 
     def in_own(self, own_id: str) -> list[str]:
         """The ids of the bookings in this own category."""
@@ -83,10 +128,15 @@ class OwnWords:
         for id_, each in self.by_id.items():
             if not covers(self.accounts[id_]):
                 continue
-            for tag, said in each.tags.items():
+            for tag, said in each.all_tags.items():
                 counts[tag] = counts.get(tag, 0) + 1
-                first[tag] = min(first.get(tag, said), said, key=lambda one: (one.tagged_at, one.name))
+                first[tag] = first_said(first.get(tag, said), said)
         return {tag: (said.name, counts[tag]) for tag, said in first.items()}
+
+
+def first_said(one: Tag, other: Tag) -> Tag:
+    """Which of two spellings of a tag shows."""
+    return min(one, other, key=lambda each: (each.tagged_at, each.name))
 
 
 def folded(tag: str) -> str:
@@ -108,7 +158,7 @@ def of_user(session: Session, user_id: str, transaction_ids: Sequence[str] | Non
     """What the user says of bookings that are there and not hidden; of these alone, where ids are given."""
     wanted = list(transaction_ids) if transaction_ids is not None else None
     rows = session.rows(
-        f"SELECT a.transaction_id, {SAID}, t.account_id FROM annotations AS a"
+        f"SELECT a.transaction_id, {SAID}, t.account_id, t.amount, t.currency FROM annotations AS a"
         " JOIN transactions AS t ON t.user_id = a.user_id AND t.id = a.transaction_id"
         " WHERE a.user_id = $1 AND t.user_id = $1 AND ($2::TEXT[] IS NULL OR a.transaction_id = ANY($2))"
         " AND t.account_id NOT IN (SELECT id FROM accounts WHERE user_id = $1 AND hidden_at IS NOT NULL)"
@@ -118,12 +168,25 @@ def of_user(session: Session, user_id: str, transaction_ids: Sequence[str] | Non
     )
     own = own_categories(session, user_id) if wanted is None else {}
     owned = _owned(session, user_id) if own else []
-    tags = _tags(session, user_id, wanted) if rows else {}
+    tags, parts = (_tags(session, user_id, wanted), _parts(session, user_id, wanted)) if rows else ({}, {})
+    said = [(row, _annotation(row["transaction_id"], row, tags, parts)) for row in rows]
     return OwnWords(
-        {id_: _annotation(id_, row, tags) for row in rows for id_ in [row["transaction_id"]]},
+        {each.transaction_id: each if each.fits(row) else replace(each, parts=()) for row, each in said},
         {row["transaction_id"]: row["account_id"] for row in rows} | {row["id"]: row["account_id"] for row in owned},
         own,
         {row["id"]: (row["own_category_id"], row["detailed_category"]) for row in owned},
+    )
+
+
+def awake(session: Session, user_id: str) -> pl.DataFrame:
+    """The parts of all bookings that are there and that they add up to, as analytics.searching.parts.PARTS."""
+    return _fitting(
+        session.rows(
+            "SELECT s.transaction_id, s.amount AS of_part, s.category, s.detailed_category, t.amount, t.currency"
+            " FROM annotation_splits AS s JOIN transactions AS t ON t.user_id = s.user_id AND t.id = s.transaction_id"
+            " WHERE s.user_id = $1 AND t.user_id = $1 ORDER BY s.transaction_id, s.position",
+            user_id,
+        )
     )
 
 
@@ -136,12 +199,14 @@ def own_categories(session: Session, user_id: str) -> dict[str, OwnCategory]:
 
 def spellings(session: Session, user_id: str, annotation: Annotation) -> OwnWords:
     """What is said of bookings with the tags of this one: enough to know how each was spelled first."""
-    if not annotation.tags:
+    tags = list(annotation.all_tags)
+    if not tags:
         return OwnWords({}, {})
     rows = session.rows(
-        "SELECT DISTINCT transaction_id FROM annotation_tags WHERE user_id = $1 AND tag = ANY($2::TEXT[])",
+        "SELECT transaction_id FROM annotation_tags WHERE user_id = $1 AND tag = ANY($2::TEXT[])"
+        " UNION SELECT transaction_id FROM annotation_split_tags WHERE user_id = $1 AND tag = ANY($2::TEXT[])",
         user_id,
-        list(annotation.tags),
+        tags,
     )
     return of_user(session, user_id, [row["transaction_id"] for row in rows])
 
@@ -156,9 +221,30 @@ def choices(session: Session, user_id: str) -> dict[str, ChosenCategory]:
     return {row["transaction_id"]: ChosenCategory(*(row[name] for name in ChosenCategory._fields)) for row in rows}
 
 
+def largest_parts(session: Session, user_id: str) -> dict[str, ChosenCategory]:
+    """Of each booking with parts, though it be gone, where the largest one went, the first of equal ones, by id."""
+    parts = _fitting(
+        session.rows(
+            "SELECT s.transaction_id, s.amount AS of_part, s.category, s.detailed_category, a.amount, a.currency"
+            " FROM annotation_splits AS s"
+            " JOIN annotations AS a ON a.user_id = s.user_id AND a.transaction_id = s.transaction_id"
+            " WHERE s.user_id = $1 AND a.user_id = $1 ORDER BY s.transaction_id, s.position",
+            user_id,
+        )
+    )
+    by_size = parts.sort(pl.col("amount").abs(), descending=True, maintain_order=True)
+    largest = by_size.unique("id", keep="first")
+    return {id_: ChosenCategory(*place) for id_, _, *place in largest.iter_rows()}
+
+
 def different_tags(session: Session, user_id: str) -> set[str]:
     """All tags of the user, those of bookings that are gone as well, in the form in which they are compared."""
-    return {row["tag"] for row in session.rows("SELECT DISTINCT tag FROM annotation_tags WHERE user_id = $1", user_id)}
+    rows = session.rows(
+        "SELECT tag FROM annotation_tags WHERE user_id = $1"
+        " UNION SELECT tag FROM annotation_split_tags WHERE user_id = $1",
+        user_id,
+    )
+    return {row["tag"] for row in rows}
 
 
 def find(session: Session, user_id: str, transaction_id: str) -> Annotation:
@@ -168,8 +254,8 @@ def find(session: Session, user_id: str, transaction_id: str) -> Annotation:
     )
     if not rows:
         return Annotation(transaction_id)
-    tags = _tags(session, user_id, [transaction_id])
-    return _annotation(transaction_id, rows[0], tags)
+    ids = [transaction_id]
+    return _annotation(transaction_id, rows[0], _tags(session, user_id, ids), _parts(session, user_id, ids))
 
 
 def say(session: Transaction, user_id: str, annotation: Annotation, *, now: datetime) -> None:
@@ -187,13 +273,19 @@ def sleep(session: Transaction, user_id: str, annotation: Annotation, anchor: An
 
 def with_tags(annotation: Annotation, names: Iterable[str], *, now: datetime) -> Annotation:
     """The annotation with these tags in place of others; one that stays keeps its spelling."""
+    return replace(annotation, tags=tags_of(names, annotation.tags, now=now))
+
+
+def tags_of(names: Iterable[str], known: Mapping[str, Tag], *, now: datetime) -> Mapping[str, Tag]:
+    """Tags of these names; those that are known keep their spelling."""
     said = {folded(name): Tag(" ".join(name.split()), now) for name in reversed(list(names))}
-    kept = {tag: annotation.tags.get(tag, said[tag]) for tag in said}
-    return replace(annotation, tags=dict(sorted(kept.items(), key=lambda each: (each[1].tagged_at, each[0]))))
+    kept = {tag: known.get(tag, said[tag]) for tag in said}
+    return dict(sorted(kept.items(), key=lambda each: (each[1].tagged_at, each[0])))
 
 
-def together(one: Annotation, other: Annotation) -> Annotation:
-    """What is said of two bookings that have become this `one`: tags of both, both notes if they differ."""
+def together(one: Annotation, other: Annotation, booking: Row) -> Annotation:
+    """What is said of two bookings that have become this `one`: tags of both, both notes if they differ, and parts that
+    add up to it."""
     notes = dict.fromkeys(note for note in (one.note, other.note) if note is not None)
     return replace(
         one,
@@ -204,13 +296,14 @@ def together(one: Annotation, other: Annotation) -> Annotation:
         tags=dict(
             [*one.tags.items(), *((tag, said) for tag, said in other.tags.items() if tag not in one.tags)][:TAGS_MAX]
         ),
+        parts=next((each.parts for each in (one, other) if each.fits(booking)), one.parts),
     )
 
 
 def forget(session: Transaction, user_id: str, transaction_ids: Collection[str]) -> None:
     """Delete what is said of these bookings."""
     session.changes(user_id)
-    for table in ("annotations", "annotation_tags"):
+    for table in TABLES:
         session.execute(
             f"DELETE FROM {table} WHERE user_id = $1 AND transaction_id = ANY($2::TEXT[])",
             user_id,
@@ -218,9 +311,24 @@ def forget(session: Transaction, user_id: str, transaction_ids: Collection[str])
         )
 
 
-def _annotation(id_: str, row: Row, tags: Mapping[str, Mapping[str, Tag]]) -> Annotation:
+def _fitting(rows: Sequence[Row]) -> pl.DataFrame:
+    """Those of the rows, each with a part and what it is a part of, whose parts are the whole."""
+    found: list[Row] = []
+    for _, each in groupby(rows, key=lambda row: row["transaction_id"]):
+        parts = list(each)
+        if fit([row["of_part"] for row in parts], amount=parts[0]["amount"], currency=parts[0]["currency"]):
+            found += parts
+    if not found:
+        return NO_PARTS
+    names = ("transaction_id", "of_part", "category", "detailed_category")
+    return pl.DataFrame([[row[name] for name in names] for row in found], schema=PARTS, orient="row")
+
+
+def _annotation(
+    id_: str, row: Row, tags: Mapping[str, Mapping[str, Tag]], parts: Mapping[str, Sequence[Split]]
+) -> Annotation:
     said = (row["category"], row["detailed_category"], row["note"])
-    return Annotation(id_, *said, tags.get(id_, {}), row["own_category_id"])
+    return Annotation(id_, *said, tags.get(id_, {}), row["own_category_id"], parts.get(id_, ()))
 
 
 def _owned(session: Session, user_id: str) -> list[Row]:
@@ -255,6 +363,52 @@ def _insert(session: Transaction, user_id: str, annotation: Annotation, anchor: 
             tag,
             *said,
         )
+    for position, part in enumerate(annotation.parts):
+        session.execute(
+            "INSERT INTO annotation_splits"
+            " (user_id, transaction_id, position, amount, category, detailed_category, note)"
+            " VALUES ($1, $2, $3, $4, $5, $6, $7)",
+            user_id,
+            annotation.transaction_id,
+            position,
+            *(part.amount, part.category, part.detailed_category, part.note),
+        )
+        for tag, said in part.tags.items():
+            session.execute(
+                "INSERT INTO annotation_split_tags (user_id, transaction_id, position, tag, name, tagged_at)"
+                " VALUES ($1, $2, $3, $4, $5, $6)",
+                user_id,
+                annotation.transaction_id,
+                position,
+                tag,
+                *said,
+            )
+
+
+def _parts(session: Session, user_id: str, transaction_ids: Sequence[str] | None) -> dict[str, list[Split]]:
+    """The parts of each booking in their order, those that sleep as well."""
+    rows = session.rows(
+        "SELECT transaction_id, position, amount, category, detailed_category, note FROM annotation_splits"
+        " WHERE user_id = $1 AND ($2::TEXT[] IS NULL OR transaction_id = ANY($2)) ORDER BY transaction_id, position",
+        user_id,
+        transaction_ids,
+    )
+    if not rows:
+        return {}
+    tags: dict[tuple[str, int], dict[str, Tag]] = {}
+    for row in session.rows(
+        "SELECT transaction_id, position, tag, name, tagged_at FROM annotation_split_tags"
+        " WHERE user_id = $1 AND ($2::TEXT[] IS NULL OR transaction_id = ANY($2)) ORDER BY tagged_at, tag",
+        user_id,
+        transaction_ids,
+    ):
+        tags.setdefault((row["transaction_id"], row["position"]), {})[row["tag"]] = Tag(row["name"], row["tagged_at"])
+    found: dict[str, list[Split]] = {}
+    for row in rows:
+        of_part = tags.get((row["transaction_id"], row["position"]), {})
+        part = Split(row["amount"], row["category"], row["detailed_category"], row["note"], of_part)
+        found.setdefault(row["transaction_id"], []).append(part)
+    return found
 
 
 def _tags(session: Session, user_id: str, transaction_ids: Sequence[str] | None) -> dict[str, dict[str, Tag]]:

@@ -98,7 +98,8 @@ def take_back(session: Transaction, user_id: str, batch_id: str, *, now: datetim
     session.execute(
         "DELETE FROM annotations WHERE user_id = $1 AND transaction_id = ANY($2::TEXT[])"
         " AND category IS NULL AND note IS NULL"
-        " AND transaction_id NOT IN (SELECT transaction_id FROM annotation_tags WHERE user_id = $1)",
+        " AND transaction_id NOT IN (SELECT transaction_id FROM annotation_tags WHERE user_id = $1)"
+        " AND transaction_id NOT IN (SELECT transaction_id FROM annotation_splits WHERE user_id = $1)",
         user_id,
         list(before),
     )

@@ -2,18 +2,31 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
+from typing import Any
 
 from analytics.classification.facts import CATEGORIES
 from analytics.classification.leaves import LEAVES, category_of
+from analytics.classification.rules import ChosenCategory
+from analytics.searching.parts import fit
 from storage.database import Row, Transaction
 from storage.importing.matching.booking_keys import own_id
 from storage.importing.records import TransactionRecord
 from storage.words import anchors, annotations
 from storage.words.anchors import Anchor
-from storage.words.annotations import TAGS_MAX, Annotation, Tag, folded, is_note, is_tag
+from storage.words.annotations import (
+    SPLITS_MAX,
+    SPLITS_MIN,
+    TAGS_MAX,
+    Annotation,
+    Split,
+    Tag,
+    folded,
+    is_note,
+    is_tag,
+)
 
 
 def take_over(
@@ -63,18 +76,41 @@ def _said(record: TransactionRecord, *, now: datetime) -> Annotation | None:
     id_ = own_id(record)
     try:
         told = json.loads(record.words or "{}")
-        place, note, names = told.get("category"), told.get("note"), told.get("tags", [])
-        if not isinstance(names, list):
-            return None
-        tags = {folded(name): Tag(name, now) for name in names if is_tag(name)}
-        is_leaf = place in LEAVES
-    except (ValueError, TypeError, AttributeError):
+        note, tags = told.get("note"), _tags(told.get("tags", []), now=now)
+        place = _place(told.get("category"))
+        parts = [_part(each, now=now) for each in told.get("splits", [])]
+        fits = fit([part.amount for part in parts], amount=record.amount, currency=record.currency)
+    except (ValueError, TypeError, AttributeError, KeyError, ArithmeticError):
         return None
     said = Annotation(
         id_ or "",
-        category_of(place) if is_leaf or place in CATEGORIES else None,
-        place if is_leaf else None,
+        place.category if place else None,
+        place.detailed_category if place else None,
         note if note and is_note(note) else None,
-        dict(list(tags.items())[:TAGS_MAX]),
+        tags,
+        parts=parts if fits and SPLITS_MIN <= len(parts) <= SPLITS_MAX else (),
     )
     return None if id_ is None or said.is_empty else said
+
+
+def _place(code: str | None) -> ChosenCategory | None:
+    if code is not None and code in LEAVES:
+        return ChosenCategory(category_of(code), code)
+    return ChosenCategory(code, None) if code is not None and code in CATEGORIES else None
+
+
+def _part(told: Mapping[str, Any], *, now: datetime) -> Split:
+    """Raises ValueError and its like for what is none."""
+    place, note = _place(told["category"]), told.get("note")
+    if place is None:
+        raise ValueError("no category")
+    said = note if note and is_note(note) else None
+    tags = _tags(told.get("tags", []), now=now)
+    return Split(Decimal(told["amount"]), place.category, place.detailed_category, said, tags)
+
+
+def _tags(names: object, *, now: datetime) -> Mapping[str, Tag]:
+    if not isinstance(names, list):
+        raise TypeError("no list")
+    tags = {folded(name): Tag(name, now) for name in names if is_tag(name)}
+    return dict(list(tags.items())[:TAGS_MAX])

@@ -15,10 +15,22 @@ from storage.accounts import StoredAccount
 from storage.database import Session, Transaction
 from storage.words import anchors, annotations, own_categories
 from storage.words.anchors import Anchor
-from storage.words.annotations import TAGS_MAX, Annotation, OwnCategory, Tag, folded, is_note, is_tag
+from storage.words.annotations import (
+    SPLITS_MAX,
+    SPLITS_MIN,
+    TAGS_MAX,
+    Annotation,
+    OwnCategory,
+    Split,
+    Tag,
+    folded,
+    is_note,
+    is_tag,
+)
 from storage.words.own_categories import OWN_ID
 
 Json = Mapping[str, Any]
+UNIT, AMOUNT_END = Decimal("0.00001"), 10**15  # of amounts as the store has them
 
 
 class InvalidWords(Exception):
@@ -38,13 +50,12 @@ def lines(session: Session, user_id: str) -> Iterator[str]:
     for id_, anchor in sorted(anchors.of_user(session, user_id).items()):
         said = annotations.find(session, user_id, id_)
         place = _placed((said.category, said.detailed_category, said.own_category_id))
-        tags = [{"name": tag.name, "at": tag.tagged_at.isoformat()} for tag in said.tags.values()]
+        told = {"note": said.note, "tags": _tags(said.tags) or None, "splits": [*map(_split, said.parts)] or None}
         yield _line(
             "annotation",
             {"id": id_, "account": _account(anchor.account_id, owned.get(anchor.account_id)), **_booking(anchor)}
             | place
-            | ({"note": said.note} if said.note is not None else {})
-            | ({"tags": tags} if tags else {}),
+            | {name: value for name, value in told.items() if value is not None},
         )
 
 
@@ -126,6 +137,16 @@ def _told(number: int, line: str) -> tuple[str, Json]:
     return kind, told
 
 
+def _tags(said: Mapping[str, Tag]) -> list[Json]:
+    return [{"name": tag.name, "at": tag.tagged_at.isoformat()} for tag in said.values()]
+
+
+def _split(part: Split) -> Json:
+    told = {"amount": f"{part.amount:f}", "note": part.note, "tags": _tags(part.tags) or None}
+    place = _placed((part.category, part.detailed_category))
+    return {name: value for name, value in told.items() if value is not None} | place
+
+
 def _placed(place: Sequence[str | None]) -> dict[str, str]:
     names = ("category", "detailedCategory", "ownCategoryId")
     return {name: code for name, code in zip(names, place, strict=False) if code is not None}
@@ -165,25 +186,48 @@ def _mapped(told: Json, own: Mapping[str, OwnCategory]) -> Json:
     return {**told, **_placed(choice)} if choice else told
 
 
-def _annotation(told: Json, owned: list[StoredAccount], own: Mapping[str, OwnCategory]) -> tuple[Annotation, Anchor]:
-    choice, note = _choice(told, own), told.get("note")
-    category, leaf, own_id = choice or (None, None, None)
+def _note_and_tags(told: Json) -> tuple[str | None, Mapping[str, Tag]]:
+    """Those of a booking or a part."""
+    note = told.get("note")
     given = [Tag(str(tag["name"]), datetime.fromisoformat(tag["at"])) for tag in told.get("tags", [])]
     tags = {folded(tag.name): tag for tag in given}
     if note is not None and (not isinstance(note, str) or not note or not is_note(note)):
         raise ValueError("not a note")
     if len(tags) > TAGS_MAX or not all(is_tag(said.name) for said in tags.values()):
         raise ValueError("not tags")
+    return note, tags
+
+
+def _part(told: Json) -> Split:
+    choice = _choice({**told, "ownCategoryId": None}, {})
+    if choice is None:
+        raise ValueError("a part without category")
+    return Split(_money(told["amount"]), choice.category, choice.detailed_category, *_note_and_tags(told))
+
+
+def _annotation(told: Json, owned: list[StoredAccount], own: Mapping[str, OwnCategory]) -> tuple[Annotation, Anchor]:
+    choice, (note, tags) = _choice(told, own), _note_and_tags(told)
+    parts = [*map(_part, told.get("splits", []))]
+    if parts and not SPLITS_MIN <= len(parts) <= SPLITS_MAX:
+        raise ValueError("not parts")
     anchor = Anchor(
         _owned(told["account"], owned),
         date.fromisoformat(told["bookingDate"]),
-        Decimal(told["amount"]).quantize(Decimal("0.00001")),
+        _money(told["amount"]),
         str(told["currency"]),
         _two_lines(told["counterpart"]),
         _counted(told["place"]),
         _counted(told["equalOnes"]),
     )
-    return Annotation(str(told["id"]), category, leaf, note, tags, own_id), anchor
+    category, leaf, own_id = choice or (None, None, None)
+    return Annotation(str(told["id"]), category, leaf, note, tags, own_id, parts), anchor
+
+
+def _money(text: str) -> Decimal:
+    amount = Decimal(text).quantize(UNIT)
+    if not abs(amount) < AMOUNT_END:
+        raise ValueError("not an amount")
+    return amount
 
 
 def _owned(account: Json, owned: list[StoredAccount]) -> str:

@@ -1,4 +1,4 @@
-"""How long the analyses take: .venv/bin/python tests/benchmarks/figures.py."""
+"""How long the analyses take, a grouped total within three cashflows: .venv/bin/python tests/benchmarks/figures.py."""
 
 import random
 import statistics
@@ -15,7 +15,10 @@ import polars as pl
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from analytics.cashflow import month_transactions, monthly_cashflow
-from analytics.frames import BALANCES, BOOKINGS, LEGS, OWN_ACCOUNTS
+from analytics.frames import BALANCES, BOOKINGS, LEGS, OWN_ACCOUNTS, SEARCHED
+from analytics.refunds import refund_ids
+from analytics.searching.filters import Query
+from analytics.searching.totals import Key, listed, totals
 from analytics.snapshot import category_transactions, snapshot
 from analytics.transfers import pair
 from connectors.reference.exchange_rates import bundled_rates
@@ -61,6 +64,20 @@ def milliseconds(work: Callable[[], object]) -> float:
     return statistics.median(runs)
 
 
+def searched(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows as a search looks at them."""
+    said = {"type": "card_payment", "purpose": "Rechnung", "detailed_category": "GROCERIES"}
+    marks = dict.fromkeys(("is_potential_duplicate", "is_uncategorised", "is_pending"), False)
+    more = [pl.lit(value).alias(name) for name, value in {**said, **marks}.items()]
+    return rows.with_columns(more).select(*SEARCHED).sort("booking_date", "id", descending=True)
+
+
+def grouped(rows: pl.DataFrame, refunds: pl.Series, *keys: Key, rates: pl.DataFrame) -> None:
+    """The first groups of these keys, and what the rest adds up to."""
+    found = totals(rows, Query(), refunds=refunds, selection=ACCOUNTS, currency="EUR", group_by=keys, rates=rates)
+    listed(found, None, limit=50)
+
+
 def main() -> None:
     """Print one line per analysis."""
     rates = bundled_rates()
@@ -75,10 +92,14 @@ def main() -> None:
     for count in (1_000, 10_000, 100_000):
         for currencies in (["EUR"], ["EUR", "USD", "JPY"]):
             rows = bookings(count, currencies=currencies)
+            all_that_is_searched, refunds = searched(rows), refund_ids(rows, rows, selection=ACCOUNTS)
+            by_keys = partial(grouped, all_that_is_searched, refunds, rates=rates)
             works: dict[str, Callable[[], object]] = {
                 "cashflow": partial(
                     monthly_cashflow, rows, selection=ACCOUNTS, months=6, today=TODAY, currency="EUR", rates=rates
                 ),
+                "totals by merchant": partial(by_keys, "merchant"),
+                "totals by category and month": partial(by_keys, "category", "month"),
                 "month_transactions": partial(
                     month_transactions,
                     rows,
@@ -101,7 +122,7 @@ def main() -> None:
                 "pair": partial(pair, rows.with_columns(type=pl.lit("transfer")).select(*LEGS), own),
             }
             for name, work in works.items():
-                print(f"{count:>7} bookings  {'/'.join(currencies):<12} {name:<22} {milliseconds(work):8.2f} ms")
+                print(f"{count:>7} bookings  {'/'.join(currencies):<12} {name:<28} {milliseconds(work):8.2f} ms")
 
 
 if __name__ == "__main__":

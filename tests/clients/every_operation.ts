@@ -51,6 +51,7 @@ const answers = {
   listCategories: must(await client.GET("/categories")),
   getProfile: must(await client.GET("/profile")),
   listConnections: must(await client.GET("/connections")),
+  listWebhooks: must(await client.GET("/webhooks")),
   getIntegrity: must(await client.GET("/integrity", { params: { query } })),
   getBalances: must(await client.GET("/balances", { params: { query: { ...query, every: "month" } } })),
   getForecast: must(await client.GET("/forecast", { params: { query: { ...query, days: 30 } } })),

@@ -189,6 +189,8 @@ OPERATIONS: dict[str, Operation] = {
             *("createOwnCategory", "renameOwnCategory", "deleteOwnCategory"),
             *("changeRule", "orderRules", "proposeRule", "getAnnotation", "changeAnnotation", "listTags"),
             "correctSome",
+            *("listWebhooks", "createWebhook", "getWebhook", "deleteWebhook", "testWebhook", "enableWebhook"),
+            *("renewWebhookSecret", "listWebhookDeliveries", "retryWebhookDelivery"),
             *(
                 "listHiddenAccounts",
                 "changeAccount",

@@ -46,6 +46,8 @@ class Talk:
         """Not looked at."""
 
     def choose(self, question: str, choices: Sequence[str]) -> int | None:  # noqa: ARG002 - the protocol names it
+        if not self.answers:
+            return None
         wanted = self.answers.pop(0)
         return next(place for place, choice in enumerate(choices) if choice.startswith(wanted))
 

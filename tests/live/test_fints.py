@@ -95,6 +95,21 @@ def test_a_login_that_is_typed_with_the_command_takes_the_pin_alone_from_standar
     assert (done.returncode, done.stdout) == (0, "Testbank AG: 2 new accounts, 2 new transactions\n"), done.stderr
 
 
+def test_bookings_of_long_ago_come_with_another_approval_and_the_bank_is_connected_without(
+    live: Live, bank: FinTsBank
+) -> None:
+    bank.bank.tan, bank.bank.free_days = "typed", 90
+    for account in bank.bank.accounts:
+        account.bookings.insert(0, Booking(day=days_ago(200), amount=Decimal("1.00"), name="Bank", purpose="Zinsen"))
+    user = live.user()
+    tan = bank.bank.right_tan
+    talk = connect(live, bank, user, bank.bank.login, bank.bank.pin, "yes", tan, tan, "")
+    assert sum(each.startswith("The bank wants another approval for bookings") for each in talk.notes) == 2
+    assert (talk.lines, talk.error) == (["Testbank AG: 2 new accounts, 3 new transactions"], "")
+    assert live.bookings(user)[0] == (days_ago(200).isoformat(), 1.0, "Zinsen")
+    assert live.balances(user) == {"Girokonto": 92.6, "Tagesgeld": 5001.0}
+
+
 def test_a_bank_without_camt_gives_its_bookings_as_mt940(live: Live, bank: FinTsBank) -> None:
     bank.bank.format = "mt940"
     user = connected(live, bank)

@@ -26,8 +26,8 @@ from connectors.sources.fints.connector import FinTs
 from connectors.sources.fints.dialog import AccessLocked, ApprovalNeeded, PinRefused, TanRefused
 from connectors.statements import read_records
 from storage.importing.records import AccountRecord, Batch, Record, StatementRecord, TransactionRecord
-from tests.simulators.fints import PRODUCT, FinTsBank, example
-from tests.simulators.fints_bank.accounts import BANK_CODE
+from tests.simulators.fints import PRODUCT, Bank, FinTsBank, example
+from tests.simulators.fints_bank.accounts import BANK_CODE, Booking
 from tests.simulators.fints_bank.messages import Answer
 from tests.simulators.web_bank import Asked, Said, serving
 
@@ -360,7 +360,7 @@ def test_an_answer_that_is_no_message_is_damaged(
 def test_an_answer_that_leaves_out_what_was_asked_for_is_damaged(source: FinTs, served: Broken) -> None:
     connected(source, served)
     served.said = Said(text=EMPTY, content_type="text/plain")
-    served.turn = len(served.asked) - 1  # the question for accounts, before the goodbye
+    served.turn = len(served.asked) - 3  # the question for accounts, before those for old bookings and the goodbye
     with pytest.raises(ProviderUnavailable) as refusal:
         step(source, NEW, None, typed(served))
     assert str(refusal.value) == DAMAGED
@@ -522,3 +522,98 @@ def test_pages_that_go_round_or_have_no_end_leave_their_account_and_its_cursor_a
     assert isinstance(savings, Batch)
     assert savings.cursor is not None
     assert savings.cursor["until"]["DE23100000001234567890"] == "2026-11-10"
+
+
+def with_older_bookings(bank: Bank) -> None:
+    """A bank that wants an approval for bookings older than 90 days, of which each account has one."""
+    bank.free_days = 90
+    for number, account in enumerate(bank.accounts, 1):
+        old = Booking(day=date(2025, 12, 1), amount=Decimal(number), name="Bank", purpose=f"Zinsen {number}")
+        account.bookings.insert(0, old)
+
+
+@pytest.mark.parametrize("form", ["camt", "mt940"])
+def test_bookings_of_long_ago_are_read_while_their_customer_is_there(
+    source: FinTs, served: FinTsBank, form: Literal["camt", "mt940"]
+) -> None:
+    with_older_bookings(served.bank)
+    served.bank.free_days, served.bank.format = 10_000, form
+    kept: list[Json] = []
+    connection = connected(source, served, kept)
+    current, savings = fetched(source, connection)
+    of_long_ago, *rest = bookings(current)
+    assert of_long_ago == ("2025-12-01", "booked", "Zinsen 1")
+    assert len(rest) == (5 if form == "camt" else 4)
+    assert bookings(savings) == [("2025-12-01", "booked", "Zinsen 2")]
+    assert [list(each) for each in kept] == [["login", "state", "pin", "older"], ["login", "state", "pin"]]
+    assert bookings(fetched(source, replace(connection, secrets=kept[-1]))[1]) == []
+
+
+@pytest.mark.parametrize(("tan", "answer"), [("typed", "123456"), ("app", "yes")])
+def test_an_approval_for_bookings_of_long_ago_is_asked_for_account_by_account(
+    source: FinTs, served: FinTsBank, tan: Any, answer: str
+) -> None:
+    with_older_bookings(served.bank)
+    served.bank.tan = tan
+    served.bank.entries_per_page = 2
+    asked = step(source, NEW, None, typed(served))
+    served.bank.approve()
+    first = step(source, NEW, asked, typed(served, tan=served.bank.right_tan))
+    assert isinstance(first, Question)
+    assert first.text.en.startswith("The bank wants another approval for bookings older than 89 days.")
+    assert [(each.name, each.is_optional) for each in first.fields] == [("tan", True)]
+    assert (first.again_after, first.problem) == (None, None)
+    served.bank.approve()
+    second = step(source, NEW, first, typed(served, tan=answer))
+    assert isinstance(second, Question)
+    assert second.problem is None
+    served.bank.approve()
+    done = step(source, NEW, second, typed(served, tan=answer))
+    assert isinstance(done, Done)
+    current, savings = fetched(source, replace(NEW, settings=done.settings, secrets=done.secrets))
+    assert [bookings(each)[0][2] for each in (current, savings)] == ["Zinsen 1", "Zinsen 2"]
+
+
+@pytest.mark.parametrize(("tan", "wrong", "right"), [("typed", "000000", "123456"), ("app", "yes", "yes")])
+def test_an_approval_for_bookings_of_long_ago_that_is_not_accepted_is_asked_for_again(
+    source: FinTs, served: FinTsBank, tan: Any, wrong: str, right: str
+) -> None:
+    with_older_bookings(served.bank)
+    del served.bank.accounts[1]
+    served.bank.tan = tan
+    asked = step(source, NEW, None, typed(served))
+    served.bank.approve()
+    asked = step(source, NEW, asked, typed(served, tan=served.bank.right_tan))
+    asked = step(source, NEW, asked, typed(served, tan=wrong))
+    assert isinstance(asked, Question)
+    assert asked.problem is not None
+    assert asked.problem.en == "The bank has not accepted this yet."
+    served.bank.approve()
+    done = step(source, NEW, asked, typed(served, tan=right))
+    assert isinstance(done, Done)
+    assert list(done.secrets["older"]) == [served.bank.accounts[0].iban]
+
+
+@pytest.mark.parametrize(("answer", "late"), [("", 0), ("no", 0), ("123456", 301)])
+def test_without_that_approval_the_bank_is_connected_all_the_same(
+    source: FinTs, served: FinTsBank, answer: str, late: int
+) -> None:
+    with_older_bookings(served.bank)
+    served.bank.tan = "typed"
+    asked = step(source, NEW, None, typed(served))
+    asked = step(source, NEW, asked, typed(served, tan=served.bank.right_tan))
+    done = step(source, NEW, asked, typed(served, tan=answer), now=NOW + timedelta(seconds=late))
+    assert isinstance(done, Done)
+    assert "older" not in done.secrets
+    orders = len(served.bank.orders)
+    renewed = replace(NEW, settings=done.settings, secrets=done.secrets)
+    assert isinstance(step(source, renewed, None, typed(served)), Done)
+    assert "HKCAZ" not in served.bank.orders[orders:]
+
+
+def test_a_bank_that_gives_no_bookings_of_long_ago_is_connected_all_the_same(source: FinTs, served: FinTsBank) -> None:
+    with_older_bookings(served.bank)
+    served.bank.refused = {"HKCAZ"}
+    done = step(source, NEW, None, typed(served))
+    assert isinstance(done, Done)
+    assert "older" not in done.secrets

@@ -204,6 +204,27 @@ def test_an_approval_in_the_app_goes_on_by_itself_and_pressed_too_early_it_says_
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+def test_an_approval_for_bookings_of_long_ago_is_given_or_left_out(
+    banks: Banks, visitor: Visiting, language: str
+) -> None:
+    bank = banks.fints.bank = fints.example(today())
+    bank.tan, bank.free_days = "typed", 90
+    person = visitor(language)
+    person.start("FinTS")
+    person.press("Next", "Weiter")
+    person.fill("Login|Anmeldename", bank.login)
+    person.page.get_by_label("PIN", exact=True).fill(bank.pin)
+    person.press("Next", "Weiter")
+    wanted = "The bank wants another approval for bookings", "Für Umsätze, die älter als 89 Tage sind"
+    for typed, said in ((bank.right_tan, wanted), ("000000", ("not accepted", "noch nicht angenommen"))):
+        person.page.get_by_label("TAN", exact=True).fill(typed)
+        person.press("Next", "Weiter")
+        person.sees(*said)
+    person.press("Next", "Weiter")
+    person.is_connected("Testbank AG")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_a_bank_is_fetched_from_renewed_and_disconnected_beside_its_name(
     banks: Banks, visitor: Visiting, language: str
 ) -> None:

@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 
 from auth.scopes import SCOPES
 from handlers.commands import demo
+from handlers.mcp.messages import NAMING
 from handlers.server import application
 from handlers.services import open_services
 from handlers.settings import load
@@ -49,7 +50,7 @@ class Assistant:
 
     def asks_modern(self, method: str, params: Json | None = None, **headers: str) -> Any:
         """One request that stands alone."""
-        named = {"Mcp-Name": str((params or {})["name"])} if method == "tools/call" else {}
+        named = {"Mcp-Name": str((params or {})["name"])} if method in NAMING else {}
         sent = {"MCP-Protocol-Version": MODERN, "Mcp-Method": method, **named, **headers}
         return self.asks(method, {**(params or {}), "_meta": META}, **sent)
 

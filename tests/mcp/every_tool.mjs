@@ -60,6 +60,11 @@ try {
   await client.connect(transport)
 }
 console.log('version', client.getNegotiatedProtocolVersion?.() ?? transport.protocolVersion)
+const { prompts } = await client.listPrompts()
+for (const { name } of prompts) {
+  const { messages } = await client.getPrompt({ name, arguments: {} })
+  console.log('prompt', name, messages[0].content.text.length > 100 ? 'answered' : 'empty')
+}
 const { tools } = await client.listTools()
 const rows = await client.callTool({ name: 'search_transactions', arguments: {} })
 const given = {

@@ -9,6 +9,7 @@ import re
 import time
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
@@ -21,10 +22,11 @@ from connectors.connector import Connection
 from connectors.sources.demo.connector import DemoBank
 from connectors.sources.demo.households import USERS
 from handlers.mcp import tools
-from handlers.mcp.asking import Asking, Shape, from_strangers, small_credits
+from handlers.mcp.asking import Asking, Shape
 from handlers.mcp.fence import LIST_LENGTH_MAX, bank_text, fenced
 from handlers.mcp.foretold import EVENTS_MAX
 from handlers.mcp.operations_of_tools import ContractOperations
+from handlers.mcp.relations import Relations, relations
 from handlers.services import Services
 from storage.accounts import Selected
 from storage.importing.records import TransactionRecord
@@ -114,7 +116,14 @@ CENTS = [
 ]
 TEXTS = [*table(), *DISGUISED, *(("cents", text) for *_who, text in CENTS)]
 ORDERS = [text for kind, text in TEXTS if kind == "order"]
-PAID = pl.DataFrame({"counterpart_iban": [FRIEND, None], "counterpart_name": ["Jana Friend", "Corner Shop"]})
+PAID = pl.DataFrame(
+    {
+        "counterpart_iban": [FRIEND, None],
+        "counterpart_name": ["Jana Friend", "Corner Shop"],
+        "amount": [Decimal(-20), Decimal(-9)],
+        "booking_date": [date(2026, 1, 1)] * 2,
+    }
+)
 
 
 class Shaped(Asking):
@@ -141,8 +150,8 @@ class Shaped(Asking):
     async def selected(self, _named: Sequence[str] | None) -> tuple[Selected, str]:
         return Selected([], is_everything=True), "EUR"
 
-    async def strangers_cents(self, transactions: Sequence[Json]) -> set[str]:
-        return from_strangers(small_credits(transactions), PAID)
+    async def relations(self, transactions: Sequence[Json]) -> Relations:
+        return relations(transactions, PAID, ())
 
     async def ask(self, operation_id: str, **arguments: Any) -> Json:
         match operation_id:
@@ -272,6 +281,9 @@ def without_bank_text(found: Any) -> Any:
             "link",
             "looks_like_instructions",
             "cents_from_stranger",
+            "bank_name_other_iban",
+            "first_debit_of_cents",
+            "new_payee",
         }
         return {name: without_bank_text(each) for name, each in found.items() if name not in ("bank_text", "flags")}
     return [without_bank_text(each) for each in found] if isinstance(found, list) else found
@@ -355,7 +367,8 @@ def test_at_least_95_of_100_cents_of_strangers_are_withheld() -> None:
 def test_cents_of_those_whom_the_user_paid_and_larger_sums_are_shown() -> None:
     known = [row(0, "refund", 0.02, "Jana Friend", FRIEND), row(1, "refund", 0.5, "corner shop", None)]
     known += [row(2, "refund", 1.0, "Mallory", None), row(3, "refund", -0.02, "Mallory", None)]
-    assert from_strangers(small_credits(known), PAID) == set()
+    shown = asyncio.run(Shaped(()).rows(known))
+    assert [each["flags"] for each in shown] == [[], [], [], ["first_debit_of_cents"]]
 
 
 def demo_rows() -> Iterator[tuple[Decimal, str | None, str | None]]:

@@ -1,4 +1,4 @@
-"""The official Python SDK, in both of its modes: from the address alone, with one consent, to every tool."""
+"""The official Python SDK, in both of its modes: from the address alone, with one consent, to every tool and prompt."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -86,6 +86,11 @@ def test_from_the_address_alone_to_every_tool(address: str, mode: str, version: 
                 "get_transaction": {"id": rows["transactions"][0]["id"]},
                 "refresh_bank_data": {"waitSeconds": 1},
             }
+            prompts = [prompt.name for prompt in (await client.list_prompts()).prompts]
+            assert prompts == ["monthly_review", "what_changed", "what_is_due"]
+            (message,) = (await client.get_prompt("monthly_review", {"month": "2026-10"})).messages
+            assert message.role == "user"
+            assert "Review 2026-10 of" in message.content.model_dump()["text"]
             for name in listed:
                 answered[name] = await client.call_tool(name, arguments.get(name, {}))
 

@@ -40,6 +40,11 @@ def test_from_the_address_alone_to_every_tool(
     assert len(answers) == 10
     assert "answered" in answers.pop("refresh_bank_data").replace("synced recently", "answered")
     assert set(answers.values()) == {"answered"}
+    assert re.findall(r"^prompt (\w+) answered$", printed, re.MULTILINE) == [
+        "monthly_review",
+        "what_changed",
+        "what_is_due",
+    ]
 
 
 def run(address: str, command: list[str], folder: Path) -> tuple[str, int]:

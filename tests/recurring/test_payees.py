@@ -7,6 +7,7 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
+from analytics.classification.intermediaries import are_intermediaries
 from analytics.letters import fold
 from analytics.recurring import left_out_words
 from analytics.recurring.noise_words import DROPPED_WORDS
@@ -19,7 +20,8 @@ Row = dict[str, object]
 def key(text: str, note: str | None = None) -> str:
     """The payee key of a text."""
     frame = pl.DataFrame({"text": [text], "note": [note]}, schema={"text": pl.String, "note": pl.String})
-    behind = behind_intermediary(folded(pl.col("text")), folded(pl.col("note")))
+    said = folded(pl.col("text"))
+    behind = behind_intermediary(said, folded(pl.col("note")), via=are_intermediaries(said))
     return str(frame.select(key_of(behind)).item())
 
 

@@ -42,6 +42,11 @@ def test_a_guess_is_put_right_and_kept_for_one_user(folder: Path, tmp_path: Path
     assert (id_.startswith("lay_"), file) == (True, "card.json")
     assert run(folder, "import", card, "--user", "eva").lines[0] == f"{card} (csv): 1 new, 0 known"
     assert run(folder, "import", card, "--user", "tom").code == 1
+    said = run(folder, "import", "--explain", card, "--user", "eva")
+    assert (said.code, said.lines[1]) == (0, f"  layout     {id_}")
+    assert run(folder, "import", "--explain", card, "--user", "tom").code == 1
+    assert run(folder, "import", "--explain", card).code == 1
+    assert run(folder, "import", "--explain", card, "--user", "nobody").failed_with("There is no user")
     assert "-3.50" in run(folder, "export", "--user", "eva", "--format", "csv").out
     assert run(folder, "profiles", "remove", id_, "--user", "tom").failed_with("There is no profile of this id.")
     assert run(folder, "profiles", "remove", id_, "--user", "eva").err == "Removed.\n"

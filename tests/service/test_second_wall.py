@@ -163,11 +163,13 @@ def test_every_operation_asks_as_the_role_of_requests(services: Services, demo: 
         "deleteAccount": {"params": {"name": "Mine"}},
         "changeProfile": {"json": {"homeCurrency": "CHF"}},
         "startSync": {"json": {}},
+        "createWebhook": {"json": {"url": "https://app.example.org/hook"}},
         "exportTransactions": {"params": {**every, "format": "csv"}},
     }
     ids = {"/accounts": owned[0], "/transactions": booking, "/cashflow": "2026-10"}
     last = ("mergeAccount", "separateAccount", "deleteAccount")
     services.everybody.execute("UPDATE accounts SET iban = NULL, kind = NULL WHERE id = $1", owned[0])
+    services.sends_webhooks = True
     described = [
         (path, method, operation["operationId"])
         for path, item in contract["paths"].items()

@@ -6,7 +6,7 @@ library meets a bank that knows nothing of it. `python -m tests.simulators fints
 
 import base64
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Literal
@@ -22,7 +22,6 @@ PRODUCT = "9FA6681DEC0CF3046BFC2F8A6"  # whom the bank knows
 DECOUPLED = "921:2:PUSH:Decoupled:1.0:Freigabe in der App:6:1:Freigabe:2048:J:1:N:0:0:N:N:00:{}:60:3:2:J:J"
 TYPED = "920:2:SMS:mobileTAN:1.0:mobileTAN:6:1:TAN:2048:J:1:N:0:0:N:N:00:{}:0:0:0:N:N"
 ONE_DEVICE, NAMED_DEVICES = "0:N:1", "2:N:2"  # whether the customer has to name the device
-FREE_DAYS = 90  # of bookings that a bank shows without another approval
 
 
 @dataclass
@@ -58,6 +57,7 @@ class Bank:
     entries_per_page: int = 0  # 0: everything in one answer
     goes_round: bool = False  # every page names itself as the next one
     asks_for_every_order: bool = False
+    free_days: int = 10_000  # of bookings that it shows without another approval; at most banks 90
     dialog_code: str | None = None  # with which every dialog begins
     refused: set[str] = field(default_factory=set)
     refusal: str = "9210"
@@ -66,7 +66,10 @@ class Bank:
     wrong_pins: int = 0
     is_app_confirmed: bool = False
     _dialogs: dict[str, Dialog] = field(default_factory=dict)
-    _waiting: dict[str, str] = field(default_factory=dict)  # order reference -> dialog that it lets go on
+    _waiting: dict[str, tuple[str, "_Order | None"]] = field(
+        default_factory=dict
+    )  # by order reference: the dialog that
+    # it lets go on, and the order that waits for it
     _numbers: Iterator[int] = field(default_factory=lambda: iter(range(1, 10**6)))
 
     def approve(self) -> None:
@@ -167,19 +170,22 @@ class Bank:
                 reply.refuse("9050", "Die Nachricht enthält Fehler.")
                 reply.segment(segment, "9941", "TAN ungültig.")
 
-    def _challenge(self, segment: Any, reply: Answer) -> None:
+    def _challenge(self, segment: Any, reply: Answer, order: "_Order | None" = None) -> None:
         reference = f"R{next(self._numbers)}"
-        self._waiting[reference] = reply.dialog
+        self._waiting[reference] = reply.dialog, order
         code = "3955" if self.tan == "app" else "0030"
         text = "Bitte in der App freigeben." if self.tan == "app" else "Bitte die TAN aus der SMS eingeben."
         reply.segment(segment, code, "Auftrag empfangen.")
         reply.add("HITAN", 7, segment, f"4++{reference}+{text}")
 
     def _let_go_on(self, order: "_Order") -> None:
-        assert self._waiting.pop(str(order.segment.task_reference)) == order.reply.dialog
+        dialog, waits = self._waiting.pop(str(order.segment.task_reference))
+        assert dialog == order.reply.dialog
         order.dialog.is_approved = True
         self.approvals.add(order.dialog.system_id)
         order.reply.segment(order.segment, "0020", "Auftrag ausgeführt.")
+        if waits is not None:
+            self._hkcaz(replace(waits, reply=order.reply, found={}))
 
     def _hktab(self, order: "_Order") -> None:
         media = "".join(f"+M:1{':' * 11}{quoted(each)}" for each in self.devices)
@@ -225,7 +231,8 @@ class Bank:
             order.reply.segment(order.segment, "3010", "Keine Umsätze vorhanden.")
 
     def _page(self, account: Account, order: "_Order") -> list[Booking]:
-        rows = [each for each in account.bookings if order.segment.date_start <= each.day]
+        since, until = order.segment.date_start or date.min, order.segment.date_end
+        rows = [each for each in account.bookings if since <= each.day <= until]
         first = int(order.segment.touchdown_point or 0)
         last = first + self.entries_per_page if self.entries_per_page else len(rows)
         if last < len(rows):
@@ -246,10 +253,10 @@ class Bank:
 
     def _is_free(self, order: "_Order") -> bool:
         """Whether the bookings come without another approval."""
-        is_old = order.segment.date_start < self.today - timedelta(days=FREE_DAYS)
+        is_old = (order.segment.date_start or date.min) < self.today - timedelta(days=self.free_days)
         if "HKTAN" not in order.found or not (is_old or self.asks_for_every_order):
             return True
-        self._challenge(order.found["HKTAN"], order.reply)
+        self._challenge(order.found["HKTAN"], order.reply, order)
         return False
 
     def _account(self, iban: str) -> Account:

@@ -419,7 +419,8 @@ class History:
             yield from sorted(there, key=lambda each: each.told is None)[:count]
 
     def _judge_difference(self, day: date, named: Sequence[Decimal], *, is_more: bool) -> None:
-        missing = sum((each.amount for each in self._shown(day) if each.told is None), Decimal(0))
+        told = sum((each.told[1] for each in self.bookings if each.told), Decimal(0))
+        missing = self._balance(self._shown(day)) - OPENING - told  # also what is gone, and was told no more since
         if not missing and not is_more and any(named):
             self.alarms.append(f"{self.steps[-1]}: {', '.join(map(str, named))}")
 

@@ -128,6 +128,15 @@ def test_what_is_told_otherwise_in_a_window_changes_the_row_and_keeps_its_id(ban
     assert sync(bank, f"{then}\n2026-11-10 | -1.00 | Kiosk | Zeitung") == []
 
 
+def test_a_corrected_amount_finds_the_row_whose_words_a_file_had_cut(bank: Bank) -> None:
+    files = files_of(bank)
+    files.bring(bookings("2026-11-03 | -26.49 | Jörg Übermut Maschinenbau A | 4733974143 Beleg vom 03.11."))
+    before = bank.ids()
+    whole = "2026-11-03 | -26.86 | Jörg Übermut Maschinenbau AG | 4733974143 Beleg vom 03.11.2026"
+    assert sync(bank, whole) == ["modified"]
+    assert bank.ids() == before
+
+
 def test_a_row_in_other_words_of_a_day_that_goes_on_may_be_another_one_if_a_file_has_told_it(bank: Bank) -> None:
     files_of(bank).bring(bookings("2026-11-20 | -5.00 | Shop | Brot"))
     assert sync(bank, "2026-11-20 | -5.00 | Kino | Film") == ["added"]

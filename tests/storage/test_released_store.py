@@ -18,10 +18,10 @@ import json
 import tarfile
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from starlette.testclient import TestClient
@@ -29,9 +29,12 @@ from starlette.testclient import TestClient
 from handlers.commands.table import perform
 from handlers.services import open_services
 from handlers.settings import load
+from storage.importing.records import AccountRecord, StatementRecord
 from storage.migrations import runner
+from tests.engines import OpenStore
 from tests.explanations.conftest import Service, opened
 from tests.service.conftest import Said
+from tests.storage.conftest import bookings, make_bank
 
 RELEASED = Path(__file__).with_name("released")
 ANSWERS: dict[str, Any] = json.loads((RELEASED / "answers.json").read_text("utf-8"))
@@ -140,6 +143,34 @@ def test_the_same_files_bring_nothing_new(service: Service) -> None:
     reports = imported(service, *(RELEASED / name for name in ("giro.sta", "spar.sta", "announced.xml")))
     assert [(report["new"], report["known"]) for report in reports] == [(0, 6), (0, 1), (0, 0)]
     assert service.services.everybody.rows("SELECT count(*) AS n FROM accounts") == [{"n": 2}]
+
+
+TOLD = """
+    2026-09-01 |  2500.00 | FIRMA NORD GMBH      | Lohn September      | provider_id=a{0}
+    2026-09-03 |  -800.00 | Hausverwaltung Süd   | Miete September     | provider_id=b{0}
+    2026-09-07 |   -12.99 | NETFLIX              | Netflix Monatsabo   | provider_id=c{0}
+    2026-09-10 |   -45.60 | EDEKA Müller         | EDEKA Sagt Danke    | provider_id=d{0}
+    2026-10-07 |   -12.99 | NETFLIX              | Netflix Monatsabo   | provider_id=e{0}
+    2026-10-15 |  -500.00 | Eva Beispiel         | Umbuchung Tagesgeld | provider_id=f{0}
+"""
+
+
+def test_a_bank_tells_what_was_there_before_and_nothing_is_there_twice(service: Service) -> None:
+    store = service.services.everybody
+    before = store.rows("SELECT id, account_id, amount FROM transactions ORDER BY id")
+    bank = make_bank(cast(OpenStore, store), THAT_DAY.replace(tzinfo=None), "eva", "Sparkasse")
+    account = AccountRecord(stable_key="1", iban="DE89370400440532013000", currency="EUR")
+    answer = StatementRecord(
+        closing=Decimal("2128.42"),
+        closing_date=date(2026, 11, 22),
+        told_from=date(2026, 8, 24),
+        told_until=date(2026, 11, 22),
+    )
+    for renewal in (1, 2):
+        bank.now += timedelta(days=1)
+        report = bank.bring(bookings(TOLD.format(renewal)), account=account, statement=answer)
+        assert report.new_transactions == 0
+        assert store.rows("SELECT id, account_id, amount FROM transactions ORDER BY id") == before
 
 
 def test_an_import_of_today_can_be_undone_and_leaves_what_was_there_before(service: Service, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from storage import jobs
+from storage.database import Transaction, as_json
 from storage.importing.records import StatementRecord
 from storage.undo_and_merge import rebuild
 from tests.storage.conftest import GIRO, Bank, bookings, dump, files_of
@@ -203,3 +204,36 @@ def test_a_job_that_brought_nothing_is_known_for_a_week(
     last = synced(0)
     found = {each.id for each in (brought, nothing, last) if jobs.find(bank.database, bank.user.id, each.id)}
     assert found == {brought.id, last.id} | ({nothing.id} if is_kept else set())
+
+
+@pytest.mark.parametrize("claims", [None, "claims"], ids=["known by its identity", "known by its claims"])
+@pytest.mark.parametrize("renewed", ["", "n"], ids=["same ids", "new ids"])
+def test_bookings_whose_ids_were_made_by_other_rules_are_known(bank: Bank, claims: str | None, renewed: str) -> None:
+    """As an older program stored them: what ids and fingerprints are made of has changed, what was said has not."""
+    bank.bring(bookings(BOOKED), statement=days(bank))
+    files = files_of(bank)
+    files.bring(bookings("2026-11-10 | -1.00 | Kiosk | Zeitung"))
+
+    def by_other_rules(session: Transaction) -> None:
+        session.changes(bank.user.id)
+        for number, row in enumerate(bank.rows("id, identity, claims, booking_date, amount")):
+            identity = f"older:{number}#0" if claims else row["identity"]
+            provider_id = row["identity"].removeprefix("provider:").partition("#")[0]
+            known = {f"{bank.connection.id}:{provider_id}": f"{number:032x}"} if claims else None
+            session.execute(
+                "UPDATE transactions SET id = $3, identity = $4, fingerprint = $5, claims = $6"
+                " WHERE user_id = $1 AND id = $2",
+                bank.user.id,
+                row["id"],
+                f"txn_{number:032x}",
+                identity,
+                f"{number:032x}",
+                as_json(known) if known else None,
+            )
+
+    bank.database.atomically(by_other_rules)
+    before = bank.ids()
+    for _ in range(2):
+        sync(bank, f"{BOOKED}2026-11-10 | -1.00 | Kiosk | Zeitung".replace("provider_id=", f"provider_id={renewed}"))
+        files.bring(bookings(BOOKED, provider_id=None))
+        assert bank.ids() == before

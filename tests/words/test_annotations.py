@@ -9,7 +9,7 @@ from storage.oauth.grants import Terms
 from tests.explanations.conftest import Holder
 from tests.words.conftest import GIRO, OTHER, booked, by_name, rows_of, writer
 
-NOTHING: dict[str, object] = {"category": None, "detailedCategory": None, "note": None, "tags": []}
+NOTHING: dict[str, object] = {"category": None, "detailedCategory": None, "note": None, "tags": [], "splits": []}
 
 
 @pytest.mark.requirement("words.annotations")

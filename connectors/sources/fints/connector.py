@@ -37,7 +37,7 @@ OVERLAP_DAYS = 10  # before the last sync, where that is longer ago
 CONSENT = timedelta(days=180)  # Delegated Regulation (EU) 2022/2360: then the bank wants to see its customer again
 APPROVAL_WITHIN = timedelta(minutes=5)
 BANK_CODE = re.compile("[0-9]{8}")
-YES = "yes"
+YES, NO = "yes", "no"
 KINDS: tuple[tuple[range, AccountKind], ...] = (
     (range(1, 10), "checking"),
     (range(10, 30), "savings"),
@@ -69,15 +69,26 @@ KEEP_PIN = FormField(
     label=Sentence(
         en="Store the PIN (encrypted), for syncs without you", de="PIN (verschlüsselt) speichern, für Abrufe"
     ),
-    choices=(("no", "no / nein"), (YES, "yes / ja")),
-    default="no",
+    choices=((NO, "no / nein"), (YES, "yes / ja")),
+    default=NO,
 )
 TAN = FormField(name="tan", label=Sentence(en="TAN", de="TAN"), is_secret=True)
+IS_APPROVED = FormField(
+    name="tan",
+    label=Sentence(en="Have you approved it?", de="Haben Sie es freigegeben?"),
+    choices=((YES, "yes / ja"), (NO, "no, go on without / nein, ohne")),
+    is_optional=True,
+)
 SIGN_IN = Sentence(en="Sign in to your bank as in its online banking.", de="Melden Sie sich an wie im Online-Banking.")
 WHICH = {
     "method": Sentence(en="How do you approve at this bank?", de="Wie geben Sie bei dieser Bank frei?"),
     "medium": Sentence(en="Which device do you use for that?", de="Welches Gerät benutzen Sie dafür?"),
 }
+OLDER = Sentence(
+    en="The bank wants another approval for bookings older than 89 days. To go on without them, leave it out.",
+    de="Für Umsätze, die älter als 89 Tage sind, will die Bank eine weitere Freigabe. Ohne sie geht es auch weiter.",
+)
+NOT_YET = Sentence(en="The bank has not accepted this yet.", de="Die Bank hat das noch nicht angenommen.")
 PIN_WRONG = Sentence(
     en="The bank refused this PIN. Three wrong ones lock the account.",
     de="Die Bank hat diese PIN abgelehnt. Drei falsche sperren das Konto.",
@@ -88,8 +99,9 @@ ReadFile = Callable[[BinaryIO], Iterator[Record]]
 
 class FinTs:
     """Implements `LiveSource`. Settings of a connection are {"url", "bank_code", "attended_only"}; its secrets
-    {"login", "state", "method", "medium"}, and {"pin"} where it is stored, {"pin_once"} until the next dialog where it
-    is not."""
+    {"login", "state", "method", "medium"}, {"pin"} where it is stored, {"pin_once"} until the next dialog where it is
+    not, and {"older"} until they are read: bookings of the time before, which the bank gave while its customer was
+    there."""
 
     name = "fints"
     title = "FinTS"
@@ -113,7 +125,8 @@ class FinTs:
         return bool(self._product and self._banks)
 
     def begin_connect(self, connection: Connection, answer: Reply, *, now: datetime) -> Step:
-        """Ask for login and PIN, open a dialog, have it approved, look for accounts."""
+        """Ask for login and PIN, open a dialog, have it approved, look for accounts and, the first time, for bookings
+        that are so old that the bank may want an approval for them."""
         given = {**connection.settings, **answer.given}
         if not self._product:
             raise Misconfigured(NO_PRODUCT)
@@ -128,13 +141,21 @@ class FinTs:
             return _sign_in(connection, given)
         access = self._access(given, connection.secrets)
         try:
-            if paused := answer.memo.get("paused"):
+            paused, older = answer.memo.get("paused"), answer.memo.get("older")
+            if paused and older is not None:
+                tan = str(given.get("tan", ""))
+                is_left_out = tan in ("", NO) or datetime.fromisoformat(answer.memo["since"]) + APPROVAL_WITHIN < now
+                with dialog.resumed(access, paused, tan, of_order=True) as reached:
+                    if is_left_out:
+                        return self._done(reached, given, now, older["found"])
+                    return self._with_older(reached, given, older, now=now, is_answered=True)
+            if paused:
                 if datetime.fromisoformat(answer.memo["since"]) + APPROVAL_WITHIN < now:
                     raise UserActionRequired(TOO_LATE)
                 with dialog.resumed(access, paused, str(given.get("tan", ""))) as reached:
-                    return self._reached(reached, given, now=now, since=answer.memo["since"])
+                    return self._reached(connection, reached, given, now=now, since=answer.memo["since"])
             with dialog.opened(access) as reached:
-                return self._reached(reached, given, now=now, since=now.isoformat())
+                return self._reached(connection, reached, given, now=now, since=now.isoformat())
         except dialog.PinRefused:
             return _sign_in(connection, given, problem=PIN_WRONG)
 
@@ -186,13 +207,17 @@ class FinTs:
             connection.keep_secrets(secrets)
             raise
         connection.keep_secrets(secrets)
+        older = secrets.get("older", {})
         for account in told:
             if account.refusal is not None:
                 yield LeftOut(name=account.name or account.number, reason=_refusal(account.refusal))
             else:
                 until[account.key] = today.isoformat()
                 told_from = _first_day(before.get(account.key), today)
+                account = replace(account, older=[dialog.unpacked(each) for each in older.get(account.key, ())])
                 yield self._batch(connection, account, told_from, today, cursor={"until": dict(until)})
+        if older:  # whatever is asked for after a batch comes after it is stored
+            connection.keep_secrets({name: each for name, each in secrets.items() if name != "older"})
 
     def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
         """Nothing to tidy up."""
@@ -220,7 +245,13 @@ class FinTs:
         )
 
     def _reached(
-        self, reached: "OpenDialog | Challenge | Choice", given: Mapping[str, Any], *, now: datetime, since: str
+        self,
+        connection: Connection,
+        reached: "OpenDialog | Challenge | Choice",
+        given: Mapping[str, Any],
+        *,
+        now: datetime,
+        since: str,
     ) -> Step:
         """The step that follows from what a dialog came to."""
         from connectors.sources.fints.dialog import Challenge, Choice
@@ -229,19 +260,26 @@ class FinTs:
             chosen = FormField(name=reached.of, label=WHICH[reached.of], choices=reached.options)
             return Question(text=WHICH[reached.of], fields=(chosen,), memo={"chosen": reached.of})
         if isinstance(reached, Challenge):
-            return Question(
-                text=Sentence(en=_shown(reached.text), de=_shown(reached.text)),
-                fields=() if reached.is_in_app else (TAN,),
-                image=reached.image,
-                image_type=reached.image_type or "image/png",
-                again_after=reached.wait if reached.is_in_app else None,
-                memo={"paused": reached.paused, "since": since},
-            )
-        if not reached.count_accounts():
+            return _asked_for(reached, since, Sentence(en=_shown(reached.text), de=_shown(reached.text)))
+        if not (accounts := reached.accounts()):
             raise UserActionRequired("The bank shows no account for this login.")
-        return self._done(reached, given, now)
+        if connection.secrets.get("login"):
+            return self._done(reached, given, now)
+        return self._with_older(reached, given, {"found": {}, "left": accounts}, now=now)
 
-    def _done(self, opened: "OpenDialog", given: Mapping[str, Any], now: datetime) -> Done:
+    def _with_older(
+        self, opened: "OpenDialog", given: Mapping[str, Any], known: Json, *, now: datetime, is_answered: bool = False
+    ) -> Step:
+        """Connected, with what the bank gives alone while its customer is there; or what they have to do for it."""
+        older, wanted = opened.older(now.date(), now.date() - timedelta(days=FIRST_DAYS), known)
+        if wanted is None:
+            return self._done(opened, given, now, older["found"])
+        words = _shown(wanted.text)
+        text = Sentence(en=f"{OLDER.en} {words}", de=f"{OLDER.de} {words}")
+        asked = _asked_for(wanted, now.isoformat(), text, older=older)
+        return replace(asked, problem=NOT_YET) if is_answered and older["left"] == known["left"] else asked
+
+    def _done(self, opened: "OpenDialog", given: Mapping[str, Any], now: datetime, older: Json | None = None) -> Done:
         is_kept = given.get("keep_pin") == YES
         kept = {name: str(given[name]) for name in ("method", "medium") if given.get(name)}
         return Done(
@@ -252,6 +290,7 @@ class FinTs:
                 "login": str(given["login"]),
                 "state": opened.state,
                 "pin" if is_kept else "pin_once": str(given["pin"]),
+                **({"older": older} if any((older or {}).values()) else {}),
             },
             consent_expires_at=now + CONSENT,
         )
@@ -276,10 +315,10 @@ class FinTs:
             kind=next((kind for numbers, kind in KINDS if told.kind in numbers), "other"),
             bank_name=connection.bank_name,
         )
-        for documents in (told.booked, told.pending):
+        for documents, is_older in ((told.older, True), (told.booked, False), (told.pending, False)):
             for document in documents:
                 for record in self._read_file(io.BytesIO(document)):
-                    if isinstance(record, TransactionRecord):
+                    if isinstance(record, TransactionRecord) and not (is_older and record.booking_date >= told_from):
                         yield record
         yield StatementRecord(
             closing=told.balance,
@@ -288,6 +327,23 @@ class FinTs:
             told_until=today,
             is_pending_complete=True,
         )
+
+
+def _asked_for(wanted: "Challenge", since: str, text: Sentence, older: Json | None = None) -> Question:
+    """The question that a challenge is; that for `older` bookings may be left unanswered."""
+    if older is None:
+        fields, memo = () if wanted.is_in_app else (TAN,), {}
+    else:
+        fields = (IS_APPROVED if wanted.is_in_app else replace(TAN, is_optional=True),)
+        memo = {"older": older}
+    return Question(
+        text=text,
+        fields=fields,
+        image=wanted.image,
+        image_type=wanted.image_type or "image/png",
+        again_after=wanted.wait if not fields else None,
+        memo={"paused": wanted.paused, "since": since, **memo},
+    )
 
 
 def _library() -> Any:
@@ -303,7 +359,7 @@ def _sign_in(connection: Connection, given: Mapping[str, Any], problem: Sentence
     """Login and PIN, the login of a connection that is renewed filled in; one that was given already is not asked for
     again, unless the bank refused what came with it."""
     named = replace(LOGIN, default=str(given.get("login") or connection.secrets.get("login") or ""))
-    keep = replace(KEEP_PIN, default=YES if "pin" in connection.secrets else "no")
+    keep = replace(KEEP_PIN, default=YES if "pin" in connection.secrets else NO)
     is_given = bool(given.get("login")) and problem is None
     return Question(text=SIGN_IN, fields=(PIN, keep) if is_given else (named, PIN, keep), problem=problem)
 

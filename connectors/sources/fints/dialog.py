@@ -5,11 +5,13 @@ goes on from there. Whoever keeps that text has to encrypt it, and nobody else m
 """
 
 import base64
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from fints.client import FinTS3PinTanClient, FinTSOperations, NeedRetryResponse, NeedTANResponse
@@ -18,6 +20,7 @@ from fints.exceptions import (
     FinTSClientTemporaryAuthError,
     FinTSUnsupportedOperation,
 )
+from fints.models import SEPAAccount
 from fints.segments.statement import HKKAZ5, HKKAZ6, HKKAZ7
 
 from connectors.connector import Json, Misconfigured, ProviderUnavailable, SourceError, UserActionRequired
@@ -40,6 +43,8 @@ class AccessLocked(UserActionRequired):
 
 class ApprovalNeeded(UserActionRequired):
     """The bank wants you to approve this access. Renew the connection on the account page."""
+
+    challenge: Any = None  # the library's, where the bank wants it for an order alone
 
 
 class TanRefused(UserActionRequired):
@@ -96,6 +101,7 @@ class Told:
     balance_day: date | None
     booked: Sequence[bytes] = ()
     pending: Sequence[bytes] = ()
+    older: Sequence[bytes] = ()
     refusal: str | None = None
 
     @property
@@ -121,10 +127,10 @@ class OpenDialog:
         """What the next dialog needs of this one."""
         return _text(self.client.deconstruct(including_private=True))
 
-    def count_accounts(self) -> int:
-        """How many accounts the customer has there asking for bookings."""
+    def accounts(self) -> list[list[str]]:
+        """Those that the customer has there, each as the library wants it back."""
         with _spoken(self.line):
-            return len(self._ordered(self.client.get_sepa_accounts()))
+            return [list(each) for each in self._ordered(self.client.get_sepa_accounts())]
 
     def read(self, since: Callable[[str], date], until: date) -> Sequence[Told]:
         """Every account with its booked balance and its bookings, from the day on that `since` names for its key, in
@@ -134,18 +140,40 @@ class OpenDialog:
             about = {each["iban"]: each for each in self.client.get_information()["accounts"]}
             return [self._told(account, about.get(account.iban) or {}, since, until) for account in accounts]
 
+    def older(self, today: date, before: date, known: Json) -> tuple[Json, Challenge | None]:
+        """The bookings from before that day of the accounts that are "left", for as long as the bank keeps them, beside
+        those "found" of others as packed documents; and what the customer has to do first, where the bank wants an
+        approval for one of them. An account of which it gives none has none."""
+        found, left = dict(known["found"]), list(known["left"])
+        stated = self.client.bpd.find_segment_first("HICAZS")
+        since = today - timedelta(days=int(stated.parameter.storage_duration)) if stated else None
+        while left:
+            account = SEPAAccount(*left[0])
+            booked: Sequence[bytes] = ()
+            try:
+                with _spoken(self.line):
+                    booked, _ = self._bookings(account, since, before)
+            except ApprovalNeeded as wanted:
+                if wanted.challenge is not None:
+                    return {"found": found, "left": left}, _put_aside(self.client, wanted.challenge)
+            except ProviderUnavailable:
+                pass  # nobody misses what nobody had
+            found[_key(account)] = [_text(zlib.compress(each)) for each in booked]
+            del left[0]
+        return {"found": found, "left": left}, None
+
     def _told(self, account: Any, about: Mapping[str, Any], since: Callable[[str], date], until: date) -> Told:
         may = about.get("supported_operations") or {}
         is_told = any(may.values())  # some banks leave out what an account may be asked
         balance, refusal = None, None
         booked: Sequence[bytes] = ()
         pending: Sequence[bytes] = ()
-        iban, number = account.iban or None, f"{account.blz}/{account.accountnumber}"
+        iban, number = account.iban or None, _number(account)
         try:
             if may.get(FinTSOperations.GET_BALANCE) or not is_told:
                 balance = self._ordered(self.client.get_balance(account))
             if any(may.get(each) for each in BOOKINGS) or not is_told:
-                booked, pending = self._bookings(account, since(iban or number), until)
+                booked, pending = self._bookings(account, since(_key(account)), until)
         except FinTSUnsupportedOperation:
             refusal = "not offered"
         except PagesWithoutEnd:
@@ -165,7 +193,7 @@ class OpenDialog:
             refusal=refusal,
         )
 
-    def _bookings(self, account: Any, since: date, until: date) -> tuple[Sequence[bytes], Sequence[bytes]]:
+    def _bookings(self, account: Any, since: date | None, until: date) -> tuple[Sequence[bytes], Sequence[bytes]]:
         """Documents of what is booked and of what is pending: camt, and MT940 where the bank has nothing else."""
         self.line.pages.clear()
         if self.client.bpd.find_segment_first("HICAZS"):
@@ -174,7 +202,7 @@ class OpenDialog:
         parts = self._ordered(self._mt940(account, since, until))
         return _joined(each.statement_booked for each in parts), _joined(each.statement_pending for each in parts)
 
-    def _mt940(self, account: Any, since: date, until: date) -> Any:
+    def _mt940(self, account: Any, since: date | None, until: date) -> Any:
         """The pieces as the bank sent them. The library only hands out what its own reader made of them."""
         with self.client._get_dialog() as dialog:
             order = self.client._find_highest_supported_command(HKKAZ5, HKKAZ6, HKKAZ7)
@@ -194,7 +222,9 @@ class OpenDialog:
     def _ordered(self, result: Any) -> Any:
         """The result of an order; the library gives an empty one for what the bank refused, so its codes decide."""
         if isinstance(result, NeedTANResponse) or APPROVAL_NEEDED in self.line.codes:
-            raise ApprovalNeeded
+            wanted = ApprovalNeeded()
+            wanted.challenge = result if isinstance(result, NeedTANResponse) else None
+            raise wanted
         if self.line.refusal is not None:
             raise _OrderRefused(self.line.refusal)
         return result
@@ -224,8 +254,9 @@ def opened(access: Access) -> Iterator[OpenDialog | Challenge | Choice]:
 
 
 @contextmanager
-def resumed(access: Access, paused: Json, tan: str) -> Iterator[OpenDialog | Challenge]:
-    """The dialog that was put aside, with the TAN if there is one to type: open now, or waiting still."""
+def resumed(access: Access, paused: Json, tan: str, *, of_order: bool = False) -> Iterator[OpenDialog | Challenge]:
+    """The dialog that was put aside, with the TAN if there is one to type: open now, or waiting still. With `of_order`
+    the approval is for an order: it takes the place of the next one that is given."""
     with closing(BankLine(access.url)) as line:
         client = _client(access, line, state=paused["state"])
         challenge = NeedRetryResponse.from_data(_bytes(paused["challenge"]))
@@ -234,6 +265,10 @@ def resumed(access: Access, paused: Json, tan: str) -> Iterator[OpenDialog | Cha
         with _spoken(line):
             resuming.__enter__()
         try:
+            if of_order:
+                client._send_with_possible_retry = partial(_approved, client, challenge, tan)
+                yield OpenDialog(client=client, line=line)
+                return
             with _spoken(line):
                 outcome = client.send_tan(challenge, tan)
             if isinstance(outcome, NeedTANResponse):
@@ -244,6 +279,14 @@ def resumed(access: Access, paused: Json, tan: str) -> Iterator[OpenDialog | Cha
                 yield OpenDialog(client=client, line=line)
         finally:
             _close(client, line)
+
+
+def _approved(client: Any, challenge: Any, tan: str, dialog: Any, order: Any, resume: Any) -> Any:
+    """What the order comes to that waited for this approval. One that the bank does not accept is asked for again."""
+    del client._send_with_possible_retry
+    outcome = client.send_tan(challenge, tan)
+    is_refused = client.connection.refusal is not None
+    return client._send_with_possible_retry(dialog, order, resume) if is_refused else outcome
 
 
 class _OrderRefused(Exception):
@@ -351,6 +394,20 @@ def _spoken(line: BankLine) -> Iterator[None]:
                 f"The bank refused an order (FinTS code {line.refusal}).", detail=" ".join(line.codes)
             ) from None
         raise ProviderUnavailable("The bank sent a damaged answer.", detail=type(error).__name__) from None
+
+
+def unpacked(text: str) -> bytes:
+    """A document of `OpenDialog.older`."""
+    return zlib.decompress(_bytes(text))
+
+
+def _number(account: Any) -> str:
+    return f"{account.blz}/{account.accountnumber}"
+
+
+def _key(account: Any) -> str:
+    """What `Told.key` is for it."""
+    return account.iban or _number(account)
 
 
 def _joined(pieces: Iterator[bytes | None]) -> Sequence[bytes]:

@@ -1,16 +1,20 @@
 """Events as they are told: ids and counts only, of what the listener's grant covers."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
+from analytics.recurring import news
 from auth.principal import Principal
-from auth.scopes import READ_ACCOUNTS, READ_TRANSACTIONS
+from auth.scopes import READ_ACCOUNTS, READ_CASHFLOW, READ_TRANSACTIONS
 from handlers.http.request import Json
 from handlers.json_shapes import instant
 from handlers.operations.covered_jobs import as_covered
+from handlers.operations.events.event_ids import EventIds
 from storage import connections, jobs
 from storage.database import Session
 from storage.events.outbox import StoredEvent
+from storage.webhooks.deliveries import Delivery
 
 NEEDS: Mapping[str, str] = {
     "sync.completed": READ_ACCOUNTS,
@@ -19,13 +23,17 @@ NEEDS: Mapping[str, str] = {
     "consent.expiring": READ_ACCOUNTS,
     "balance.low": READ_ACCOUNTS,
     "transactions.changed": READ_TRANSACTIONS,
+    news.NEW: READ_CASHFLOW,
+    news.PRICE_CHANGED: READ_CASHFLOW,
+    news.MISSED: READ_CASHFLOW,
+    news.ENDED: READ_CASHFLOW,
 }
 """By type of event: the scope that its listener must have."""
 
 
 def receives(caller: Principal, type_: str) -> bool:
     """Whether events of this type are for the caller at all."""
-    is_of_bookings = NEEDS[type_] == READ_TRANSACTIONS
+    is_of_bookings = NEEDS[type_] != READ_ACCOUNTS
     return NEEDS[type_] in caller.scopes and not (is_of_bookings and caller.figures_only)
 
 
@@ -35,15 +43,25 @@ def data_of(session: Session, caller: Principal, event: StoredEvent) -> Json | N
         return _changed(caller, event.data["accounts"])
     if event.type == "balance.low":
         return {"accountId": event.subject} if caller.covers(event.subject) else None
+    if NEEDS[event.type] == READ_CASHFLOW:
+        expected = {name: value for name, value in event.data.items() if name != "accountId"}
+        return {"subscriptionId": event.subject, **expected} if caller.covers(event.data["accountId"]) else None
     covered = caller.coverage is None or any(
         caller.covers(each) for each in connections.account_ids(session, caller.user_id, event.subject)
     )
     return {**_of_sync(session, caller, event.data), "connectionId": event.subject} if covered else None
 
 
-def shape(id_: str, event: StoredEvent, data: Json) -> Json:
+def id_of_event(delivery: Delivery, ids: EventIds) -> str:
+    """The id under which what is delivered is told, to who listens too."""
+    if delivery.sequence is None:
+        return delivery.event_id or ""
+    return ids.written(delivery.sequence, delivery.made_at)
+
+
+def shape(id_: str, type_: str, moment: datetime, data: Json) -> Json:
     """The one line that is sent."""
-    return {"id": id_, "type": event.type, "timestamp": instant(event.recorded_at), "data": data}
+    return {"id": id_, "type": type_, "timestamp": instant(moment), "data": data}
 
 
 def _changed(caller: Principal, accounts: Mapping[str, list[int]]) -> Json | None:

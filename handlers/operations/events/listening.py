@@ -11,7 +11,6 @@ from auth.errors import InvalidToken
 from auth.principal import Principal
 from handlers.http.errors import BadRequest, TooManyRequests
 from handlers.http.request import Answer, Json, Request
-from handlers.json_shapes import instant
 from handlers.open_streams import EACH_MAX, TooManyStreams
 from handlers.operations.events.event_ids import EventIds
 from handlers.operations.events.event_shapes import NEEDS, data_of, receives, shape
@@ -121,7 +120,7 @@ class EventStream:
     def _of_stream(self, type_: str) -> bytes:
         now = self._services.clock.now()
         id_ = self._ids.written(self._after, now)
-        return _line({"id": id_, "type": type_, "timestamp": instant(now), "data": {}})
+        return _line(shape(id_, type_, now, {}))
 
     async def _caller(self) -> Principal | None:
         """Whom the stream is for, as every request is asked; None where it is for nobody any more."""
@@ -146,7 +145,11 @@ class EventStream:
             meant = [each for each in found if each.type in self._wanted and receives(caller, each.type)]
             told = [(each, data) for each in meant if (data := data_of(session, caller, each)) is not None]
         self._after = found[-1].sequence if found else self._after
-        lines = [_line(shape(self._ids.written(each.sequence, each.recorded_at), each, data)) for each, data in told]
+        ids = self._ids
+        lines = [
+            _line(shape(ids.written(each.sequence, each.recorded_at), each.type, each.recorded_at, data))
+            for each, data in told
+        ]
         return lines, len(found) < READ_AT_ONCE
 
 

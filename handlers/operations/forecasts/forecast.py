@@ -1,7 +1,9 @@
 """GET /forecast: what accounts are expected to hold on the days to come, and how wrong that was before."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
+from decimal import Decimal
 
 import polars as pl
 
@@ -9,14 +11,15 @@ from analytics.forecasting.back_test import TESTED_DAYS, Accuracy, accuracy
 from analytics.forecasting.flows import names_of, streams_of
 from analytics.forecasting.projection import Event, NextPay, Stream, by_month, next_pay, project
 from analytics.recurring.confirmations import DISMISSED
+from analytics.recurring.directions import INCOMING
 from analytics.recurring.history import Charge
 from handlers.cache.reader import Reading
 from handlers.http.request import Answer, Json, Request
 from handlers.json_shapes import money
 from handlers.operations.selection import selected_or_all
 from handlers.services import Services
-from handlers.sync.detection import recurring_of
-from handlers.sync.forecasts.found import found_of
+from handlers.sync.detection import current, recurring_of
+from handlers.sync.forecasts.found import Basis, found_of
 from handlers.sync.forecasts.series import Series
 from storage import accounts
 from storage.accounts import Selected
@@ -41,6 +44,7 @@ def get_forecast(
         names_of(recurring),
         salaries=set(found.rows.filter(pl.col("amount") > 0, type="salary")["id"]),
     )
+    _add(streams, current(recurring, today), found, today)
     told = {
         each.key: _told(each, streams, days=days, of_months=caller.figures_only)
         for each in [*found.of_accounts, *found.of_currencies.values()]
@@ -60,6 +64,27 @@ def get_forecast(
             "leftOut": [{"accountId": id_, "reason": reason} for id_, reason in found.left_out],
         }
     )
+
+
+def _add(
+    streams: defaultdict[tuple[str, date], list[Stream]], recurring: pl.DataFrame, found: Basis, today: date
+) -> None:
+    """What was added by hand, to the account and to its currency, unless it was found there."""
+    charges = _charges(found.rows)
+    by_key = {each.key: each for each in found.of_accounts}
+    for row in recurring.filter(pl.col("added_to").is_in(list(by_key))).iter_rows(named=True):
+        stream = Stream(
+            name=row["merchant_name"],
+            id=row["id"],
+            frequency=row["frequency"],
+            expected=row["amount"] if row["direction"] == INCOMING else -row["amount"],
+            charges=[charges[id_] for id_ in row["charge_ids"]]
+            or [Charge(id=row["id"], day=row["last_charged"], amount=Decimal(0))],  # of nothing: nothing was booked
+        )
+        of_currency = found.of_currencies[by_key[row["added_to"]].ledger.currency]
+        for key in {row["added_to"], of_currency.key}:
+            if all(each.id != row["id"] for each in streams[key, today]):
+                streams[key, today].append(stream)
 
 
 def _charges(rows: pl.DataFrame) -> dict[str, Charge]:

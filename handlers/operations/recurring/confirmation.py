@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any
 
-from analytics.recurring.confirmations import UNDECIDED, Decision, by_stream
+from analytics.recurring.confirmations import CONFIRMED, UNDECIDED, Decision, by_stream
 from handlers.http.errors import NotFound
 from handlers.http.request import Json, Request
 from handlers.operations.recurring.details import NOT_FOUND, charges_of, told_of
@@ -14,7 +14,7 @@ from handlers.sync.detection import recurring_of
 from storage import accounts
 from storage.accounts import Selected
 from storage.database import Database, Transaction
-from storage.recurring import decisions
+from storage.recurring import added, decisions
 
 
 class NoSuchPayment(Exception):
@@ -39,7 +39,8 @@ def confirm_subscription(services: Services, request: Request, *, id: str, body:
 
 def decide(database: Database, user_id: str, id: str, confirmation: str, *, now: datetime, today: date) -> Json:
     """Remember what was said about a recurring payment of all accounts in place of what was said before, or nothing
-    for "none"; the payment as SubscriptionDetail. Raises NoSuchPayment."""
+    for "none"; the payment as SubscriptionDetail. What was added by hand is taken away by all but "confirmed". Raises
+    NoSuchPayment."""
 
     def work(session: Transaction) -> Json:
         session.hold(user_id)
@@ -51,7 +52,9 @@ def decide(database: Database, user_id: str, id: str, confirmation: str, *, now:
         row = found.row(0, named=True)
         before = by_stream(every, decisions.of_user(session, user_id)).get(id, [])
         decisions.forget(session, user_id, [decision.id for decision in before])
-        if confirmation != UNDECIDED:
+        if confirmation != CONFIRMED and row["added_id"] is not None:
+            added.remove(session, user_id, row["added_id"])
+        if confirmation != UNDECIDED and row["added_to"] is None:
             decision = Decision(id=id, transaction_id=row["charge_ids"][-1], confirmation=confirmation)
             decisions.keep(session, user_id, decision, now=now)
         return told_of({**row, "confirmation": confirmation}, charges_of(session, user_id, found), today)

@@ -13,14 +13,13 @@ from analytics.periods import six_months_before
 from analytics.recurring.confirmations import DISMISSED
 from analytics.recurring.directions import OUTGOING
 from analytics.recurring.history import Charge, history
-from analytics.recurring.report import is_listed
 from handlers import json_shapes
 from handlers.cache.reader import Reading
 from handlers.http.errors import NotFound
 from handlers.http.request import Answer, Json, Request
 from handlers.operations.selection import selected_accounts
 from handlers.services import Services
-from handlers.sync.detection import recurring_of
+from handlers.sync.detection import current, recurring_of
 from storage import accounts, transactions
 from storage.database import Row, Session
 
@@ -48,10 +47,10 @@ def list_subscription_details(
         found = recurring_of(database, user_id, selected, today=today, session=session)
         if direction != ALL:
             found = found.filter(direction=direction or OUTGOING)
-        if wanted != ALL:
-            found = found.filter(pl.col("confirmation") != DISMISSED)
         if wanted == CURRENT:
-            found = found.filter(is_listed(pl.lit(today)))
+            found = current(found, today)
+        elif wanted != ALL:
+            found = found.filter(pl.col("confirmation") != DISMISSED)
         charges = charges_of(session, user_id, found)
     told = [told_of(row, charges, today) for row in found.iter_rows(named=True)]
     if wanted not in (CURRENT, ALL):
@@ -83,10 +82,12 @@ def charges_of(session: Session, user_id: str, found: pl.DataFrame) -> Mapping[s
 
 
 def told_of(row: Mapping[str, Any], by_id: Mapping[str, Row], today: date) -> Json:
-    """SubscriptionDetail of the contract, all of it."""
+    """SubscriptionDetail of the contract, all of it. What was added by hand and never charged is told as if it had been
+    a period before its first day."""
     charges = [by_id[charge_id] for charge_id in row["charge_ids"]]
+    paid = [Charge(id=charge["id"], day=charge["booking_date"], amount=abs(charge["amount"])) for charge in charges]
     told = history(
-        [Charge(id=charge["id"], day=charge["booking_date"], amount=abs(charge["amount"])) for charge in charges],
+        paid or [Charge(id=row["id"], day=row["last_charged"], amount=row["amount"])],
         frequency=row["frequency"],
         currency=row["currency"],
         today=today,

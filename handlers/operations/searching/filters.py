@@ -76,4 +76,6 @@ class Filters:
             words=query_words(self.words or ""),
             flag=self.flag,
             counted=self.counted,
+            category=self.category,
+            detailed_category=self.detailed_category,
         )

@@ -12,7 +12,8 @@ from analytics.classification.leaves import OWN_TRANSFER
 from analytics.refunds import refund_ids
 from analytics.searching.comparison import CompareWith, Span, comparison, whole_months
 from analytics.searching.filters import Sort, found, ordered
-from analytics.searching.totals import KEYS_MAX, NOTHING, OF_TIME, Key, Named, Sums, Totals, in_order, together, totals
+from analytics.searching.totals import KEYS_MAX, Group, Key, Sums, Totals, totals
+from analytics.searching.totals import listed as listed_groups
 from auth.principal import Principal
 from handlers import json_shapes
 from handlers.cache.reader import Reading
@@ -57,7 +58,7 @@ def search_transactions(
     rows, query = _read(reading, caller, filters, filters.selection(selected, caller)), filters.query()
     currency, rates = money_of(services, reading, selected.accounts, rows)
     whole = (
-        ordered(found(rows, query, selection=selected.ids, currency=currency, rates=rates), sort)
+        ordered(found(rows, query, selection=selected.ids, currency=currency, rates=rates, parts=reading.parts), sort)
         .select("id", "is_pending")
         .collect(engine="in-memory")
     )
@@ -96,11 +97,12 @@ def sum_transactions(
         if caller.figures_only and spans is not None and not all(map(whole_months, (spans.span, spans.earlier))):
             raise Forbidden(MONTHLY_SUMS)
         selection = _within(selection, spans.span if spans is not None else asked)
-    parts = [_read(reading, caller, filters, selection)]
+    parts, split = [_read(reading, caller, filters, selection)], reading.parts
     if spans is not None:
         parts.append(_read(reading, caller, filters, _within(selection, spans.earlier)))
     if DETAILED in keys and caller.coverage is not None:
-        parts = [part.with_columns(pl.col("detailed_category").replace({OWN_TRANSFER: None})) for part in parts]
+        as_known = pl.col("detailed_category").replace({OWN_TRANSFER: None})
+        parts, split = [part.with_columns(as_known) for part in parts], split.with_columns(as_known)
     currency, rates = money_of(services, reading, selected.accounts, pl.concat(part[["currency"]] for part in parts))
     refunds = _refunds(reading, filters, selected, parts)
     now, *before = (
@@ -113,13 +115,14 @@ def sum_transactions(
             group_by=keys,
             rates=rates,
             shift=spans.shift if spans is not None and place else None,
+            parts=split,
         )
         for place, rows in enumerate(parts)
     )
     shape = partial(json_shapes.sums, currency=currency, with_days=not caller.figures_only)
     body = {"currency": currency, **shape(now.whole), "leftOut": now.left_out}
     if keys:
-        body |= _groups(now, before, keys, limit, shape)
+        body |= _groups(now, before[0] if before else None, limit, shape)
     if asked is not None:
         body["span"] = json_shapes.span(spans.span if spans is not None else asked)
         body["compared"] = {**json_shapes.span(spans.earlier), **shape(before[0].whole)} if spans is not None else None
@@ -155,13 +158,13 @@ def _shown(reading: Reading, rows: Sequence[tuple[str, bool]], caller: Principal
         for is_pending in {is_pending for _, is_pending in rows}
     }
     leaf = None if is_detailed else partial(shown, caller=caller)
-    said = words_of(reading, caller, leaf) if asks_for_words(include) else lambda _id: {}
+    said = words_of(reading, caller, leaf) if asks_for_words(include) else lambda _id, _currency: {}
     return [
         {
             **json_shapes.transaction(known[is_pending][id_], reading.by_id),
             **({DETAILED: shown(known[is_pending][id_]["detailed_category"], caller)} if is_detailed else {}),
             "status": "pending" if is_pending else "booked",
-            **said(id_),
+            **said(id_, known[is_pending][id_]["currency"]),
         }
         for id_, is_pending in rows
     ]
@@ -193,28 +196,21 @@ def _within(selection: Selection, span: Span) -> Selection:
     return selection._replace(date_from=span.first, date_to=span.last)
 
 
-def _groups(
-    now: Totals, before: Sequence[Totals], keys: Sequence[Key], limit: int, shape: Callable[[Sums], Json]
-) -> Json:
+def _groups(now: Totals, before: Totals | None, limit: int, shape: Callable[[Sums], Json]) -> Json:
     """The groups that come first, or the latest ones where the first key is a time, and the rest of them as one."""
-    named = in_order({**dict.fromkeys((name for each in before for name in each.groups), NOTHING), **now.groups}, keys)
-    shown, left = (named[-limit:], named[:-limit]) if keys[0] in OF_TIME else (named[:limit], named[limit:])
 
-    def told(some: Sequence[Named]) -> Json:
-        figures = shape(together(now.groups.get(each, NOTHING) for each in some))
-        compared = [shape(together(part.groups.get(each, NOTHING) for each in some)) for part in before]
-        return {**figures, "compared": compared[0]} if compared else figures
+    def told(group: Group) -> Json:
+        return {**shape(group.sums), **({} if group.compared is None else {"compared": shape(group.compared)})}
 
-    spelled = {name: spelling for part in reversed([now, *before]) for name, spelling in part.spelled.items()}
-
-    def values(group: Named) -> dict[str, str | None]:
-        of_key = dict(zip(keys, group, strict=True))
-        return {key: spelled.get(value or "", value) if key == "merchant" else value for key, value in of_key.items()}
-
+    groups, rest = listed_groups(now, before, limit=limit)
     return {
         "groups": [
-            {"key": " ".join(filter(None, values(each).values())), "keys": values(each), **told([each])}
-            for each in shown
+            {
+                "key": " ".join(filter(None, group.named)),
+                "keys": dict(zip(now.group_by, group.named, strict=True)),
+                **told(group),
+            }
+            for group in groups
         ],
-        "rest": told(left),
+        "rest": told(rest),
     }

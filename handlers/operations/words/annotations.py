@@ -9,7 +9,8 @@ from auth.principal import Principal
 from handlers.http.errors import BadRequest, NotFound
 from handlers.http.request import Json, Request
 from handlers.operations.categories.own import visible
-from handlers.operations.categories.places import PLACES, Place, placed
+from handlers.operations.categories.places import NOWHERE, PLACES, Place, placed
+from handlers.operations.words import parts
 from handlers.operations.words.said import own_shape, told
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
@@ -33,8 +34,8 @@ def get_annotation(services: Services, request: Request, *, id: str) -> Json:
     """What is said of this booking."""
     user_id = request.principal.user_id
     with services.of(user_id).transaction() as session:
-        _booking(session, request, id)
-        return _told(session, request, annotations.find(session, user_id, id))
+        row = _booking(session, request, id)
+        return _told(session, request, annotations.find(session, user_id, id), row)
 
 
 def change_annotation(services: Services, request: Request, *, id: str, body: Mapping[str, Any]) -> Json:
@@ -47,10 +48,10 @@ def change_annotation(services: Services, request: Request, *, id: str, body: Ma
         before = annotations.find(session, user_id, id)
         after = changed(session, user_id, row, before, body, now=now, caller=request.principal)
         annotations.say(session, user_id, after, now=now)
-        is_moved = place_of(after) != place_of(before)
+        is_moved = after.places != before.places
         if is_moved:
             derivation.apply_rules(session, user_id, now=now, transaction_ids=[id])
-        return _told(session, request, after), is_moved
+        return _told(session, request, after, row), is_moved
 
     said, is_moved = services.of(user_id).atomically(work)
     if is_moved:
@@ -101,7 +102,14 @@ def changed(
         annotation = annotations.with_tags(annotation, names, now=now)
         if len(annotation.tags) > TAGS_MAX:
             raise BadRequest(f"tags: at most {TAGS_MAX} on one booking")
-        if len(annotations.different_tags(session, user_id) | annotation.tags.keys()) > DIFFERENT_TAGS_MAX:
+    if "splits" in changes:
+        given = changes["splits"] or []
+        places = [placed(NOWHERE, each, {}) for each in given]
+        annotation = replace(annotation, parts=parts.parts_of(row, given, places, annotation.all_tags, now=now))
+    parts.check_bounds(annotation)
+    if changes.keys() & {"tags", "splits"}:
+        different = annotations.different_tags(session, user_id) | annotation.all_tags.keys()
+        if len(different) > DIFFERENT_TAGS_MAX:
             raise BadRequest(f"tags: at most {DIFFERENT_TAGS_MAX} different ones")
     return annotation
 
@@ -113,9 +121,13 @@ def _booking(session: Session, request: Request, id_: str) -> Row:
     return row
 
 
-def _told(session: Session, request: Request, annotation: Annotation) -> Json:
-    user_id = request.principal.user_id
+def _told(session: Session, request: Request, annotation: Annotation, row: Row) -> Json:
+    user_id, currency = request.principal.user_id, row["currency"]
     names = annotations.spellings(session, user_id, annotation).names(request.principal.covers)
-    chosen = {"category": annotation.category, "detailedCategory": annotation.detailed_category}
     own = annotations.own_categories(session, user_id) if annotation.own_category_id else {}
-    return {**chosen, **own_shape(own.get(annotation.own_category_id or "")), **told(annotation, names)}
+    chosen = {"category": annotation.category, "detailedCategory": annotation.detailed_category}
+    chosen |= own_shape(own.get(annotation.own_category_id or ""))
+    if not annotation.parts or annotation.fits(row):
+        return {**chosen, **told(annotation, names, currency)}
+    asleep = parts.told(annotation.parts, currency, names)
+    return {**chosen, **told(replace(annotation, parts=()), names, currency), "sleepingSplits": asleep}

@@ -11,6 +11,7 @@ from handlers.cache.entries import Shown
 from handlers.cache.reader import Reading
 from handlers.http.errors import BadRequest, Forbidden
 from handlers.http.request import Json
+from handlers.operations.words import parts
 from storage.words.annotations import Annotation, OwnCategory
 
 ASKED = "annotation"
@@ -50,16 +51,16 @@ def meant(reading: Reading, caller: Principal, tag: str | None, own_category: st
     return [*set(within).intersection(tagged)]
 
 
-def words_of(reading: Reading, caller: Principal, leaf: Shown | None) -> Callable[[str], Json]:
-    """What the members `note`, `tags` and `ownCategory` of a booking say, by its id, and beside an own category the
-    finer one, as `leaf` shows it, unless that is told already."""
+def words_of(reading: Reading, caller: Principal, leaf: Shown | None) -> Callable[[str, str], Json]:
+    """What the members `note`, `tags`, `splits` and `ownCategory` of a booking say, by its id and currency, and beside
+    an own category the finer one, as `leaf` shows it, unless that is told already."""
     words = reading.words
     names = words.names(caller.covers)
 
-    def said(id_: str) -> Json:
+    def said(id_: str, currency: str) -> Json:
         own_id, detailed = words.owned.get(id_, ("", None))
         finer = {DETAILED: leaf(detailed)} if own_id and leaf is not None else {}
-        return {**finer, **own_shape(words.own.get(own_id)), **told(words.by_id.get(id_, SILENT), names)}
+        return {**finer, **own_shape(words.own.get(own_id)), **told(words.by_id.get(id_, SILENT), names, currency)}
 
     return said
 
@@ -68,7 +69,9 @@ def with_words(rows: Sequence[bytes], reading: Reading, caller: Principal, leaf:
     """The rows of a page, which are JSON already, with these members at their end. Raises Forbidden."""
     check_words(caller, ASKED, None)
     said = words_of(reading, caller, leaf)
-    return [row[:-1] + b"," + orjson.dumps(said(orjson.loads(row)["id"]))[1:] for row in rows]
+    each = [orjson.loads(row) for row in rows]
+    members = [orjson.dumps(said(row["id"], row["currency"])) for row in each]
+    return [row[:-1] + b"," + of_row[1:] for row, of_row in zip(rows, members, strict=True)]
 
 
 def own_shape(own: OwnCategory | None) -> Json:
@@ -76,6 +79,10 @@ def own_shape(own: OwnCategory | None) -> Json:
     return {} if own is None else {"ownCategory": {"id": own.id, "name": own.name}}
 
 
-def told(annotation: Annotation, names: Mapping[str, tuple[str, int]]) -> Json:
-    """Note and tags, each tag as it was spelled first."""
-    return {"note": annotation.note, "tags": [names[tag][0] for tag in annotation.tags]}
+def told(annotation: Annotation, names: Mapping[str, tuple[str, int]], currency: str) -> Json:
+    """Note, tags and parts, each tag as it was spelled first."""
+    return {
+        "note": annotation.note,
+        "tags": [names[tag][0] for tag in annotation.tags],
+        "splits": parts.told(annotation.parts, currency, names),
+    }

@@ -99,6 +99,6 @@ def _ids(services: Services, request: Request, session: Transaction, filters: Fi
     if wanted is not None:
         rows = rows.filter(pl.col("id").is_in(wanted))
     currency, rates = money_of(services, reading, selected.accounts, rows)
-    chosen = found(rows, filters.query(), selection=selected.ids, currency=currency, rates=rates)
+    chosen = found(rows, filters.query(), selection=selected.ids, currency=currency, rates=rates, parts=reading.parts)
     ids: list[str] = chosen.select("id").collect(engine="in-memory")["id"].to_list()
     return ids

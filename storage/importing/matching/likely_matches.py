@@ -22,6 +22,7 @@ from storage.importing.records import TransactionRecord
 PART = re.compile(r"(.+)/\d+")  # a detail of a batch: the batch's reference and its number
 PAIRS_MAX = 10_000  # of what bookings of one day and amount say; more are compared where they have a text in common
 CANDIDATES_MAX = 100  # of one booking, where they are many
+BEGINNING = 12  # folded characters: no format cuts a text as short as that
 
 T = TypeVar("T", "Item", StoredRow)
 E = TypeVar("E")
@@ -101,7 +102,7 @@ class Remaining:
                 self._take(item, row)
         by_text: dict[Hashable, list[StoredRow]] = defaultdict(list)
         for row in gone.values():
-            for text in _texts(row):
+            for text in (*_texts(row), *_beginnings(row)):
                 by_text[text].append(row)
         for item in list(self.items.values()) if by_text else ():
             if is_day_whole(self._windows, item.record.booking_date, is_ours=True):
@@ -123,7 +124,8 @@ class Remaining:
 
     def _match_correction(self, record: TransactionRecord, item: Item, gone: dict[Hashable, list[StoredRow]]) -> None:
         """The row of the same words that has another amount on this day, else the same amount some days away."""
-        near = {row.id: row for text in _texts(record) for row in islice(gone.get(text, ()), CANDIDATES_MAX)}
+        texts = (*_texts(record), *_beginnings(record))
+        near = {row.id: row for text in texts for row in islice(gone.get(text, ()), CANDIDATES_MAX)}
         likely = []
         for row in near.values():
             days = abs((row.booking_date - record.booking_date).days)
@@ -288,3 +290,9 @@ def _texts(what: Said) -> list[Hashable]:
         ("mandate", what.mandate_reference),
     )
     return [(kind, text) for kind, text in given if text]
+
+
+def _beginnings(what: Said) -> list[Hashable]:
+    """What a text shares with the same one that was cut."""
+    given = (("cut name", what.counterpart_name), ("cut purpose", what.purpose))
+    return [(kind, folded(text)[:BEGINNING]) for kind, text in given if text]

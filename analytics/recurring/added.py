@@ -1,0 +1,111 @@
+"""Recurring payments that a person adds by hand, because the rules do not find them (yet)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import polars as pl
+
+from analytics.letters import fold
+from analytics.periods import six_months_before
+from analytics.recurring.confirmations import CONFIRMED, UNDECIDED
+from analytics.recurring.contract_ids import digest
+from analytics.recurring.directions import INCOMING
+from analytics.recurring.history import day_before
+from analytics.search_text import folded
+
+LEAST, MOST = Decimal("0.5"), Decimal(2)  # of the stated amount: what else is paid there is something else
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddedPayment:
+    """What the person has stated; the amount is positive, in the currency of the account."""
+
+    id: str
+    account_id: str
+    name: str
+    amount: Decimal
+    direction: str
+    frequency: str
+    next_day: date
+
+
+def id_of(user_id: str, account_id: str, name: str, direction: str, frequency: str) -> str:
+    """Stating the same payment again, with another amount or day, changes it."""
+    return digest("\x1f".join(("added", user_id, account_id, fold(name), direction, frequency)))
+
+
+def with_added(
+    found: pl.DataFrame, added: Sequence[AddedPayment], rows: pl.DataFrame, currencies: Mapping[str, str], today: date
+) -> pl.DataFrame:
+    """The streams that were found, with `added_id`, which is that of what a person has added where it is the same
+    payment, and after them what was added and not found, which has an `added_to` too: its account. Both are confirmed.
+
+    `rows` (CHARGES) are the bookings of the accounts, whose `currencies` are given. Those of an added payment are the
+    ones in its direction, of about its amount, whose counterpart, merchant or purpose contains its name; a stream that
+    holds one of these is the same payment."""
+    holders = {
+        (row["direction"], charge): row["id"] for row in found.iter_rows(named=True) for charge in row["charge_ids"]
+    }
+    same: dict[str, str] = {}
+    others: list[dict[str, Any]] = []
+    for payment in added:
+        charges = _charges(payment, rows, currencies[payment.account_id], today)
+        ids = [id_ for id_, *_ in charges]
+        held = next((holders[key] for id_ in reversed(ids) if (key := (payment.direction, id_)) in holders), None)
+        if held is not None:
+            same.setdefault(held, payment.id)
+            continue
+        last, amount = charges[-1][1:] if charges else (day_before(payment.next_day, payment.frequency), payment.amount)
+        others.append(
+            {
+                **dict.fromkeys(found.columns),
+                "id": payment.id,
+                "merchant_name": payment.name,
+                "amount": abs(amount),
+                "currency": currencies[payment.account_id],
+                "frequency": payment.frequency,
+                "last_charged": last,
+                "occurrences": sum(day >= six_months_before(today) for _, day, _ in charges),
+                "charge_ids": ids,
+                "confidence": 0.0,
+                "next_expected": payment.next_day,
+                "direction": payment.direction,
+                "confirmation": CONFIRMED,
+                "added_id": payment.id,
+                "added_to": payment.account_id,
+            }
+        )
+    marked = found.with_columns(
+        added_id=pl.Series([same.get(id_) for id_ in found["id"]], dtype=pl.String),
+        added_to=pl.lit(None, pl.String),
+    ).with_columns(
+        confirmation=pl.when(pl.col("added_id").is_not_null(), pl.col("confirmation") == UNDECIDED)
+        .then(pl.lit(CONFIRMED))
+        .otherwise("confirmation")
+    )
+    return pl.concat([marked, pl.DataFrame(others, schema=marked.schema)])
+
+
+def _charges(payment: AddedPayment, rows: pl.DataFrame, currency: str, today: date) -> list[tuple[str, date, Decimal]]:
+    """Its bookings so far, oldest first: id, day, amount."""
+    sign = 1 if payment.direction == INCOMING else -1
+    name = fold(payment.name)
+    texts = pl.concat_str("counterpart_name", "merchant_name", "purpose", separator="\n", ignore_nulls=True)
+    paid = (pl.col("amount") * sign).is_between(payment.amount * LEAST, payment.amount * MOST)
+    return (
+        rows.filter(
+            pl.col("booking_date") <= today,
+            ~pl.col("is_potential_duplicate").fill_null(False),
+            ~pl.col("is_adjusting_entry").fill_null(False),
+            paid,
+            account_id=payment.account_id,
+            currency=currency,
+        )
+        .filter(folded(texts).str.contains(name, literal=True))
+        .sort("booking_date", "id")
+        .select("id", "booking_date", "amount")
+        .rows()
+    )

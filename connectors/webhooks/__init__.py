@@ -1,0 +1,1 @@
+"""Sends finished requests to addresses that apps name, from a process that holds nothing else."""

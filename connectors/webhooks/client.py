@@ -1,0 +1,69 @@
+"""Starts the process that sends, hands it requests and takes what came of them."""
+
+import json
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from connectors.public_addresses import Network
+
+_BEGIN = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from connectors.webhooks.process import main; main()"
+_KEPT = ("PATH", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR")  # of the environment, in which there are secrets
+END_SECONDS = 2.0
+READ_BYTES = 1 << 16
+
+
+class SendingProcessGone(Exception):
+    """The process has ended; what was on its way has to be sent again."""
+
+
+class SendingProcess:
+    """The process, for one thread. `close` it."""
+
+    def __init__(self, allowed: Iterable[Network]) -> None:
+        """Start it; it may ask the `allowed` networks besides public addresses."""
+        networks = json.dumps([str(network) for network in allowed])
+        self._process = subprocess.Popen(  # noqa: S603 - this program itself
+            [sys.executable, "-c", _BEGIN, json.dumps(sys.path), networks],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={name: os.environ[name] for name in _KEPT if name in os.environ},
+            start_new_session=True,
+        )
+        self._rest = b""
+
+    def send(self, request: Mapping[str, Any]) -> None:
+        """Hand it one request; raises SendingProcessGone."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise SendingProcessGone from error
+
+    def heard(self, *, within: float) -> Sequence[Mapping[str, Any]]:
+        """What came of requests, as soon as something has; nothing after so many seconds. Raises SendingProcessGone."""
+        assert self._process.stdout is not None
+        if not select.select([self._process.stdout], [], [], within)[0]:
+            return []
+        read = os.read(self._process.stdout.fileno(), READ_BYTES)
+        if not read:
+            raise SendingProcessGone
+        *lines, self._rest = (self._rest + read).split(b"\n")
+        return [json.loads(line) for line in lines]
+
+    def close(self) -> None:
+        """End it, with what is on its way."""
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            with suppress(OSError):
+                pipe.close()
+        try:
+            self._process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()

@@ -1,0 +1,153 @@
+"""The process that sends: it reads finished requests, a line of JSON each, and writes what came of them.
+
+It has no store, no keys and no secrets. It looks a name up once, refuses it if any of its addresses is not allowed, and
+connects to the very address it looked at, so that a name which leads elsewhere a moment later leads nowhere. It
+follows no redirect, knows no proxy, and reads no more of an answer than its head.
+"""
+
+import asyncio
+import http.client
+import io
+import ipaddress
+import json
+import os
+import re
+import signal
+import socket
+import ssl
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from connectors.public_addresses import Address, Network, is_public, is_within
+
+LINE_BYTES_MAX = 1 << 20
+HEAD_BYTES_MAX = 1 << 15
+LOOK_UPS_MAX = 64  # names at once: one that takes long holds up no other
+WAIT_MAX = 86_400  # seconds that a receiver may ask for
+STATUS = re.compile(rb"HTTP/1\.[01] ([1-5][0-9]{2})[ \r]")
+
+Json = dict[str, Any]
+
+
+class Failed(Exception):
+    """Nothing was answered; the text is one of the words of the contract."""
+
+
+def main() -> None:  # pragma: no cover - in a process of its own; what it calls is tested in the tests' own
+    """Send what comes on standard input until it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this
+    networks = [ipaddress.ip_network(each) for each in json.loads(sys.argv[2])]
+
+    async def work() -> None:
+        loop, requests = asyncio.get_running_loop(), asyncio.StreamReader(limit=LINE_BYTES_MAX)
+        loop.set_default_executor(ThreadPoolExecutor(LOOK_UPS_MAX))
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(requests), sys.stdin)
+        await serve(requests, lambda line: os.write(1, line), networks)
+
+    asyncio.new_event_loop().run_until_complete(work())
+    os._exit(0)  # names that are still looked up would keep it
+
+
+async def serve(requests: asyncio.StreamReader, answer: Callable[[bytes], object], allowed: Sequence[Network]) -> None:
+    """Send what is read, all at once, and answer each as it ends; returns when nothing more can come."""
+    tls, sending = ssl.create_default_context(), set[asyncio.Task[None]]()
+
+    async def one(request: Json) -> None:
+        answer(json.dumps({"id": request["id"], **await sent(request, allowed, tls)}).encode() + b"\n")
+
+    while line := await requests.readline():
+        task = asyncio.create_task(one(json.loads(line)))
+        sending.add(task)
+        task.add_done_callback(sending.discard)
+    for task in sending:
+        task.cancel()
+
+
+async def sent(request: Json, allowed: Sequence[Network], tls: ssl.SSLContext) -> Json:
+    """What came of a request: status or error, how long it took, and for how many seconds the receiver wants rest."""
+    begun, status, error, wait = time.monotonic(), None, None, 0
+    try:
+        async with asyncio.timeout(request["seconds"]):
+            status, wait = await _posted(request, allowed, tls)
+    except Failed as failure:
+        error = str(failure)
+    except TimeoutError:
+        error = "timeout"
+    except (OSError, ValueError, EOFError, asyncio.LimitOverrunError, http.client.HTTPException):
+        error = "no_answer"
+    duration = round((time.monotonic() - begun) * 1000)
+    return {"status": status, "error": error, "durationMs": duration, "retryAfter": wait}
+
+
+async def _posted(request: Json, allowed: Sequence[Network], tls: ssl.SSLContext) -> tuple[int, int]:
+    parts = urlsplit(request["url"])
+    is_safe, host = parts.scheme == "https", parts.hostname or ""
+    port = parts.port or (443 if is_safe else 80)
+    addresses = await _addresses(host, port)
+    if not all(is_within(each, allowed) or (is_safe and is_public(each)) for each in addresses):
+        raise Failed("address_not_allowed")
+    reader, writer = await _connected(addresses, port, tls if is_safe else None, host)
+    try:
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        body = request["body"].encode()
+        headers = {"Host": parts.netloc, **request["headers"], "Content-Length": len(body), "Connection": "close"}
+        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        writer.write(f"POST {target} HTTP/1.1\r\n{head}\r\n".encode() + body)
+        await writer.drain()
+        return await _answer(reader)
+    finally:
+        writer.transport.abort()
+
+
+async def _addresses(host: str, port: int) -> list[Address]:
+    loop = asyncio.get_running_loop()
+    try:
+        found = await loop.run_in_executor(None, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+    except OSError:
+        raise Failed("name_not_found") from None
+    return [ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in found]
+
+
+async def _connected(
+    addresses: Sequence[Address], port: int, tls: ssl.SSLContext | None, host: str
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection to the first of these that takes one, under the name that its certificate must bear."""
+    named = {"ssl": tls, "server_hostname": host} if tls is not None else {}
+    for address in addresses:
+        try:
+            return await asyncio.open_connection(str(address), port, limit=HEAD_BYTES_MAX, **named)  # type: ignore[arg-type]
+        except ssl.SSLError:
+            raise Failed("certificate") from None
+        except OSError:
+            continue
+    raise Failed("not_connected")
+
+
+async def _answer(reader: asyncio.StreamReader) -> tuple[int, int]:
+    """The status that ends the exchange, and the seconds after which the receiver wants to be asked again."""
+    while True:
+        head = await reader.readuntil(b"\r\n\r\n")
+        said = STATUS.match(head)
+        if said is None:
+            raise ValueError("not HTTP")
+        status = int(said[1])
+        if status >= 200:
+            fields = http.client.parse_headers(io.BytesIO(head.partition(b"\r\n")[2]))
+            return status, _seconds(fields.get("Retry-After", "").strip())
+
+
+def _seconds(text: str) -> int:
+    """What Retry-After says, a number or a date."""
+    if text.isascii() and text.isdecimal():
+        return min(int(text[:9]), WAIT_MAX)
+    with suppress(ValueError, TypeError, OverflowError):
+        left = parsedate_to_datetime(text) - datetime.now(UTC)
+        return max(0, min(round(left.total_seconds()), WAIT_MAX))
+    return 0

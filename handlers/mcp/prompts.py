@@ -1,0 +1,77 @@
+"""Prompts that a person picks in their assistant: handlers/mcp/prompts.json, with what they chose put in."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+import orjson
+
+from auth.principal import Principal
+from handlers.mcp.catalogue import Catalogue, Tool, WrongArgument
+from handlers.mcp.schemas import Json
+
+FILE_NAME = "prompts.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Argument:
+    """What a person may say: always text. `form` names what matches; `otherwise` stands for what is left out, or
+    empty, as programs send a field that nobody filled in."""
+
+    pattern: re.Pattern[str]
+    form: str
+    otherwise: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """One prompt: what clients list of it, which tools its text names, and the text with its arguments in braces."""
+
+    listed: Json
+    tools: tuple[Tool, ...]
+    arguments: Mapping[str, Argument]
+    text: str
+
+    def is_allowed(self, caller: Principal) -> bool:
+        """Whether the grant of this caller lists every tool that the text names."""
+        return all(tool.is_listed(caller) for tool in self.tools)
+
+    def result(self, given: object) -> Json:
+        """What prompts/get answers; raises WrongArgument, which repeats nothing of what came."""
+        values = {} if given is None else given
+        if not isinstance(values, dict) or not values.keys() <= self.arguments.keys():
+            raise WrongArgument(f"arguments: must be an object with any of: {', '.join(self.arguments)}.")
+        chosen = {name: values.get(name, "") or argument.otherwise for name, argument in self.arguments.items()}
+        for name, argument in self.arguments.items():
+            value = chosen[name]
+            if value != argument.otherwise and not (isinstance(value, str) and argument.pattern.fullmatch(value)):
+                raise WrongArgument(f"{name}: must be {argument.form}.")
+        content = {"type": "text", "text": self.text.format_map(chosen)}
+        return {"description": self.listed["description"], "messages": [{"role": "user", "content": content}]}
+
+
+def prompts(catalogue: Catalogue) -> Mapping[str, Prompt]:
+    """All prompts by name, in the order of the file; raises KeyError where one names a tool that there is not."""
+    document = orjson.loads((resources.files("handlers.mcp") / FILE_NAME).read_bytes())
+    return {described["name"]: _prompt(described, catalogue) for described in document["prompts"]}
+
+
+def _prompt(described: Mapping[str, Any], catalogue: Catalogue) -> Prompt:
+    arguments: Mapping[str, Mapping[str, str]] = described["arguments"]
+    return Prompt(
+        listed={
+            **{name: described[name] for name in ("name", "title", "description")},
+            "arguments": [
+                {"name": name, "description": each["description"], "required": False}
+                for name, each in arguments.items()
+            ],
+        },
+        tools=tuple(catalogue.tools[name] for name in described["tools"]),
+        arguments={
+            name: Argument(pattern=re.compile(each["pattern"]), form=each["form"], otherwise=each["otherwise"])
+            for name, each in arguments.items()
+        },
+        text=described["text"],
+    )

@@ -1,0 +1,105 @@
+"""What is remarkable about a booking by whom it is with: how the user stood to them before, whatever the words say."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import polars as pl
+
+from analytics.letters import fold
+from connectors.reference.bank_names import bank_name
+from handlers.mcp.fence import BANK_NAME, CENTS, FIRST_CENTS, NEW_PAYEE
+from handlers.mcp.schemas import Json
+from storage.accounts import StoredAccount
+
+CENTS_BELOW = 1  # in any currency: what an attack costs
+KNOWN_DAYS_MIN = 90  # of a history before its payees are called new
+BANK_CODE = slice(4, 12)  # of an IBAN, in most countries
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relations:
+    """Since when the counterparts of some rows were paid, by account number and by folded name; the user's banks, by
+    folded name with the bank codes of their accounts there, and the numbers of their own accounts."""
+
+    ibans: Mapping[str, date]
+    names: Mapping[str, date]
+    known_from: date | None
+    banks: Mapping[str, Collection[str]]
+    own: Collection[str]
+
+    def flags(self, row: Json) -> frozenset[str]:
+        """Those of one row. Anybody can call themselves as somebody known is called: where there is an account number,
+        it decides alone."""
+        amount, on, iban = row["amount"], _day(row), row["counterpartIban"]
+        if iban in self.own or not (iban or row["counterpartName"]):
+            return frozenset()
+        paid, found = self._first_paid(row), set()
+        if 0 < amount < CENTS_BELOW and paid is None:
+            found.add(CENTS)
+        if amount < 0 and (paid is None or paid >= on):
+            if amount > -CENTS_BELOW:
+                found.add(FIRST_CENTS)
+            if iban and self.known_from is not None and (on - self.known_from).days >= KNOWN_DAYS_MIN:
+                found.add(NEW_PAYEE)
+        if iban and not self.is_known(row) and self._is_called_like_a_bank(row["counterpartName"], iban):
+            found.add(BANK_NAME)
+        return frozenset(found)
+
+    def is_known(self, row: Json) -> bool:
+        """Whether this very account was paid on a day before: its holder may ask for money as people do."""
+        since = self.ibans.get(row["counterpartIban"] or "")
+        return since is not None and since < _day(row)
+
+    def _first_paid(self, row: Json) -> date | None:
+        if row["counterpartIban"]:
+            return self.ibans.get(row["counterpartIban"])
+        return self.names.get(fold(row["counterpartName"] or ""))
+
+    def _is_called_like_a_bank(self, name: str | None, iban: str) -> bool:
+        said = f" {fold(name or '')} "
+        return any(
+            f" {bank} " in said and iban[BANK_CODE] not in codes and fold(bank_name(iban) or "") != bank
+            for bank, codes in self.banks.items()
+        )
+
+
+def relations(rows: Sequence[Json], bookings: pl.DataFrame, accounts: Sequence[StoredAccount]) -> Relations:
+    """How the user of these accounts, of which the bookings are, stands to the counterparts of these rows."""
+    paid = bookings.lazy().filter(pl.col("amount") < 0)
+    ibans = [row["counterpartIban"] for row in rows if row["counterpartIban"]]
+    wanted = {fold(row["counterpartName"] or "") for row in rows if _is_decided_by_name(row)}
+    names: dict[str, date] = {}
+    for name, since in _since(paid, "counterpart_name") if wanted else ():
+        if (folded := fold(name)) in wanted:
+            names[folded] = min(since, names.get(folded, since))
+    known_from: Any = bookings["booking_date"].min()
+    return Relations(
+        ibans=dict(_since(paid.filter(pl.col("counterpart_iban").is_in(ibans)), "counterpart_iban")),
+        names=names,
+        known_from=known_from,
+        banks=_banks(accounts),
+        own={account.iban for account in accounts if account.iban},
+    )
+
+
+def _since(paid: pl.LazyFrame, column: str) -> Iterable[tuple[str, date]]:
+    """What is in this column, with the first day on which it was paid."""
+    first = paid.drop_nulls(column).group_by(column).agg(pl.col("booking_date").min())
+    return first.collect(engine="in-memory").iter_rows()
+
+
+def _is_decided_by_name(row: Json) -> bool:
+    return not row["counterpartIban"] and abs(row["amount"]) < CENTS_BELOW
+
+
+def _banks(accounts: Sequence[StoredAccount]) -> dict[str, set[str]]:
+    codes: dict[str, set[str]] = {}
+    for account in accounts:
+        codes.setdefault(fold(account.bank_name), set()).add((account.iban or "")[BANK_CODE])
+    return codes
+
+
+def _day(row: Json) -> date:
+    return date.fromisoformat(row["bookingDate"][:10])

@@ -1,0 +1,239 @@
+"""What happened, told to webhooks: finds what is due, has it sent by a process without a store, and keeps what came
+of it.
+
+This process opens no connection (decision 66): it makes whole requests, signature and all, and knows of receivers what
+the sending process says.
+"""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from random import SystemRandom
+from typing import Any
+
+import orjson
+
+from auth.errors import InvalidToken
+from auth.principal import Principal
+from auth.tokens.access_check import coverage_of
+from connectors.webhooks.client import SendingProcess, SendingProcessGone
+from handlers.http.request import Json
+from handlers.json_shapes import instant
+from handlers.operations.events import signing, webhook_secrets
+from handlers.operations.events.event_ids import EventIds
+from handlers.operations.events.event_shapes import data_of, id_of_event, receives, shape
+from handlers.services import Services
+from handlers.settings import PAUSES_MAX
+from storage.bank_access.connection_keys import SecretsUnreadable
+from storage.database import Session, StoreUnavailable, Transaction
+from storage.events import outbox
+from storage.keys.places import KeysUnusable
+from storage.oauth import grants
+from storage.webhooks import deliveries, hooks
+from storage.webhooks.deliveries import Delivery, DueDelivery
+from storage.webhooks.hooks import Webhook
+
+LOOK_EVERY = 0.5  # seconds between two looks at what is due
+SENT_AT_ONCE = 256
+SENT_AT_ONCE_EACH = 8  # of one webhook: a receiver that dawdles holds up nobody else
+LEASE = timedelta(seconds=30)  # beside the time that a receiver has
+PUT_OFF = timedelta(hours=1)  # for want of a subscription or of the key that opens the secret
+ATTEMPTS_KEPT = PAUSES_MAX + 5  # of each delivery, which may be sent again and again by hand
+GIVEN_UP_AFTER = timedelta(days=5)  # of failures only
+GONE = 410
+TRIES_AGAIN_IN = 5.0  # seconds after an error of this side
+
+log = logging.getLogger("bankdata.webhooks")
+
+
+@dataclass(frozen=True, slots=True)
+class _OnItsWay:
+    delivery: Delivery
+    webhook: Webhook
+    begun_at: datetime
+
+
+class Deliverer:
+    """Tells webhooks until the server stops: for a thread of its own."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._stopped = services.sync_engine.stopped
+        self._jitter = SystemRandom()
+        self._sender: SendingProcess | None = None  # started when there is something to send
+        self._sent: dict[str, _OnItsWay] = {}  # by the id of the delivery
+        if not services.store.dialect.is_shared:
+            deliveries.release_all(services.everybody, now=services.clock.now())
+
+    def work(self) -> None:
+        """Go on until the engine stops."""
+        while not self._stopped.is_set():
+            try:
+                self.round()
+            except SendingProcessGone:
+                log.warning("the process that sends webhooks has ended; another one takes its place")
+                self.close()
+                self._stopped.wait(TRIES_AGAIN_IN)
+            except StoreUnavailable:
+                self._stopped.wait(TRIES_AGAIN_IN)
+            except Exception:
+                if not self._stopped.is_set():
+                    log.exception("webhooks go on after an error")
+                self._stopped.wait(TRIES_AGAIN_IN)
+        self.close()
+
+    def round(self) -> None:
+        """Send what is due, and settle what has come of it by the next look."""
+        self._send_due()
+        until = time.monotonic() + LOOK_EVERY
+        while (left := until - time.monotonic()) > 0 and not self._stopped.is_set():
+            if self._sender is None:
+                self._stopped.wait(left)
+                return
+            for outcome in self._sender.heard(within=left):
+                self._settle(outcome)
+
+    @property
+    def on_its_way(self) -> int:
+        """How many deliveries the sending process has not answered yet."""
+        return len(self._sent)
+
+    def close(self) -> None:
+        """End the sending process; what is on its way is sent again once its lease is over."""
+        if self._sender is not None:
+            self._sender.close()
+        self._sender = None
+        self._sent.clear()
+
+    def _send_due(self) -> None:
+        on_their_way = Counter(each.webhook.id for each in self._sent.values())
+        room = SENT_AT_ONCE - len(self._sent)
+        busy = [id_ for id_, count in on_their_way.items() if count >= SENT_AT_ONCE_EACH]
+        now = self._services.clock.now()
+        for due in deliveries.due(self._services.everybody, now=now, but_of=busy, limit=room):
+            if due.id not in self._sent and on_their_way[due.webhook_id] < SENT_AT_ONCE_EACH:
+                on_their_way[due.webhook_id] += self._send(due, now)
+
+    def _send(self, due: DueDelivery, now: datetime) -> bool:
+        """Have one delivery sent, unless another process was first or its webhook is not to be told."""
+        own, seconds = self._services.of(due.user_id), self._services.settings.webhooks_timeout_seconds
+        delivery = own.atomically(lambda session: deliveries.claim(session, due, until=now + seconds + LEASE))
+        webhook = hooks.find(own, due.user_id, due.webhook_id)
+        if delivery is None:
+            return False
+        caller = self._caller(webhook) if webhook is not None else None
+        if webhook is None or caller is None:
+            own.atomically(lambda session: hooks.remove(session, due.user_id, due.webhook_id))
+            return False
+        try:
+            secrets = webhook_secrets.valid(self._services, webhook, now)
+        except (SecretsUnreadable, KeysUnusable) as error:
+            log.warning("webhook=%s is not told anything: %s", webhook.id, error)
+            secrets = []
+        if not secrets or not caller.has_subscription:
+            self._say(delivery, due_at=now + PUT_OFF)
+            return False
+        with own.transaction() as session:
+            told = self._told(session, caller, delivery)
+        if told is None:
+            own.atomically(lambda session: deliveries.drop(session, delivery))
+            return False
+        body = orjson.dumps(told).decode()
+        if self._sender is None:
+            self._sender = SendingProcess(self._services.settings.webhooks_allow)
+        self._sent[delivery.id] = _OnItsWay(delivery, webhook, now)
+        self._sender.send(
+            {
+                "id": delivery.id,
+                "url": webhook.url,
+                "headers": signing.headers(secrets, told["id"], now, body),
+                "body": body,
+                "seconds": seconds.total_seconds(),
+            }
+        )
+        record = self._services.authorization.record
+        record.note(webhook.user_id, "sendWebhook", grant_id=webhook.grant_id, client_id=webhook.client_id)
+        return True
+
+    def _caller(self, webhook: Webhook) -> Principal | None:
+        """For whom the webhook is, as the grant stands now; None where it has ended."""
+        access, everybody = self._services.authorization.access, self._services.everybody
+        try:
+            standing = access.check(webhook.grant_id, webhook.user_id)
+        except InvalidToken:
+            return None
+        grant = grants.find(everybody, webhook.grant_id)
+        return Principal(
+            user_id=webhook.user_id,
+            client_id=webhook.client_id,
+            scopes=webhook.scopes & frozenset(grant.scope.split() if grant is not None else ()),
+            grant_id=webhook.grant_id,
+            has_subscription=standing.has_subscription,
+            coverage=coverage_of(standing.terms),
+            figures_only=standing.terms.figures_only,
+        )
+
+    def _told(self, session: Session, caller: Principal, delivery: Delivery) -> Json | None:
+        """What is sent; None where it is about nothing that the grant covers, or forgotten."""
+        ids = EventIds(incarnation=self._services.incarnation, user_id=caller.user_id)
+        if delivery.sequence is None:
+            data: Json | None = dict(delivery.data or {})
+        else:
+            found = outbox.after(session, caller.user_id, delivery.sequence - 1, limit=1)
+            is_there = bool(found) and found[0].sequence == delivery.sequence
+            data = data_of(session, caller, found[0]) if is_there and receives(caller, delivery.type) else None
+        return shape(id_of_event(delivery, ids), delivery.type, delivery.made_at, data) if data is not None else None
+
+    def _say(self, delivery: Delivery, **said: Any) -> None:
+        said = {"state": "pending", "attempts": delivery.attempts, **said}
+        self._services.of(delivery.user_id).atomically(lambda session: deliveries.settle(session, delivery, **said))
+
+    def _settle(self, outcome: Mapping[str, Any]) -> None:
+        """Keep what came of one attempt."""
+        sent = self._sent.pop(outcome["id"])
+        attempt = {"at": instant(sent.begun_at), **{name: outcome[name] for name in ("status", "error", "durationMs")}}
+        now = self._services.clock.now()
+        self._services.of(sent.delivery.user_id).atomically(
+            lambda session: self._keep(session, sent, attempt, timedelta(seconds=outcome["retryAfter"]), now)
+        )
+
+    def _keep(
+        self, session: Transaction, sent: _OnItsWay, attempt: Mapping[str, Any], wanted: timedelta, now: datetime
+    ) -> None:
+        delivery, user_id, id_ = sent.delivery, sent.delivery.user_id, sent.webhook.id
+        attempts, status = [*delivery.attempts, attempt][-ATTEMPTS_KEPT:], attempt["status"]
+        is_delivered = status is not None and 200 <= status < 300
+        pauses = self._services.settings.webhooks_retry_seconds
+        is_last = is_delivered or len(attempts) > len(pauses)
+        again = None if is_last else now + max(pauses[len(attempts) - 1] * self._jitter.uniform(0.9, 1.1), wanted)
+        state = "delivered" if is_delivered else "failed" if is_last else "pending"
+        webhook = hooks.find(session, user_id, id_)
+        if not deliveries.settle(session, delivery, state=state, due_at=again, attempts=attempts) or webhook is None:
+            return  # it was removed or sent by somebody else meanwhile
+        if is_last:
+            deliveries.keep_last(session, user_id, id_)
+        if is_delivered:
+            if webhook.failing_since is not None:
+                hooks.set_failing(session, user_id, id_, None)
+            return
+        since = webhook.failing_since or now
+        if status == GONE:
+            self._disable(session, webhook, "gone", now)
+        elif now - since >= GIVEN_UP_AFTER:
+            self._disable(session, webhook, "failing", now)
+        elif webhook.failing_since is None:
+            hooks.set_failing(session, user_id, id_, now)
+
+    def _disable(self, session: Session, webhook: Webhook, reason: str, now: datetime) -> None:
+        """Tell it nothing any more, and the others of its grant that this is so."""
+        if webhook.disabled_reason is not None:
+            return
+        hooks.disable(session, webhook.user_id, webhook.id, because=reason)
+        log.warning("webhook=%s is told nothing any more: %s", webhook.id, reason)
+        for other in hooks.of_grant(session, webhook.user_id, webhook.grant_id):
+            if other.disabled_reason is None and other.id != webhook.id:
+                said = {"webhookId": webhook.id, "reason": reason}
+                deliveries.add_own(session, webhook.user_id, other.id, "webhook.disabled", said, now=now)

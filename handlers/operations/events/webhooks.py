@@ -1,0 +1,186 @@
+"""/webhooks: addresses at which an app is told what happens, of its own grant alone."""
+
+from collections.abc import Callable, Mapping
+from secrets import token_hex
+from typing import Any, TypeVar
+
+from connectors.webhooks.urls import is_usable
+from handlers.http.errors import BadRequest, Conflicting, NotFound, Unavailable
+from handlers.http.request import Answer, Json, Request
+from handlers.json_shapes import instant
+from handlers.operations.events import webhook_secrets
+from handlers.operations.events.event_ids import EventIds
+from handlers.operations.events.event_shapes import NEEDS, id_of_event
+from handlers.services import Services
+from storage.bank_access.connection_keys import SecretsUnreadable
+from storage.database import Session, Transaction
+from storage.keys.places import KeysUnusable
+from storage.webhooks import deliveries, hooks
+from storage.webhooks.deliveries import Delivery
+from storage.webhooks.hooks import Webhook
+
+EACH_MAX = 5
+NO_WEBHOOK = "Webhook not found"
+NO_DELIVERY = "Delivery not found"
+NOT_SENT = "This server sends no webhooks. Its operator can start it with --webhooks"
+TOO_MANY = f"At most {EACH_MAX} webhooks. Remove one first"
+DISABLED = "This webhook is disabled. Enable it first"
+BAD_URL = "url: must be an https address of a public host, without user, password and fragment"
+NO_KEYS = "The secret cannot be kept at present: the server's operator finds the reason in the log"
+
+T = TypeVar("T")
+
+
+def list_webhooks(services: Services, request: Request) -> Json:
+    """Those of the grant, in the order in which they were made."""
+    caller = request.principal
+    found = hooks.of_grant(services.of(caller.user_id), caller.user_id, caller.grant_id or "")
+    return {"webhooks": [_shape(each) for each in found]}
+
+
+def create_webhook(services: Services, request: Request, *, body: Mapping[str, Any]) -> Answer:
+    """A new one, with the secret that is shown once."""
+    caller, now = request.principal, services.clock.now()
+    if not services.sends_webhooks:
+        raise Conflicting(NOT_SENT)
+    if not is_usable(body["url"], services.settings.webhooks_allow):
+        raise BadRequest(BAD_URL)
+    types = body.get("eventTypes")
+    if types is not None and (not types or not NEEDS.keys() >= set(types)):
+        raise BadRequest(f"eventTypes: must be some of {', '.join(NEEDS)}")
+    webhook = Webhook(
+        user_id=caller.user_id,
+        id=f"whk_{token_hex(12)}",
+        grant_id=caller.grant_id or "",
+        client_id=caller.client_id,
+        scopes=caller.scopes,
+        url=body["url"],
+        event_types=sorted(set(types)) if types is not None else None,
+        description=body.get("description"),
+        created_at=now,
+    )
+
+    def work(session: Transaction) -> str:
+        session.hold(caller.user_id)  # of two at once the second sees the first
+        if len(hooks.of_grant(session, caller.user_id, webhook.grant_id)) >= EACH_MAX:
+            raise Conflicting(TOO_MANY)
+        hooks.add(session, webhook)
+        return webhook_secrets.replace(services, session, caller.user_id, webhook.id, now)
+
+    secret = _sealing(services, caller.user_id, work)
+    return Answer(body={**_shape(webhook), "secret": secret}, status=201)
+
+
+def get_webhook(services: Services, request: Request, *, id: str) -> Json:
+    """One of the grant's."""
+    return _shape(_found(services.of(request.principal.user_id), request, id))
+
+
+def delete_webhook(services: Services, request: Request, *, id: str) -> Answer:
+    """Forget it and what was to be told there."""
+    user_id = request.principal.user_id
+
+    def work(session: Session) -> None:
+        hooks.remove(session, user_id, _found(session, request, id).id)
+
+    services.of(user_id).atomically(work)
+    return Answer(body=b"", status=204)
+
+
+def test_webhook(services: Services, request: Request, *, id: str) -> Answer:
+    """Have a test sent."""
+    user_id, now = request.principal.user_id, services.clock.now()
+
+    def work(session: Session) -> str:
+        _enabled(session, request, id)
+        return deliveries.add_own(session, user_id, id, "webhook.test", {"webhookId": id}, now=now)
+
+    return Answer(body={"deliveryId": services.of(user_id).atomically(work)}, status=202)
+
+
+def enable_webhook(services: Services, request: Request, *, id: str) -> Json:
+    """Tell it what happens from now on."""
+    user_id = request.principal.user_id
+
+    def work(session: Session) -> Webhook:
+        hooks.enable(session, user_id, _found(session, request, id).id)
+        return _found(session, request, id)
+
+    return _shape(services.of(user_id).atomically(work))
+
+
+def renew_webhook_secret(services: Services, request: Request, *, id: str) -> Json:
+    """Another secret, shown once; the one before signs too for a day."""
+    user_id, now = request.principal.user_id, services.clock.now()
+
+    def work(session: Session) -> str:
+        return webhook_secrets.replace(services, session, user_id, _found(session, request, id).id, now)
+
+    return {"secret": _sealing(services, user_id, work)}
+
+
+def list_webhook_deliveries(services: Services, request: Request, *, id: str) -> Json:
+    """The last ones, the newest first."""
+    own = services.of(request.principal.user_id)
+    _found(own, request, id)
+    ids = EventIds(incarnation=services.incarnation, user_id=request.principal.user_id)
+    return {"deliveries": [_delivery(each, ids) for each in deliveries.last(own, request.principal.user_id, id)]}
+
+
+def retry_webhook_delivery(services: Services, request: Request, *, id: str, delivery_id: str) -> Answer:
+    """Have it sent now, whatever came of it."""
+    user_id, now = request.principal.user_id, services.clock.now()
+
+    def work(session: Session) -> None:
+        _enabled(session, request, id)
+        if not deliveries.send_again(session, user_id, id, delivery_id, now=now):
+            raise NotFound(NO_DELIVERY)
+
+    services.of(user_id).atomically(work)
+    return Answer(body={"deliveryId": delivery_id}, status=202)
+
+
+def _found(session: Session, request: Request, id_: str) -> Webhook:
+    """The webhook of this grant; raises NotFound."""
+    webhook = hooks.find(session, request.principal.user_id, id_)
+    if webhook is None or webhook.grant_id != (request.principal.grant_id or ""):
+        raise NotFound(NO_WEBHOOK)
+    return webhook
+
+
+def _enabled(session: Session, request: Request, id_: str) -> None:
+    if _found(session, request, id_).disabled_reason is not None:
+        raise Conflicting(DISABLED)
+
+
+def _sealing(services: Services, user_id: str, work: Callable[[Transaction], T]) -> T:
+    """The result of a transaction that seals a secret; raises Unavailable where there are no keys for it."""
+    try:
+        services.connection_keys.get_ready()
+        with services.connection_keys.held():
+            return services.of(user_id).atomically(work)
+    except (KeysUnusable, SecretsUnreadable):
+        raise Unavailable(NO_KEYS) from None
+
+
+def _shape(webhook: Webhook) -> Json:
+    return {
+        "id": webhook.id,
+        "url": webhook.url,
+        "eventTypes": webhook.event_types,
+        "description": webhook.description,
+        "status": "enabled" if webhook.disabled_reason is None else "disabled",
+        "disabledReason": webhook.disabled_reason,
+        "createdAt": instant(webhook.created_at),
+    }
+
+
+def _delivery(delivery: Delivery, ids: EventIds) -> Json:
+    return {
+        "id": delivery.id,
+        "eventId": id_of_event(delivery, ids),
+        "eventType": delivery.type,
+        "state": delivery.state,
+        "nextAttemptAt": instant(delivery.due_at) if delivery.due_at is not None else None,
+        "attempts": delivery.attempts,
+    }

@@ -1,0 +1,102 @@
+"""`splits` of an annotation: what of one booking went where, as it is said and told."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from analytics.currencies import in_digits, minor_digits
+from handlers import json_shapes
+from handlers.http.errors import BadRequest
+from handlers.http.request import Json
+from handlers.operations.categories.places import Place
+from storage.database import Row
+from storage.words import annotations
+from storage.words.annotations import (
+    NOTE_LENGTH_MAX,
+    SPLITS_MAX,
+    SPLITS_MIN,
+    TAG_LENGTH_MAX,
+    TAGS_MAX,
+    Annotation,
+    Split,
+    Tag,
+)
+
+NOT_BY_A_BANK = "splits: this entry was written by the service and has no parts"
+
+
+def parts_of(
+    row: Row,
+    given: Sequence[Mapping[str, Any]],
+    places: Sequence[Place],
+    known: Mapping[str, Tag],
+    *,
+    now: datetime,
+) -> list[Split]:
+    """The parts that are given of this booking, each with its place; tags that are `known` keep their spelling. Raises
+    BadRequest."""
+    if not given:
+        return []
+    if row["is_adjusting_entry"]:
+        raise BadRequest(NOT_BY_A_BANK)
+    if not SPLITS_MIN <= len(given) <= SPLITS_MAX:
+        raise BadRequest(f"splits: {SPLITS_MIN} to {SPLITS_MAX} parts")
+    amounts = [Decimal(str(each["amount"])) for each in given]
+    _check_amounts(amounts, row["amount"], row["currency"])
+    return [
+        _part(each, amount, place, known, now=now) for each, amount, place in zip(given, amounts, places, strict=True)
+    ]
+
+
+def check_bounds(annotation: Annotation) -> None:
+    """Raises BadRequest where parts and booking together say more than a booking may: exports have it in one line."""
+    notes = [annotation.note, *(part.note for part in annotation.parts)]
+    if annotation.parts and sum(len(note or "") for note in notes) > NOTE_LENGTH_MAX:
+        raise BadRequest(f"splits: notes of a booking and its parts have at most {NOTE_LENGTH_MAX} characters together")
+    count = len(annotation.tags) + sum(len(part.tags) for part in annotation.parts)
+    if annotation.parts and count > TAGS_MAX:
+        raise BadRequest(f"splits: at most {TAGS_MAX} tags on a booking and its parts together")
+
+
+def told(parts: Sequence[Split], currency: str, names: Mapping[str, tuple[str, int]]) -> list[Json]:
+    """The parts as the contract has them, each tag as it was spelled first."""
+    return [
+        {
+            "amount": json_shapes.money(part.amount, currency),
+            "category": part.category,
+            "detailedCategory": part.detailed_category,
+            "note": part.note,
+            "tags": [names[tag][0] if tag in names else said.name for tag, said in part.tags.items()],
+        }
+        for part in parts
+    ]
+
+
+def _check_amounts(amounts: Sequence[Decimal], whole: Decimal, currency: str) -> None:
+    whole = in_digits(whole, currency)
+    if not all(each * whole > 0 for each in amounts):
+        raise BadRequest("splits: no amount may be zero, and each has the sign of the transaction's")
+    if any(each != in_digits(each, currency) for each in amounts):
+        raise BadRequest(f"splits: amounts in {currency} have {minor_digits(currency)} digits after the point")
+    if sum(amounts) != whole:
+        raise BadRequest(f"splits: must add up to {whole:f}, not to {sum(amounts):f}")
+
+
+def _part(
+    given: Mapping[str, Any],
+    amount: Decimal,
+    place: Place,
+    known: Mapping[str, Tag],
+    *,
+    now: datetime,
+) -> Split:
+    category, leaf, _ = place
+    if category is None:
+        raise BadRequest("splits: each part needs a category or a detailedCategory")
+    note, names = given.get("note") or None, given.get("tags") or []
+    if not annotations.is_note(note or ""):
+        raise BadRequest(f"splits: a note has at most {NOTE_LENGTH_MAX} characters, none of them a control character")
+    if not all(map(annotations.is_tag, names)):
+        raise BadRequest(f"splits: a tag has 1 to {TAG_LENGTH_MAX} printable characters")
+    return Split(amount, category, leaf, note, annotations.tags_of(names, known, now=now))

@@ -1,0 +1,100 @@
+"""What is new of recurring payments, told as events."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import Any
+
+import polars as pl
+
+from analytics.recurring.confirmations import DISMISSED, by_stream
+from analytics.recurring.history import Charge, history, listed
+from analytics.recurring.news import PaymentState, ToldPayment, news_of, state_of
+from analytics.recurring.report import over_on
+from storage import accounts, connections, transactions
+from storage.database import Row, Session, Transaction
+from storage.recurring import told
+from storage.recurring.told import Look, Untold
+
+EVENTS_MAX = 500  # of one look, about: half of what a commit can tell; what is left over is told by the next one
+DAY = timedelta(days=1)
+REMEMBERED = timedelta(days=25 * 31)  # after its latest charge, a payment that is not found any more
+WAITING = timedelta(days=7)  # how often a payment is looked at while the connection of its account needs its user
+
+
+def tell(session: Transaction, user_id: str, found: pl.DataFrame, *, data_version: int, today: date) -> None:
+    """Tell what is new since the last look of the user's recurring payments, which are `found`: the `recurring_of` all
+    accounts. What a first look at an account finds is not new, and of what a person has dismissed nothing is told.
+    While a connection needs its user nobody knows whether a charge of its accounts is missed."""
+    last = told.last_look(session, user_id) or Look(data_version=data_version, day=today, accounts=(), payments=())
+    charges = transactions.listed(session, user_id, found["charge_ids"].explode().drop_nulls())
+    waiting = _waiting(session, user_id)
+    before = {id_: each[0] for id_, each in by_stream(found, last.payments).items()}
+    events: list[Untold] = []
+    payments: list[ToldPayment] = []
+    looks: list[date] = []
+    for row in found.with_columns(over_on=over_on()).iter_rows(named=True):
+        known, account_id = before.get(row["id"]), charges[row["charge_ids"][-1]]["account_id"]
+        if len(events) >= EVENTS_MAX:
+            payments += [known] if known is not None else []
+            looks.append(today + DAY)
+            continue
+        stands = _state(row, charges, today)
+        if account_id in waiting and known is not None:
+            told_of = stands.missed[: known.missed_after(row["last_charged"])]
+            stands = replace(stands, missed=told_of, has_ended=known.has_ended, look_at=today + WAITING)
+        now = _told(row, stands)
+        is_told = row["confirmation"] != DISMISSED and account_id in last.accounts
+        events += [
+            Untold(type=type_, id=now.id, account_id=account_id, expected=expected)
+            for type_, expected in (news_of(now, stands, known) if is_told else ())
+        ]
+        payments.append(now)
+        looks += [stands.look_at] if stands.look_at is not None else []
+    told.keep(
+        session,
+        user_id,
+        Look(
+            data_version=data_version,
+            day=today,
+            accounts=transactions.accounts_with_any(session, user_id),
+            payments=[*payments, *_gone(last, before, today)],
+        ),
+        events,
+        look_at=min(looks, default=None),
+    )
+
+
+def _gone(last: Look, before: Mapping[str, ToldPayment], today: date) -> list[ToldPayment]:
+    """What was told of payments that are not found now: they are not new when they are found again."""
+    found = {each.id for each in before.values()}
+    return [each for each in last.payments if each.id not in found and each.last_charged >= today - REMEMBERED]
+
+
+def _waiting(session: Session, user_id: str) -> set[str]:
+    """The accounts that bring nothing until their user connects them again."""
+    statuses = connections.statuses(session, user_id)
+    owned = accounts.of_user(session, user_id)
+    return {each.id for each in owned if statuses[each.connection_id] in connections.NEED_USER}
+
+
+def _state(row: Mapping[str, Any], by_id: Mapping[str, Row], today: date) -> PaymentState:
+    charges = [by_id[id_] for id_ in row["charge_ids"]]
+    story = history(
+        [Charge(id=each["id"], day=each["booking_date"], amount=abs(each["amount"])) for each in charges],
+        frequency=row["frequency"],
+        currency=row["currency"],
+        today=today,
+    )
+    return state_of(story, frequency=row["frequency"], over_on=row["over_on"], today=today)
+
+
+def _told(row: Mapping[str, Any], stands: PaymentState) -> ToldPayment:
+    return ToldPayment(
+        id=row["id"],
+        transaction_id=row["charge_ids"][-1],
+        last_charged=row["last_charged"],
+        amount=listed(row["amount"], row["currency"]),
+        missed=len(stands.missed),
+        has_ended=stands.has_ended,
+    )

@@ -1,0 +1,50 @@
+"""Recurring payments that people have added by hand."""
+
+from collections.abc import Sequence
+
+from analytics.recurring.added import AddedPayment
+from storage.database import Session, Transaction
+
+
+def of_user(session: Session, user_id: str) -> Sequence[AddedPayment]:
+    """What the user has added, by name."""
+    rows = session.rows(
+        "SELECT id, account_id, name, amount, direction, frequency, next_day FROM recurring_added WHERE user_id = $1"
+        " ORDER BY name, id",
+        user_id,
+    )
+    return [AddedPayment(**row) for row in rows]
+
+
+def keep(session: Transaction, user_id: str, payment: AddedPayment) -> None:
+    """Add a payment, in place of the one of the same id."""
+    session.changes(user_id)
+    session.execute(
+        "INSERT INTO recurring_added (user_id, id, account_id, name, amount, direction, frequency, next_day)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (user_id, id) DO UPDATE SET"
+        " amount = excluded.amount, next_day = excluded.next_day",
+        user_id,
+        payment.id,
+        payment.account_id,
+        payment.name,
+        payment.amount,
+        payment.direction,
+        payment.frequency,
+        payment.next_day,
+    )
+
+
+def remove(session: Transaction, user_id: str, id: str) -> bool:
+    """Take away a payment that was added; whether there was one."""
+    session.changes(user_id)
+    return bool(session.execute("DELETE FROM recurring_added WHERE user_id = $1 AND id = $2", user_id, id))
+
+
+def hand_over(session: Transaction, user_id: str, source_id: str, target_id: str) -> None:
+    """What was added to an account belongs to the one into which it is merged."""
+    session.execute(
+        "UPDATE recurring_added SET account_id = $3 WHERE user_id = $1 AND account_id = $2",
+        user_id,
+        source_id,
+        target_id,
+    )

@@ -1,0 +1,103 @@
+"""What users have been told of their recurring payments."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from analytics.recurring.news import ToldPayment
+from storage.database import Session, Transaction, as_json
+
+PIECE = 50  # users whom a day concerns, looked at in one go
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """The last look at a user's recurring payments: at which data, on which day, which accounts had bookings then, and
+    each payment as it was told."""
+
+    data_version: int
+    day: date
+    accounts: Collection[str]
+    payments: Sequence[ToldPayment]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Untold:
+    """An event that is to be told: of this payment, which is charged to this account."""
+
+    type: str
+    id: str
+    account_id: str
+    expected: date | None
+
+
+def is_present(session: Session, user_id: str, *, today: date) -> bool:
+    """Whether the last look was at the present data, today."""
+    return bool(
+        session.rows(
+            "SELECT t.user_id FROM recurring_told AS t JOIN users AS u ON u.id = t.user_id"
+            " WHERE t.user_id = $1 AND u.id = $1 AND t.data_version = u.data_version AND t.day = $2",
+            user_id,
+            today,
+        )
+    )
+
+
+def last_look(session: Session, user_id: str) -> Look | None:
+    """None where nobody has looked yet."""
+    rows = session.rows("SELECT data_version, day, accounts, payments FROM recurring_told WHERE user_id = $1", user_id)
+    return (
+        Look(
+            data_version=rows[0]["data_version"],
+            day=rows[0]["day"],
+            accounts=json.loads(rows[0]["accounts"]),
+            payments=[_read(each) for each in json.loads(rows[0]["payments"])],
+        )
+        if rows
+        else None
+    )
+
+
+def keep(session: Transaction, user_id: str, look: Look, untold: Sequence[Untold], *, look_at: date | None) -> None:
+    """Remember a look in place of the one before; what is to be told is told by the commit."""
+    if untold:
+        session.changes(user_id)
+    session.execute(
+        "INSERT INTO recurring_told (user_id, data_version, day, look_at, accounts, payments, untold)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (user_id) DO UPDATE SET"
+        " data_version = excluded.data_version, day = excluded.day, look_at = excluded.look_at,"
+        " accounts = excluded.accounts, payments = excluded.payments, untold = excluded.untold",
+        user_id,
+        look.data_version,
+        look.day,
+        look_at,
+        as_json(list(look.accounts)),
+        as_json([_written(each) for each in look.payments]),
+        as_json([(each.type, each.id, _said(each)) for each in untold]) if untold else "",
+    )
+
+
+def whom_a_day_concerns(session: Session, today: date) -> list[str]:
+    """Users of whom something may be to tell today though nothing came, the longest overdue first."""
+    rows = session.rows(
+        f"SELECT user_id FROM recurring_told WHERE look_at <= $1 ORDER BY look_at, user_id LIMIT {PIECE}", today
+    )
+    return [row["user_id"] for row in rows]
+
+
+def _said(event: Untold) -> Mapping[str, str]:
+    expected = {"expected": event.expected.isoformat()} if event.expected is not None else {}
+    return {"accountId": event.account_id, **expected}
+
+
+def _written(told: ToldPayment) -> dict[str, Any]:
+    return {**asdict(told), "last_charged": told.last_charged.isoformat(), "amount": str(told.amount)}
+
+
+def _read(row: Mapping[str, Any]) -> ToldPayment:
+    return ToldPayment(
+        **{**row, "last_charged": date.fromisoformat(row["last_charged"]), "amount": Decimal(row["amount"])}
+    )

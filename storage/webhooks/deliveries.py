@@ -1,0 +1,157 @@
+"""What has to be told to webhooks: a delivery for each event and address, written by the commit that tells the event.
+
+What an event says is read when it is sent, as those read it who listen: a grant that was narrowed meanwhile is told
+less.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from secrets import token_hex
+from typing import Any
+
+from storage.changes.account_states import Settling
+from storage.database import Row, Session, as_json
+
+KEPT = 100  # of each webhook, besides those that are pending
+COLUMNS = "user_id, id, webhook_id, type, sequence, event_id, data, state, due_at, attempts, made_at"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """One event for one webhook; `sequence` is the event's, None where it is about a webhook and says `data`."""
+
+    user_id: str
+    id: str
+    webhook_id: str
+    type: str
+    sequence: int | None
+    event_id: str | None
+    data: Mapping[str, Any] | None
+    state: str
+    due_at: datetime | None
+    attempts: Sequence[Mapping[str, Any]]
+    made_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DueDelivery:
+    """A delivery whose moment has come."""
+
+    user_id: str
+    id: str
+    webhook_id: str
+    due_at: datetime
+
+
+def announce(session: Settling, user_id: str, events: Mapping[int, str], now: datetime) -> None:
+    """Have these events of the user, sequence by type, told to the webhooks that want them: the end of
+    `outbox.settle`. It only adds, so that an import does not lose against what is told meanwhile."""
+    for hook in session.rows(
+        "SELECT id, event_types FROM webhooks WHERE user_id = $1 AND disabled_reason IS NULL ORDER BY id", user_id
+    ):
+        wanted = json.loads(hook["event_types"]) if hook["event_types"] is not None else None
+        for sequence, type_ in events.items():
+            if wanted is None or type_ in wanted:
+                session.execute(
+                    "INSERT INTO webhook_deliveries (user_id, id, webhook_id, type, sequence, state, due_at,"
+                    " is_claimed, attempts, made_at) VALUES ($1, $2, $3, $4, $5, 'pending', $6, FALSE, '[]', $6)",
+                    *(user_id, f"{hook['id']}-{sequence}", hook["id"], type_, sequence, now),
+                )
+
+
+def add_own(
+    session: Session, user_id: str, webhook_id: str, type_: str, data: Mapping[str, Any], *, now: datetime
+) -> str:
+    """Have something told to a webhook that is about webhooks themselves; the id of the delivery."""
+    unique = token_hex(8)
+    session.execute(
+        "INSERT INTO webhook_deliveries (user_id, id, webhook_id, type, event_id, data, state, due_at, is_claimed,"
+        " attempts, made_at) VALUES ($1, $2, $3, $4, $5, $6, 'pending', $7, FALSE, '[]', $7)",
+        *(user_id, f"{webhook_id}-{unique}", webhook_id, type_, f"evt_{unique}", as_json(data), now),
+    )
+    return f"{webhook_id}-{unique}"
+
+
+def due(session: Session, *, now: datetime, but_of: Sequence[str], limit: int) -> list[DueDelivery]:
+    """Whose moment has come, the longest ago first; none of the webhooks `but_of`."""
+    rows = session.rows(
+        "SELECT user_id, id, webhook_id, due_at FROM webhook_deliveries WHERE due_at <= $1"
+        f" AND NOT webhook_id = ANY($2::TEXT[]) ORDER BY due_at, id LIMIT {int(limit)}",
+        now,
+        list(but_of),
+    )
+    return [DueDelivery(**row) for row in rows]
+
+
+def claim(session: Session, due: DueDelivery, *, until: datetime) -> Delivery | None:
+    """Take it, for one process alone; whoever takes it has until then to say what came of it."""
+    rows = session.rows(
+        "UPDATE webhook_deliveries SET due_at = $4, is_claimed = TRUE WHERE user_id = $1 AND id = $2 AND due_at = $3"
+        f" RETURNING {COLUMNS}",
+        *(due.user_id, due.id, due.due_at, until),
+    )
+    return _delivery(rows[0]) if rows else None
+
+
+def release_all(session: Session, *, now: datetime) -> None:
+    """Send again what was on its way when the process ended: for a store that only this one opens."""
+    session.execute("UPDATE webhook_deliveries SET due_at = $1, is_claimed = FALSE WHERE is_claimed", now)
+
+
+def settle(
+    session: Session, delivery: Delivery, *, state: str, due_at: datetime | None, attempts: Sequence[Any]
+) -> bool:
+    """Say what came of it, and when it is sent again; False where that was said already, or it is forgotten."""
+    changed = session.execute(
+        "UPDATE webhook_deliveries SET state = $3, due_at = $4, is_claimed = FALSE, attempts = $5"
+        " WHERE user_id = $1 AND id = $2 AND is_claimed AND due_at = $6",
+        *(delivery.user_id, delivery.id, state, due_at, as_json(list(attempts)), delivery.due_at),
+    )
+    return changed > 0
+
+
+def drop(session: Session, delivery: Delivery) -> None:
+    """Forget one that is about nothing that its webhook may be told."""
+    session.execute("DELETE FROM webhook_deliveries WHERE user_id = $1 AND id = $2", delivery.user_id, delivery.id)
+
+
+def keep_last(session: Session, user_id: str, webhook_id: str) -> None:
+    """Forget older ones of a webhook that are over."""
+    session.execute(
+        "DELETE FROM webhook_deliveries WHERE user_id = $1 AND webhook_id = $2 AND due_at IS NULL AND id NOT IN"
+        " (SELECT id FROM webhook_deliveries WHERE user_id = $1 AND webhook_id = $2"
+        f" ORDER BY made_at DESC, id DESC LIMIT {KEPT})",
+        *(user_id, webhook_id),
+    )
+
+
+def send_again(session: Session, user_id: str, webhook_id: str, id_: str, *, now: datetime) -> bool:
+    """Have it sent now, whatever came of it; False where there is none."""
+    changed = session.execute(
+        "UPDATE webhook_deliveries SET state = 'pending', due_at = $4, is_claimed = FALSE"
+        " WHERE user_id = $1 AND webhook_id = $2 AND id = $3",
+        *(user_id, webhook_id, id_, now),
+    )
+    return changed > 0
+
+
+def last(session: Session, user_id: str, webhook_id: str) -> list[Delivery]:
+    """The last ones of a webhook, the newest first."""
+    rows = session.rows(
+        f"SELECT {COLUMNS} FROM webhook_deliveries WHERE user_id = $1 AND webhook_id = $2"
+        f" ORDER BY made_at DESC, id DESC LIMIT {KEPT}",
+        *(user_id, webhook_id),
+    )
+    return [_delivery(row) for row in rows]
+
+
+def forget(session: Session, *, before: datetime) -> None:
+    """Forget what happened before this moment, as the events themselves are forgotten."""
+    session.execute("DELETE FROM webhook_deliveries WHERE made_at < $1", before)
+
+
+def _delivery(row: Row) -> Delivery:
+    data = json.loads(row["data"]) if row["data"] is not None else None
+    return Delivery(**{**row, "data": data, "attempts": json.loads(row["attempts"])})

@@ -1,0 +1,100 @@
+"""Webhooks: addresses that a grant has told what happens."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from storage.database import Row, Session, as_json
+
+COLUMNS = (
+    "user_id, id, grant_id, client_id, scopes, url, event_types, description, disabled_reason, failing_since,"
+    " created_at"
+)
+OF_ONE = {"webhooks": "id", "webhook_deliveries": "webhook_id", "connection_secrets": "connection_id"}
+"""By table: the column that says of which webhook a row is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Webhook:
+    """One address; `event_types` None: all that there are. `disabled_reason` None: it is told."""
+
+    user_id: str
+    id: str
+    grant_id: str
+    client_id: str
+    scopes: frozenset[str]
+    url: str
+    event_types: Sequence[str] | None
+    description: str | None
+    disabled_reason: str | None = None
+    failing_since: datetime | None = None
+    created_at: datetime
+
+
+def add(session: Session, webhook: Webhook) -> None:
+    """Store a new one."""
+    types = as_json(list(webhook.event_types)) if webhook.event_types is not None else None
+    session.execute(
+        "INSERT INTO webhooks (user_id, id, grant_id, client_id, scopes, url, event_types, description, created_at)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        webhook.user_id,
+        webhook.id,
+        webhook.grant_id,
+        webhook.client_id,
+        " ".join(sorted(webhook.scopes)),
+        webhook.url,
+        types,
+        webhook.description,
+        webhook.created_at,
+    )
+
+
+def of_user(session: Session, user_id: str) -> list[Webhook]:
+    """The user's, in the order in which they were made."""
+    rows = session.rows(f"SELECT {COLUMNS} FROM webhooks WHERE user_id = $1 ORDER BY created_at, id", user_id)
+    return [_webhook(row) for row in rows]
+
+
+def of_grant(session: Session, user_id: str, grant_id: str) -> list[Webhook]:
+    """Those of one grant, in the order in which they were made."""
+    return [each for each in of_user(session, user_id) if each.grant_id == grant_id]
+
+
+def find(session: Session, user_id: str, id_: str) -> Webhook | None:
+    """The webhook with this id."""
+    rows = session.rows(f"SELECT {COLUMNS} FROM webhooks WHERE user_id = $1 AND id = $2", user_id, id_)
+    return _webhook(rows[0]) if rows else None
+
+
+def remove(session: Session, user_id: str, id_: str) -> None:
+    """Forget it with its secret and all that was to be told."""
+    for table, column in OF_ONE.items():
+        session.execute(f"DELETE FROM {table} WHERE user_id = $1 AND {column} = $2", user_id, id_)
+
+
+def enable(session: Session, user_id: str, id_: str) -> None:
+    """Tell it what happens from now on."""
+    session.execute(
+        "UPDATE webhooks SET disabled_reason = NULL, failing_since = NULL WHERE user_id = $1 AND id = $2", user_id, id_
+    )
+
+
+def disable(session: Session, user_id: str, id_: str, *, because: str) -> None:
+    """Tell it nothing any more, nor what was to be told."""
+    session.execute("UPDATE webhooks SET disabled_reason = $3 WHERE user_id = $1 AND id = $2", user_id, id_, because)
+    session.execute(
+        "UPDATE webhook_deliveries SET state = 'failed', due_at = NULL, is_claimed = FALSE"
+        " WHERE user_id = $1 AND webhook_id = $2 AND state = 'pending'",
+        *(user_id, id_),
+    )
+
+
+def set_failing(session: Session, user_id: str, id_: str, since: datetime | None) -> None:
+    """Since when nothing has come through; None: something has."""
+    session.execute("UPDATE webhooks SET failing_since = $3 WHERE user_id = $1 AND id = $2", user_id, id_, since)
+
+
+def _webhook(row: Row) -> Webhook:
+    types = json.loads(row["event_types"]) if row["event_types"] is not None else None
+    return Webhook(**{**row, "event_types": types, "scopes": frozenset(row["scopes"].split())})

@@ -1,0 +1,63 @@
+"""`bankdata serve --webhooks` as it runs: a receiver that is there, a server that is killed."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.imports.household import Household
+from tests.service.conftest import Served, start
+from tests.webhooks.conftest import SECONDS_MAX, Json, Receiver, checked
+
+SETTINGS = {
+    "WEBHOOKS_ALLOW": "127.0.0.0/8",
+    "WEBHOOKS_RETRY_SECONDS": "1,1,1",
+    "PUBLIC_URL": "http://127.0.0.1:8000",  # so that a token is good at the next server, too
+}
+
+
+def served(folder: Path, **how: object) -> Served:
+    return start(folder, command="serve", arguments=["--webhooks"], settings=SETTINGS, **how)  # type: ignore[arg-type]
+
+
+def until(is_so: Callable[[], object]) -> None:
+    end = time.monotonic() + SECONDS_MAX
+    while not is_so():
+        assert time.monotonic() < end, "it never came to it"
+        time.sleep(0.05)
+
+
+@pytest.mark.requirement("webhooks.service")
+def test_a_running_server_tells_tries_again_and_outlives_a_kill(tmp_path: Path, receiver: Receiver) -> None:
+    Household(tmp_path / "eva").services.close()
+    server = served(tmp_path / "eva", is_measured=False)
+    heard = receiver.heard
+    try:
+        token = server.token("eva")
+        receiver.waits["/slow"] = threading.Event()
+        with server.bare(token) as client:
+            made: Json = client.post("/webhooks", json={"url": f"{receiver.address}/a"}).json()
+            slow: Json = client.post("/webhooks", json={"url": f"{receiver.address}/slow"}).json()
+        receiver.answers["/a"] = [(500, {}), (307, {"Location": f"{receiver.address}/elsewhere"})]
+        server.command("connect", connector="demo", user="eva", bank=None, settings={"accounts": 1}, fault=None)
+        until(lambda: {checked(each, made["secret"])["type"] for each in heard["/a"]} >= {"sync.completed"})
+        until(lambda: len(heard["/a"]) >= 4)  # two events, one of them or both again
+        until(lambda: heard["/slow"])
+        server.stop(signal.SIGKILL)
+        on_their_way = len(heard["/slow"])
+        receiver.waits.pop("/slow").set()
+        server = served(tmp_path / "eva")
+        until(lambda: len(heard["/slow"]) > on_their_way)
+        said = [checked(each, slow["secret"])["id"] for each in heard["/slow"]]
+        assert len(set(said)) < len(said)  # told again under the id that it had
+        path = f"/webhooks/{slow['id']}/deliveries"
+        with server.bare(token) as client:
+            until(lambda: all(each["state"] == "delivered" for each in client.get(path).json()["deliveries"]))
+        assert heard["/elsewhere"] == []
+        assert server.stop() == 0
+        assert "Traceback" not in server.log.read_text()
+    finally:
+        server.stop()
