@@ -1,6 +1,7 @@
-/** What a person says of one booking: a note and tags, kept beside it. */
+/** What a person says of one booking: a note, tags and parts, kept beside it. */
 import { change, useRead } from "./api.js";
 import { Loaded, tried } from "./parts.js";
+import { Splits } from "./splits.js";
 import { html, useState } from "./ui.js";
 import { t } from "./words.js";
 
@@ -8,17 +9,17 @@ const NOTE_LENGTH_MAX = 4000;
 const TAG_LENGTH_MAX = 100;
 const TAGS_MAX = 50;
 
-/** The note and tags of the booking of this id, to be read and changed. */
-export function OwnWords({ id }) {
-  const path = `/transactions/${encodeURIComponent(id)}/annotation`;
+/** The note, tags and parts of a booking, to be read and changed. */
+export function OwnWords({ row }) {
+  const path = `/transactions/${encodeURIComponent(row.id)}/annotation`;
   const said = useRead(path);
   return html`<div class="correction">
     <h3>${t("own_words")}</h3>
-    <${Loaded} of=${said}>${(data) => html`<${Fields} key=${JSON.stringify(data)} said=${data} path=${path} />`}<//>
+    <${Loaded} of=${said}>${(data) => html`<${Fields} key=${JSON.stringify(data)} said=${data} path=${path} row=${row} />`}<//>
   </div>`;
 }
 
-function Fields({ said, path }) {
+function Fields({ said, path, row }) {
   const [note, setNote] = useState(said.note ?? "");
   const [tag, setTag] = useState("");
   const known = useRead("/tags");
@@ -41,5 +42,6 @@ function Fields({ said, path }) {
         <button type="submit" disabled=${!tag.trim() || said.tags.length >= TAGS_MAX}>${t("add_tag")}</button>
       </p>
     </form>
+    ${!row.isAdjustingEntry && html`<${Splits} row=${row} said=${said} keep=${keep} />`}
   `;
 }
