@@ -48,6 +48,7 @@ OF_USERS: Mapping[str, str] = {
             "annotation_tags",
             "annotation_splits",
             "annotation_split_tags",
+            "rule_tags",
             "correction_batches",
         ),
         "user_id",

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 from analytics.classification.facts import CATEGORIES, TYPES
@@ -14,6 +14,8 @@ TEXT_FIELDS = ("counterpartName", "merchantName", "purpose", "text")
 KEY_FIELDS = ("counterpartIban", "counterpartCreditorId", "counterpartMandateReference")
 VALUE_LENGTH_MAX = 200
 RULES_MAX = 1_000
+TAG_LENGTH_MAX = 100
+TAGS_MAX = 50  # of one booking, and of one rule
 
 
 class InvalidRule(ValueError):
@@ -41,6 +43,12 @@ class Rule:
     category: str | None = None
     merchant: str | None = None
     type: str | None = None
+    tags: tuple[str, ...] = ()  # given by every rule that holds, not by the first alone
+
+    @property
+    def decides(self) -> bool:
+        """Whether it gives more than tags."""
+        return any(given is not None for given in (self.category, self.merchant, self.type))
 
     def holds(self, values: Mapping[str, str]) -> bool:
         """Whether the rule answers for a booking given as `comparable` values by field."""
@@ -78,14 +86,24 @@ def render_rules(rules: Sequence[Rule]) -> str:
     return "".join(json.dumps(_as_json(rule), ensure_ascii=False) + "\n" for rule in rules)
 
 
+def members(rule: Rule) -> dict[str, object]:
+    """What a rule says, by name; its tags only where it has some."""
+    return {name: value for name, value in asdict(rule).items() if name != "tags" or value}
+
+
 def first_rule(rules: Sequence[Rule], values: Mapping[str, str]) -> Rule | None:
-    """The first rule that holds for a booking given as `comparable` values by field."""
-    return next((rule for rule in rules if rule.holds(values)), None)
+    """The first rule that decides something and holds for a booking given as `comparable` values by field."""
+    return next((rule for rule in rules if rule.decides and rule.holds(values)), None)
 
 
 def comparable(field: str, value: str) -> str:
     """The form in which a field is compared: texts folded, keys compact and in capitals."""
     return "".join(value.split()).upper() if field in KEY_FIELDS else " ".join(fold(value).split())
+
+
+def is_tag(text: object) -> bool:
+    """Whether this may be a tag: one line of letters that show."""
+    return isinstance(text, str) and text.isprintable() and bool(text.split()) and len(text) <= TAG_LENGTH_MAX
 
 
 def correction_key(*, creditor_id: str | None, counterpart_iban: str | None, merchant_name: str | None) -> str | None:
@@ -108,9 +126,10 @@ def _parsed(number: int, line: str) -> Rule:
         raise InvalidRule(number, "not a JSON object") from None
     if not isinstance(given, dict):
         raise InvalidRule(number, "not a JSON object")
-    known = ("id", "field", "operator", "value", "category", "merchant", "type")
+    known = ("id", "field", "operator", "value", "category", "merchant", "type", "tags")
     if unknown := [key for key in given if key not in known]:
         raise InvalidRule(number, f"unknown key {unknown[0]!r}; allowed are {', '.join(known)}")
+    tags = _tags(number, given.pop("tags", None))
     texts = {key: _text(number, key, value) for key, value in given.items() if value is not None}
     field, operator, value = (texts.get(key) for key in ("field", "operator", "value"))
     if field not in TEXT_FIELDS + KEY_FIELDS:
@@ -126,8 +145,8 @@ def _parsed(number: int, line: str) -> Rule:
         raise InvalidRule(number, f"category must be one of {', '.join(CATEGORIES)}")
     if kind is not None and kind not in TYPES:
         raise InvalidRule(number, f"type must be one of {', '.join(TYPES)}")
-    if category is None and merchant is None and kind is None:
-        raise InvalidRule(number, "nothing to do: give category, merchant or type")
+    if category is None and merchant is None and kind is None and not tags:
+        raise InvalidRule(number, "nothing to do: give category, merchant, type or tags")
     return Rule(
         id=texts.get("id", str(number)),
         field=field,
@@ -136,7 +155,18 @@ def _parsed(number: int, line: str) -> Rule:
         category=category,
         merchant=merchant,
         type=kind,
+        tags=tags,
     )
+
+
+def _tags(number: int, names: object) -> tuple[str, ...]:
+    if names is None:
+        return ()
+    if not isinstance(names, list) or len(names) > TAGS_MAX or not all(map(is_tag, names)):
+        raise InvalidRule(
+            number, f"tags must be at most {TAGS_MAX} texts of 1 to {TAG_LENGTH_MAX} printable characters"
+        )
+    return tuple(names)
 
 
 def _text(number: int, key: str, value: object) -> str:
@@ -147,14 +177,5 @@ def _text(number: int, key: str, value: object) -> str:
     return value
 
 
-def _as_json(rule: Rule) -> dict[str, str]:
-    values = {
-        "id": rule.id,
-        "field": rule.field,
-        "operator": rule.operator,
-        "value": rule.value,
-        "category": rule.category,
-        "merchant": rule.merchant,
-        "type": rule.type,
-    }
-    return {key: value for key, value in values.items() if value is not None}
+def _as_json(rule: Rule) -> dict[str, object]:
+    return {name: value for name, value in members(rule).items() if value is not None}

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
-from analytics.classification.rules import InvalidRule, Rule, parse_rules, render_rules
+from analytics.classification.rules import InvalidRule, Rule, members, parse_rules, render_rules
 from handlers.http.errors import BadRequest, NotFound
 from handlers.http.request import Json, Request
 from handlers.operations.selection import owner_of
@@ -25,7 +25,7 @@ EVERY_RULE_ONCE = "ids: must name every rule once. GET /rules lists them"
 def list_rules(services: Services, request: Request) -> Json:
     """The rules in their order; the first that holds decides."""
     user_id = owner_of(request)
-    return {"rules": [asdict(rule) for rule in rules.of_user(services.of(user_id), user_id)]}
+    return {"rules": [members(rule) for rule in rules.of_user(services.of(user_id), user_id)]}
 
 
 def create_rule(
@@ -40,7 +40,7 @@ def create_rule(
         return wanted
 
     changed = _kept(services, request, behind, is_dry_run=dry_run, include=include)
-    return {**asdict(added[0]), **changed}
+    return {**members(added[0]), **changed}
 
 
 def change_rule(
@@ -56,7 +56,7 @@ def change_rule(
         return wanted
 
     changed = _kept(services, request, with_others, is_dry_run=dry_run, include=include)
-    return {**asdict(edited[0]), **changed}
+    return {**members(edited[0]), **changed}
 
 
 def order_rules(

@@ -9,13 +9,21 @@ from typing import Any
 
 from analytics.classification.facts import CATEGORIES
 from analytics.classification.leaves import category_of
-from analytics.classification.rules import Rule, parse_rules, render_rules
+from analytics.classification.rules import TAGS_MAX, Rule, is_tag, members, parse_rules, render_rules
 from storage import accounts, rules
 from storage.accounts import StoredAccount
 from storage.database import Session, Transaction
 from storage.words import anchors, annotations
 from storage.words.anchors import Anchor
-from storage.words.annotations import SPLITS_MAX, SPLITS_MIN, TAGS_MAX, Annotation, Split, Tag, folded, is_note, is_tag
+from storage.words.annotations import (
+    SPLITS_MAX,
+    SPLITS_MIN,
+    Annotation,
+    Split,
+    Tag,
+    folded,
+    is_note,
+)
 
 Json = Mapping[str, Any]
 UNIT, AMOUNT_END = Decimal("0.00001"), 10**15  # of amounts as the store has them
@@ -28,7 +36,7 @@ class InvalidWords(Exception):
 def lines(session: Session, user_id: str) -> Iterator[str]:
     """Rules in their order, corrections, and what is said of single bookings, those that are gone as well."""
     for rule in rules.of_user(session, user_id):
-        yield _line("rule", {name: value for name, value in asdict(rule).items() if value is not None})
+        yield _line("rule", {name: value for name, value in members(rule).items() if value is not None})
     for key, category in sorted(rules.corrections(session, user_id).items()):
         yield _line("correction", {"key": key, "category": category})
     owned = {each.id: each for each in accounts.every(session, user_id)}

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from analytics.classification.leaves import LEAVES, category_of
+from analytics.classification.rules import TAG_LENGTH_MAX, TAGS_MAX, is_tag
 from handlers.http.errors import BadRequest, NotFound
 from handlers.http.request import Json, Request
 from handlers.operations.words import parts
@@ -16,7 +17,7 @@ from storage import transactions
 from storage.database import Row, Session, Transaction
 from storage.importing import derivation
 from storage.words import annotations
-from storage.words.annotations import DIFFERENT_TAGS_MAX, NOTE_LENGTH_MAX, TAG_LENGTH_MAX, TAGS_MAX, Annotation
+from storage.words.annotations import DIFFERENT_TAGS_MAX, NOTE_LENGTH_MAX, Annotation
 
 NOT_BY_A_BANK = "category: this entry was written by the service and is in no category of yours"
 
@@ -71,7 +72,7 @@ def changed(
     annotation = placed(annotation, changes)
     if "tags" in changes:
         names = changes["tags"] or []
-        if not all(map(annotations.is_tag, names)):
+        if not all(map(is_tag, names)):
             raise BadRequest(f"tags: 1 to {TAG_LENGTH_MAX} printable characters each")
         annotation = annotations.with_tags(annotation, names, now=now)
         if len(annotation.tags) > TAGS_MAX:

@@ -11,6 +11,7 @@ export default {
   take_off: "Filter {name} aufheben",
 
   // parts of a booking
+  rule_tags: "Durch Regeln: {tags}",
   splits: "Teile",
   split_add: "Teil hinzufügen",
   splits_keep: "Teile behalten",

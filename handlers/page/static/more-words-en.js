@@ -11,6 +11,7 @@ export default {
   take_off: "Take off the filter {name}",
 
   // parts of a booking
+  rule_tags: "By rules: {tags}",
   splits: "Parts",
   split_add: "Add a part",
   splits_keep: "Keep the parts",

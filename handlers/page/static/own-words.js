@@ -36,6 +36,7 @@ function Fields({ said, path, row }) {
     <form class="field" onSubmit=${add}><label for="own-tag">${t("tags")}</label>
       ${said.tags.length > 0 && html`<p class="buttons">${said.tags.map((each) => html`<button key=${each} type="button"
         aria-label="${t("remove")}: ${each}" onClick=${() => keep({ tags: said.tags.filter((other) => other !== each) })}>${each} ×</button>`)}</p>`}
+      ${said.ruleTags && html`<p class="small soft">${t("rule_tags", { tags: said.ruleTags.join(", ") })}</p>`}
       <p class="buttons">
         <input id="own-tag" list="own-tags" maxlength=${TAG_LENGTH_MAX} value=${tag} onInput=${(event) => setTag(event.target.value)} />
         <datalist id="own-tags">${known.data?.tags.map(({ name }) => html`<option key=${name} value=${name}></option>`)}</datalist>
