@@ -52,6 +52,7 @@ OF_USERS: Mapping[str, str] = {
             "annotation_tags",
             "annotation_splits",
             "annotation_split_tags",
+            "rule_tags",
             "correction_batches",
             "own_categories",
         ),

@@ -17,10 +17,13 @@ FIELDS = {
     **{name: name for name in ("id", "field", "operator", "value", "category", "merchant", "type")},
     "detailedCategory": "detailed_category",
     "ownCategoryId": "own_category_id",
+    "tags": "tags",
 }
 """By key of a line: the field of `Rule`."""
 VALUE_LENGTH_MAX = 200
 RULES_MAX = 1_000
+TAG_LENGTH_MAX = 100
+TAGS_MAX = 50  # of one booking, and of one rule
 
 
 class ChosenCategory(NamedTuple):
@@ -58,6 +61,7 @@ class Rule:
     type: str | None = None
     detailed_category: str | None = None
     own_category_id: str | None = None
+    tags: tuple[str, ...] = ()  # given by every rule that holds, not by the first alone
 
     @property
     def place(self) -> ChosenCategory | None:
@@ -65,6 +69,11 @@ class Rule:
         if self.category is None:
             return None
         return ChosenCategory(self.category, self.detailed_category, self.own_category_id)
+
+    @property
+    def decides(self) -> bool:
+        """Whether it gives more than tags."""
+        return any(given is not None for given in (self.category, self.merchant, self.type))
 
     def holds(self, values: Mapping[str, str]) -> bool:
         """Whether the rule answers for a booking given as `comparable` values by field."""
@@ -102,20 +111,25 @@ def render_rules(rules: Sequence[Rule]) -> str:
     return "".join(json.dumps(as_json(rule), ensure_ascii=False) + "\n" for rule in rules)
 
 
-def as_json(rule: Rule) -> dict[str, str]:
+def as_json(rule: Rule) -> dict[str, object]:
     """What a line says of a rule."""
     values = {name: getattr(rule, field) for name, field in FIELDS.items()}
-    return {key: value for key, value in values.items() if value is not None}
+    return {key: value for key, value in values.items() if value}
 
 
 def first_rule(rules: Sequence[Rule], values: Mapping[str, str]) -> Rule | None:
-    """The first rule that holds for a booking given as `comparable` values by field."""
-    return next((rule for rule in rules if rule.holds(values)), None)
+    """The first rule that decides something and holds for a booking given as `comparable` values by field."""
+    return next((rule for rule in rules if rule.decides and rule.holds(values)), None)
 
 
 def comparable(field: str, value: str) -> str:
     """The form in which a field is compared: texts folded, keys compact and in capitals."""
     return "".join(value.split()).upper() if field in KEY_FIELDS else " ".join(fold(value).split())
+
+
+def is_tag(text: object) -> bool:
+    """Whether this may be a tag: one line of letters that show."""
+    return isinstance(text, str) and text.isprintable() and bool(text.split()) and len(text) <= TAG_LENGTH_MAX
 
 
 def correction_key(*, creditor_id: str | None, counterpart_iban: str | None, merchant_name: str | None) -> str | None:
@@ -140,6 +154,7 @@ def _parsed(number: int, line: str) -> Rule:
         raise InvalidRule(number, "not a JSON object")
     if unknown := [key for key in given if key not in FIELDS]:
         raise InvalidRule(number, f"unknown key {unknown[0]!r}; allowed are {', '.join(FIELDS)}")
+    tags = _tags(number, given.pop("tags", None))
     texts = {key: _text(number, key, value) for key, value in given.items() if value is not None}
     field, operator, value = (texts.get(key) for key in ("field", "operator", "value"))
     if field not in TEXT_FIELDS + KEY_FIELDS:
@@ -162,8 +177,8 @@ def _parsed(number: int, line: str) -> Rule:
         if category not in (None, category_of(leaf)):
             raise InvalidRule(number, f"detailedCategory lies below {category_of(leaf)}")
         category = category_of(leaf)
-    if category is None and merchant is None and kind is None and own is None:
-        raise InvalidRule(number, "nothing to do: give category, merchant or type")
+    if category is None and merchant is None and kind is None and own is None and not tags:
+        raise InvalidRule(number, "nothing to do: give category, merchant, type or tags")
     return Rule(
         id=texts.get("id", str(number)),
         field=field,
@@ -174,7 +189,18 @@ def _parsed(number: int, line: str) -> Rule:
         type=kind,
         detailed_category=leaf,
         own_category_id=own,
+        tags=tags,
     )
+
+
+def _tags(number: int, names: object) -> tuple[str, ...]:
+    if names is None:
+        return ()
+    if not isinstance(names, list) or len(names) > TAGS_MAX or not all(map(is_tag, names)):
+        raise InvalidRule(
+            number, f"tags must be at most {TAGS_MAX} texts of 1 to {TAG_LENGTH_MAX} printable characters"
+        )
+    return tuple(names)
 
 
 def _text(number: int, key: str, value: object) -> str:

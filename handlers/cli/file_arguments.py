@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import click
 
@@ -64,19 +65,21 @@ def import_(
 @click.option("--user", required=True, help="Whose transactions.")
 @click.option("--format", "format_", required=True, type=click.Choice(EXPORT_FORMATS), help="What kind of file.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Where to.  [default: standard output]")
+@click.option("--words", "has_words", is_flag=True, help="Notes, tags, own categories and parts as well.")
 @data_option
-def export(user: str, format_: str, output: Path | None, data_dir: Path | None) -> None:
+def export(user: str, format_: str, output: Path | None, has_words: bool, data_dir: Path | None) -> None:
     """Write all booked transactions of a user as csv, jsonl, parquet, camt053, ofx or beancount.
 
     Every format can be imported again and brings no new row.
     """
+    said: dict[str, Any] = {"user": user, "format_": format_, "has_words": has_words}
     if output is not None:
-        run("export", data_dir, user=user, format_=format_, path=str(output.absolute()))
+        run("export", data_dir, **said, path=str(output.absolute()))
         return
     with TemporaryDirectory(prefix="bankdata-") as folder:
         path = Path(folder) / "export"
         terminal = Terminal(keeps_notes=True)
-        run("export", data_dir, terminal=terminal, user=user, format_=format_, path=str(path))
+        run("export", data_dir, terminal=terminal, **said, path=str(path))
         with path.open("rb") as stream:
             copyfileobj(stream, sys.stdout.buffer)
         sys.stdout.flush()  # raises where the reader has gone: then nothing is said of an export

@@ -1,10 +1,44 @@
 """Commands for what a person says of their bookings."""
 
+import re
 from pathlib import Path
 
 import click
 
+from analytics.classification.facts import CATEGORIES
 from handlers.cli.server_or_here import data_option, run
+
+
+class CategoryCode(click.Choice[str]):
+    """A category, or a finer one, whose table is read only where it is needed."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The code as it is."""
+        from analytics.classification.leaves import LEAVES
+
+        return value if value in LEAVES else super().convert(value, param, ctx)
+
+
+PLACE = CategoryCode(CATEGORIES)
+AMOUNT = re.compile(r"\d{1,15}(\.\d{1,5})?")
+
+
+class PartOfBooking(click.ParamType[dict[str, str]]):
+    """AMOUNT=CATEGORY, the amount without a sign, the category perhaps a finer one."""
+
+    name = "AMOUNT=CATEGORY"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, str]:
+        """The part as an annotation has it, without its sign."""
+        amount, _, code = value.partition("=")
+        if not AMOUNT.fullmatch(amount):
+            self.fail(f"{amount!r} is no amount such as 12.50.", param, ctx)
+        return {"amount": amount, **placed(PLACE.convert(code, param, ctx))}
+
+
+def placed(code: str) -> dict[str, str]:
+    """The member of an annotation that says this category."""
+    return {"category" if code in CATEGORIES else "detailedCategory": code}
 
 
 @click.command()
@@ -13,14 +47,25 @@ from handlers.cli.server_or_here import data_option, run
 @click.option("--note", help="A note in place of the one that is there; empty for none.")
 @click.option("--tag", "tags", multiple=True, help="A tag more; may be given several times.")
 @click.option("--no-tags", is_flag=True, help="Take all tags back first.")
+@click.option("--split", "splits", multiple=True, type=PartOfBooking(), help="A part; all of them are the whole.")
+@click.option("--no-splits", is_flag=True, help="Take the parts back.")
 @data_option
 def annotate(
-    transaction_id: str, user: str, note: str | None, tags: tuple[str, ...], no_tags: bool, data_dir: Path | None
+    transaction_id: str,
+    user: str,
+    note: str | None,
+    tags: tuple[str, ...],
+    no_tags: bool,
+    splits: tuple[dict[str, str], ...],
+    no_splits: bool,
+    data_dir: Path | None,
 ) -> None:
-    """Put a note and tags beside one booking."""
+    """Put a note and tags beside one booking, and divide it into parts."""
     changes: dict[str, object] = {} if note is None else {"note": note}
     if no_tags:
         changes["tags"] = list(tags)
+    if splits or no_splits:
+        changes["splits"] = list(splits)
     more = [] if no_tags else list(tags)
     run("annotate", data_dir, user=user, transaction_id=transaction_id, changes=changes, tags=more)
 

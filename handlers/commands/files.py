@@ -16,6 +16,7 @@ from handlers.export_formats import Export, write
 from handlers.services import Services
 from storage import accounts, users
 from storage.database import Database
+from storage.words import annotations
 
 
 def import_statements(
@@ -42,20 +43,32 @@ def import_statements(
     )
 
 
-def export_bookings(services: Services, report: Report, *, user: str, format_: str, path: str) -> None:
+def export_bookings(
+    services: Services, report: Report, *, user: str, format_: str, path: str, has_words: bool = False
+) -> None:
     """All booked transactions of a user, into a file."""
     owner = users.named(services.everybody, user)
-    count = export(
-        services.everybody, owner.id, format_, Path(path), now=services.clock.now(), today=services.clock.today()
-    )
+    now, today = services.clock.now(), services.clock.today()
+    count = export(services.everybody, owner.id, format_, Path(path), now=now, today=today, has_words=has_words)
     report.note(f"Exported {counted(count, 'transaction')}.")
 
 
-def export(database: Database, user_id: str, format_: str, path: Path, *, now: datetime, today: date) -> int:
-    """Write all booked transactions of a user into a file; how many."""
+def export(
+    database: Database,
+    user_id: str,
+    format_: str,
+    path: Path,
+    *,
+    now: datetime,
+    today: date,
+    has_words: bool = False,
+) -> int:
+    """Write all booked transactions of a user into a file, with what they say of them if `has_words`; how many."""
     with database.transaction() as session, _replacing(path) as stream:
         owned = accounts.of_user(session, user_id)
-        return write(session, Export(user_id=user_id, accounts=owned, now=now, today=today), format_, stream)
+        words = annotations.of_user(session, user_id) if has_words else None
+        asked = Export(user_id=user_id, accounts=owned, now=now, today=today, words=words)
+        return write(session, asked, format_, stream)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from storage.database import Transaction
 from storage.importing import derivation
 
 NO_RULE = "Rule not found"
-OF_SOME = ("detailedCategory", "ownCategoryId")
+OF_SOME = ("detailedCategory", "ownCategoryId", "tags")
 EVERY_RULE_ONCE = "ids: must name every rule once. GET /rules lists them"
 
 
@@ -82,7 +82,7 @@ def delete_rule(services: Services, request: Request, *, id: str) -> Json:
 def shape(rule: Rule) -> Json:
     """As it is listed: what only some rules give stands there where it is given."""
     said = {name: getattr(rule, field) for name, field in FIELDS.items()}
-    return {name: value for name, value in said.items() if value is not None or name not in OF_SOME}
+    return {name: value for name, value in said.items() if value or name not in OF_SOME}
 
 
 def _of_id(kept: Sequence[Rule], id_: str) -> Json:

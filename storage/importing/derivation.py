@@ -14,7 +14,7 @@ from analytics.frames import CLASSIFIABLE
 from analytics.search_text import searchable
 from storage import journal, rules
 from storage.database import Session, Transaction
-from storage.words import annotations
+from storage.words import annotations, rule_tags
 
 SEEN = ("type", "category", "merchant_name", "detailed_category", "own_category_id")
 LEAF = ("detailed_category", "detailed_rule")
@@ -146,6 +146,7 @@ def derive_again(session: Transaction, user_id: str, transaction_ids: Sequence[s
     derivation = Derivation.of_user(session, user_id)
     derived = own_transfers_named(derivation.derive(stored), derivation.kinds)
     write(session, user_id, derived.filter(_differs(DERIVED)).select("id", *DERIVED, "search_text"))
+    rule_tags.apply(session, user_id, derivation.rules, transaction_ids)
     return derived.filter(_differs(SEEN)).select("id", *SEEN, *(f"old_{name}" for name in SEEN))
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import polars as pl
 
-from storage import accounts, connections, journal
+from storage import accounts, connections, journal, rules
 from storage.connections import StoredConnection
 from storage.database import Transaction
 from storage.importing import contributions, duplicate_flags, same_accounts, transfer_pairs
@@ -28,7 +28,7 @@ from storage.importing.own_exports import OWN_IDS_LOOKED_AT, exported_from
 from storage.importing.records import AccountRecord, InvalidRecord
 from storage.importing.spool import Spool
 from storage.users import User
-from storage.words import anchors, exported
+from storage.words import anchors, exported, rule_tags
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +73,7 @@ def store(
         changes = pl.concat([changes, journal.changed(transfer_pairs.pair_again(session, user.id), "modified")])
     if not changes.is_empty():
         changes = pl.concat([changes, journal.changed(words_settled(session, user.id), "modified")])
+        rule_tags.apply(session, user.id, rules.of_user(session, user.id), changes["transaction_id"].to_list())
     changes = _each_once(changes)
     version = journal.record(session, user_id=user.id, job_id=job_id, changes=changes, now=now)
     return ImportReport(batches=reports, changes=changes, data_version=version)

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from storage import accounts, connections, journal, transactions
+from storage import accounts, connections, journal, rules, transactions
 from storage.changes import feed
 from storage.database import Session, Transaction
 from storage.importing import contributions, ingest, transfer_pairs
@@ -22,7 +22,7 @@ from storage.importing.derivation import derive_again, write
 from storage.transactions import EVERYTHING
 from storage.undo_and_merge import baseline
 from storage.users import User
-from storage.words import anchors, annotations
+from storage.words import anchors, annotations, rule_tags
 
 STATE = {**EVERYTHING, "identity": pl.String(), "batch_id": pl.String()}
 
@@ -125,6 +125,7 @@ def rebuild(
     _show_same_as(session, user.id, [row["id"] for row in gone])
     _derive_again_without(session, user.id, gone)
     ingest.words_settled(session, user.id, family=parted)
+    rule_tags.apply(session, user.id, rules.of_user(session, user.id))
     if joined is not None:
         _join_words(session, user.id, joined, now=now)
     after = _state(session, user.id)

@@ -8,22 +8,21 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import groupby
 from typing import NamedTuple
 
 import polars as pl
 
-from analytics.classification.rules import ChosenCategory
+from analytics.classification.rules import TAGS_MAX, ChosenCategory
 from analytics.searching.parts import NO_PARTS, PARTS, fit
 from storage.database import Row, Session, Transaction
 from storage.words.anchors import TABLES, Anchor, of_bookings
 
 NOTE_LENGTH_MAX = 4_000
-TAG_LENGTH_MAX = 100
-TAGS_MAX = 50  # of one booking
 DIFFERENT_TAGS_MAX = 1_000  # of one user
+LATEST = datetime.max.replace(tzinfo=UTC)  # a person's own spelling of a tag comes before that of rules
 CONTROL = re.compile(r"[\x00-\x08\x0E-\x1F\x7F]")
 SPLITS_MIN, SPLITS_MAX = 2, 50
 SAID = "a.category, a.detailed_category, a.own_category_id, a.note"
@@ -59,7 +58,7 @@ class Split:
 @dataclass(frozen=True, slots=True)
 class Annotation:
     """What is said of one booking; `tags` by the form in which they are compared. The `parts` may be those of an amount
-    that it had before: then they sleep."""
+    that it had before: then they sleep. `rule_tags` are what the user's rules give it besides."""
 
     transaction_id: str
     category: str | None = None
@@ -68,6 +67,7 @@ class Annotation:
     tags: Mapping[str, Tag] = field(default_factory=dict)
     own_category_id: str | None = None  # below the finer category, or the category where there is none
     parts: Sequence[Split] = ()
+    rule_tags: Mapping[str, Tag] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
@@ -88,8 +88,8 @@ class Annotation:
 
     @property
     def all_tags(self) -> Mapping[str, Tag]:
-        """The tags of the booking and of its parts, each as it was spelled first."""
-        said: dict[str, Tag] = dict(self.tags)
+        """The tags of the booking, of its parts and of rules, each as it was spelled first."""
+        said: dict[str, Tag] = {**self.rule_tags, **self.tags}
         for part in self.parts:
             for tag, each in part.tags.items():
                 said[tag] = first_said(said.get(tag, each), each)
@@ -149,11 +149,6 @@ def is_note(text: str) -> bool:
     return len(text) <= NOTE_LENGTH_MAX and CONTROL.search(text) is None
 
 
-def is_tag(text: str) -> bool:
-    """Whether this may be a tag: one line of letters that show."""
-    return text.isprintable() and len(folded(text)) > 0 and len(text) <= TAG_LENGTH_MAX
-
-
 def of_user(session: Session, user_id: str, transaction_ids: Sequence[str] | None = None) -> OwnWords:
     """What the user says of bookings that are there and not hidden; of these alone, where ids are given."""
     wanted = list(transaction_ids) if transaction_ids is not None else None
@@ -166,15 +161,22 @@ def of_user(session: Session, user_id: str, transaction_ids: Sequence[str] | Non
         user_id,
         wanted,
     )
+    given = _rule_tags(session, user_id, wanted)
     own = own_categories(session, user_id) if wanted is None else {}
     owned = _owned(session, user_id) if own else []
     tags, parts = (_tags(session, user_id, wanted), _parts(session, user_id, wanted)) if rows else ({}, {})
-    said = [(row, _annotation(row["transaction_id"], row, tags, parts)) for row in rows]
+    accounts = {row["transaction_id"]: row["account_id"] for row in rows} | {
+        row["id"]: row["account_id"] for row in owned
+    }
+    said: dict[str, Annotation] = {}
+    for row in rows:
+        each = _annotation(row["transaction_id"], row, tags, parts)
+        said[each.transaction_id] = each if each.fits(row) else replace(each, parts=())
+    for id_, (account_id, by_rules) in given.items():
+        said[id_] = replace(said.get(id_, Annotation(id_)), rule_tags=by_rules)
+        accounts[id_] = account_id
     return OwnWords(
-        {each.transaction_id: each if each.fits(row) else replace(each, parts=()) for row, each in said},
-        {row["transaction_id"]: row["account_id"] for row in rows} | {row["id"]: row["account_id"] for row in owned},
-        own,
-        {row["id"]: (row["own_category_id"], row["detailed_category"]) for row in owned},
+        said, accounts, own, {row["id"]: (row["own_category_id"], row["detailed_category"]) for row in owned}
     )
 
 
@@ -252,10 +254,12 @@ def find(session: Session, user_id: str, transaction_id: str) -> Annotation:
     rows = session.rows(
         f"SELECT {SAID} FROM annotations AS a WHERE user_id = $1 AND transaction_id = $2", user_id, transaction_id
     )
-    if not rows:
-        return Annotation(transaction_id)
     ids = [transaction_id]
-    return _annotation(transaction_id, rows[0], _tags(session, user_id, ids), _parts(session, user_id, ids))
+    _, given = _rule_tags(session, user_id, ids).get(transaction_id, ("", {}))
+    if not rows:
+        return Annotation(transaction_id, rule_tags=given)
+    said = _annotation(transaction_id, rows[0], _tags(session, user_id, ids), _parts(session, user_id, ids))
+    return replace(said, rule_tags=given)
 
 
 def say(session: Transaction, user_id: str, annotation: Annotation, *, now: datetime) -> None:
@@ -421,4 +425,24 @@ def _tags(session: Session, user_id: str, transaction_ids: Sequence[str] | None)
     found: dict[str, dict[str, Tag]] = {}
     for row in rows:
         found.setdefault(row["transaction_id"], {})[row["tag"]] = Tag(row["name"], row["tagged_at"])
+    return found
+
+
+def _rule_tags(
+    session: Session, user_id: str, transaction_ids: Sequence[str] | None
+) -> dict[str, tuple[str, dict[str, Tag]]]:
+    """By booking that is there and not hidden its account, and the tags that rules give it."""
+    rows = session.rows(
+        "SELECT r.transaction_id, r.tag, r.name, t.account_id FROM rule_tags AS r"
+        " JOIN transactions AS t ON t.user_id = r.user_id AND t.id = r.transaction_id"
+        " WHERE r.user_id = $1 AND t.user_id = $1 AND ($2::TEXT[] IS NULL OR r.transaction_id = ANY($2))"
+        " AND t.account_id NOT IN (SELECT id FROM accounts WHERE user_id = $1 AND hidden_at IS NOT NULL)"
+        " ORDER BY r.transaction_id, r.tag",
+        user_id,
+        transaction_ids,
+    )
+    found: dict[str, tuple[str, dict[str, Tag]]] = {}
+    for row in rows:
+        of_booking = found.setdefault(row["transaction_id"], (row["account_id"], {}))
+        of_booking[1][row["tag"]] = Tag(row["name"], LATEST)
     return found

@@ -9,7 +9,7 @@ from typing import Any
 
 from analytics.classification.facts import CATEGORIES
 from analytics.classification.leaves import LEAVES, category_of
-from analytics.classification.rules import ChosenCategory
+from analytics.classification.rules import TAGS_MAX, ChosenCategory, is_tag
 from analytics.searching.parts import fit
 from storage.database import Row, Transaction
 from storage.importing.matching.booking_keys import own_id
@@ -19,13 +19,11 @@ from storage.words.anchors import Anchor
 from storage.words.annotations import (
     SPLITS_MAX,
     SPLITS_MIN,
-    TAGS_MAX,
     Annotation,
     Split,
     Tag,
     folded,
     is_note,
-    is_tag,
 )
 
 
@@ -34,12 +32,11 @@ def take_over(
 ) -> list[str]:
     """Give the bookings of this account what a file says of them; the ids of those that got something. `told` are all
     bookings of the file that may be equal to one of which it says something."""
-    known = annotations.of_user(session, user_id).by_id
     stored = anchors.of_user(session, user_id)
     brought: list[str] = []
     for record, anchor in _anchored(account_id, told):
         said = _said(record, now=now)
-        if said is not None and said.transaction_id not in stored and said.transaction_id not in known:
+        if said is not None and said.transaction_id not in stored:
             annotations.sleep(session, user_id, said, anchor, now=now)
             brought.append(said.transaction_id)
     moved = anchors.settle(session, user_id)

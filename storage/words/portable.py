@@ -9,7 +9,15 @@ from typing import Any
 
 from analytics.classification.facts import CATEGORIES
 from analytics.classification.leaves import LEAVES, category_of
-from analytics.classification.rules import ChosenCategory, Rule, as_json, parse_rules, render_rules
+from analytics.classification.rules import (
+    TAGS_MAX,
+    ChosenCategory,
+    Rule,
+    as_json,
+    is_tag,
+    parse_rules,
+    render_rules,
+)
 from storage import accounts, rules
 from storage.accounts import StoredAccount
 from storage.database import Session, Transaction
@@ -18,14 +26,12 @@ from storage.words.anchors import Anchor
 from storage.words.annotations import (
     SPLITS_MAX,
     SPLITS_MIN,
-    TAGS_MAX,
     Annotation,
     OwnCategory,
     Split,
     Tag,
     folded,
     is_note,
-    is_tag,
 )
 from storage.words.own_categories import OWN_ID
 

@@ -3,6 +3,7 @@
 import json
 import os
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import currency_converter
@@ -250,6 +251,35 @@ def test_one_booking_is_annotated_and_all_words_go_out_and_in(run: Run, new_user
     assert run("words", "import", tmp_path / "words.jsonl", "--user", name).failed_with("not a text in UTF-8")
     (tmp_path / "words.jsonl").write_text("{}")
     assert run("words", "import", tmp_path / "words.jsonl", "--user", name).failed_with("line 1: not a line of")
+
+
+@pytest.mark.requirement("cli.words")
+def test_a_booking_is_divided_and_exported_with_its_parts(run: Run, new_user: NewUser) -> None:
+    name = new_user(bank=True)
+    rows = [json.loads(line) for line in run("export", "--user", name, "--format", "jsonl").lines]
+    paid = next(row for row in rows if row["amount"] < -2)
+    got = next(row for row in rows if row["amount"] > 2)
+    for row, code in ((paid, "BAKERY"), (got, "OTHER")):
+        rest = f"{Decimal(str(abs(row['amount']))) - 1}"
+        assert run("annotate", row["id"], "--split", f"1={code}", "--split", f"{rest}=RENT", "--user", name).code == 0
+
+    def splits(*more: str) -> dict[str, list[tuple[str, str]]]:
+        lines = [json.loads(line) for line in run("export", "--user", name, "--format", "jsonl", *more).lines]
+        return {
+            line["id"]: [(part["amount"], part["category"]) for part in line["splits"]]
+            for line in lines
+            if "splits" in line
+        }
+
+    found = splits("--words")
+    assert (found[paid["id"]][0], found[got["id"]][0]) == (("-1.00", "BAKERY"), ("1.00", "OTHER"))
+    assert splits() == {}
+    assert run("annotate", paid["id"], "--no-splits", "--user", name).code == 0
+    assert splits("--words").keys() == {got["id"]}
+    wrong = run("annotate", paid["id"], "--split", "1=RENT", "--user", name)
+    assert wrong.failed_with("splits: 2 to 50 parts")
+    for part in ("1,5=RENT", "-1=RENT", "1=NOTHING", "RENT"):
+        assert run("annotate", paid["id"], "--split", part, "--user", name).code == 2, part
 
 
 @pytest.mark.requirement("cli.correct")

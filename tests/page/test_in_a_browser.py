@@ -1,5 +1,6 @@
 """What a person does on the page, in a real Chromium: by what is seen, with figures equal to the interface's."""
 
+import os
 import re
 import subprocess
 from collections.abc import Callable
@@ -245,6 +246,25 @@ def test_a_category_is_corrected_for_all_alike_and_the_correction_taken_back(dem
     expect(rows.get_by_role("link").first).to_contain_text("Leisure")
     page.get_by_role("button", name="Undo").click()
     expect(rows.get_by_role("link").first).to_contain_text("Subscriptions")
+
+
+@pytest.mark.requirement("page.own_words")
+def test_a_booking_is_divided_into_parts_that_are_the_whole(signed_in: Opening) -> None:
+    page = signed_in("/transactions?search=rewe")
+    page.get_by_role("list", name="Transactions").get_by_role("link").last.click()
+    dialog = page.get_by_role("dialog", name="Transaction")
+    dialog.get_by_role("button", name="Add a part").click()
+    expect(dialog.get_by_role("button", name="Keep the parts")).to_be_disabled()
+    dialog.get_by_label("Amount", exact=True).fill("1.25")
+    dialog.get_by_label("Amount", exact=True).press("Enter")
+    dialog.get_by_label("Category", exact=True).nth(1).select_option(label="Health")
+    dialog.get_by_role("button", name="Keep the parts").click()
+    expect(page.get_by_text("Kept.", exact=True)).to_be_visible()
+    expect(dialog.get_by_label("Amount", exact=True)).to_have_value("1.25")
+    page.screenshot(path=os.environ["SHOT"]) if "SHOT" in os.environ else None
+    dialog.get_by_role("button", name="Remove: 1").click()
+    dialog.get_by_role("button", name="Take the parts back").click()
+    expect(dialog.get_by_role("button", name="Take the parts back")).to_have_count(0)
 
 
 @pytest.mark.requirement("page.own_words")

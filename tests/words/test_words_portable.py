@@ -58,6 +58,27 @@ def test_words_go_into_another_store_before_and_after_its_files(service: Service
 
 
 @pytest.mark.requirement("words.portable")
+def test_parts_go_into_another_store(service: Service, holder: Holder) -> None:
+    kita = booked("10", "-9.00", "Kita")
+    holder.bring(GIRO, [kita])
+    parts = [
+        {"amount": -5, "category": "RENT", "detailedCategory": "HOME_RENT", "note": "one", "tags": ["A"]},
+        {"amount": -4, "category": "HEALTH", "detailedCategory": None, "note": None, "tags": []},
+    ]
+    path = f"/transactions/{rows_of(holder)[0]['id']}/annotation"
+    assert writer(holder).patch(path, json={"splits": parts}).json()["splits"] == parts
+    lines, before, after = exported(holder), service.newcomer(), service.newcomer()
+    assert read(before, lines) == 1
+    for other in (before, after):
+        other.bring(GIRO, [kita])
+    assert (read(after, lines), read(before, lines)) == (1, 0)
+    for other in (before, after):
+        (row,) = rows_of(other, include="annotation")
+        assert row["splits"] == parts
+    assert rows_of(before)[0]["category"] == "RENT"
+
+
+@pytest.mark.requirement("words.portable")
 def test_an_account_is_known_again_by_its_sources_key(service: Service, holder: Holder) -> None:
     cash = type(GIRO)(stable_key="cash", currency="EUR", name="Cash")
     holder.bring(cash, [booked("10", "-9.00", "Kita")])
@@ -86,6 +107,10 @@ def test_an_account_is_known_again_by_its_sources_key(service: Service, holder: 
         {"counterpart": "x"},
         {"bookingDate": None},
         {"account": None},
+        {"splits": [{"amount": "-9", "category": "RENT"}]},
+        {"splits": [{"amount": "-4", "category": "RENT"}, {"amount": "-5"}]},
+        {"splits": [{"amount": "NaN", "category": "RENT"}] * 2},
+        {"splits": [{"amount": "1e15", "category": "RENT"}] * 2},
     ],
 )
 def test_what_is_no_export_of_words_is_refused(holder: Holder, changed: dict[str, object]) -> None:

@@ -28,6 +28,9 @@ def annotate(
             raise CommandError(UNKNOWN)
         before = annotations.find(session, owner.id, transaction_id)
         wanted = {**changes, "tags": [*(said.name for said in before.tags.values()), *tags]} if tags else changes
+        if row["amount"] < 0:
+            signed = [{**part, "amount": f"-{part['amount']}"} for part in wanted.get("splits", ())]
+            wanted = {**wanted, "splits": signed} if signed else wanted
         try:
             after = changed(session, owner.id, row, before, wanted, now=now)
         except BadRequest as error:

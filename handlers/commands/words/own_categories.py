@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from analytics.classification.facts import CATEGORIES
 from analytics.classification.leaves import LEAVES, category_of
-from analytics.classification.rules import ChosenCategory
+from analytics.classification.rules import TAG_LENGTH_MAX, ChosenCategory, is_tag
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.services import Services
@@ -12,7 +12,7 @@ from storage import users
 from storage.database import Session, Transaction
 from storage.importing import derivation
 from storage.words import annotations, own_categories
-from storage.words.annotations import TAG_LENGTH_MAX, OwnCategory, folded, is_tag
+from storage.words.annotations import OwnCategory, folded
 from storage.words.own_categories import OWN_CATEGORIES_MAX, NameTaken, TooMany
 
 UNKNOWN = "There is no category called so. `bankdata categories list` shows all of them."

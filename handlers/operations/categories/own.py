@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from analytics.classification.rules import TAG_LENGTH_MAX, is_tag
 from auth.principal import Principal
 from handlers.http.errors import BadRequest, Conflicting, NotFound
 from handlers.http.request import Json, Request
@@ -12,7 +13,7 @@ from handlers.services import Services
 from storage.database import Session, Transaction
 from storage.importing import derivation
 from storage.words import annotations, own_categories
-from storage.words.annotations import TAG_LENGTH_MAX, OwnCategory, is_tag
+from storage.words.annotations import OwnCategory
 from storage.words.own_categories import OWN_CATEGORIES_MAX, NameTaken, TooMany
 
 NO_OWN_CATEGORY = "Category not found. GET /categories lists your own"

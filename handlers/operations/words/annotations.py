@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from analytics.classification.rules import TAG_LENGTH_MAX, TAGS_MAX, is_tag
 from auth.principal import Principal
 from handlers.http.errors import BadRequest, NotFound
 from handlers.http.request import Json, Request
@@ -18,14 +19,7 @@ from storage import transactions
 from storage.database import Row, Session, Transaction
 from storage.importing import derivation
 from storage.words import annotations
-from storage.words.annotations import (
-    DIFFERENT_TAGS_MAX,
-    NOTE_LENGTH_MAX,
-    TAG_LENGTH_MAX,
-    TAGS_MAX,
-    Annotation,
-    OwnCategory,
-)
+from storage.words.annotations import DIFFERENT_TAGS_MAX, NOTE_LENGTH_MAX, Annotation, OwnCategory
 
 NOT_BY_A_BANK = "category: this entry was written by the service and is in no category of yours"
 
@@ -97,7 +91,7 @@ def changed(
     annotation = replace(annotation, category=category, detailed_category=leaf, own_category_id=own_id)
     if "tags" in changes:
         names = changes["tags"] or []
-        if not all(map(annotations.is_tag, names)):
+        if not all(map(is_tag, names)):
             raise BadRequest(f"tags: 1 to {TAG_LENGTH_MAX} printable characters each")
         annotation = annotations.with_tags(annotation, names, now=now)
         if len(annotation.tags) > TAGS_MAX:

@@ -5,6 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from analytics.classification.rules import TAG_LENGTH_MAX, TAGS_MAX, is_tag
 from analytics.currencies import in_digits, minor_digits
 from handlers import json_shapes
 from handlers.http.errors import BadRequest
@@ -16,8 +17,6 @@ from storage.words.annotations import (
     NOTE_LENGTH_MAX,
     SPLITS_MAX,
     SPLITS_MIN,
-    TAG_LENGTH_MAX,
-    TAGS_MAX,
     Annotation,
     Split,
     Tag,
@@ -97,6 +96,6 @@ def _part(
     note, names = given.get("note") or None, given.get("tags") or []
     if not annotations.is_note(note or ""):
         raise BadRequest(f"splits: a note has at most {NOTE_LENGTH_MAX} characters, none of them a control character")
-    if not all(map(annotations.is_tag, names)):
+    if not all(map(is_tag, names)):
         raise BadRequest(f"splits: a tag has 1 to {TAG_LENGTH_MAX} printable characters")
     return Split(amount, category, leaf, note, annotations.tags_of(names, known, now=now))

@@ -80,9 +80,11 @@ def own_shape(own: OwnCategory | None) -> Json:
 
 
 def told(annotation: Annotation, names: Mapping[str, tuple[str, int]], currency: str) -> Json:
-    """Note, tags and parts, each tag as it was spelled first."""
+    """Note, tags and parts, each tag as it was spelled first; tags of rules apart, where there are any."""
+    by_rules = [names[tag][0] for tag in annotation.rule_tags]
     return {
         "note": annotation.note,
         "tags": [names[tag][0] for tag in annotation.tags],
         "splits": parts.told(annotation.parts, currency, names),
+        **({"ruleTags": by_rules} if by_rules else {}),
     }

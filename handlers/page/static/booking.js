@@ -49,7 +49,7 @@ function DetailText({ row, reasons, person, onClose }) {
     ${row.isAdjustingEntry && html`<p class="caution">${t("adjusting")}</p>`}
     <${Facts} facts=${facts} />
     ${!row.isAdjustingEntry && html`<${Correction} row=${row} onDone=${onClose} />`}
-    <${OwnWords} id=${row.id} />
+    <${OwnWords} row=${row} />
     ${row.merchantName && html`<p><${MoreLink} to=${address("/transactions", { search: row.merchantName })}>${t("more_like", { name: row.merchantName })}<//></p>`}
   `;
 }

@@ -10,6 +10,14 @@ export default {
   flag_possible_duplicate: "Vielleicht doppelt",
   take_off: "Filter {name} aufheben",
 
+  // parts of a booking
+  rule_tags: "Durch Regeln: {tags}",
+  splits: "Teile",
+  split_add: "Teil hinzufügen",
+  splits_keep: "Teile behalten",
+  splits_back: "Aufteilung aufheben",
+  splits_asleep: "Die Teile ergeben nicht mehr den Betrag und zählen darum nirgends.",
+
   // import
   import_text: "Legen Sie Dateien Ihrer Bank hier ab. Sie werden auf Ihrem eigenen Server gelesen und gehen an niemanden.",
   drop: "Auszugsdateien hier ablegen",

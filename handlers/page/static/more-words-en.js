@@ -10,6 +10,14 @@ export default {
   flag_possible_duplicate: "Perhaps twice",
   take_off: "Take off the filter {name}",
 
+  // parts of a booking
+  rule_tags: "By rules: {tags}",
+  splits: "Parts",
+  split_add: "Add a part",
+  splits_keep: "Keep the parts",
+  splits_back: "Take the parts back",
+  splits_asleep: "The parts no longer add up to the amount, so nothing counts them.",
+
   // import
   import_text: "Drop files of your bank here. They are read on your own server and go to nobody.",
   drop: "Drop statement files here",

@@ -1,6 +1,7 @@
-/** What a person says of one booking: a note and tags, kept beside it. */
+/** What a person says of one booking: a note, tags and parts, kept beside it. */
 import { change, useRead } from "./api.js";
 import { Loaded, tried } from "./parts.js";
+import { Splits } from "./splits.js";
 import { html, useState } from "./ui.js";
 import { t } from "./words.js";
 
@@ -8,17 +9,17 @@ const NOTE_LENGTH_MAX = 4000;
 const TAG_LENGTH_MAX = 100;
 const TAGS_MAX = 50;
 
-/** The note and tags of the booking of this id, to be read and changed. */
-export function OwnWords({ id }) {
-  const path = `/transactions/${encodeURIComponent(id)}/annotation`;
+/** The note, tags and parts of a booking, to be read and changed. */
+export function OwnWords({ row }) {
+  const path = `/transactions/${encodeURIComponent(row.id)}/annotation`;
   const said = useRead(path);
   return html`<div class="correction">
     <h3>${t("own_words")}</h3>
-    <${Loaded} of=${said}>${(data) => html`<${Fields} key=${JSON.stringify(data)} said=${data} path=${path} />`}<//>
+    <${Loaded} of=${said}>${(data) => html`<${Fields} key=${JSON.stringify(data)} said=${data} path=${path} row=${row} />`}<//>
   </div>`;
 }
 
-function Fields({ said, path }) {
+function Fields({ said, path, row }) {
   const [note, setNote] = useState(said.note ?? "");
   const [tag, setTag] = useState("");
   const known = useRead("/tags");
@@ -35,11 +36,13 @@ function Fields({ said, path }) {
     <form class="field" onSubmit=${add}><label for="own-tag">${t("tags")}</label>
       ${said.tags.length > 0 && html`<p class="buttons">${said.tags.map((each) => html`<button key=${each} type="button"
         aria-label="${t("remove")}: ${each}" onClick=${() => keep({ tags: said.tags.filter((other) => other !== each) })}>${each} ×</button>`)}</p>`}
+      ${said.ruleTags && html`<p class="small soft">${t("rule_tags", { tags: said.ruleTags.join(", ") })}</p>`}
       <p class="buttons">
         <input id="own-tag" list="own-tags" maxlength=${TAG_LENGTH_MAX} value=${tag} onInput=${(event) => setTag(event.target.value)} />
         <datalist id="own-tags">${known.data?.tags.map(({ name }) => html`<option key=${name} value=${name}></option>`)}</datalist>
         <button type="submit" disabled=${!tag.trim() || said.tags.length >= TAGS_MAX}>${t("add_tag")}</button>
       </p>
     </form>
+    ${!row.isAdjustingEntry && html`<${Splits} row=${row} said=${said} keep=${keep} />`}
   `;
 }

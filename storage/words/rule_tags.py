@@ -1,0 +1,56 @@
+"""Tags that a user's rules give, kept apart from their own: every rule that holds gives its tags, and takes them along
+when it goes."""
+
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+
+from analytics.classification.rules import Rule, comparable
+from storage.database import Row, Transaction
+from storage.words.annotations import folded
+
+COLUMNS = {
+    "counterpartName": "counterpart_name",
+    "merchantName": "merchant_name",
+    "purpose": "purpose",
+    "counterpartIban": "counterpart_iban",
+    "counterpartCreditorId": "creditor_id",
+    "counterpartMandateReference": "mandate_reference",
+}
+"""What rules compare, by field."""
+TEXTS = ("counterpart_name", "merchant_name", "purpose")
+OF_THESE = "user_id = $1 AND ($2::TEXT[] IS NULL OR {} = ANY($2))"
+SCHEMA = dict.fromkeys(("user_id", "transaction_id", "tag", "name"), pl.String())
+
+
+def apply(
+    session: Transaction, user_id: str, rules: Sequence[Rule], transaction_ids: Sequence[str] | None = None
+) -> None:
+    """Give these bookings (all when None) the tags of the rules that hold for them, and no others."""
+    giving = [rule for rule in rules if rule.tags]
+    query = f"SELECT transaction_id, tag, name FROM rule_tags WHERE {OF_THESE.format('transaction_id')}"
+    known = {(row["transaction_id"], row["tag"]): row["name"] for row in session.rows(query, user_id, transaction_ids)}
+    wanted: dict[tuple[str, str], str] = {}
+    for row in _bookings(session, user_id, transaction_ids) if giving else ():
+        values = _values(row)
+        for rule in giving:
+            if rule.holds(values):
+                wanted |= {(row["id"], folded(name)): name for name in reversed(rule.tags)} | wanted
+    if wanted == known:
+        return
+    session.changes(user_id)
+    session.execute(f"DELETE FROM rule_tags WHERE {OF_THESE.format('transaction_id')}", user_id, transaction_ids)
+    rows = [(user_id, id_, tag, name) for (id_, tag), name in wanted.items()]
+    session.append("rule_tags", pl.DataFrame(rows, schema=SCHEMA, orient="row"))
+
+
+def _bookings(session: Transaction, user_id: str, transaction_ids: Sequence[str] | None) -> Iterator[Row]:
+    query = f"SELECT id, {', '.join(COLUMNS.values())} FROM transactions WHERE NOT is_adjusting_entry AND "
+    yield from session.rows(query + OF_THESE.format("id"), user_id, transaction_ids)
+
+
+def _values(row: Row) -> dict[str, str]:
+    """The booking by fields, as rules compare it."""
+    said = {field: row[column] for field, column in COLUMNS.items()}
+    said["text"] = " ".join(row[column] for column in TEXTS if row[column])
+    return {field: comparable(field, text) for field, text in said.items() if text}

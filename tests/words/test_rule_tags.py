@@ -1,0 +1,87 @@
+"""Tags that rules give: apart from a person's own, of every rule that holds, gone with it."""
+
+import pytest
+
+from storage.undo_and_merge import rebuild
+from tests.explanations.conftest import Holder, Service
+from tests.words.conftest import GIRO, booked, by_name, rows_of, writer
+from tests.words.test_words_exported import bring, exported
+from tests.words.test_words_portable import exported as lines_of
+from tests.words.test_words_portable import read
+from tests.words.test_words_survive import undo, work
+
+KITA = {"field": "counterpartName", "operator": "contains", "value": "kita", "tags": ["Child", "home"]}
+MARKET = {"field": "text", "operator": "contains", "value": "milk", "tags": ["HOME", "food"], "category": "GROCERIES"}
+
+
+def tags(holder: Holder, name: str) -> tuple[list[str], list[str]]:
+    """A booking's own tags, and those of rules."""
+    row = by_name(holder, include="annotation")[name]
+    return row["tags"], row.get("ruleTags", [])
+
+
+@pytest.mark.requirement("words.rule_tags")
+def test_every_rule_that_holds_gives_its_tags_and_takes_them_along(holder: Holder) -> None:
+    client = writer(holder)
+    holder.bring(GIRO, [booked("10", "-9.00", "Kita", purpose="milk"), booked("11", "-5.00", "Bar")])
+    plain = by_name(holder, include="annotation")
+    first = client.post("/rules", json=KITA).json()
+    assert (first["tags"], first["changed"]) == (["Child", "home"], 0)
+    second = client.post("/rules", json=MARKET).json()
+    assert tags(holder, "Kita") == ([], ["Child", "food", "home"])
+    assert by_name(holder)["Kita"]["category"] == "GROCERIES"  # a rule that gives tags alone decides nothing
+    path = f"/transactions/{plain['Kita']['id']}/annotation"
+    assert client.patch(path, json={"tags": ["HOME", "x"]}).json()["ruleTags"] == ["Child", "food", "HOME"]
+    assert client.get(path).json()["tags"] == ["HOME", "x"]
+    named = [("Child", 1), ("food", 1), ("HOME", 1), ("x", 1)]
+    assert client.get("/tags").json()["tags"] == [{"name": name, "count": count} for name, count in named]
+    assert [row["counterpartName"] for row in rows_of(holder, tag="FOOD")] == ["Kita"]
+    assert client.get("/transactions/totals", params={"tag": "child"}).json()["expenses"] == 9
+    assert client.patch(f"/rules/{first['id']}", json={"tags": ["other"], "value": "bar"}).json()["tags"] == ["other"]
+    assert (tags(holder, "Kita"), tags(holder, "Bar")) == ((["HOME", "x"], ["food", "HOME"]), ([], ["other"]))
+    listed = client.get("/rules").json()["rules"]
+    assert [rule["tags"] for rule in listed] == [["other"], ["HOME", "food"]]
+    assert client.patch(f"/rules/{second['id']}", json={"tags": None}).json().get("tags") is None
+    client.delete(f"/rules/{first['id']}")
+    client.patch(path, json={"tags": []})
+    assert by_name(holder, include="annotation")["Bar"] == plain["Bar"]
+    assert client.get("/tags").json() == {"tags": []}
+
+
+@pytest.mark.requirement("words.rule_tags")
+def test_what_is_imported_later_gets_tags_of_rules_and_an_undone_import_has_none(holder: Holder) -> None:
+    client = writer(holder)
+    client.post("/rules", json=KITA)
+    holder.bring(GIRO, [booked("10", "-9.00", "Kita")])
+    assert tags(holder, "Kita") == ([], ["Child", "home"])
+    undo(holder, "job0")
+    assert client.get("/tags").json() == {"tags": []}
+    holder.bring(GIRO, [booked("10", "-9.00", "Kita")])
+    assert tags(holder, "Kita") == ([], ["Child", "home"])
+    (account,) = holder.account_ids()
+    work(holder, rebuild.delete, account_id=account)
+    rows = holder.service.services.everybody.rows("SELECT tag FROM rule_tags WHERE user_id = $1", holder.user.id)
+    assert rows == []
+
+
+@pytest.mark.requirement("words.rule_tags")
+def test_tags_of_rules_go_into_another_store_with_their_rules_alone(service: Service, holder: Holder) -> None:
+    client = writer(holder)
+    holder.bring(GIRO, [booked("10", "-9.00", "Kita")])
+    client.post("/rules", json=KITA)
+    for kind in ("csv", "jsonl", "beancount"):
+        content, other = exported(holder, kind), service.newcomer()
+        assert b"Child" not in content
+        bring(other, content, 1)
+        assert tags(other, "Kita") == ([], [])
+    assert read(other, lines_of(holder)) == 1
+    writer(other).post("/rules", json={**KITA, "value": "zzz"})  # applies everything
+    assert tags(other, "Kita") == ([], ["Child", "home"])
+
+
+@pytest.mark.requirement("words.rule_tags")
+@pytest.mark.parametrize("wrong", [["x" * 101], [" "], ["a\tb"], [str(number) for number in range(51)], [], None])
+def test_tags_of_rules_have_bounds(holder: Holder, wrong: list[str] | None) -> None:
+    assert writer(holder).post("/rules", json={**KITA, "tags": wrong}).status_code == 400
+    bound = ["x" * 100, *(str(number) for number in range(49))]
+    assert writer(holder).post("/rules", json={**KITA, "tags": bound}).status_code == 200
