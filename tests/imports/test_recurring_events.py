@@ -198,3 +198,21 @@ def test_who_may_see_the_account_and_its_recurring_payments_hears_of_them(paymen
     assert receives(caller(payments), missed.type)
     assert not receives(caller(payments, scopes=frozenset({READ_ACCOUNTS})), missed.type)
     assert not receives(replace(caller(payments), figures_only=True), missed.type)
+
+
+@pytest.mark.requirement("events.recurring")
+def test_what_a_person_adds_is_no_news_to_anybody(payments: Payments) -> None:
+    payments.brings(GIRO, *charged("Streambox", 15, 6, 7, 8, 9, 10, 11))
+    stated = {"name": "Kita", "every": "month", "next_day": "2026-12-01", "account": "Giro", "is_incoming": False}
+    payments.do("subscriptions add", amount="120", **stated)
+    payments.do("subscriptions add", amount="125", **stated)
+    id_ = payments.eva.lines[-1]
+    payments.do("subscriptions list")
+    assert payments.eva.lines[-1] == f"{id_}\toutgoing\tgoes on\tmonthly\t125.00 EUR\tconfirmed\tKita"
+    assert payments.brings(GIRO, *charged("Kino", 19, 11)) == []
+    assert payments.passes_until(date(2026, 12, 7)) == []
+    payments.do("subscriptions remove", subscription_id=id_)
+    assert payments.brings(CARD) == []
+    before = len(payments.eva.lines)
+    payments.do("subscriptions list")
+    assert len(payments.eva.lines) == before + 1
