@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from playwright.sync_api import expect
@@ -76,3 +77,23 @@ def test_words_say_what_was_spent_and_a_choice_without_an_amount_is_not_tried(
     money = file.locator("data.money")
     assert [money.nth(place).get_attribute("value") for place in (0, 1)] == ["-3.5", "12"]
     file.get_by_role("button", name="Entfernen: a.csv").click()
+
+
+@pytest.mark.parametrize(
+    ("locale", "label", "sentence"),
+    [
+        ("en-GB", "Choose files", "These files have several layouts. Unpack them and send each alone"),
+        ("de-DE", "Dateien auswählen", "Diese Dateien sind verschieden aufgebaut. Entpacken und einzeln senden"),
+    ],
+)
+def test_a_container_of_several_layouts_says_how_they_can_be_chosen(
+    signed_in: Opening, tmp_path: Path, locale: str, label: str, sentence: str
+) -> None:
+    with ZipFile(tmp_path / "all.zip", "w") as container:
+        container.writestr("february.csv", FEBRUARY)
+        container.writestr("other.csv", "Buchungstag;Name;Summe;Zweck\n02.02.2026;Eva;-3,50;Geschenk\n")
+    page = signed_in("/import", user="empty", locale=locale)
+    page.get_by_label(label, exact=True).set_input_files([tmp_path / "all.zip"])
+    file = page.get_by_role("region", name="all.zip")
+    expect(file.get_by_text(sentence)).to_be_visible()
+    expect(file.get_by_role("form")).to_have_count(0)

@@ -39,6 +39,7 @@ function DetailText({ row, reasons, person, onClose }) {
     ["why_category", reasons && html`<${Told} text=${reasons.category.reason} />`],
     ["why_transfer", reasons?.transfer.rule && html`<${Told} text=${reasons.transfer.reason} />`],
   ];
+  const merchant = row.merchantName || row.counterpartName;
   return html`
     <div class="detail-head">
       <${CategoryTile} category=${row.category} />
@@ -50,6 +51,6 @@ function DetailText({ row, reasons, person, onClose }) {
     <${Facts} facts=${facts} />
     ${!row.isAdjustingEntry && html`<${Correction} row=${row} onDone=${onClose} />`}
     <${OwnWords} row=${row} />
-    ${row.merchantName && html`<p><${MoreLink} to=${address("/transactions", { search: row.merchantName })}>${t("more_like", { name: row.merchantName })}<//></p>`}
+    ${merchant && html`<p><${MoreLink} to=${address("/merchants", { name: merchant })}>${t("more_like", { name: merchant })}<//></p>`}
   `;
 }

@@ -111,7 +111,8 @@ async function sent(file, asked, dryRun) {
     const filename = file.name.replace(/[\u0000-\u001f/\\]/g, "").slice(-255) || "file";
     let report = await change("POST", "/imports", { parameters: { filename, dryRun, ...asked }, file });
     if (!isOver(report)) report = await followed(`/imports/${encodeURIComponent(report.importId)}`, isOver, POLLED_EVERY);
-    const layout = report.layouts.length === 1 && report.layouts[0].profile !== null && { layout: report.layouts[0] };
+    const guessed = report.layouts.filter(({ profile }) => profile !== null);
+    const layout = report.layouts.length > 1 ? { isMixed: guessed.length > 0 } : guessed.length > 0 && { layout: guessed[0] };
     if (report.error !== null && (report.candidates.length === 0 || !report.isDryRun)) return { ...refused(told(report.error)), ...layout };
     return { state: report.isDryRun ? "looked" : "imported", report, ...layout };
   } catch (error) {
@@ -152,7 +153,7 @@ export function DropZone({ onFiles }) {
 const keep = ({ key, asked, layout }, keepLayout) =>
   set(key, { asked: { ...asked, layout: asked.layout ?? layout.profile, keepLayout } });
 
-function FileCard({ each: { file, asked, state, error, report, layout }, person, onImport, onUndo, onAsk, onKeep, onRemove }) {
+function FileCard({ each: { file, asked, state, error, report, layout, isMixed }, person, onImport, onUndo, onAsk, onKeep, onRemove }) {
   const isWorking = state === "reading" || state === "importing";
   return html`<section class="card file" aria-label=${file.name}>
     <header class="card-head">
@@ -167,6 +168,7 @@ function FileCard({ each: { file, asked, state, error, report, layout }, person,
     </div>
     ${layout && ["reading", "refused", "looked"].includes(state) && html`<${Layout} layout=${layout} isKept=${asked.keepLayout ?? false}
       isRefused=${state === "refused"} onTry=${(text) => onAsk({ layout: text })} onKeep=${onKeep} />`}
+    ${isMixed && ["refused", "looked"].includes(state) && html`<p class="caution">${t("layouts_mixed")}</p>`}
     ${state === "looked" && html`
       ${report.candidates.length > 0 && html`<div class="field"><span class="label">${t("which_account")}</span>
         <${Choice} name=${t("which_account")} value=${asked.accountId ?? ""} onChoose=${(accountId) => onAsk({ accountId })} options=${[["", t("choose")],

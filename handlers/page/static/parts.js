@@ -235,11 +235,12 @@ export const shortIban = (iban) => (iban ? `…${iban.slice(-4)}` : null);
 export function BookingParts({ row, isFirstOfDay, person, tag = true }) {
   const account = person.byId.get(row.bankAccount.id);
   const name = account ? accountName(account) : row.bankAccount.accountName;
-  const about = (row.leftOut ? [t(`left_${row.leftOut}`), name] : [name, row.purpose]).filter(Boolean).join(" · ");
+  const title = partyOf(row);
+  const about = (row.leftOut ? [t(`left_${row.leftOut}`), name] : [name, row.purpose !== title && row.purpose]).filter(Boolean).join(" · ");
   const written = shortDay(row.bookingDate, person.profile.today).replace(/ (?!\d{4}$)/g, "\u00a0"); // a year may stand below the day
   return html`<span class="row-day">${isFirstOfDay && html`<${Day} date=${row.bookingDate} text=${written} />`}</span>
     <${CategoryTile} category=${row.category} />
-    <${Titled} title=${partyOf(row)} about=${about} />
+    <${Titled} title=${title} about=${about} />
     ${tag && html`<span class="row-tag">${row.category && html`<span class="tag">${named(row.category)}</span>`}</span>`}
     <span class="row-amount"><${Money} amount=${row.amount} currency=${row.currency} signed /></span>`;
 }
