@@ -91,9 +91,9 @@ def application(
         worker = threading.Thread(target=services.scheduler.work, name="sync worker", daemon=True)
         worker.start()
         threading.Thread(target=services.authorization.record.keep_writing, name="record", daemon=True).start()
-        deliverer = threading.Thread(target=Deliverer(services).work, name="webhooks", daemon=True)
-        if services.sends_webhooks:
-            deliverer.start()
+        telling = [threading.Thread(target=Deliverer(services).work, daemon=True)] if services.sends_webhooks else []
+        for each in telling:
+            each.start()
         if services.store.dialect.is_shared:
             threading.Thread(target=services.sync_engine.leases.keep_renewing, name="leases", daemon=True).start()
             build = partial(keep_building, services.store, services.sync_engine.stopped)
@@ -105,8 +105,8 @@ def application(
             services.sync_engine.stop()
             has_ended = listener is None or listener.close(within=COMMANDS_END_WITHIN)
             worker.join(COMMANDS_END_WITHIN)  # it may be reading the store
-            if services.sends_webhooks:
-                deliverer.join(COMMANDS_END_WITHIN)
+            for each in telling:
+                each.join(COMMANDS_END_WITHIN)
             if services.close() and has_ended:
                 log.info("stopped; everything is stored")
             else:
