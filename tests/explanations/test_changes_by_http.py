@@ -80,7 +80,7 @@ def test_a_rule_is_added_applied_listed_and_removed(holder: Holder) -> None:
     assert (categories(holder), client.get("/rules").json()) == (derived, {"rules": []})
     assert client.delete("/rules/1").json() == {"error": "Rule not found"}
     nothing = client.post("/rules", json={"field": "purpose", "operator": "equals", "value": "x"})
-    assert nothing.json() == {"error": "body: nothing to do: give category, merchant or type"}
+    assert nothing.json() == {"error": "body: nothing to do: give category, merchant, type or tags"}
 
 
 @pytest.mark.requirement("page.rules")

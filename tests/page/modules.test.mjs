@@ -244,7 +244,7 @@ const REFUSALS = [
   "body: more than 1000 rules",
   "body: value must not be empty",
   "body: value is longer than 200 characters",
-  "body: nothing to do: give category, merchant or type",
+  "body: nothing to do: give category, merchant, type or tags",
   "The body is larger than 65536 bytes",
   "Transaction not found",
   "Internal error",

@@ -34,7 +34,7 @@ def test_a_rule_is_edited_in_its_place(holder: Holder) -> None:
     nothing = client.patch("/rules/1", json={"merchant": None})
     assert (nothing.status_code, nothing.json()) == (
         400,
-        {"error": "body: nothing to do: give category, merchant or type"},
+        {"error": "body: nothing to do: give category, merchant, type or tags"},
     )
     ignored = client.patch("/rules/1", json={"id": "9", "colour": "red", "value": "Pflaume"}).json()
     assert (ignored["id"], ignored["value"]) == ("1", "Pflaume")

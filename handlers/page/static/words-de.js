@@ -401,7 +401,7 @@ export const sentences = [
   ["body: more than {} rules", "Mehr als {} Regeln gehen nicht."],
   ["body: value must not be empty", "Eine Regel braucht einen Text, nach dem sie sucht."],
   ["body: value is longer than {} characters", "Der Text ist länger als {} Zeichen."],
-  ["body: nothing to do: give category, merchant or type", "Eine Regel braucht eine Kategorie oder einen Namen."],
+  ["body: nothing to do: give category, merchant, type or tags", "Eine Regel braucht eine Kategorie oder einen Namen."],
   ["The body is larger than {} bytes", "Das ist zu groß für den Dienst."],
   ["The service cannot be used at the moment. Try again in a few seconds", "Der Dienst ist gerade nicht benutzbar. Versuchen Sie es in ein paar Sekunden noch einmal."],
   ["This needs access to all accounts", "Dafür muss die ganze Freigabe bestehen."],
