@@ -146,7 +146,7 @@ def _parsed(number: int, line: str) -> Rule:
     if kind is not None and kind not in TYPES:
         raise InvalidRule(number, f"type must be one of {', '.join(TYPES)}")
     if category is None and merchant is None and kind is None and not tags:
-        raise InvalidRule(number, "nothing to do: give category, merchant, type or tags")
+        raise InvalidRule(number, "nothing to do: give category, merchant or type")
     return Rule(
         id=texts.get("id", str(number)),
         field=field,
