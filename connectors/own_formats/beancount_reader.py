@@ -62,7 +62,8 @@ class Directive:
             self.metadata[found[1]] = found[2]
         else:
             raise ValueError("neither metadata of ours nor a posting")
-        if len(self.postings) > (1 + SPLITS_MAX if self.kind == "*" else 0):
+        others_max = SPLITS_MAX if "splits" in self.metadata else 1
+        if len(self.postings) > (1 + others_max if self.kind == "*" else 0):
             raise ValueError("postings where none belong")
 
     def cells(self, names: Mapping[str, str]) -> dict[str, str | None]:

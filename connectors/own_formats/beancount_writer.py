@@ -92,7 +92,9 @@ class _LedgerNames:
             return ""
         side = "Expenses" if row.amount < 0 else "Income"
         places = [(category, part.amount) for category, part in classification.said.splits]
-        if sum(amount for _, amount in places) != row.amount:  # of a bank that states more digits than its currency has
+        if (
+            not places or sum(amount for _, amount in places) != row.amount
+        ):  # of a bank that states more digits than its currency has
             places = [(classification.category or "OTHER", row.amount)]
         others = [(f"{side}:{_component(category.title())}", amount) for category, amount in places]
         payee = row.merchant_name or row.counterpart_name

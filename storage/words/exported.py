@@ -107,7 +107,7 @@ def _part(told: Mapping[str, Any], *, now: datetime) -> Split:
 
 
 def _tags(names: object, *, now: datetime) -> Mapping[str, Tag]:
-    if not isinstance(names, list):
-        raise TypeError("no list")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise TypeError("no list of texts")
     tags = {folded(name): Tag(name, now) for name in names if is_tag(name)}
     return dict(list(tags.items())[:TAGS_MAX])

@@ -1,6 +1,5 @@
 """What a person does on the page, in a real Chromium: by what is seen, with figures equal to the interface's."""
 
-import os
 import re
 import subprocess
 from collections.abc import Callable
@@ -261,7 +260,6 @@ def test_a_booking_is_divided_into_parts_that_are_the_whole(signed_in: Opening) 
     dialog.get_by_role("button", name="Keep the parts").click()
     expect(page.get_by_text("Kept.", exact=True)).to_be_visible()
     expect(dialog.get_by_label("Amount", exact=True)).to_have_value("1.25")
-    page.screenshot(path=os.environ["SHOT"]) if "SHOT" in os.environ else None
     dialog.get_by_role("button", name="Remove: 1").click()
     dialog.get_by_role("button", name="Take the parts back").click()
     expect(dialog.get_by_role("button", name="Take the parts back")).to_have_count(0)

@@ -37,8 +37,10 @@ def changed(client: httpx.Client) -> str:
     assert (corrected.status_code, kept.status_code) == (200, 200), (corrected.text, kept.text)
     said = client.patch(f"/transactions/{found[0]['id']}/annotation", json={"note": "one", "tags": ["Two"]})
     assert said.status_code == 200, said.text
-    parts = [{"amount": -1, "detailedCategory": "BAKERY"}, {"amount": found[1]["amount"] + 1, "category": "SHOPPING"}]
-    divided = client.patch(f"/transactions/{found[1]['id']}/annotation", json={"splits": parts})
+    row = next(row for row in found[1:] if row["amount"] < -1)
+    rest = round(row["amount"] + 1, 2)
+    parts = [{"amount": -1, "detailedCategory": "BAKERY"}, {"amount": rest, "category": "SHOPPING"}]
+    divided = client.patch(f"/transactions/{row['id']}/annotation", json={"splits": parts})
     assert divided.status_code == 200, divided.text
     return str(sent["importId"])
 

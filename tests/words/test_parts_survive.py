@@ -12,7 +12,10 @@ from tests.words.test_words_exported import FORMATS, bring, exported
 from tests.words.test_words_survive import CARD, undo, work
 
 WHERE = {"GROCERIES": (1, 10.0), "": (1, 10.0)}
-ELSEWHERE = [{"amount": -7, "category": "HEALTH"}, {"amount": -3, "category": "RENT"}]
+ELSEWHERE: list[dict[str, object]] = [
+    {"amount": -7, "category": "HEALTH", "tags": ["Kim"]},
+    {"amount": -3, "category": "RENT"},
+]
 
 
 def divided(holder: Holder, **query: str) -> list[list[dict[str, Any]]]:
@@ -163,7 +166,7 @@ def test_parts_go_out_and_come_back_letter_for_letter(service: Service, holder: 
 @pytest.mark.requirement("words.parts.exports")
 def test_parts_in_a_file_that_somebody_has_changed_are_the_whole_or_left_out(service: Service, holder: Holder) -> None:
     holder.bring(GIRO, [booked("10", "-10.00", "Kita")])
-    split(holder, rows_of(holder)[0]["id"], ELSEWHERE)
+    split(holder, rows_of(holder)[0]["id"], [{**part, "tags": []} for part in ELSEWHERE])
     content = exported(holder, "jsonl", include="annotation")
     parts = b'[{"amount":"-7.00","category":"HEALTH"},{"amount":"-3.00","category":"RENT"}]'
     assert parts in content
