@@ -86,7 +86,7 @@ def export(user: str, format_: str, output: Path | None, has_words: bool, data_d
         terminal.release()
 
 
-class _Lines(Terminal):
+class _KeptOutput(Terminal):
     """What a command says, kept instead of printed."""
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class _Lines(Terminal):
 
 def _kept_by(user: str, data_dir: Path | None) -> list[str]:
     """The layouts that a user keeps, each as JSON, from the server that may have the store open."""
-    lines = _Lines()
+    lines = _KeptOutput()
     run("profiles kept", data_dir, terminal=lines, user=user)
     return lines.said
 

@@ -72,12 +72,11 @@ _POINT = re.compile("[.。]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fenced:
-    """A text as a model may read it, and what is remarkable about it; `asks_as_people_do` of one that looks like
-    instructions by nothing but what a landlord may write as well."""
+    """A text as a model may read it, what is remarkable about it, and the text by which that was judged."""
 
     text: str
     flags: frozenset[str]
-    asks_as_people_do: bool
+    plain: str
 
 
 def fenced(text: str, *, limit: int = LIST_LENGTH_MAX, shows_numbers: bool = False) -> Fenced:
@@ -97,7 +96,7 @@ def fenced(text: str, *, limit: int = LIST_LENGTH_MAX, shows_numbers: bool = Fal
     return Fenced(
         text=f"«{cut}»",
         flags=frozenset(flag for flag, holds in found.items() if holds),
-        asks_as_people_do=found[INSTRUCTIONS] and asks_as_people_do(plain),
+        plain=plain,
     )
 
 
@@ -115,7 +114,7 @@ def bank_text(
     told = {name: fenced(text, limit=limit, shows_numbers=shows_numbers) for name, text in texts.items() if text}
     flags = sorted(more_flags.union(*(each.flags for each in told.values())))
     ordered = [each for each in told.values() if INSTRUCTIONS in each.flags]
-    harmless = {INSTRUCTIONS} if is_known and all(each.asks_as_people_do for each in ordered) else set()
+    harmless = {INSTRUCTIONS} if is_known and all(asks_as_people_do(each.plain) for each in ordered) else set()
     reasons = [flag for flag in flags if flag in WITHHOLDING - harmless]
     if reasons and withholds:
         return dict.fromkeys(told, f"«withheld: {', '.join(reasons)}»"), flags
