@@ -110,6 +110,11 @@ def test_bookings_of_long_ago_come_with_another_approval_and_the_bank_is_connect
     assert live.balances(user) == {"Girokonto": 92.6, "Tagesgeld": 5001.0}
 
 
+def test_an_approval_for_bookings_of_long_ago_that_nobody_answers_for_is_left_out(live: Live, bank: FinTsBank) -> None:
+    bank.bank.free_days = 90
+    assert live.bookings(connected(live, bank))[0][0] == days_ago(7).isoformat()
+
+
 def test_a_bank_without_camt_gives_its_bookings_as_mt940(live: Live, bank: FinTsBank) -> None:
     bank.bank.format = "mt940"
     user = connected(live, bank)

@@ -611,9 +611,12 @@ def test_without_that_approval_the_bank_is_connected_all_the_same(
     assert "HKCAZ" not in served.bank.orders[orders:]
 
 
-def test_a_bank_that_gives_no_bookings_of_long_ago_is_connected_all_the_same(source: FinTs, served: FinTsBank) -> None:
+@pytest.mark.parametrize("refusal", ["9210", "9075"])
+def test_a_bank_that_gives_no_bookings_of_long_ago_is_connected_all_the_same(
+    source: FinTs, served: FinTsBank, refusal: str
+) -> None:
     with_older_bookings(served.bank)
-    served.bank.refused = {"HKCAZ"}
+    served.bank.refused, served.bank.refusal = {"HKCAZ"}, refusal
     done = step(source, NEW, None, typed(served))
     assert isinstance(done, Done)
     assert "older" not in done.secrets
