@@ -272,6 +272,7 @@ def open_services(
         settle_keys()
         if not store.dialect.is_shared:
             jobs.release_all(everybody)
+            deliveries.release_all(everybody, now=clock.now())
     except BaseException:
         store.close()
         raise

@@ -65,8 +65,6 @@ class Deliverer:
         self._jitter = SystemRandom()
         self._sender: SendingProcess | None = None  # started when there is something to send
         self._sent: dict[str, _OnItsWay] = {}  # by the id of the delivery
-        if not services.store.dialect.is_shared:
-            deliveries.release_all(services.everybody, now=services.clock.now())
 
     def work(self) -> None:
         """Go on until the engine stops."""
@@ -229,8 +227,6 @@ class Deliverer:
 
     def _disable(self, session: Session, webhook: Webhook, reason: str, now: datetime) -> None:
         """Tell it nothing any more, and the others of its grant that this is so."""
-        if webhook.disabled_reason is not None:
-            return
         hooks.disable(session, webhook.user_id, webhook.id, because=reason)
         log.warning("webhook=%s is told nothing any more: %s", webhook.id, reason)
         for other in hooks.of_grant(session, webhook.user_id, webhook.grant_id):
