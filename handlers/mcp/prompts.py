@@ -13,9 +13,14 @@ from handlers.mcp.catalogue import Catalogue, Tool, WrongArgument
 from handlers.mcp.schemas import Json
 
 FILE_NAME = "prompts.json"
+FORMS = {
+    "month": (re.compile("[0-9]{4}-(0[1-9]|1[0-2])"), "a month as YYYY-MM"),
+    "days": (re.compile("[1-9]|[1-9][0-9]|1[0-7][0-9]|180"), "a whole number from 1 to 180"),
+}
+"""Of each argument what it has to match, and how that is said."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Argument:
     """What a person may say: always text. `form` names what matches; `otherwise` stands for what is left out, or
     empty, as programs send a field that nobody filled in."""
@@ -69,9 +74,6 @@ def _prompt(described: Mapping[str, Any], catalogue: Catalogue) -> Prompt:
             ],
         },
         tools=tuple(catalogue.tools[name] for name in described["tools"]),
-        arguments={
-            name: Argument(pattern=re.compile(each["pattern"]), form=each["form"], otherwise=each["otherwise"])
-            for name, each in arguments.items()
-        },
+        arguments={name: Argument(*FORMS[name], each["otherwise"]) for name, each in arguments.items()},
         text=described["text"],
     )
