@@ -21,6 +21,7 @@ from storage import users
 from storage.database import Conflict, Database, Session
 from storage.oauth import browsers, grants, tokens
 from storage.oauth.grants import EVERYTHING, Connected, Grant, Terms
+from storage.webhooks import hooks
 
 CODE_LIFETIME = timedelta(seconds=60)  # ASVS 5.0 10.4.3: at most one minute
 REVOCATION_TRIES = 8  # a quarter of a second in all
@@ -98,6 +99,11 @@ class Grants:
     def connected(self, user_id: str | None = None) -> list[Connected]:
         """The apps connected to a user, or to everybody, newest first."""
         return grants.connected(self._database, now=self._now(), user_id=user_id)
+
+    def told_at(self, user_id: str) -> list[tuple[str, str]]:
+        """The addresses that are told what happens to the user's data, each behind the id of its grant."""
+        found = hooks.of_user(self._database, user_id)
+        return [(each.grant_id, each.url) for each in found if each.disabled_reason is None]
 
     def issue_alone(
         self,

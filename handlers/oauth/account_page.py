@@ -237,6 +237,7 @@ def _sign_out_of_page(site: Site, visit: Visit, token: str) -> Response:
 def connected_apps(server: AuthorizationServer, user_id: str, *, time_zone: tzinfo) -> list[ConnectedApp]:
     """One entry per connection, the newest first, moments in this zone; the page of this server, which has one for each
     browser that is signed in, stands there once."""
+    told = server.grants.told_at(user_id)
     apps = [
         ConnectedApp(
             grant=each.grant,
@@ -246,7 +247,7 @@ def connected_apps(server: AuthorizationServer, user_id: str, *, time_zone: tzin
             ends=each.grant.expires_at.astimezone(time_zone),
             last_used_at=(each.last_used_at or each.grant.created_at).astimezone(time_zone),
             simplefin=each.simplefin,
-            told_at=", ".join(sorted({urlsplit(url).hostname or "" for url in each.webhooks})),
+            told_at=", ".join(sorted({urlsplit(url).hostname or "" for id_, url in told if id_ == each.grant.id})),
             ends_soon=each.grant.expires_at < server.grants.end_of(REMINDED_BEFORE),
         )
         for each in server.grants.connected(user_id)

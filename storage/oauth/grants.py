@@ -1,7 +1,6 @@
 """Grants: what a user allowed an app, the family that all its tokens belong to."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -58,7 +57,6 @@ class Connected:
     user_name: str
     last_used_at: datetime | None
     simplefin: SetupToken | None = None
-    webhooks: tuple[str, ...] = ()  # addresses that are told what happens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,16 +195,9 @@ def connected(session: Session, *, now: datetime, user_id: str | None = None) ->
             "SELECT id, name FROM users WHERE id = ANY($1::TEXT[])", sorted({row["user_id"] for row in rows})
         )
     }
-    told: dict[str, list[str]] = {}
-    for row in session.rows(
-        "SELECT grant_id, url FROM webhooks WHERE user_id = ANY($1::TEXT[]) AND disabled_reason IS NULL"
-        " ORDER BY created_at, id",
-        sorted(names),
-    ):
-        told.setdefault(row["grant_id"], []).append(row["url"])
     held = simplefin.of_grants(session, [row["id"] for row in rows if row["resource"] == "simplefin"])
     return [
-        _connected({**row, "user_name": names[row["user_id"]]}, held.get(row["id"]), told.get(row["id"], ()))
+        _connected({**row, "user_name": names[row["user_id"]]}, held.get(row["id"]))
         for row in rows
         if row["user_id"] in names
     ]
@@ -270,7 +261,7 @@ def _stored(terms: Terms) -> tuple[str | None, bool, bool, bool]:
     return accounts, terms.all_but, terms.figures_only, terms.full_numbers
 
 
-def _connected(row: Row, held: SetupToken | None, told: Sequence[str]) -> Connected:
+def _connected(row: Row, held: SetupToken | None) -> Connected:
     row = dict(row)
     client_name, user_name, last_used_at = row.pop("client_name"), row.pop("user_name"), row.pop("last_used_at")
     return Connected(
@@ -279,5 +270,4 @@ def _connected(row: Row, held: SetupToken | None, told: Sequence[str]) -> Connec
         user_name=user_name,
         last_used_at=aware(last_used_at) if last_used_at else None,
         simplefin=held,
-        webhooks=tuple(told),
     )
