@@ -28,25 +28,29 @@ def oldest() -> int:
     return next(number for number in numbers if runner.needed_after(number) <= number)
 
 
-def program(number: int) -> bytes:
-    """The files of the last program that knew this migration and no later one."""
-    later = f"storage/migrations/{number + 1:03d}_*.sql"
-    found = subprocess.run(
-        ["git", "log", "--diff-filter=A", "--format=%H", "--", later], cwd=ROOT, capture_output=True, text=True
-    ).stdout.split()
-    if not found:
-        pytest.skip(f"the program before {later} is not in this clone: git fetch --unshallow")
-    return subprocess.run(["git", "archive", f"{found[-1]}^"], cwd=ROOT, capture_output=True, check=True).stdout
+def program(number: int) -> str | None:
+    """The last commit that knew this migration and no later one; None where the history has none."""
+    folder = "storage/migrations/"
+    added = said_by_git("log", "--diff-filter=A", "--format=%H", "--", f"{folder}{number + 1:03d}_*.sql").split()
+    before = f"{added[-1]}^" if added else ""
+    known = said_by_git("ls-tree", "--name-only", before, folder).split() if added else []
+    return before if any(each.startswith(f"{folder}{number:03d}_") for each in known) else None
+
+
+def said_by_git(*words: str) -> str:
+    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True).stdout
 
 
 @pytest.mark.no_cover
 @pytest.mark.engine("one server" if ENGINE.name == "postgresql" else "duckdb")
 @pytest.mark.requirement("upgrade.back")
 def test_the_oldest_program_that_may_runs_its_own_tests_on_stores_of_this_one(tmp_path: Path) -> None:
-    known = oldest()
-    if known == runner.migrations()[-1].number:
-        pytest.skip("no older program may run on a store of this one")
-    with tarfile.open(fileobj=BytesIO(program(known))) as archive:
+    older = filter(None, map(program, range(oldest(), runner.migrations()[-1].number)))
+    commit = next(older, None)
+    if commit is None:
+        pytest.skip("no program that may run on a store of this one is in this clone: git fetch --unshallow")
+    files = subprocess.run(["git", "archive", commit], cwd=ROOT, capture_output=True, check=True).stdout
+    with tarfile.open(fileobj=BytesIO(files)) as archive:
         archive.extractall(tmp_path, filter="data")
     environment = {name: text for name, text in os.environ.items() if not name.startswith(("COV", "PYTEST"))}
     chosen = ["--engine", ENGINE.name, "-k", OF_THE_STORE, "-x", "-p", "stores_of_a_newer_program"]
