@@ -95,6 +95,7 @@ def test_a_login_that_is_typed_with_the_command_takes_the_pin_alone_from_standar
     assert (done.returncode, done.stdout) == (0, "Testbank AG: 2 new accounts, 2 new transactions\n"), done.stderr
 
 
+@pytest.mark.requirement("live.long-ago")
 def test_bookings_of_long_ago_come_with_another_approval_and_the_bank_is_connected_without(
     live: Live, bank: FinTsBank
 ) -> None:
@@ -110,6 +111,7 @@ def test_bookings_of_long_ago_come_with_another_approval_and_the_bank_is_connect
     assert live.balances(user) == {"Girokonto": 92.6, "Tagesgeld": 5001.0}
 
 
+@pytest.mark.requirement("live.long-ago")
 def test_an_approval_for_bookings_of_long_ago_that_nobody_answers_for_is_left_out(live: Live, bank: FinTsBank) -> None:
     bank.bank.free_days = 90
     assert live.bookings(connected(live, bank))[0][0] == days_ago(7).isoformat()

@@ -532,6 +532,7 @@ def with_older_bookings(bank: Bank) -> None:
         account.bookings.insert(0, old)
 
 
+@pytest.mark.requirement("live.long-ago")
 @pytest.mark.parametrize("form", ["camt", "mt940"])
 def test_bookings_of_long_ago_are_read_while_their_customer_is_there(
     source: FinTs, served: FinTsBank, form: Literal["camt", "mt940"]
@@ -549,6 +550,7 @@ def test_bookings_of_long_ago_are_read_while_their_customer_is_there(
     assert bookings(fetched(source, replace(connection, secrets=kept[-1]))[1]) == []
 
 
+@pytest.mark.requirement("live.long-ago")
 @pytest.mark.parametrize(("tan", "answer"), [("typed", "123456"), ("app", "yes")])
 def test_an_approval_for_bookings_of_long_ago_is_asked_for_account_by_account(
     source: FinTs, served: FinTsBank, tan: Any, answer: str
@@ -574,6 +576,7 @@ def test_an_approval_for_bookings_of_long_ago_is_asked_for_account_by_account(
     assert [bookings(each)[0][2] for each in (current, savings)] == ["Zinsen 1", "Zinsen 2"]
 
 
+@pytest.mark.requirement("live.long-ago")
 @pytest.mark.parametrize(("tan", "wrong", "right"), [("typed", "000000", "123456"), ("app", "yes", "yes")])
 def test_an_approval_for_bookings_of_long_ago_that_is_not_accepted_is_asked_for_again(
     source: FinTs, served: FinTsBank, tan: Any, wrong: str, right: str
@@ -611,6 +614,7 @@ def test_without_that_approval_the_bank_is_connected_all_the_same(
     assert "HKCAZ" not in served.bank.orders[orders:]
 
 
+@pytest.mark.requirement("live.long-ago")
 @pytest.mark.parametrize("refusal", ["9210", "9075"])
 def test_a_bank_that_gives_no_bookings_of_long_ago_is_connected_all_the_same(
     source: FinTs, served: FinTsBank, refusal: str

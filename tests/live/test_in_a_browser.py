@@ -203,6 +203,7 @@ def test_an_approval_in_the_app_goes_on_by_itself_and_pressed_too_early_it_says_
     expect(promise).to_have_count(1 if keep == "no" else 0)
 
 
+@pytest.mark.requirement("live.long-ago")
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_an_approval_for_bookings_of_long_ago_is_given_or_left_out(
     banks: Banks, visitor: Visiting, language: str
