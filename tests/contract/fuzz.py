@@ -27,6 +27,8 @@ KNOWN_ID_SHARE = 0.6  # of the ids in paths; the others are invented, and 404
 # a window may be inverted (decision 5), which a schema cannot say
 INVERTED_WINDOWS = ("listTransactions", "searchTransactions", "sumTransactions", "exportTransactions", "getBalances")
 SIGNED = ("listTransactionChanges", "listAccountChanges")  # their cursors cannot be invented
+LISTING = ("explainTransaction",)  # what `include` names has to be of a list
+OWN_RULES = SIGNED + LISTING
 
 ENDLESS = ("listenToEvents",)
 WEBHOOKS = (  # their addresses and their order are no schema's: tests/webhooks
@@ -107,7 +109,7 @@ def all_runs(demo: Demo, folder: Path) -> Iterator[Run]:
             auth
             + _only(accounts)
             + dictionaries(ids)
-            + operations(description, ids, INVERTED_WINDOWS + SIGNED)
+            + operations(description, ids, INVERTED_WINDOWS + OWN_RULES)
             + WARNINGS
         )
         return Run(name, f"{demo.origin}/api/openapi.json", demo.base_url, text, options=_without(left_out))
@@ -120,7 +122,7 @@ def all_runs(demo: Demo, folder: Path) -> Iterator[Run]:
     solo = demo.read("/accounts", tokens["solo"])["accounts"][0]["id"]
     ids = known_ids(demo, tokens["solo"], solo)
     taking = tuple(name for name, parts in _operations(description) if "query.accountIds" in parts)
-    invented = dictionaries(ids) + operations(description, ids, taking + SIGNED)
+    invented = dictionaries(ids) + operations(description, ids, taking + OWN_RULES)
     yield Run(
         "solo: invented accounts",
         f"{demo.origin}/api/openapi.json",
@@ -132,7 +134,7 @@ def all_runs(demo: Demo, folder: Path) -> Iterator[Run]:
     # ignored_auth looks at http schemes only
     bearer = folder / "bearer.json"
     bearer.write_text(json.dumps(with_bearer(description)))
-    text = _only(solo) + dictionaries(ids) + operations(description, ids, INVERTED_WINDOWS + SIGNED) + WARNINGS
+    text = _only(solo) + dictionaries(ids) + operations(description, ids, INVERTED_WINDOWS + OWN_RULES) + WARNINGS
     auth = f'\n[auth.openapi.oauth2]\nbearer = "{tokens["solo"]}"\n'
     options = _without(left_out)
     yield Run(
