@@ -33,12 +33,13 @@ def list_transactions(
     per_page: int,
     detailed_category: str | None = None,
     own_category: str | None = None,
+    tag: str | None = None,
     include: str | None = None,
 ) -> Answer:
     """One page of the selected accounts' booked transactions, newest first (decisions 1, 2, 5, 9)."""
     caller = request.principal
     check_window(date_from, date_to)
-    check_words(caller, None, None, own_category)
+    check_words(caller, None, tag, own_category)
     selection = transactions.Selection(
         account_ids=selected_accounts(reading.accounts, account_ids, caller).filter,
         category=category,
@@ -46,7 +47,7 @@ def list_transactions(
         date_from=date_from,
         date_to=date_to,
         search=search,
-        ids=meant(reading, caller, None, own_category),
+        ids=meant(reading, caller, tag, own_category),
     )
     leaf, is_detailed = partial(shown, caller=caller), is_included(include)
     offset = (page - 1) * per_page

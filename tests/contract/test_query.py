@@ -65,6 +65,8 @@ def test_all_parameters_arrive_in_snake_case_with_their_defaults(received: Ask) 
         "per_page": 50,
         "include": None,
         "detailed_category": None,
+        "own_category": None,
+        "tag": None,
     }
 
 
@@ -81,6 +83,8 @@ def test_values_arrive_with_their_types(received: Ask) -> None:
         "per_page": 100,
         "include": None,
         "detailed_category": None,
+        "own_category": None,
+        "tag": None,
     }
 
 
