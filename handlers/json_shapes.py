@@ -277,6 +277,7 @@ STANDING = frozenset(
         "expectedAmount",
         "overdueSince",
         "confirmation",
+        "addedTo",
     }
 )
 """The fields of a SubscriptionDetail that are told to whoever asks for a status or a direction."""
@@ -322,6 +323,7 @@ def subscription_detail(row: Mapping[str, Any], told: History, charges: Iterable
         "expectedAmount": money(row["amount"], currency),
         "overdueSince": day(stands.overdue_since),
         "confirmation": row["confirmation"],
+        "addedTo": row["added_to"],
     }
 
 

@@ -34,6 +34,7 @@ class Stream:
     expected: Decimal
     charges: Sequence[Charge]
     is_pay: bool = False
+    first_due: date | None = None  # as `analytics.recurring.history` has it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +183,12 @@ def _rest(rest: list[Decimal], streams: Iterable[Stream], today: date) -> list[D
 def _events(stream: Stream, ledger: AccountLedger, days: int) -> list[Event]:
     """The charges of a stream in the days to come; one that is overdue is expected tomorrow."""
     told = history(
-        stream.charges, frequency=stream.frequency, currency=ledger.currency, today=ledger.day, coming_days=days
+        stream.charges,
+        frequency=stream.frequency,
+        currency=ledger.currency,
+        today=ledger.day,
+        coming_days=days,
+        first_due=stream.first_due,
     )
     tomorrow, around = ledger.day + timedelta(days=1), timedelta(days=told.deviation)
     amount = listed(stream.expected, ledger.currency)

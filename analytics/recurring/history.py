@@ -78,13 +78,20 @@ class WhatIsExpected:
 
 
 def history(
-    charges: Sequence[Charge], *, frequency: str, currency: str, today: date, coming_days: int = COMING_DAYS
+    charges: Sequence[Charge],
+    *,
+    frequency: str,
+    currency: str,
+    today: date,
+    coming_days: int = COMING_DAYS,
+    first_due: date | None = None,
 ) -> History:
     """The history of a stream of at least one charge, in any order; amounts as they are listed, in the digits of the
-    currency."""
+    currency. `first_due` has the place in the calendar where nothing was charged yet: the charge is one period before
+    it, and the end of February would be the last day of every month."""
     ordered = sorted(charges, key=lambda charge: (charge.day, charge.id))
     days = [charge.day for charge in ordered]
-    cadence = _cadence(days, frequency)
+    cadence = _cadence([first_due] if first_due else days, frequency)
     overdue, next_expected = _ahead(days[-1], cadence, today - timedelta(days=GRACE_DAYS[frequency]))
     prices = _prices(ordered, currency)
     return History(
@@ -100,10 +107,13 @@ def history(
     )
 
 
-def due_days(days: Sequence[date], *, frequency: str, today: date, until: date) -> list[date]:
-    """The days from today up to `until` on which a stream that was charged on these days is due."""
+def due_days(
+    days: Sequence[date], *, frequency: str, today: date, until: date, first_due: date | None = None
+) -> list[date]:
+    """The days from today up to `until` on which a stream that was charged on these days is due; `first_due` as
+    `history` has it."""
     charged = sorted(days)
-    cadence = _cadence(charged, frequency)
+    cadence = _cadence([first_due] if first_due else charged, frequency)
     overdue, _ = _ahead(charged[-1], cadence, today)
     return _due(charged[-1], cadence, steps=len(overdue), until=until)
 

@@ -92,6 +92,7 @@ def due_payments(services: Services, user_id: str, today: date) -> list[DuePayme
             frequency=row["frequency"],
             today=today,
             until=last_of_twelve_months(today),
+            first_due=None if row["charge_ids"] else row["next_expected"],
         )
     ]
     return sorted(due, key=lambda payment: (payment.day, payment.id))

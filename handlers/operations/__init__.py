@@ -28,7 +28,7 @@ from handlers.operations.categories import finer, own
 from handlers.operations.changes import feeds
 from handlers.operations.events import listening, webhooks
 from handlers.operations.forecasts import forecast
-from handlers.operations.recurring import confirmation, details
+from handlers.operations.recurring import added, confirmation, details
 from handlers.operations.searching import search
 from handlers.operations.words import annotations, proposed_rules, some
 from handlers.services import Services
@@ -101,6 +101,7 @@ OTHERS: Mapping[str, Operation] = {
     "correctSome": some.correct_some,
     "listCorrections": corrections.list_corrections,
     "deleteCorrection": corrections.delete_correction,
+    "addSubscription": added.add_subscription,
     "confirmSubscription": confirmation.confirm_subscription,
     "createRule": rules.create_rule,
     "listRules": rules.list_rules,

@@ -185,6 +185,7 @@ OPERATIONS: dict[str, Operation] = {
                 "listRules",
                 "deleteRule",
                 "confirmSubscription",
+                "addSubscription",
             ),
             *("createOwnCategory", "renameOwnCategory", "deleteOwnCategory"),
             *("changeRule", "orderRules", "proposeRule", "getAnnotation", "changeAnnotation", "listTags"),

@@ -1,6 +1,7 @@
 """Recurring payments that a person adds by hand: with what was found they are one list, and never twice in it."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from handlers.commands.control_socket import CommandError
 from handlers.commands.table import perform
 from storage.importing.records import AccountRecord
 from storage.undo_and_merge import merges
-from tests.explanations.conftest import Holder
+from tests.explanations.conftest import Holder, Service, body_of
 from tests.explanations.test_recurring_payments import details, ledger, paid, say, writer
 from tests.explanations.test_what_the_page_shows import GIRO, statement
 
@@ -177,8 +178,9 @@ def test_a_selection_has_what_belongs_to_its_accounts_and_a_merge_hands_it_over(
         ({"amount": "0"}, "above 0"),
         ({"amount": "-5"}, "above 0"),
         ({"amount": "much"}, "above 0"),
+        ({"amount": "4.999"}, "digits of its currency"),
         ({"next_day": "2026-11-19"}, "today or later"),
-        ({"next_day": "2026-12-21"}, "no more than a month ahead"),
+        ({"next_day": "2026-12-21"}, "no more than one period ahead"),
         ({"account": "Nobody"}, "no account"),
     ],
 )
@@ -188,3 +190,132 @@ def test_what_cannot_be_added_is_said(holder: Holder, said: Said, otherwise: Jso
         said.add(**otherwise)
     assert said.add(name="abc", next_day="2026-12-20", amount="0.01").startswith("sub_")
     assert said.add(name="x" * 200, next_day="2026-11-20").startswith("sub_")
+
+
+@pytest.fixture
+def wanted(holder: Holder) -> Json:
+    """What POST /subscriptions/added is sent, for the account of the ledger."""
+    holder.bring(GIRO, ledger(), statement("2026-11-19", "1000.00"))
+    [account] = holder.account_ids()
+    return {
+        "name": "Musikschule",
+        "amount": 45,
+        "frequency": "monthly",
+        "nextExpected": "2026-12-01",
+        "accountId": account,
+    }
+
+
+@pytest.mark.requirement("recurring.added")
+def test_an_app_that_may_write_adds_one_says_it_again_and_takes_it_away(holder: Holder, wanted: Json) -> None:
+    client = writer(holder)
+    answer = client.post("/subscriptions/added", json=wanted)
+    assert answer.status_code == 200, answer.text
+    told = answer.json()
+    assert told == holder.get(f"/subscriptions/{told['id']}") == details(client, status="active")["Musikschule"]
+    assert (told["amount"], told["direction"], told["confirmation"]) == (45.0, "outgoing", "confirmed")
+    assert told["addedTo"] == wanted["accountId"]
+    assert details(client, status="active")["Streambox"]["addedTo"] is None
+    assert "addedTo" not in details(client)["Musikschule"], "who asks for no status is told what they were"
+    again = client.post("/subscriptions/added", json={**wanted, "amount": 50.5, "nextExpected": "2026-12-20"}).json()
+    assert (again["id"], again["amount"], again["nextExpected"][:10]) == (told["id"], 50.5, "2026-12-20")
+    assert foretold(holder) == [("2026-12-20", -50.5)]
+    assert say(client, told["id"], "confirmed")["addedTo"] == wanted["accountId"]
+    assert say(client, told["id"], "none")["addedTo"] is None
+    assert "Musikschule" not in details(client, status="all")
+    income = client.post("/subscriptions/added", json={**wanted, "direction": "incoming"}).json()
+    assert (income["id"] == told["id"], income["direction"]) == (False, "incoming")
+
+
+@pytest.mark.requirement("recurring.added")
+def test_what_is_found_already_is_answered_as_it_was_found_and_added_once(holder: Holder, wanted: Json) -> None:
+    client = writer(holder)
+    box = details(client)["Streambox"]["id"]
+    found = client.post("/subscriptions/added", json={**wanted, "name": "Streambox", "amount": 12.99}).json()
+    assert (found["id"], found["confirmation"], found["addedTo"]) == (box, "confirmed", None)
+    weekly = {**wanted, "name": "Streambox", "amount": 12.99, "frequency": "weekly", "nextExpected": "2026-11-20"}
+    twice = client.post("/subscriptions/added", json=weekly)
+    assert (twice.status_code, twice.json()["error"]) == (
+        400,
+        "name: You have added this payment before, under another name or with another rhythm.",
+    )
+    assert say(client, box, "none")["confirmation"] == "none"
+    assert details(client, status="all")["Streambox"]["confirmation"] == "none", "nothing of the second one was kept"
+
+
+@pytest.mark.requirement("recurring.added")
+@pytest.mark.parametrize(
+    ("field", "value", "sentence"),
+    [
+        ("name", "ab", "name: must have at least 3 characters"),
+        ("name", " ab ", "name: A name has 3 to 200 characters."),
+        ("name", "x" * 201, "name: must have at most 200 characters"),
+        ("amount", 0, "amount: An amount is above 0, in the digits of its currency."),
+        ("amount", 0.001, "amount: An amount is above 0, in the digits of its currency."),
+        ("amount", -1, "amount: is not what the contract allows"),
+        ("amount", "45", "amount: must be of type number"),
+        ("frequency", "daily", "frequency: must be one of weekly, biweekly, monthly, quarterly, yearly"),
+        (
+            "nextExpected",
+            "2026-11-19",
+            "nextExpected: The next day is today or later, and no more than one period ahead.",
+        ),
+        (
+            "nextExpected",
+            "2026-12-21",
+            "nextExpected: The next day is today or later, and no more than one period ahead.",
+        ),
+        ("nextExpected", "2026-11-31", "nextExpected: must be a calendar date of the form YYYY-MM-DD"),
+        ("nextExpected", "20261201", "nextExpected: must be a calendar date of the form YYYY-MM-DD"),
+        ("accountId", "acc_0", "accountId: not one of your accounts. GET /accounts lists their ids"),
+        ("direction", "all", "direction: must be one of outgoing, incoming"),
+    ],
+)
+def test_each_bad_field_is_said_and_nothing_is_kept(
+    holder: Holder, wanted: Json, field: str, value: object, sentence: str
+) -> None:
+    client = writer(holder)
+    answer = client.post("/subscriptions/added", json={**wanted, field: value})
+    assert (answer.status_code, answer.json()) == (400, {"error": sentence})
+    without = client.post("/subscriptions/added", json={name: each for name, each in wanted.items() if name != field})
+    assert without.status_code == (200 if field == "direction" else 400)
+    assert ("Musikschule" in details(client)) == (field == "direction")
+
+
+@pytest.mark.requirement("recurring.added")
+def test_only_who_may_write_adds_and_only_to_their_own_accounts(
+    holder: Holder, demo_service: Service, wanted: Json
+) -> None:
+    assert holder.client.post("/subscriptions/added", json=wanted).status_code == 403
+    stranger = writer(demo_service.newcomer())
+    assert stranger.post("/subscriptions/added", json=wanted).status_code == 400
+    assert "Musikschule" not in details(holder.client)
+    assert writer(holder).post("/subscriptions/added", json={**wanted, "name": "x" * 200}).status_code == 200
+
+
+@pytest.mark.requirement("recurring.added")
+@pytest.mark.parametrize(
+    ("first", "due"),
+    [
+        ("2027-03-28", ["2027-03-28", "2027-04-28", "2027-05-28"]),
+        ("2027-03-29", ["2027-03-29", "2027-04-29", "2027-05-29"]),
+        ("2027-03-30", ["2027-03-30", "2027-04-30", "2027-05-30"]),
+        ("2027-03-31", ["2027-03-31", "2027-04-30", "2027-05-31"]),
+    ],
+)
+def test_a_day_at_the_end_of_march_is_that_day_although_february_has_none(
+    holder: Holder, said: Said, monkeypatch: pytest.MonkeyPatch, first: str, due: list[str]
+) -> None:
+    clock = holder.service.services.clock
+    monkeypatch.setattr(clock, "offset", clock.offset + timedelta(days=103))
+    assert clock.today().isoformat() == "2027-03-03"
+    flat = [*paid("Feinwerk", "2000.00", 1, "2027-01", "2027-02"), *paid("Kiosk", "-3.00", 2, "2027-01", "2027-02")]
+    holder.bring(GIRO, [*ledger(), *flat], statement("2027-03-02", "1000.00"))
+    id_ = said.add(next_day=first)
+    client = holder.service.client(holder.user.id)
+    told = body_of(client, f"/subscriptions/{id_}")
+    assert (told["nextExpected"][:10], told["cadence"]["dayOfMonth"]) == (first, int(first[-2:]))
+    assert [day[:10] for day in told["comingCharges"]] == due[:1]
+    assert in_calendar(holder)[:3] == due
+    accounts = body_of(client, "/forecast", days="90")["accounts"]
+    assert [event["date"] for each in accounts for event in each["events"] if event["name"] == "Musikschule"] == due

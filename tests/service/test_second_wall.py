@@ -157,6 +157,15 @@ def test_every_operation_asks_as_the_role_of_requests(services: Services, demo: 
         "renameOwnCategory": {"json": {"name": "Hort"}},
         "orderRules": {"json": {"ids": []}},
         "createCorrection": {"json": {"transactionId": booking, "category": "RENT"}},
+        "addSubscription": {
+            "json": {
+                "name": "Musikschule",
+                "amount": 45,
+                "frequency": "yearly",
+                "nextExpected": services.clock.today().isoformat(),
+                "accountId": owned[0],
+            }
+        },
         "confirmSubscription": {"json": {"confirmation": "confirmed"}},
         "changeAccount": {"json": {"name": "Mine"}},
         "mergeAccount": {"json": {"into": owned[1]}},

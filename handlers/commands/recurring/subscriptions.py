@@ -3,21 +3,21 @@
 from datetime import date
 from decimal import Decimal
 
-from analytics.letters import fold
-from analytics.recurring.added import AddedPayment, id_of
+from analytics.recurring.added import AddedPayment
 from analytics.recurring.directions import INCOMING, OUTGOING
-from analytics.recurring.history import day_before, listed
+from analytics.recurring.history import listed
 from handlers.commands.accounts import AMOUNT, chosen_account
 from handlers.commands.control_socket import CommandError, Report
+from handlers.operations.recurring.added import CannotBeAdded, add
 from handlers.operations.recurring.confirmation import NoSuchPayment, decide
 from handlers.services import Services
 from handlers.sync.detection import recurring_of
 from storage import accounts, users
 from storage.accounts import Selected
+from storage.database import Transaction
 from storage.recurring import added
 
 FREQUENCIES = {"week": "weekly", "two-weeks": "biweekly", "month": "monthly", "quarter": "quarterly", "year": "yearly"}
-NAME_LETTERS_MIN, NAME_LETTERS_MAX = 3, 200  # with fewer it would be in the texts of others
 
 
 def list_subscriptions(services: Services, report: Report, *, user: str) -> None:
@@ -59,25 +59,28 @@ def add_subscription(
     is_incoming: bool,
 ) -> None:
     """Remember a payment that the rules do not find; the same one again with another amount or day changes it."""
-    owner, today, first = users.named(services.everybody, user), services.clock.today(), date.fromisoformat(next_day)
+    owner = users.named(services.everybody, user)
     chosen = chosen_account(services.everybody, owner, account)
-    frequency, direction = FREQUENCIES[every], INCOMING if is_incoming else OUTGOING
-    if not NAME_LETTERS_MIN <= len(fold(name.strip())) <= len(name) <= NAME_LETTERS_MAX:
-        raise CommandError(f"A name has {NAME_LETTERS_MIN} to {NAME_LETTERS_MAX} characters.")
-    if not AMOUNT.fullmatch(amount) or Decimal(amount) <= 0:
+    if not AMOUNT.fullmatch(amount):
         raise CommandError("An amount is a number above 0 such as 12.99; --incoming says that it comes in.")
-    if first < today or day_before(first, frequency) > today:
-        raise CommandError(f"The next day is today or later, and no more than a {every.replace('-', ' ')} ahead.")
-    payment = AddedPayment(
-        id=id_of(owner.id, chosen.id, name.strip(), direction, frequency),
-        account_id=chosen.id,
-        name=name.strip(),
-        amount=Decimal(amount),
-        direction=direction,
-        frequency=frequency,
-        next_day=first,
-    )
-    services.everybody.atomically(lambda session: added.keep(session, owner.id, payment))
+
+    def work(session: Transaction) -> AddedPayment:
+        return add(
+            session,
+            owner.id,
+            chosen,
+            name=name,
+            amount=Decimal(amount),
+            frequency=FREQUENCIES[every],
+            next_day=date.fromisoformat(next_day),
+            direction=INCOMING if is_incoming else OUTGOING,
+            today=services.clock.today(),
+        )
+
+    try:
+        payment = services.everybody.atomically(work)
+    except CannotBeAdded as error:
+        raise CommandError(str(error)) from None
     report.line(payment.id)
     report.note(f"{payment.name}: added. `bankdata subscriptions remove {payment.id}` takes it away.")
 

@@ -125,7 +125,7 @@ def _reader(schema: Schema) -> Reader:
     if kind == "number":
         return _number
     if kind == "string":
-        return _date if schema.get("format") == "date" else _text_reader(schema)
+        return read_date if schema.get("format") == "date" else _text_reader(schema)
     if kind == "boolean":
         return _boolean
     if kind == "array":  # given as often as there are values
@@ -168,7 +168,8 @@ def _boolean(text: str) -> bool:
     return text == "true"
 
 
-def _date(text: str) -> date:
+def read_date(text: str) -> date:
+    """The calendar date of a text. Raises Unreadable."""
     # fromisoformat alone takes 20261101 and 2026-W01-1 too
     if _DATE.fullmatch(text):
         try:

@@ -80,6 +80,7 @@ def _add(
             expected=row["amount"] if row["direction"] == INCOMING else -row["amount"],
             charges=[charges[id_] for id_ in row["charge_ids"]]
             or [Charge(id=row["id"], day=row["last_charged"], amount=Decimal(0))],  # of nothing: nothing was booked
+            first_due=None if row["charge_ids"] else row["next_expected"],
         )
         of_currency = found.of_currencies[by_key[row["added_to"]].ledger.currency]
         for key in {row["added_to"], of_currency.key}:

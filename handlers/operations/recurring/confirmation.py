@@ -57,6 +57,7 @@ def decide(database: Database, user_id: str, id: str, confirmation: str, *, now:
         if confirmation != UNDECIDED and row["added_to"] is None:
             decision = Decision(id=id, transaction_id=row["charge_ids"][-1], confirmation=confirmation)
             decisions.keep(session, user_id, decision, now=now)
-        return told_of({**row, "confirmation": confirmation}, charges_of(session, user_id, found), today)
+        then = {**row, "confirmation": confirmation, "added_to": row["added_to"] if confirmation == CONFIRMED else None}
+        return told_of(then, charges_of(session, user_id, found), today)
 
     return database.atomically(work)

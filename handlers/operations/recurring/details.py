@@ -91,6 +91,7 @@ def told_of(row: Mapping[str, Any], by_id: Mapping[str, Row], today: date) -> Js
         frequency=row["frequency"],
         currency=row["currency"],
         today=today,
+        first_due=None if paid else row["next_expected"],
     )
     window = six_months_before(today)
     shown = [json_shapes.charge(charge, is_counted=charge["booking_date"] >= window) for charge in charges]

@@ -152,9 +152,32 @@ export default {
   own_new: "Eigener Name darunter",
   own_add: "Namen anlegen",
   own_removed: "Entfernt. Die Buchungen bleiben, wo er stand.",
+
+  // what a person says of recurring payments
+  confirm: "Bestätigen",
+  dismiss: "Verwerfen",
+  reset: "Zurücksetzen",
+  confirmed: "bestätigt",
+  dismissed: "nicht mehr in Listen und Ausblick",
+  none: "wie gefunden",
+  taken_away: "entfernt",
+  paused: "pausiert",
+  ended: "beendet",
+  is_overdue: "überfällig",
+  last_charge: "letzte Buchung",
+  all_ended: "Beendet",
+  all_dismissed: "Verworfen",
+  pay_add: "Zahlung hinzufügen",
+  pay_text: "Für eine, die nicht gefunden wurde: Liste, Ausblick und Kalender kennen sie dann.",
+  pay_name: "Name oder ein Teil davon, wie er in den Buchungen steht",
+  pay_every: "Wie oft",
+  pay_next: "Nächstes Mal am",
 };
 
 export const sentences = [
   ["name: one of your categories there has it already", "Diesen Namen hat dort schon eine Ihrer Kategorien."],
   ["name: at most 500 categories of your own", "Es sind höchstens 500 eigene Kategorien."],
+  ["amount: An amount is above 0, in the digits of its currency.", "Ein Betrag ist größer als 0, in den Stellen seiner Währung."],
+  ["nextExpected: The next day is today or later, and no more than one period ahead.", "Der nächste Tag ist heute oder später und höchstens einen Zeitraum entfernt."],
+  ["name: You have added this payment before, under another name or with another rhythm.", "Diese Zahlung haben Sie schon hinzugefügt, mit anderem Namen oder in anderem Rhythmus."],
 ];

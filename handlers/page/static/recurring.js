@@ -1,17 +1,22 @@
-/** Recurring payments: what they cost, when the next ones come, how their prices changed, and every single charge. */
-import { useRead } from "./api.js";
+/** Recurring payments, going out and coming in: what they cost, when the next ones come, how their prices changed, every single charge, and what a person says of them. */
+import { change, useRead } from "./api.js";
 import { Stair } from "./charts.js";
 import { comingUp, count, day, daysBetween, money, shortDay, sum } from "./format.js";
 import { Icon } from "./icons.js";
-import { Card, Day, Dialog, dueIn, Facts, Loaded, Money, MoreLink, Place, State, Titled, tallBones } from "./parts.js";
+import { Card, Choice, Day, Dialog, dueIn, Facts, Loaded, Money, MoreLink, Place, State, Titled, accountAmong, tallBones, tried } from "./parts.js";
 import { address, beside, leave } from "./place.js";
-import { html } from "./ui.js";
+import { html, useState } from "./ui.js";
 import { named, t } from "./words.js";
 
+const FREQUENCIES = ["weekly", "biweekly", "monthly", "quarterly", "yearly"];
+
 export default function Recurring({ person, parameters }) {
-  const payments = useRead("/subscriptions/details", { accountIds: person.ids });
+  const payments = useRead("/subscriptions/details", { accountIds: person.ids, status: "all", direction: "all" });
+  const [isAdding, setIsAdding] = useState(false);
   const id = parameters.get("id");
-  return html`<${Place} title=${t("recurring")} text=${t("recurring_text")}>
+  const opener = person.ids && !isAdding && html`<button type="button" onClick=${() => setIsAdding(true)}>${t("pay_add")}</button>`;
+  return html`<${Place} title=${t("recurring")} text=${t("recurring_text")} actions=${opener}>
+    ${isAdding && html`<${NewPayment} person=${person} onClose=${() => setIsAdding(false)} />`}
     <${Loaded} of=${payments} bones=${tallBones}>
       ${({ subscriptions }) =>
         subscriptions.length === 0
@@ -31,13 +36,21 @@ function byCurrency(amounts, home) {
 const Sums = ({ amounts }) =>
   amounts.length === 0 ? "–" : amounts.map(([amount, currency], index) => html`<span class="sum" key=${currency}>${index > 0 && "+ "}<${Money} amount=${amount} currency=${currency} /></span> `);
 
-function Payments({ payments, person }) {
+/** Why a payment is not among those that go on, if it is not. */
+const setAside = ({ confirmation, status }) => (confirmation === "dismissed" ? confirmation : status === "ended" ? status : null);
+
+function Payments({ payments: all, person }) {
   const { today, homeCurrency } = person.profile;
+  const goingOn = all.filter((payment) => !setAside(payment));
+  const payments = goingOn.filter(({ direction }) => direction === "outgoing");
+  const sorted = (some) => [...some].sort((one, other) => other.yearlyCost - one.yearlyCost);
+  const list = (some) => html`<ul class="payments">
+    ${sorted(some).map((payment) => html`<li key=${payment.id}><${PaymentRow} payment=${payment} today=${today} /><${Sayings} payment=${payment} /></li>`)}
+  </ul>`;
   const yearly = byCurrency(payments.map(({ yearlyCost, currency }) => [yearlyCost, currency]), homeCurrency);
   const monthly = yearly.map(([amount, currency]) => money(amount / 12, currency)).join(" + ");
   const coming = comingUp(payments, today);
   const days = [...new Set(coming.map(([, date]) => date))];
-  const sorted = [...payments].sort((one, other) => other.yearlyCost - one.yearlyCost);
   return html`<div class="tiles">
       <${Tile} name=${t("per_year")} note=${t("per_month", { amount: monthly })}><${Sums} amounts=${yearly} /><//>
       <${Tile} name=${t("coming_up")} note=${t("next_30")}>
@@ -55,14 +68,19 @@ function Payments({ payments, person }) {
         </li>`)}
       </ul>
     <//>`}
-    <section class="card flush" aria-label=${t("recurring")}>
-      <div class="payments-head" aria-hidden="true">
-        <span></span><span>${t("payee")}</span><span>${t("next")}</span><span>${t("price_history")}</span><span class="end">${t("price")}</span><span class="end">${t("a_year")}</span><span></span>
-      </div>
-      <ul class="payments">
-        ${sorted.map((payment) => html`<li key=${payment.id}><${PaymentRow} payment=${payment} today=${today} /></li>`)}
-      </ul>
-    </section>`;
+    ${[["expenses", "payee", "price", payments], ["income", "counterpartName", "field_amount", goingOn.filter(({ direction }) => direction === "incoming")]].map(
+      ([title, party, amount, some]) => some.length > 0 && html`<section key=${title} class="card flush" aria-label=${t(title)}>
+        <h2 class="payments-title">${t(title)}</h2>
+        <div class="payments-head" aria-hidden="true">
+          <span></span><span>${t(party)}</span><span>${t("next")}</span><span>${t("price_history")}</span><span class="end">${t(amount)}</span><span class="end">${t("a_year")}</span>
+        </div>
+        ${list(some)}
+      </section>`,
+    )}
+    ${["ended", "dismissed"].map((why) => {
+      const some = all.filter((payment) => setAside(payment) === why);
+      return some.length > 0 && html`<section key=${why} class="card flush" aria-label=${t(`all_${why}`)}><details><summary>${t(`all_${why}`)} (${count(some.length)})</summary>${list(some)}</details></section>`;
+    })}`;
 }
 
 const Tile = ({ name, note, children }) => html`<section class="card tile-card">
@@ -70,15 +88,17 @@ const Tile = ({ name, note, children }) => html`<section class="card tile-card">
 </section>`;
 
 function PaymentRow({ payment, today }) {
-  const days = daysBetween(today, payment.nextExpected);
+  const { nextExpected, lastCharged, status, overdueSince, confirmation, frequency } = payment;
+  const date = nextExpected ?? lastCharged;
+  const state = status !== "active" ? status : overdueSince && "is_overdue";
+  const about = html`${named(frequency)}${confirmation === "confirmed" && ` · ${t("confirmed")}`} ${state && html`<span class="pill ${state === "ended" ? "" : "up"}">${t(state)}</span>`}`;
   return html`<a class="payment" href=${address("/recurring", { id: payment.id })}>
     <span class="initial" aria-hidden="true">${[...payment.merchantName][0]?.toUpperCase()}</span>
-    <${Titled} title=${payment.merchantName} about=${named(payment.frequency)} />
-    <span class="payment-next"><span><${Day} date=${payment.nextExpected} text=${shortDay(payment.nextExpected, today)} /></span><span class="row-about">${dueIn(days)}</span></span>
+    <${Titled} title=${payment.merchantName} about=${about} />
+    <span class="payment-next"><span><${Day} date=${date} text=${shortDay(date, today)} /></span><span class="row-about">${nextExpected ? dueIn(daysBetween(today, date)) : t("last_charge")}</span></span>
     <span class="payment-prices"><${Stair} prices=${payment.priceHistory} /><${PriceChange} payment=${payment} today=${today} /></span>
     <span class="payment-price"><${Money} amount=${payment.amount} currency=${payment.currency} /></span>
     <span class="payment-year"><span class="sr">${t("a_year")}: </span><${Money} amount=${payment.yearlyCost} currency=${payment.currency} /></span>
-    <${Icon} name="right" size="16" />
   </a>`;
 }
 
@@ -86,7 +106,8 @@ function PriceChange({ payment, today }) {
   const last = payment.priceHistory.at(-1);
   if (!last?.change) return null;
   const amount = money(last.change, payment.currency, { signed: true });
-  return html`<span class="pill ${last.change > 0 ? "up" : "good"}">${t("changed_since", { amount, day: shortDay(last.since, today) })}</span>`;
+  const isDearer = last.change > 0 === (payment.direction === "outgoing");
+  return html`<span class="pill ${isDearer ? "up" : "good"}">${t("changed_since", { amount, day: shortDay(last.since, today) })}</span>`;
 }
 
 function Payment({ payment, person }) {
@@ -96,8 +117,8 @@ function Payment({ payment, person }) {
   return html`<${Dialog} title=${payment.merchantName} onClose=${close}>
     <p class="figure medium"><${Money} amount=${payment.amount} currency=${payment.currency} /> <span class="soft small">${named(payment.frequency)}</span></p>
     <${Facts} facts=${[
-      ["next", `${day(payment.nextExpected)} (${dueIn(daysBetween(today, payment.nextExpected))})`],
-      ["per_year", html`<${Money} amount=${payment.yearlyCost} currency=${payment.currency} />`],
+      ["next", payment.nextExpected && `${day(payment.nextExpected)} (${dueIn(daysBetween(today, payment.nextExpected))})`],
+      [payment.direction === "outgoing" ? "per_year" : "a_year", html`<${Money} amount=${payment.yearlyCost} currency=${payment.currency} />`],
       ["first_charge", day(payment.firstCharged)],
       ["missed", payment.missedCharges.map(day).join(", ")],
     ]} />
@@ -117,5 +138,59 @@ function Payment({ payment, person }) {
         </a>
       </li>`)}
     </ol>
+  <//>`;
+}
+
+const toAdded = (body) => change("POST", "/subscriptions/added", { body });
+
+/** Say it of a payment, in place of what was said before; what was added by hand is taken away by all but "confirmed". */
+function say(payment, confirmation) {
+  const { id, merchantName: name, addedTo, amount, frequency, direction, nextExpected } = payment;
+  const back = addedTo
+    ? () => tried(() => toAdded({ name, amount, frequency, direction, nextExpected: nextExpected.slice(0, 10), accountId: addedTo }), () => t("undone"))
+    : () => say(payment, payment.confirmation);
+  return tried(
+    () => change("POST", `/subscriptions/${encodeURIComponent(id)}/confirmation`, { body: { confirmation } }),
+    () => `${name}: ${addedTo ? t("taken_away") : named(confirmation)}`,
+    () => (!addedTo || nextExpected) && { text: t("undo"), act: back },
+  );
+}
+
+/** What can be said of one. */
+function Sayings({ payment }) {
+  const { confirmation, addedTo, merchantName } = payment;
+  const can = addedTo
+    ? [["remove", "close", "none"]]
+    : [confirmation === "none" ? ["confirm", "check", "confirmed"] : ["reset", "recurring", "none"], confirmation !== "dismissed" && ["dismiss", "close", "dismissed"]];
+  return html`<span class="sayings">
+    ${can.map((each) => each && html`<button key=${each[0]} type="button" class="round" title=${t(each[0])} aria-label="${t(each[0])}: ${merchantName}" onClick=${() => say(payment, each[2])}>
+      <${Icon} name=${each[1]} />
+    </button>`)}
+  </span>`;
+}
+
+/** A payment that was not found, as its person knows it. */
+function NewPayment({ person, onClose }) {
+  const [said, setSaid] = useState({ direction: "outgoing", frequency: "monthly", accountId: person.accounts[0].id });
+  const set = (name) => (value) => setSaid({ ...said, [name]: value });
+  const add = async (event) => {
+    event.preventDefault();
+    const isDone = await tried(() => toAdded(said), () => t("changed"), (payment) => ({ text: t("undo"), act: () => say(payment, "none") }));
+    if (isDone) onClose();
+  };
+  const field = (word, input) => html`<label class="field"><span class="label">${t(word)}</span>${input}</label>`;
+  const choice = (word, name, options) => html`<div class="field"><span class="label" aria-hidden="true">${t(word)}</span>
+    <${Choice} name=${t(word)} value=${said[name]} onChoose=${set(name)} options=${options} /></div>`;
+  return html`<${Card} title=${t("pay_add")}>
+    <p class="soft small">${t("pay_text")}</p>
+    <form class="fields" onSubmit=${add}>
+      ${field("pay_name", html`<input required minlength="3" maxlength="200" autocomplete="off" onInput=${(event) => set("name")(event.target.value)} />`)}
+      ${choice("field_indicator", "direction", [["outgoing", t("field_debit")], ["incoming", t("field_credit")]])}
+      ${field("field_amount", html`<input type="number" required min="0" step="any" onInput=${(event) => set("amount")(event.target.valueAsNumber)} />`)}
+      ${choice("pay_every", "frequency", FREQUENCIES.map((each) => [each, named(each)]))}
+      ${field("pay_next", html`<input type="date" required min=${person.profile.today} onInput=${(event) => set("nextExpected")(event.target.value)} />`)}
+      ${choice("account", "accountId", person.accounts.map((account) => [account.id, accountAmong(account)]))}
+      <p class="buttons"><button type="submit" class="primary">${t("pay_add")}</button><button type="button" onClick=${onClose}>${t("cancel")}</button></p>
+    </form>
   <//>`;
 }

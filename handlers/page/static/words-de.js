@@ -157,7 +157,7 @@ export default {
   bar_name: "{month}: Einnahmen {income}, Ausgaben {expenses}, Differenz {net}",
 
   // recurring
-  recurring_text: "Wiederkehrende Zahlungen, in Ihren Buchungen gefunden. Von hier wird nichts gekündigt oder bezahlt.",
+  recurring_text: "Was in Ihren Buchungen wiederkehrt, Ausgaben und Einnahmen. Von hier wird nichts gekündigt oder bezahlt.",
   per_year: "Kosten im Jahr",
   per_month: "≈ {amount} im Monat",
   next_30: "in den nächsten 30 Tagen",
@@ -171,8 +171,8 @@ export default {
   recurring_none: "Noch wurden keine wiederkehrenden Zahlungen gefunden.",
   recurring_none_text: "Sie zeigen sich nach einigen Monaten mit Buchungen.",
   overdue: "erwartet {ago}",
-  charges: "Abbuchungen",
-  first_charge: "Erste Abbuchung",
+  charges: "Buchungen",
+  first_charge: "Erste Buchung",
   missed: "Ausgeblieben",
   sub_unknown: "Diese Zahlung gibt es nicht (mehr).",
 

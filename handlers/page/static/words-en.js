@@ -157,7 +157,7 @@ export default {
   bar_name: "{month}: income {income}, expenses {expenses}, net {net}",
 
   // recurring
-  recurring_text: "Recurring payments, found in your bookings. Nothing is cancelled or paid from here.",
+  recurring_text: "What recurs in your bookings, going out and coming in. Nothing is cancelled or paid from here.",
   per_year: "Cost per year",
   per_month: "≈ {amount} a month",
   next_30: "in the next 30 days",
@@ -171,8 +171,8 @@ export default {
   recurring_none: "No recurring payments were found yet.",
   recurring_none_text: "They show after a few months of bookings.",
   overdue: "expected {ago}",
-  charges: "Charges",
-  first_charge: "First charge",
+  charges: "Bookings",
+  first_charge: "First booking",
   missed: "Missed",
   sub_unknown: "This recurring payment does not exist (any more).",
 
