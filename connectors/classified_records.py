@@ -24,18 +24,26 @@ class SaidPart(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What the owner of a booking says of it alone; `splits` add up to it, each with its coarse category."""
+    """What the owner of a booking says of it alone; `splits` add up to it, each with its coarse category. `own` is the
+    name of the own category that they chose, which lies below `category`."""
 
     category: str | None = None
     note: str | None = None
     tags: Sequence[str] = ()
     splits: Sequence[tuple[str, SaidPart]] = ()
+    own: str | None = None
 
     def cells(self) -> dict[str, str | None]:
         """The same as texts, by the names of the columns that formats of ours have for them."""
         tags = json.dumps(list(self.tags), ensure_ascii=False) if self.tags else None
         splits = json.dumps([part.json() for _, part in self.splits], ensure_ascii=False) if self.splits else None
-        return {"note": self.note, "tags": tags, "chosen_category": self.category, "splits": splits}
+        return {
+            "note": self.note,
+            "tags": tags,
+            "chosen_category": self.category,
+            "splits": splits,
+            "own_category": self.own,
+        }
 
 
 WORDS = tuple(Said().cells())

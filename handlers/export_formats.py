@@ -63,7 +63,9 @@ class Export:
             return Said()
         tags = [self._names[tag][0] for tag in annotation.tags]
         splits = [(part.category, self._part(part, row["currency"])) for part in annotation.parts]
-        return Said(annotation.detailed_category or annotation.category, annotation.note, tags, splits)
+        own = self.words.own.get(annotation.own_category_id or "") if self.words is not None else None
+        place = annotation.detailed_category or annotation.category
+        return Said(place, annotation.note, tags, splits, own and own.name)
 
     def _part(self, part: Split, currency: str) -> SaidPart:
         tags = [self._names[tag][0] for tag in part.tags]
@@ -169,7 +171,8 @@ def _completed(export: Export, pieces: Iterator[pl.DataFrame]) -> Iterator[pl.Da
 def _words(said: Said) -> dict[str, Any]:
     """Members of a line of JSON, absent where nothing is said."""
     splits = [part.json() for _, part in said.splits]
-    told = {"note": said.note, "tags": said.tags, "chosenCategory": said.category, "splits": splits}
+    place = {"chosenCategory": said.category, "ownCategory": said.own}
+    told = {"note": said.note, "tags": said.tags, **place, "splits": splits}
     return {name: value for name, value in told.items() if value}
 
 

@@ -44,7 +44,13 @@ MERCHANT = {"merchant": "merchant_name", "counterpart": "counterpart_name"}
 """Metadata with the cells that they are; MERCHANT only where the payee is a merchant and not the counterpart."""
 DERIVED = {"detailed-category": "detailed_category"}
 """Metadata for the eye, which is derived anew from what is read; only where finer categories are asked for."""
-SAID = {"note": "note", "tags": "tags", "chosen-category": "chosen_category", "splits": "splits"}
+SAID = {
+    "note": "note",
+    "tags": "tags",
+    "chosen-category": "chosen_category",
+    "splits": "splits",
+    "own-category": "own_category",
+}
 DAYS = ("value_date",)
 NO_LETTER_OF_TAGS = re.compile(r"[^A-Za-z0-9/_.-]")
 NO_LETTERS = re.compile("[^A-Za-z0-9]+")

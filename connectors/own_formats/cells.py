@@ -114,11 +114,14 @@ def booking_of(cells: Cells) -> TransactionRecord:
 
 def _words_of(cells: Cells) -> str | None:
     """What the owner of the booking says of it, as an import takes it over."""
-    note, tags, category, splits = (cells.get(name) for name in WORDS)
+    note, tags, category, splits, own = (cells.get(name) for name in WORDS)
     if not (note or tags or category or splits):
         return None
-    lists = {name: json.loads(text) if text else [] for name, text in (("tags", tags), ("splits", splits))}
-    return json.dumps({"note": note, "category": category, **lists}, ensure_ascii=False)
+    try:
+        lists = {name: json.loads(text) if text else [] for name, text in (("tags", tags), ("splits", splits))}
+    except RecursionError as error:
+        raise ValueError("lists in lists") from error
+    return json.dumps({"note": note, "category": category, "ownCategory": own, **lists}, ensure_ascii=False)
 
 
 def records_of(rows: Iterable[Cells], place: str) -> Iterator[Record]:

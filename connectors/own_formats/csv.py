@@ -38,8 +38,8 @@ COLUMNS = (
 )  # fmt: skip
 DETAILED = ("detailed_category",)
 HEADERS = [
-    (*COLUMNS, *detailed, *words) for detailed in ((), DETAILED) for words in ((), WORDS)
-]  # of files that have these columns, too
+    (*COLUMNS, *detailed, *WORDS[:count]) for detailed in ((), DETAILED) for count in (0, 3, 4, len(WORDS))
+]  # of files that have these columns, too; older ones have fewer words
 NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 FORMULA = tuple("=+-@\t\r'")
 

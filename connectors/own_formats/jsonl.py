@@ -118,6 +118,7 @@ def _cells(told: Json) -> dict[str, str | None]:
         "note": _text(told.get("note")),
         "tags": json.dumps(told["tags"]) if "tags" in told else None,
         "chosen_category": _text(told.get("chosenCategory")),
+        "own_category": _text(told.get("ownCategory")),
         "splits": json.dumps(told["splits"]) if "splits" in told else None,
         **{cell: _text(told[name]) for cell, name in BOOKING.items()},
         **{cell: _text(source.get(name)) for cell, name in SOURCE.items()},

@@ -51,13 +51,19 @@ def rules_remove(rule_id: str, user: str, data_dir: Path | None) -> None:
 @click.option("--field", help="What is compared.")
 @click.option("--operator", help="How: contains, equals or startswith.")
 @click.option("--value", help="With what.")
-@click.option("--category", help="Category that it gives; empty for none.")
+@click.option("--category", help="Category that it gives, a finer one or one of the user's own; empty for none.")
 @click.option("--merchant", help="Merchant that it gives; empty for none.")
 @click.option("--type", "type_", help="Type that it gives; empty for none.")
+@click.option("--tag", "tags", multiple=True, help="Tag that it gives, given once for each of them; empty for none.")
 @data_option
-def rules_edit(rule_id: str, user: str, type_: str | None, data_dir: Path | None, **words: str | None) -> None:
+def rules_edit(
+    rule_id: str, user: str, type_: str | None, tags: tuple[str, ...], data_dir: Path | None, **words: str | None
+) -> None:
     """Change a rule in its place, and apply it to all stored bookings."""
-    changes = {name: value or None for name, value in {**words, "type": type_}.items() if value is not None}
+    said = {**words, "type": type_}
+    changes: dict[str, object] = {name: value or None for name, value in said.items() if value is not None}
+    if tags:
+        changes["tags"] = [tag for tag in tags if tag]
     run("rules edit", data_dir, user=user, rule_id=rule_id, changes=changes)
 
 

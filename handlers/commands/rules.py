@@ -1,12 +1,13 @@
 """A user's own rules and corrections: added, listed, removed, and applied to what is stored."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from analytics.classification.rules import InvalidRule, Rule, render_rules
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.commands.words.annotations import annotate
-from handlers.commands.words.own_categories import place_named
+from handlers.commands.words.own_categories import place_named, placed
 from handlers.http.errors import BadRequest, NotFound
 from handlers.operations.corrections import remembered_under
 from handlers.operations.rules import in_order, with_added, with_edited
@@ -62,14 +63,16 @@ def remove_rule(services: Services, report: Report, *, user: str, rule_id: str) 
     report.note("Removed.")
 
 
-def edit_rule(services: Services, report: Report, *, user: str, rule_id: str, changes: dict[str, str | None]) -> None:
-    """Give a rule other words in its place."""
+def edit_rule(services: Services, report: Report, *, user: str, rule_id: str, changes: dict[str, Any]) -> None:
+    """Give a rule other words in its place; `category` may be any place as people type it."""
     owner = users.named(services.everybody, user)
+    place = place_named(services.everybody, owner.id, changes["category"]) if changes.get("category") else None
+    wanted = changes if place is None else {**changes, **placed(place)}
     _apply(
         services,
         report,
         owner,
-        lambda session: _replace(session, owner, lambda known: with_edited(known, rule_id, changes)),
+        lambda session: _replace(session, owner, lambda known: with_edited(known, rule_id, wanted)),
     )
 
 
@@ -102,9 +105,7 @@ def correct_category(
     owner = users.named(services.everybody, user)
     choice = place_named(services.everybody, owner.id, place)
     if is_one:
-        names = ("ownCategoryId", "detailedCategory", "category")
-        name, code = next(said for said in zip(names, reversed(choice), strict=True) if said[1] is not None)
-        annotate(services, report, user=user, transaction_id=transaction_id, changes={name: code}, tags=[])
+        annotate(services, report, user=user, transaction_id=transaction_id, changes=placed(choice), tags=[])
         return
     row = transactions.find(services.everybody, owner.id, transaction_id)
     if row is None:

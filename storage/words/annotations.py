@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from itertools import groupby
 from typing import NamedTuple
@@ -22,7 +22,7 @@ from storage.words.anchors import TABLES, Anchor, of_bookings
 
 NOTE_LENGTH_MAX = 4_000
 DIFFERENT_TAGS_MAX = 1_000  # of one user
-LATEST = datetime.max.replace(tzinfo=UTC)  # a person's own spelling of a tag comes before that of rules
+LATEST = datetime(9999, 12, 31)  # noqa: DTZ001 - as the store has moments; a person's own spelling of a tag comes before that of rules
 CONTROL = re.compile(r"[\x00-\x08\x0E-\x1F\x7F]")
 SPLITS_MIN, SPLITS_MAX = 2, 50
 SAID = "a.category, a.detailed_category, a.own_category_id, a.note"
@@ -89,7 +89,12 @@ class Annotation:
     @property
     def all_tags(self) -> Mapping[str, Tag]:
         """The tags of the booking, of its parts and of rules, each as it was spelled first."""
-        said: dict[str, Tag] = {**self.rule_tags, **self.tags}
+        return {**self.rule_tags, **self.own_tags}
+
+    @property
+    def own_tags(self) -> Mapping[str, Tag]:
+        """Those of them that a person gave."""
+        said = dict(self.tags)
         for part in self.parts:
             for tag, each in part.tags.items():
                 said[tag] = first_said(said.get(tag, each), each)
@@ -206,7 +211,8 @@ def spellings(session: Session, user_id: str, annotation: Annotation) -> OwnWord
         return OwnWords({}, {})
     rows = session.rows(
         "SELECT transaction_id FROM annotation_tags WHERE user_id = $1 AND tag = ANY($2::TEXT[])"
-        " UNION SELECT transaction_id FROM annotation_split_tags WHERE user_id = $1 AND tag = ANY($2::TEXT[])",
+        " UNION SELECT transaction_id FROM annotation_split_tags WHERE user_id = $1 AND tag = ANY($2::TEXT[])"
+        " UNION SELECT transaction_id FROM rule_tags WHERE user_id = $1 AND tag = ANY($2::TEXT[])",
         user_id,
         tags,
     )

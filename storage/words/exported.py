@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -14,7 +15,7 @@ from analytics.searching.parts import fit
 from storage.database import Row, Transaction
 from storage.importing.matching.booking_keys import own_id
 from storage.importing.records import TransactionRecord
-from storage.words import anchors, annotations
+from storage.words import anchors, annotations, own_categories
 from storage.words.anchors import Anchor
 from storage.words.annotations import (
     SPLITS_MAX,
@@ -37,7 +38,8 @@ def take_over(
     for record, anchor in _anchored(account_id, told):
         said = _said(record, now=now)
         if said is not None and said.transaction_id not in stored:
-            annotations.sleep(session, user_id, said, anchor, now=now)
+            own_id = _own(session, user_id, said, record)
+            annotations.sleep(session, user_id, replace(said, own_category_id=own_id), anchor, now=now)
             brought.append(said.transaction_id)
     moved = anchors.settle(session, user_id)
     there = annotations.of_user(session, user_id).by_id
@@ -77,7 +79,7 @@ def _said(record: TransactionRecord, *, now: datetime) -> Annotation | None:
         place = _place(told.get("category"))
         parts = [_part(each, now=now) for each in told.get("splits", [])]
         fits = fit([part.amount for part in parts], amount=record.amount, currency=record.currency)
-    except (ValueError, TypeError, AttributeError, KeyError, ArithmeticError):
+    except (ValueError, TypeError, AttributeError, KeyError, ArithmeticError, RecursionError):
         return None
     said = Annotation(
         id_ or "",
@@ -88,6 +90,15 @@ def _said(record: TransactionRecord, *, now: datetime) -> Annotation | None:
         parts=parts if fits and SPLITS_MIN <= len(parts) <= SPLITS_MAX else (),
     )
     return None if id_ is None or said.is_empty else said
+
+
+def _own(session: Transaction, user_id: str, said: Annotation, record: TransactionRecord) -> str | None:
+    """The id of the own category that the file names below the category that it says."""
+    name = json.loads(record.words or "").get("ownCategory")
+    if said.category is None or not is_tag(name):
+        return None
+    own = own_categories.named(session, user_id, name, said.category, said.detailed_category)
+    return own.id if own else None
 
 
 def _place(code: str | None) -> ChosenCategory | None:

@@ -68,6 +68,20 @@ def add(
     return own
 
 
+def named(
+    session: Transaction, user_id: str, name: str, category: str, detailed_category: str | None
+) -> OwnCategory | None:
+    """The one of this name at this place, made where there is none; None where no more may be. Whoever asks for it has
+    said `hold`."""
+    own = OwnCategory("", name, category, detailed_category)
+    known = annotations.own_categories(session, user_id).values()
+    there = next((each for each in known if _named(each) == _named(own)), None)
+    try:
+        return there or add(session, user_id, name, category, detailed_category)
+    except TooMany:
+        return None
+
+
 def rename(session: Transaction, user_id: str, own: OwnCategory, name: str) -> OwnCategory:
     """The same one under another name. Whoever renames it has said `hold`."""
     renamed = own._replace(name=" ".join(name.split()))

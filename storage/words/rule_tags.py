@@ -18,7 +18,7 @@ COLUMNS = {
     "counterpartMandateReference": "mandate_reference",
 }
 """What rules compare, by field."""
-TEXTS = ("counterpart_name", "merchant_name", "purpose")
+TEXTS = ("counterpartName", "merchantName", "purpose")
 OF_THESE = "user_id = $1 AND ($2::TEXT[] IS NULL OR {} = ANY($2))"
 SCHEMA = dict.fromkeys(("user_id", "transaction_id", "tag", "name"), pl.String())
 
@@ -34,8 +34,9 @@ def apply(
     for row in _bookings(session, user_id, transaction_ids) if giving else ():
         values = _values(row)
         for rule in giving:
-            if rule.holds(values):
-                wanted |= {(row["id"], folded(name)): name for name in reversed(rule.tags)} | wanted
+            if row["merchant_rule"] == f"user-rule:{rule.id}" or rule.holds(values):  # it may have renamed the merchant
+                for name in rule.tags:
+                    wanted.setdefault((row["id"], folded(name)), name)
     if wanted == known:
         return
     session.changes(user_id)
@@ -45,12 +46,14 @@ def apply(
 
 
 def _bookings(session: Transaction, user_id: str, transaction_ids: Sequence[str] | None) -> Iterator[Row]:
-    query = f"SELECT id, {', '.join(COLUMNS.values())} FROM transactions WHERE NOT is_adjusting_entry AND "
+    columns = ", ".join(("id", "merchant_rule", "source_merchant_name", *COLUMNS.values()))
+    query = f"SELECT {columns} FROM transactions WHERE NOT is_adjusting_entry AND "
     yield from session.rows(query + OF_THESE.format("id"), user_id, transaction_ids)
 
 
 def _values(row: Row) -> dict[str, str]:
     """The booking by fields, as rules compare it."""
     said = {field: row[column] for field, column in COLUMNS.items()}
-    said["text"] = " ".join(row[column] for column in TEXTS if row[column])
+    said["counterpartName"] = (row["source_merchant_name"] or "").strip() or row["counterpart_name"]
+    said["text"] = " ".join(said[field] for field in TEXTS if said[field])
     return {field: comparable(field, text) for field, text in said.items() if text}

@@ -189,6 +189,27 @@ def test_rules_are_added_listed_applied_and_removed(run: Run, new_user: NewUser,
     assert len(run("rules", "list", "--user", name).lines) == 1
 
 
+@pytest.mark.requirement("words.rules")
+def test_a_rule_is_edited_to_give_any_category_and_tags(run: Run, new_user: NewUser) -> None:
+    name = new_user(bank=True)
+    rule = {"id": "1", "field": "text", "operator": "contains", "value": "zzz", "category": "HEALTH"}
+    assert run("rules", "add", "-", "--user", name, stdin=json.dumps(rule)).code == 0
+    assert run("categories", "add", "Brot", "--below", "BAKERY", "--user", name).code == 0
+
+    def edited(*changes: str) -> dict[str, object]:
+        assert run("rules", "edit", "1", *changes, "--user", name).code == 0
+        told: dict[str, object] = json.loads(run("rules", "list", "--user", name).lines[0])
+        return {key: told[key] for key in told.keys() - {"id", "field", "operator", "value"}}
+
+    bakery = {"category": "GROCERIES", "detailedCategory": "BAKERY"}
+    assert edited("--category", "BAKERY") == bakery
+    own = edited("--category", "brot", "--tag", "Bread", "--tag", "home")
+    assert own == {**bakery, "ownCategoryId": own["ownCategoryId"], "tags": ["Bread", "home"]}
+    assert edited("--category", "RENT") == {"category": "RENT", "tags": ["Bread", "home"]}
+    assert edited("--tag", "") == {"category": "RENT"}
+    assert run("rules", "edit", "1", "--category", "nix", "--user", name).failed_with("There is no category called so.")
+
+
 @pytest.mark.requirement("words.own")
 def test_own_categories_by_command(run: Run, new_user: NewUser) -> None:
     name = new_user(bank=True)

@@ -85,3 +85,47 @@ def test_tags_of_rules_have_bounds(holder: Holder, wrong: list[str] | None) -> N
     assert writer(holder).post("/rules", json={**KITA, "tags": wrong}).status_code == 400
     bound = ["x" * 100, *(str(number) for number in range(49))]
     assert writer(holder).post("/rules", json={**KITA, "tags": bound}).status_code == 200
+
+
+@pytest.mark.requirement("words.rule_tags")
+def test_a_booking_that_only_rules_tag_is_told_alone_as_well(holder: Holder) -> None:
+    client = writer(holder)
+    holder.bring(GIRO, [booked("10", "-9.00", "Kita")])
+    client.post("/rules", json=KITA)
+    path = f"/transactions/{by_name(holder)['Kita']['id']}/annotation"
+    assert client.get(path).json()["ruleTags"] == ["Child", "home"]
+    assert client.patch(path, json={"note": "x"}).json()["ruleTags"] == ["Child", "home"]
+
+
+@pytest.mark.requirement("words.rule_tags")
+def test_a_part_has_a_tag_of_a_rule_as_a_person_wrote_it(holder: Holder) -> None:
+    client = writer(holder)
+    holder.bring(GIRO, [booked("10", "-9.00", "Kita")])
+    client.post("/rules", json=KITA)
+    path = f"/transactions/{by_name(holder)['Kita']['id']}/annotation"
+    parts = [{"amount": -4, "category": "RENT", "tags": ["CHILD"]}, {"amount": -5, "category": "OTHER"}]
+    assert client.patch(path, json={"splits": parts}).json()["splits"][0]["tags"] == ["CHILD"]
+    assert '"at": "2026-' in lines_of(holder)[-1]
+
+
+@pytest.mark.requirement("words.rule_tags")
+def test_a_rule_tags_what_it_decides_though_it_renames_what_it_compares(holder: Holder) -> None:
+    client = writer(holder)
+    holder.bring(GIRO, [booked("10", "-9.00", "A bank", merchant_name="REWE")])
+    rule = {"operator": "contains", "value": "rewe"}
+    client.post("/rules", json={**rule, "field": "merchantName", "merchant": "Corner shop", "tags": ["corner"]})
+    client.post("/rules", json={**rule, "field": "counterpartName", "tags": ["shop"]})  # as the source names them
+    (row,) = rows_of(holder, include="annotation")
+    assert (row["merchantName"], row["ruleTags"]) == ("Corner shop", ["corner", "shop"])
+
+
+@pytest.mark.requirement("words.rule_tags")
+def test_a_tag_of_a_rule_on_one_booking_and_of_a_person_on_another_are_one(holder: Holder) -> None:
+    client = writer(holder)
+    holder.bring(GIRO, [booked("10", "-9.00", "Kita"), booked("11", "-5.00", "Bar")])
+    client.post("/rules", json=KITA)
+    ids = {name: row["id"] for name, row in by_name(holder).items()}
+    parts = [{"amount": -4, "category": "RENT", "tags": ["CHILD"]}, {"amount": -1, "category": "OTHER"}]
+    client.patch(f"/transactions/{ids['Bar']}/annotation", json={"splits": parts, "tags": ["HOME"]})
+    assert client.get("/tags").json()["tags"] == [{"name": "CHILD", "count": 2}, {"name": "HOME", "count": 2}]
+    assert tags(holder, "Kita") == ([], ["CHILD", "HOME"])

@@ -76,6 +76,12 @@ def place_named(session: Session, user_id: str, text: str) -> ChosenCategory:
     return ChosenCategory(own.category, own.detailed_category, own.id)
 
 
+def placed(place: ChosenCategory) -> dict[str, str | None]:
+    """The members of a request that name this place."""
+    names = ("category", "detailedCategory", "ownCategoryId")
+    return {name: code for name, code in zip(names, place, strict=True) if code is not None}
+
+
 def _named(session: Session, user_id: str, text: str) -> OwnCategory:
     own = annotations.own_categories(session, user_id).values()
     found = [each for each in own if text == each.id] or [each for each in own if folded(text) == folded(each.name)]

@@ -99,10 +99,10 @@ def changed(
     if "splits" in changes:
         given = changes["splits"] or []
         places = [placed(NOWHERE, each, {}) for each in given]
-        annotation = replace(annotation, parts=parts.parts_of(row, given, places, annotation.all_tags, now=now))
+        annotation = replace(annotation, parts=parts.parts_of(row, given, places, annotation.own_tags, now=now))
     parts.check_bounds(annotation)
     if changes.keys() & {"tags", "splits"}:
-        different = annotations.different_tags(session, user_id) | annotation.all_tags.keys()
+        different = annotations.different_tags(session, user_id) | annotation.own_tags.keys()
         if len(different) > DIFFERENT_TAGS_MAX:
             raise BadRequest(f"tags: at most {DIFFERENT_TAGS_MAX} different ones")
     return annotation
