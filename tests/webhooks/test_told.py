@@ -2,12 +2,14 @@
 
 import json
 import threading
+import time
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from auth.scopes import READ_ACCOUNTS, READ_TRANSACTIONS
+from connectors.webhooks.client import SendingProcess
 from handlers.commands.table import perform
 from handlers.operations.events import delivering, signing
 from storage.database import StoreUnavailable
@@ -293,6 +295,34 @@ def test_of_two_processes_one_takes_it_and_what_is_not_answered_is_sent_again(to
         assert told.settled(client, made)[0]["state"] == "delivered"
     finally:
         other.close()
+
+
+@pytest.mark.requirement("webhooks.told")
+def test_outcomes_that_a_store_does_not_take_are_sent_again_by_the_same_process(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = told.client()
+    made = told.hook(client)
+    for _ in range(2):
+        client.post(f"/webhooks/{made['id']}/test")
+
+    def away(*_ignored: Any, **_too: Any) -> bool:
+        raise StoreUnavailable
+
+    def never(*_ignored: Any, **_too: Any) -> list[Any]:
+        return []
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(SendingProcess, "heard", never)
+        told.heard(2)
+        time.sleep(0.2)  # so that both outcomes come at once
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(deliveries, "settle", away)
+        with pytest.raises(StoreUnavailable):
+            told.deliverer.round()
+    told.advance(minutes=1)
+    told.heard(4)
+    assert {each["state"] for each in told.settled(client, made)} == {"delivered"}
 
 
 @pytest.mark.requirement("webhooks.told")

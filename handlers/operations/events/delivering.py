@@ -107,10 +107,12 @@ class Deliverer:
         self._sent.clear()
 
     def _send_due(self) -> None:
+        now = self._services.clock.now()
+        # What nobody answered within its lease, or whose outcome could not be kept, is sent again like that of others
+        self._sent = {id_: each for id_, each in self._sent.items() if (each.delivery.due_at or now) > now}
         on_their_way = Counter(each.webhook.id for each in self._sent.values())
         room = SENT_AT_ONCE - len(self._sent)
         busy = [id_ for id_, count in on_their_way.items() if count >= SENT_AT_ONCE_EACH]
-        now = self._services.clock.now()
         for due in deliveries.due(self._services.everybody, now=now, but_of=busy, limit=room):
             if due.id not in self._sent and on_their_way[due.webhook_id] < SENT_AT_ONCE_EACH:
                 on_their_way[due.webhook_id] += self._send(due, now)
@@ -191,7 +193,9 @@ class Deliverer:
 
     def _settle(self, outcome: Mapping[str, Any]) -> None:
         """Keep what came of one attempt."""
-        sent = self._sent.pop(outcome["id"])
+        sent = self._sent.pop(outcome["id"], None)
+        if sent is None:
+            return  # its lease is over
         attempt = {"at": instant(sent.begun_at), **{name: outcome[name] for name in ("status", "error", "durationMs")}}
         now = self._services.clock.now()
         self._services.of(sent.delivery.user_id).atomically(
