@@ -34,6 +34,9 @@ class SendingProcess:
             env={name: os.environ[name] for name in _KEPT if name in os.environ},
             start_new_session=True,
         )
+        assert self._process.stdout is not None
+        self._answers = select.poll()  # select() knows no file of a number above 1023, and each open stream has one
+        self._answers.register(self._process.stdout, select.POLLIN)
         self._rest = b""
 
     def send(self, request: Mapping[str, Any]) -> None:
@@ -48,7 +51,7 @@ class SendingProcess:
     def heard(self, *, within: float) -> Sequence[Mapping[str, Any]]:
         """What came of requests, as soon as something has; nothing after so many seconds. Raises SendingProcessGone."""
         assert self._process.stdout is not None
-        if not select.select([self._process.stdout], [], [], within)[0]:
+        if not self._answers.poll(within * 1000):
             return []
         read = os.read(self._process.stdout.fileno(), READ_BYTES)
         if not read:

@@ -29,7 +29,7 @@ from connectors.public_addresses import Address, Network, is_public, is_within
 
 LINE_BYTES_MAX = 1 << 20
 HEAD_BYTES_MAX = 1 << 15
-LOOK_UPS_MAX = 64  # names at once: one that takes long holds up no other
+LOOK_UPS_MAX = 256  # names at once, as many as are sent: those that take long hold up no other
 WAIT_MAX = 86_400  # seconds that a receiver may ask for
 STATUS = re.compile(rb"HTTP/1\.[01] ([1-5][0-9]{2})[ \r]")
 

@@ -147,6 +147,16 @@ def last(session: Session, user_id: str, webhook_id: str) -> list[Delivery]:
     return [_delivery(row) for row in rows]
 
 
+def count_waiting(session: Session, user_id: str, webhook_id: str) -> int:
+    """How many deliveries of a webhook are to be sent yet."""
+    rows = session.rows(
+        "SELECT count(*) AS waiting FROM webhook_deliveries"
+        " WHERE user_id = $1 AND webhook_id = $2 AND due_at IS NOT NULL",
+        *(user_id, webhook_id),
+    )
+    return int(rows[0]["waiting"])
+
+
 def forget(session: Session, *, before: datetime) -> None:
     """Forget what happened before this moment, as the events themselves are forgotten."""
     session.execute("DELETE FROM webhook_deliveries WHERE made_at < $1", before)

@@ -624,3 +624,44 @@ def test_a_bank_that_gives_no_bookings_of_long_ago_is_connected_all_the_same(
     done = step(source, NEW, None, typed(served))
     assert isinstance(done, Done)
     assert "older" not in done.secrets
+
+
+@pytest.mark.requirement("live.long-ago")
+def test_bookings_of_long_ago_wait_for_an_account_that_the_bank_leaves_out_and_leave_no_gap(
+    source: FinTs, served: FinTsBank
+) -> None:
+    with_older_bookings(served.bank)
+    served.bank.free_days = 10_000
+    between = Booking(day=TODAY - timedelta(days=85), amount=Decimal(3), name="Bank", purpose="Zinsen 3")
+    served.bank.accounts[1].bookings.insert(1, between)
+    kept: list[Json] = []
+    connection = connected(source, served, kept)
+    served.bank.refused = {"HKCAZ"}
+    assert all(isinstance(each, LeftOut) for each in fetched(source, connection))
+    assert "older" in kept[-1]
+    served.bank.refused = set()
+    connection = replace(connection, secrets=kept[-1])
+    _, savings = source.fetch(
+        connection,
+        source.start_refresh(connection, now=NOW + timedelta(days=10)),
+        cursor=None,
+        today=TODAY + timedelta(days=10),
+    )
+    assert [purpose for _, _, purpose in bookings(savings)] == ["Zinsen 2", "Zinsen 3"]
+    assert "older" not in kept[-1]
+
+
+@pytest.mark.requirement("live.long-ago")
+def test_an_account_that_wants_an_approval_for_each_page_has_none_of_long_ago_rather_than_a_part(
+    source: FinTs, served: FinTsBank
+) -> None:
+    with_older_bookings(served.bank)
+    served.bank.tan, served.bank.entries_per_page, served.bank.asks_for_every_order = "typed", 2, True
+    asked = step(source, NEW, None, typed(served))
+    for _ in range(3):
+        assert isinstance(asked, Question)
+        assert asked.problem is None
+        asked = step(source, NEW, asked, typed(served, tan=served.bank.right_tan))
+    assert isinstance(asked, Done)
+    current, savings = (account.iban for account in served.bank.accounts)
+    assert {iban: len(found) for iban, found in asked.secrets["older"].items()} == {current: 0, savings: 1}

@@ -254,6 +254,7 @@ class Bank:
     def _is_free(self, order: "_Order") -> bool:
         """Whether the bookings come without another approval."""
         is_old = (order.segment.date_start or date.min) < self.today - timedelta(days=self.free_days)
+        is_old = is_old and not order.segment.touchdown_point  # the order that goes on was approved
         if "HKTAN" not in order.found or not (is_old or self.asks_for_every_order):
             return True
         self._challenge(order.found["HKTAN"], order.reply, order)

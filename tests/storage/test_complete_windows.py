@@ -137,6 +137,33 @@ def test_a_corrected_amount_finds_the_row_whose_words_a_file_had_cut(bank: Bank)
     assert bank.ids() == before
 
 
+@pytest.mark.parametrize("are_turned", [False, True])
+@pytest.mark.parametrize("corrected_too", [False, True])
+def test_of_two_bookings_whose_words_begin_alike_each_correction_finds_its_own(
+    bank: Bank, are_turned: bool, corrected_too: bool
+) -> None:
+    short, long = "2026-11-03 | {} | Wohnbau | Miete 11/2026", "2026-11-03 | {} | Wohnbau | Miete 11/2026 Nebenkosten"
+    sync(
+        bank,
+        f"{long.format(-100)}\n{short.format(-900)}" if are_turned else f"{short.format(-900)}\n{long.format(-100)}",
+    )
+    before = {row["purpose"]: row["id"] for row in bank.rows("purpose, id, booking_date, amount")}
+    then = [long.format(-110), short.format(-910 if corrected_too else -900)]
+    assert sync(bank, "\n".join(reversed(then) if are_turned else then)) == ["modified"] * (1 + corrected_too)
+    assert {row["purpose"]: row["id"] for row in bank.rows("purpose, id, booking_date, amount")} == before
+
+
+def test_words_without_a_letter_are_nothing_in_common(bank: Bank) -> None:
+    sync(bank, "2026-11-03 | -5.00 | | -\n2026-11-10 | -1.00 | Kiosk | Zeitung")
+    assert sync(bank, "2026-11-03 | -80.00 | Kino | *\n2026-11-10 | -1.00 | Kiosk | Zeitung") == ["added"]
+
+
+def test_what_a_file_had_cut_is_not_the_other_booking_that_begins_with_the_same_characters(bank: Bank) -> None:
+    kiosk = "2026-11-10 | -1.00 | Kiosk | Zeitung"
+    sync(bank, f"2026-11-03 | -30.00 | | Lastschrift Strom Haus 1\n{kiosk}")
+    assert sync(bank, f"2026-11-03 | -31.00 | | Lastschrift Strom Haus 2\n{kiosk}") == ["added"]
+
+
 def test_a_row_in_other_words_of_a_day_that_goes_on_may_be_another_one_if_a_file_has_told_it(bank: Bank) -> None:
     files_of(bank).bring(bookings("2026-11-20 | -5.00 | Shop | Brot"))
     assert sync(bank, "2026-11-20 | -5.00 | Kino | Film") == ["added"]

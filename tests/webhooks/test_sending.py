@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import resource
 import socket
 import ssl
 from collections.abc import Callable, Iterator
@@ -214,3 +216,22 @@ def test_a_process_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -
     sender._process.send_signal(signal.SIGSTOP)
     sender.close()
     assert sender._process.returncode == -signal.SIGKILL
+
+
+@ADDRESSES
+def test_a_server_with_more_than_a_thousand_open_streams_hears_it_all_the_same(receiver: Receiver) -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))
+    streams = [os.open(os.devnull, os.O_RDONLY) for _ in range(1024)]
+    sender = SendingProcess(NEAR)
+    try:
+        sender.send(request(f"{receiver.address}/a"))
+        found: list[Any] = []
+        while not found:
+            found = list(sender.heard(within=5))
+        assert found[0]["status"] == 204
+    finally:
+        sender.close()
+        for each in streams:
+            os.close(each)
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)

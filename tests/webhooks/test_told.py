@@ -2,14 +2,16 @@
 
 import json
 import threading
+import time
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from auth.scopes import READ_ACCOUNTS, READ_TRANSACTIONS
+from connectors.webhooks.client import SendingProcess
 from handlers.commands.table import perform
-from handlers.operations.events import delivering, signing
+from handlers.operations.events import delivering, signing, webhooks
 from storage.database import StoreUnavailable
 from storage.oauth.grants import Terms
 from storage.webhooks import deliveries
@@ -296,6 +298,34 @@ def test_of_two_processes_one_takes_it_and_what_is_not_answered_is_sent_again(to
 
 
 @pytest.mark.requirement("webhooks.told")
+def test_outcomes_that_a_store_does_not_take_are_sent_again_by_the_same_process(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = told.client()
+    made = told.hook(client)
+    for _ in range(2):
+        client.post(f"/webhooks/{made['id']}/test")
+
+    def away(*_ignored: Any, **_too: Any) -> bool:
+        raise StoreUnavailable
+
+    def never(*_ignored: Any, **_too: Any) -> list[Any]:
+        return []
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(SendingProcess, "heard", never)
+        told.heard(2)
+        time.sleep(0.2)  # so that both outcomes come at once
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(deliveries, "settle", away)
+        with pytest.raises(StoreUnavailable):
+            told.deliverer.round()
+    told.advance(minutes=1)
+    told.heard(4)
+    assert {each["state"] for each in told.settled(client, made)} == {"delivered"}
+
+
+@pytest.mark.requirement("webhooks.told")
 def test_the_last_hundred_are_kept_and_old_ones_forgotten(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deliveries, "KEPT", 2)
     client = told.client()
@@ -311,6 +341,29 @@ def test_the_last_hundred_are_kept_and_old_ones_forgotten(told: Told, monkeypatc
     told.advance(days=31)
     told.services.scheduler._on_new_day(told.services.clock.today())
     assert told.deliveries(client, made) == []
+
+
+@pytest.mark.requirement("webhooks.told")
+def test_no_more_tests_are_taken_than_a_hundred_deliveries_wait(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhooks, "WAITING_MAX", 2)
+    client = told.client()
+    made, other = told.hook(client), told.hook(client, "/b")
+    statuses = [client.post(f"/webhooks/{each['id']}/test").status_code for each in (made, made, made, other)]
+    assert statuses == [202, 202, 429, 202]
+    told.heard(1)
+    told.settled(client, made)
+    assert client.post(f"/webhooks/{made['id']}/test").status_code == 202
+
+
+@pytest.mark.requirement("webhooks.told")
+def test_who_finds_nothing_among_several_processes_looks_less_often(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivering, "LOOK_EVERY", 0.1)
+    monkeypatch.setattr(told.deliverer, "_idle_looks", delivering.IDLE_LOOKS)
+    begun = time.monotonic()
+    told.deliverer.round()
+    assert time.monotonic() - begun >= 0.4
 
 
 @pytest.mark.requirement("webhooks.told")

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.imports.household import Household
-from tests.service.conftest import Served, start
+from tests.service.conftest import Served, running, start
+from tests.service.test_many_processes import command
+from tests.service.test_many_processes import token as token_of
 from tests.webhooks.conftest import SECONDS_MAX, Json, Receiver, checked
 
 SETTINGS = {
@@ -61,3 +63,26 @@ def test_a_running_server_tells_tries_again_and_outlives_a_kill(tmp_path: Path, 
         assert "Traceback" not in server.log.read_text()
     finally:
         server.stop()
+
+
+@pytest.mark.engine("postgresql")
+@pytest.mark.requirement("webhooks.service")
+def test_of_several_processes_each_delivery_is_sent_by_one(tmp_path: Path, receiver: Receiver) -> None:
+    command(tmp_path / "eva", "users", "add", "eva", "--random")
+    settings = {**SETTINGS, "PUBLIC_URL": "http://127.0.0.1:9999"}
+    arguments = ["--webhooks", "--workers", "3"]
+    with running(tmp_path / "eva", command="serve", arguments=arguments, settings=settings) as server:
+        with server.bare(token_of(server)) as client:
+            made: Json = client.post("/webhooks", json={"url": f"{receiver.address}/a"}).json()
+            path = f"/webhooks/{made['id']}"
+            for _ in range(30):
+                assert client.post(f"{path}/test").status_code == 202
+            until(
+                lambda: (
+                    {each["state"] for each in client.get(f"{path}/deliveries").json()["deliveries"]} == {"delivered"}
+                )
+            )
+        said = [checked(each, made["secret"])["id"] for each in receiver.heard["/a"]]
+        assert (len(said), len(set(said))) == (30, 30)
+        assert server.stop() == 0
+        assert "Traceback" not in server.log.read_text()

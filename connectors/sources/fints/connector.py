@@ -208,16 +208,18 @@ class FinTs:
             raise
         connection.keep_secrets(secrets)
         older = secrets.get("older", {})
+        left = dict(older)  # of an account that the bank leaves out this time
         for account in told:
             if account.refusal is not None:
                 yield LeftOut(name=account.name or account.number, reason=_refusal(account.refusal))
             else:
                 until[account.key] = today.isoformat()
                 told_from = _first_day(before.get(account.key), today)
-                account = replace(account, older=[dialog.unpacked(each) for each in older.get(account.key, ())])
+                account = replace(account, older=[dialog.unpacked(each) for each in left.pop(account.key, ())])
                 yield self._batch(connection, account, told_from, today, cursor={"until": dict(until)})
-        if older:  # whatever is asked for after a batch comes after it is stored
-            connection.keep_secrets({name: each for name, each in secrets.items() if name != "older"})
+        if left != older:  # whatever is asked for after a batch comes after it is stored
+            rest = {name: each for name, each in secrets.items() if name != "older"}
+            connection.keep_secrets({**rest, **({"older": left} if any(left.values()) else {})})
 
     def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
         """Nothing to tidy up."""
@@ -271,7 +273,7 @@ class FinTs:
         self, opened: "OpenDialog", given: Mapping[str, Any], known: Json, *, now: datetime, is_answered: bool = False
     ) -> Step:
         """Connected, with what the bank gives alone while its customer is there; or what they have to do for it."""
-        older, wanted = opened.older(now.date(), now.date() - timedelta(days=FIRST_DAYS), known)
+        older, wanted = opened.older(now.date(), known)
         if wanted is None:
             return self._done(opened, given, now, older["found"])
         words = _shown(wanted.text)

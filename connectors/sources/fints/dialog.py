@@ -140,10 +140,11 @@ class OpenDialog:
             about = {each["iban"]: each for each in self.client.get_information()["accounts"]}
             return [self._told(account, about.get(account.iban) or {}, since, until) for account in accounts]
 
-    def older(self, today: date, before: date, known: Json) -> tuple[Json, Challenge | None]:
-        """The bookings from before that day of the accounts that are "left", for as long as the bank keeps them, beside
-        those "found" of others as packed documents; and what the customer has to do first, where the bank wants an
-        approval for one of them. An account of which it gives none has none."""
+    def older(self, today: date, known: Json) -> tuple[Json, Challenge | None]:
+        """The bookings of the accounts that are "left", for as long as the bank keeps them and until today, so that
+        a first sync some days later leaves no gap, beside those "found" of others as packed documents; and what the
+        customer has to do first, where the bank wants an approval for one of them. An account of which it gives none
+        has none, nor has one of which it wants another approval in between: a part would have a gap behind it."""
         found, left = dict(known["found"]), list(known["left"])
         stated = self.client.bpd.find_segment_first("HICAZS")
         since = today - timedelta(days=int(stated.parameter.storage_duration)) if stated else None
@@ -152,9 +153,9 @@ class OpenDialog:
             booked: Sequence[bytes] = ()
             try:
                 with _spoken(self.line):
-                    booked, _ = self._bookings(account, since, before)
+                    booked, _ = self._bookings(account, since, today)
             except ApprovalNeeded as wanted:
-                if wanted.challenge is not None:
+                if wanted.challenge is not None and not self.line.pages:
                     return {"found": found, "left": left}, _put_aside(self.client, wanted.challenge)
             except ProviderUnavailable:
                 pass  # nobody misses what nobody had

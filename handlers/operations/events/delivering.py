@@ -37,6 +37,7 @@ from storage.webhooks.deliveries import Delivery, DueDelivery
 from storage.webhooks.hooks import Webhook
 
 LOOK_EVERY = 0.5  # seconds between two looks at what is due
+IDLE_LOOKS = 4  # times as long where several processes look, each at every machine of a cluster, and find nothing
 SENT_AT_ONCE = 256
 SENT_AT_ONCE_EACH = 8  # of one webhook: a receiver that dawdles holds up nobody else
 LEASE = timedelta(seconds=30)  # beside the time that a receiver has
@@ -63,6 +64,7 @@ class Deliverer:
         self._services = services
         self._stopped = services.sync_engine.stopped
         self._jitter = SystemRandom()
+        self._idle_looks = IDLE_LOOKS if services.store.dialect.is_shared else 1
         self._sender: SendingProcess | None = None  # started when there is something to send
         self._sent: dict[str, _OnItsWay] = {}  # by the id of the delivery
 
@@ -85,8 +87,8 @@ class Deliverer:
 
     def round(self) -> None:
         """Send what is due, and settle what has come of it by the next look."""
-        self._send_due()
-        until = time.monotonic() + LOOK_EVERY
+        is_idle = not self._send_due() and not self._sent
+        until = time.monotonic() + LOOK_EVERY * (self._idle_looks if is_idle else 1)
         while (left := until - time.monotonic()) > 0 and not self._stopped.is_set():
             if self._sender is None:
                 self._stopped.wait(left)
@@ -106,14 +108,19 @@ class Deliverer:
         self._sender = None
         self._sent.clear()
 
-    def _send_due(self) -> None:
+    def _send_due(self) -> bool:
+        """Have sent what is due; whether anything was."""
+        now = self._services.clock.now()
+        # What nobody answered within its lease, or whose outcome could not be kept, is sent again like that of others
+        self._sent = {id_: each for id_, each in self._sent.items() if (each.delivery.due_at or now) > now}
         on_their_way = Counter(each.webhook.id for each in self._sent.values())
         room = SENT_AT_ONCE - len(self._sent)
         busy = [id_ for id_, count in on_their_way.items() if count >= SENT_AT_ONCE_EACH]
-        now = self._services.clock.now()
-        for due in deliveries.due(self._services.everybody, now=now, but_of=busy, limit=room):
+        found = deliveries.due(self._services.everybody, now=now, but_of=busy, limit=room)
+        for due in found:
             if due.id not in self._sent and on_their_way[due.webhook_id] < SENT_AT_ONCE_EACH:
                 on_their_way[due.webhook_id] += self._send(due, now)
+        return bool(found)
 
     def _send(self, due: DueDelivery, now: datetime) -> bool:
         """Have one delivery sent, unless another process was first or its webhook is not to be told."""
@@ -191,7 +198,9 @@ class Deliverer:
 
     def _settle(self, outcome: Mapping[str, Any]) -> None:
         """Keep what came of one attempt."""
-        sent = self._sent.pop(outcome["id"])
+        sent = self._sent.pop(outcome["id"], None)
+        if sent is None:
+            return  # its lease is over
         attempt = {"at": instant(sent.begun_at), **{name: outcome[name] for name in ("status", "error", "durationMs")}}
         now = self._services.clock.now()
         self._services.of(sent.delivery.user_id).atomically(

@@ -5,7 +5,7 @@ from secrets import token_hex
 from typing import Any, TypeVar
 
 from connectors.webhooks.urls import is_usable
-from handlers.http.errors import BadRequest, Conflicting, NotFound, Unavailable
+from handlers.http.errors import BadRequest, Conflicting, NotFound, TooManyRequests, Unavailable
 from handlers.http.request import Answer, Json, Request
 from handlers.json_shapes import instant
 from handlers.operations.events import webhook_secrets
@@ -25,6 +25,9 @@ NO_DELIVERY = "Delivery not found"
 NOT_SENT = "This server sends no webhooks. Its operator can start it with --webhooks"
 TOO_MANY = f"At most {EACH_MAX} webhooks. Remove one first"
 DISABLED = "This webhook is disabled. Enable it first"
+WAITING_MAX = 100  # deliveries of one webhook, beside which no test is sent
+MANY_WAIT = f"{WAITING_MAX} deliveries of this webhook wait already"
+TRY_AGAIN_IN = 60  # seconds
 BAD_URL = "url: must be an https address of a public host, without user, password and fragment"
 NO_KEYS = "The secret cannot be kept at present: the server's operator finds the reason in the log"
 
@@ -93,6 +96,8 @@ def test_webhook(services: Services, request: Request, *, id: str) -> Answer:
 
     def work(session: Session) -> str:
         _enabled(session, request, id)
+        if deliveries.count_waiting(session, user_id, id) >= WAITING_MAX:
+            raise TooManyRequests(MANY_WAIT, retry_after=TRY_AGAIN_IN)
         return deliveries.add_own(session, user_id, id, "webhook.test", {"webhookId": id}, now=now)
 
     return Answer(body={"deliveryId": services.of(user_id).atomically(work)}, status=202)

@@ -104,9 +104,15 @@ class Remaining:
         for row in gone.values():
             for text in (*_texts(row), *_beginnings(row)):
                 by_text[text].append(row)
-        for item in list(self.items.values()) if by_text else ():
-            if is_day_whole(self._windows, item.record.booking_date, is_ours=True):
-                self._match_correction(item.record, item, by_text)
+        likely = [
+            (best[0], item)
+            for item in (self.items.values() if by_text else ())
+            if is_day_whole(self._windows, item.record.booking_date, is_ours=True)
+            and (best := self._correction(item.record, by_text)) is not None
+        ]
+        for _, item in sorted(likely, key=itemgetter(0), reverse=True):
+            if (left := self._correction(item.record, by_text)) is not None:
+                self._take(item, left[1])
 
     def _is_told_whole(self, row: StoredRow) -> bool:
         return is_day_whole(self._windows, row.booking_date, is_ours=row.told_print is not None)
@@ -122,20 +128,22 @@ class Remaining:
             return has_its_words or is_gone
         return is_gone and (is_same_amount or (has_its_words and days <= NEIGHBOUR_DAYS))
 
-    def _match_correction(self, record: TransactionRecord, item: Item, gone: dict[Hashable, list[StoredRow]]) -> None:
-        """The row of the same words that has another amount on this day, else the same amount some days away."""
-        texts = (*_texts(record), *_beginnings(record))
-        near = {row.id: row for text in texts for row in islice(gone.get(text, ()), CANDIDATES_MAX)}
-        likely = []
+    def _correction(
+        self, record: TransactionRecord, gone: Mapping[Hashable, Sequence[StoredRow]]
+    ) -> tuple[tuple[int, int, int], StoredRow] | None:
+        """The row of the same words that has another amount on this day, else the same amount some days away, and how
+        likely it is: of those whose words begin alike the one that has the very words."""
+        texts, likely = _texts(record), []
+        shared = (*texts, *_beginnings(record))
+        near = {row.id: row for text in shared for row in islice(gone.get(text, ()), CANDIDATES_MAX)}
         for row in near.values():
             days = abs((row.booking_date - record.booking_date).days)
             is_same_amount = (row.amount, row.currency) == (record.amount, record.currency)
             if row.id in self.rows and (is_same_amount if 0 < days <= NEIGHBOUR_DAYS else days == 0):
                 score = evidence(record, row, is_other_source=False)
                 if score is not None:
-                    likely.append((-days, score, row))
-        if likely:
-            self._take(item, max(likely, key=lambda each: each[:2])[2])
+                    likely.append(((-days, score, len(set(texts).intersection(_texts(row)))), row))
+        return max(likely, key=itemgetter(0), default=None)
 
     def _match_bucket(self, items: Sequence[Item], rows: Sequence[StoredRow]) -> None:
         """Pairs of one day and amount, those with most evidence first; what is left of a whole day one to one."""
@@ -295,4 +303,4 @@ def _texts(what: Said) -> list[Hashable]:
 def _beginnings(what: Said) -> list[Hashable]:
     """What a text shares with the same one that was cut."""
     given = (("cut name", what.counterpart_name), ("cut purpose", what.purpose))
-    return [(kind, folded(text)[:BEGINNING]) for kind, text in given if text]
+    return [(kind, text) for kind, whole in given if (text := folded(whole or "")[:BEGINNING])]
