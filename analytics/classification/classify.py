@@ -1,13 +1,15 @@
 """Type, category and merchant of bookings, each with the name of the rule that gave it."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import polars as pl
 
 from analytics.classification.booking_types import BookingCodes, Verdict, booking_type
 from analytics.classification.categories import Evidence, category
-from analytics.classification.facts import CATEGORIES
+from analytics.classification.facts import CACHED_TEXTS_MAX, CATEGORIES
 from analytics.classification.intermediaries import is_intermediary
 from analytics.classification.leaves import Clues, detailed
 from analytics.classification.merchants import Merchant, merchant
@@ -28,6 +30,9 @@ DERIVED: dict[str, pl.DataType] = {
     "own_category_id": pl.String(),
 }
 """The columns that `classify` adds or replaces; type and category are null where the booking says nothing at all."""
+
+NUMBER_LENGTH_MIN = 5  # no table of facts knows a number of so many digits
+_NUMBER = re.compile(rf"(?<![^\s/.,:+-])[0-9]{{{NUMBER_LENGTH_MIN},}}(?![^\s/.,:+-])")
 
 
 class _Row(NamedTuple):
@@ -63,8 +68,13 @@ def classify(
     sources 6.1 and 6.2.
     """
     own = {comparable("counterpartIban", iban): kind for iban, kind in own_ibans.items()}
-    remembered = corrections or {}
-    return _with(rows, DERIVED, [_derive(row, own, rules, remembered) for row in _rows(rows)])
+    derive = lru_cache(CACHED_TEXTS_MAX)(lambda row: _derive(row, own, rules, corrections or {}))
+    is_same = not any(letter.isnumeric() for rule in rules for letter in rule.value)  # to rules, whatever the number
+    derived = [derive(row) for row in _rows(_zeroed(rows) if is_same else rows)]
+    shown = [place for place, (*_, name, _, _, _, _) in enumerate(derived) if name and "0" in name]
+    for place, row in zip(shown, _rows(rows[shown]), strict=True):
+        derived[place] = derive(row)
+    return _with(rows, DERIVED, derived)
 
 
 def with_leaves(rows: pl.DataFrame, *, own_ibans: Mapping[str, str | None], rules: Sequence[Rule] = ()) -> pl.DataFrame:
@@ -74,6 +84,20 @@ def with_leaves(rows: pl.DataFrame, *, own_ibans: Mapping[str, str | None], rule
     decided = (Verdict(value, rule or "") for value, rule in rows.select("category", "category_rule").iter_rows())
     leaves = [_derive(row, own, rules, {}, said)[6:8] for row, said in zip(_rows(rows), decided, strict=True)]
     return _with(rows, {name: DERIVED[name] for name in ("detailed_category", "detailed_rule")}, leaves)
+
+
+def _zeroed(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with zeros for long numbers: which booking, card or contract it is tells nothing but the number itself,
+    and bookings that differ in it alone are derived once."""
+    texts = rows.select("counterpart_name", "merchant_name", "purpose", "mandate_reference")
+    return rows.with_columns(
+        pl.Series(text.name, [value and _NUMBER.sub(_zeros, value) for value in text], dtype=pl.String)
+        for text in texts.iter_columns()
+    )
+
+
+def _zeros(number: re.Match[str]) -> str:
+    return "0" * len(number[0])
 
 
 def _with(

@@ -391,7 +391,10 @@ def _as_found(remaining: Remaining, *, is_correction: bool) -> pl.DataFrame:
 
 def _with_other_references(known: pl.DataFrame) -> pl.DataFrame:
     """Rows that are told under references by which they were not known, with all of them: `id`, `reference_keys`."""
-    is_known = pl.col("stored_references").str.contains(pl.format('"{}"', "references"), literal=True)
+    as_stored = pl.format(
+        '"{}"', pl.col("references").str.replace_all(PARTING, '","', literal=True)
+    )  # as `as_json` has it
+    is_known = pl.col("stored_references").str.contains(as_stored, literal=True)
     told = known.filter((pl.col("references") != "") & ~is_known)
     rows = [
         (id_, as_json(all_references(json.loads(stored), now.split(PARTING))))

@@ -312,6 +312,63 @@ def test_whatever_a_bank_writes_gets_a_type_and_a_category_or_neither_with_their
     assert answer["merchant_name"] is None or 0 < len(answer["merchant_name"]) <= 60
 
 
+KNOWN = [
+    "Stadtwerke",
+    "REWE",
+    "PAYPAL *",
+    "Einkauf bei ",
+    "PP . 12 . PP . ",
+    "Kartenzahlung",
+    "Miete",
+    "blume",
+    "2000",
+    "1&1",
+]
+WORDS = st.sampled_from(
+    [*KNOWN, "Müller", "Straße", "GmbH", "+49", "NC", "0", "12345", "00000", "11111", "1712345678", "345678/1", "٣٤٥٦٧"]
+)
+TEXT_WITH_NUMBERS = st.lists(
+    st.tuples(
+        WORDS | st.integers(1, 10**12).map(str), st.sampled_from([*" " * 9, "", "-", "'", "´", "*", ",", "\u0301"])
+    ),
+    max_size=8,
+).map(lambda parts: "".join(map("".join, parts)))
+
+
+@pytest.mark.requirement("issue 4 category")
+@given(st.lists(st.tuples(TEXT_WITH_NUMBERS, TEXT_WITH_NUMBERS), min_size=1, max_size=30))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_bookings_that_differ_in_long_numbers_alone_are_told_as_each_of_them_is(texts: list[tuple[str, str]]) -> None:
+    told = [{"amount": "-1", "counterpart_name": name, "purpose": purpose} for name, purpose in texts]
+    told += [{"amount": "-1", "purpose": purpose, "mandate_reference": name} for name, purpose in texts]
+    rows = pl.DataFrame(told, schema=dict.fromkeys(CLASSIFIABLE, pl.String()), orient="row")
+    rows = rows.with_columns(pl.col("amount").cast(CLASSIFIABLE["amount"]), is_reversal=False, is_return=False)
+    as_they_stand = parse_rules('{"field": "purpose", "operator": "equals", "value": "no such 1", "category": "RENT"}')
+    assert classify(rows, own_ibans={}).equals(classify(rows, own_ibans={}, rules=as_they_stand))
+
+
+@pytest.mark.requirement("issue 4 category")
+def test_a_long_number_is_seen_by_rules(bookings: Bookings) -> None:
+    rows = bookings(*({"amount": "-1", "purpose": f"Vertrag {number}", "mcc": "5999"} for number in (71234, 12347)))
+    rules = parse_rules('{"field": "purpose", "operator": "contains", "value": "7123", "category": "RENT"}')
+    assert classify(rows, own_ibans={}, rules=rules)["category"].to_list() == ["RENT", "SHOPPING"]
+
+
+@pytest.mark.requirement("issue 4 merchant")
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("Depot-12345 Nord", "Depot-12345 Nord"),
+        ("Depot" * 11 + "-1234567", "Depot" * 11 + "-1234"),
+    ],
+)
+def test_a_long_number_stays_in_the_name_that_shows_it(bookings: Bookings, name: str, expected: str) -> None:
+    rows = bookings(
+        *({"amount": "-1", "counterpart_name": each, "mcc": "5999"} for each in (name.replace("1", "9"), name))
+    )
+    assert classify(rows, own_ibans={})["merchant_name"][1] == expected
+
+
 @pytest.mark.requirement("issue 4 category")
 @pytest.mark.parametrize("line", [" ".join(["pp"] * 2_000), "*" * 2_000, "PP." * 1_000, "1.1" * 1_000, " -" * 2_000])
 def test_repetitive_texts_of_thousands_of_characters_come_to_an_end(bookings: Bookings, line: str) -> None:

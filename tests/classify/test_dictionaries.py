@@ -1,8 +1,12 @@
 """The tables of facts: enough of them, well formed, and no entry that can never answer."""
 
+import re
+from importlib.resources import files
+
 import polars as pl
 import pytest
 
+from analytics.classification.classify import NUMBER_LENGTH_MIN
 from analytics.classification.facts import CATEGORIES, TYPES, spread, table, words
 from analytics.classification.intermediaries import (
     STARRED_LENGTH_MAX,
@@ -47,6 +51,13 @@ def test_every_code_table_says_known_types_and_categories() -> None:
     assert list(spread("304-306")) == [304, 305, 306]
     assert list(spread("083")) == [83]
     assert "lukas" in words("first_names.txt")
+
+
+@pytest.mark.requirement("issue 4 dictionary")
+def test_no_table_knows_a_number_that_is_long_enough_to_be_a_reference() -> None:
+    names = [file.name for file in files("analytics.classification").joinpath("data").iterdir()]
+    told = [text for name in names for columns in table(name) for text in columns]
+    assert [text for text in told if re.search(rf"[0-9]{{{NUMBER_LENGTH_MIN}}}", text)] == []
 
 
 @pytest.mark.requirement("issue 4 intermediaries")

@@ -8,6 +8,7 @@ import pytest
 
 from storage import journal
 from storage.importing import ingest
+from storage.importing.account_batch import _with_other_references
 from storage.importing.account_identity import AccountUnclear
 from storage.importing.matching.exact_matches import prepared
 from storage.importing.matching.stored_bookings import FILES
@@ -41,6 +42,15 @@ def test_a_booking_is_known_by_its_first_reference_that_no_other_of_the_batch_ha
     keys = prepared(spool.keys([range(3)]), FILES)["base"].to_list()
     assert keys[:2] == ["txid:A|2026-11-02|-5", "txid:B|2026-11-02|-5"]
     assert keys[2].startswith("content:")
+
+
+@pytest.mark.requirement("import.references")
+def test_of_bookings_told_again_only_those_with_references_not_stored_yet_are_written() -> None:
+    told = {"x": "servicer:1\x1ftxid:2", "y": "txid:2", "z": "txid:3", "w": ""}
+    known = pl.DataFrame({"stored_id": list(told), "references": list(told.values())}).with_columns(
+        stored_references=pl.lit('["servicer:1","txid:2"]')
+    )
+    assert _with_other_references(known).rows() == [("z", '["servicer:1","txid:2","txid:3"]')]
 
 
 @pytest.mark.requirement("journal")
