@@ -94,7 +94,8 @@ def test_what_does_not_come_through_is_tried_again_with_the_same_id(told: Told) 
     first, second, third = told.heard(3)
     assert len({headers["webhook-id"] for headers, _ in (first, second, third)}) == 1
     assert len({body for _, body in (first, second, third)}) == 1
-    assert int(third[0]["webhook-timestamp"]) >= int(first[0]["webhook-timestamp"]) + 12
+    stamps = [int(headers["webhook-timestamp"]) for headers, _ in (first, second, third)]
+    assert all(abs(stamp - time.time()) < 300 for stamp in stamps)  # however far a demo lives in the future
     (done,) = told.settled(client, made)
     assert [each["status"] for each in done["attempts"]] == [500, 302, 200]
     assert done["state"] == "delivered"

@@ -147,6 +147,7 @@ class Deliverer:
             own.atomically(lambda session: deliveries.drop(session, delivery))
             return False
         body = orjson.dumps(told).decode()
+        sent_at = now - self._services.clock.offset  # by the clocks of receivers
         if self._sender is None:
             self._sender = SendingProcess(self._services.settings.webhooks_allow)
         self._sent[delivery.id] = _OnItsWay(delivery, webhook, now)
@@ -154,7 +155,7 @@ class Deliverer:
             {
                 "id": delivery.id,
                 "url": webhook.url,
-                "headers": signing.headers(secrets, told["id"], now, body),
+                "headers": signing.headers(secrets, told["id"], sent_at, body),
                 "body": body,
                 "seconds": seconds.total_seconds(),
             }
