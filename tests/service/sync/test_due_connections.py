@@ -81,13 +81,13 @@ def test_thousands_of_idle_connections_are_not_read(
     clock.moment = EVENING
     scheduler.round()
     assert started == ["con_7"]
-    assert (len(asked) < 8, sum(asked) <= 2) == (True, True)
+    assert (len(asked) < 9, sum(asked) <= 2) == (True, True)
     clock.moment += AGAIN
     scheduler.round()  # it is looked at once more, as if the sync had failed
     clock.moment += AGAIN
     asked.clear()
     scheduler.round()
-    assert (len(asked) < 8, sum(asked) <= 1) == (True, True)  # what keeps DuckDB's table sorted counts its rows
+    assert (len(asked) < 9, sum(asked) <= 1) == (True, True)  # what keeps DuckDB's table sorted counts its rows
 
 
 @pytest.mark.engine("one server")  # a cluster shows the plan of one shard, which may be an empty one
