@@ -115,7 +115,8 @@ def test_both_engines_answer_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     on_postgresql = answers(tmp_path / "postgresql")
     monkeypatch.setattr(ENGINE, "name", "duckdb")
     assert answers(tmp_path / "duckdb") == on_postgresql
-    assert {status for status, _ in on_postgresql.values()} == {200}
+    refused = {said.split(" ")[0] for (_, said), (status, _) in on_postgresql.items() if status != 200}
+    assert refused <= {"/transactions/{id}/rule"}  # a booking may name nothing that a rule could be about
     reading = {path for path, operations in json.loads(CONTRACT.read_text())["paths"].items() if "get" in operations}
     told = {said.split(" ")[0] for _, said in on_postgresql}
     # The first is about the moment, the next two tell in the order of commits, which several syncs at once decide, the
