@@ -53,7 +53,7 @@ def import_(
         "import",
         data_dir,
         user=user,
-        files=[str(path.absolute()) for path in files],
+        files=files,
         connection=connection,
         account=account,
         is_dry_run=dry_run,
@@ -74,12 +74,12 @@ def export(user: str, format_: str, output: Path | None, has_words: bool, data_d
     """
     said: dict[str, Any] = {"user": user, "format_": format_, "has_words": has_words}
     if output is not None:
-        run("export", data_dir, **said, path=str(output.absolute()))
+        run("export", data_dir, **said, path=output)
         return
     with TemporaryDirectory(prefix="bankdata-") as folder:
         path = Path(folder) / "export"
         terminal = Terminal(keeps_notes=True)
-        run("export", data_dir, terminal=terminal, **said, path=str(path))
+        run("export", data_dir, terminal=terminal, **said, path=path)
         with path.open("rb") as stream:
             copyfileobj(stream, sys.stdout.buffer)
         sys.stdout.flush()  # raises where the reader has gone: then nothing is said of an export
