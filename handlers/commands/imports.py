@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from connectors.bank_csv.layouts import check_layouts, guesses_in_words
-from connectors.bank_csv.profile import Profile, ProfileError
+from connectors.bank_csv.profile import Profile
 from connectors.connector import SourceError, as_sentence
-from handlers.commands.accounts import chosen_account, note_questions
+from handlers.commands.accounts import note_questions
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.services import Services
@@ -24,6 +24,7 @@ from handlers.sync.file_import import (
     kept_or_tried,
     size_of,
 )
+from storage import accounts
 from storage.database import Transaction
 from storage.importing.account_identity import NEW_ACCOUNT, AccountUnclear
 from storage.importing.batches import AccountStatement, ReadBatch
@@ -47,11 +48,8 @@ def import_files(
 ) -> None:
     """Import the files one after the other, each whole or not at all; raises CommandError when one was refused.
     `account` is the one they are about, by id, IBAN or name; else a person is asked where a file does not say it."""
-    choice = chosen_account(services.everybody, user, account).id if account else None
-    try:
-        profiles = services.own_profiles.of_user(user.id)
-    except ProfileError as error:
-        raise CommandError(str(error)) from error
+    choice = accounts.named(services.everybody, user.id, account).id if account else None
+    profiles = services.own_profiles.of_user(user.id)
     refused, lane = 0, services.sync_engine.import_lane
     for name in files:
         outcome = FileReport(name=name)

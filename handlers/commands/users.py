@@ -7,7 +7,7 @@ from auth.people.new_passwords import LENGTH_MIN, Weakness, weakness
 from handlers.commands.connections import end_access
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
-from handlers.operations.profile import NoRate, keep_home_currency
+from handlers.operations.profile import keep_home_currency
 from handlers.services import IS_DEMO, Services
 from storage import connections, store_facts, users
 
@@ -85,12 +85,9 @@ def set_subscription(services: Services, report: Report, *, name: str, active: b
 
 
 def set_currency(services: Services, report: Report, *, name: str, currency: str) -> None:
-    """The currency of figures over several currencies (decision 19); raises CommandError for one without a rate."""
+    """The currency of figures over several currencies (decision 19); raises NoRate for one without a rate."""
     user = users.named(services.everybody, name)
-    try:
-        keep_home_currency(services, user.id, currency)
-    except NoRate as error:
-        raise CommandError(str(error)) from error
+    keep_home_currency(services, user.id, currency)
     report.note(f"Figures over several currencies are in {currency} for {user.name} now.")
 
 

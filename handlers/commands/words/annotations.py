@@ -3,7 +3,6 @@
 from typing import Any
 
 from handlers.commands.control_socket import CommandError, Report
-from handlers.http.errors import BadRequest
 from handlers.operations.words.annotations import changed
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
@@ -31,10 +30,7 @@ def annotate(
         if row["amount"] < 0:
             signed = [{**part, "amount": f"-{part['amount']}"} for part in wanted.get("splits", ())]
             wanted = {**wanted, "splits": signed} if signed else wanted
-        try:
-            after = changed(session, owner.id, row, before, wanted, now=now)
-        except BadRequest as error:
-            raise CommandError(str(error)) from error
+        after = changed(session, owner.id, row, before, wanted, now=now)
         annotations.say(session, owner.id, after, now=now)
         derivation.apply_rules(session, owner.id, now=now, transaction_ids=[transaction_id])
 
