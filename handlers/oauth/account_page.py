@@ -134,7 +134,7 @@ def change_terms(site: Site, visit: Visit) -> Response:
         return done
     outcome = site.prove(visit, browser, user)
     if outcome.browser is None:
-        wait = int(outcome.wait.total_seconds()) + 1 if outcome.wait else 0
+        wait = outcome.wait_seconds
         error = "wait" if wait else "wrong"
         return _account(site, visit, browser, user, grant_error=error, wait=wait, of_grant=grant.id, chosen=chosen)
     site.server.grants.widen(grant, terms=terms, ends=ends)
@@ -158,7 +158,7 @@ def make_setup_token(site: Site, visit: Visit) -> Response:
         return _account(site, visit, browser, user, simplefin_error="simplefin_no_account", chosen=chosen)
     outcome = site.prove(visit, browser, user)
     if outcome.browser is None:
-        wait = int(outcome.wait.total_seconds()) + 1 if outcome.wait else 0
+        wait = outcome.wait_seconds
         error = "password_wait" if wait else "password_wrong"
         return _account(site, visit, browser, user, simplefin_error=error, wait=wait, chosen=chosen)
     try:
@@ -172,7 +172,7 @@ def make_calendar_address(site: Site, visit: Visit) -> Response:
     browser, user = site.signed_in(visit, calendar_page.PURPOSE)
     outcome = site.prove(visit, browser, user)
     if outcome.browser is None:
-        wait = int(outcome.wait.total_seconds()) + 1 if outcome.wait else 0
+        wait = outcome.wait_seconds
         return _account(site, visit, browser, user, calendar_error="wait" if wait else "wrong", wait=wait)
     return calendar_page.address_page(site, visit, user)
 
@@ -190,7 +190,7 @@ def change_password(site: Site, visit: Visit) -> Response:
     if isinstance(outcome, str):
         return _account(site, visit, browser, user, error=outcome)
     if outcome.wait:
-        return _account(site, visit, browser, user, error="wait", wait=int(outcome.wait.total_seconds()) + 1)
+        return _account(site, visit, browser, user, error="wait", wait=outcome.wait_seconds)
     if outcome.browser is None:
         return _account(site, visit, browser, user, error="wrong")
     if "end_apps" in visit.form:

@@ -246,7 +246,7 @@ class Site:
 
     def form_page(self, template: str, words: Words, outcome: Outcome | None, **values: Any) -> Response:
         """A page with a form, and what was wrong with what was sent: 400, or 429 for who has to wait."""
-        wait = int(outcome.wait.total_seconds()) + 1 if outcome is not None and outcome.wait else 0
+        wait = outcome.wait_seconds if outcome is not None else 0
         error = "wait" if wait else "wrong" if outcome is not None else ""
         status = {"wait": 429, "wrong": 400}.get(error, 200)
         response = self.page(template, words, status=status, error=error, wait=wait, **values)
