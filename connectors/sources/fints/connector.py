@@ -14,8 +14,8 @@ from datetime import date, datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from connectors.connecting import Done, FormField, Question, Reply, Sentence, Step
-from connectors.connector import Connection, Json, LeftOut, Misconfigured, Ready, UserActionRequired, Waiting
+from connectors.connecting import Done, FormField, LiveSource, Question, Reply, Sentence, Step
+from connectors.connector import Connection, Json, LeftOut, Misconfigured, UserActionRequired
 from connectors.reachable import is_reachable
 from connectors.reference.bank_names import GERMAN_IBAN_LENGTH, bank_name
 from connectors.text import clean, currency_of, parse_iban
@@ -97,8 +97,8 @@ PIN_WRONG = Sentence(
 ReadFile = Callable[[BinaryIO], Iterator[Record]]
 
 
-class FinTs:
-    """Implements `LiveSource`. Settings of a connection are {"url", "bank_code", "attended_only"}; its secrets
+class FinTs(LiveSource):
+    """Settings of a connection are {"url", "bank_code", "attended_only"}; its secrets
     {"login", "state", "method", "medium"}, {"pin"} where it is stored, {"pin_once"} until the next dialog where it is
     not, and {"older"} until they are read: bookings of the time before, which the bank gave while its customer was
     there."""
@@ -173,10 +173,6 @@ class FinTs:
             raise UserActionRequired(NO_PIN)
         return {}
 
-    def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:  # noqa: ARG002 - as above
-        """Ready at once."""
-        return Ready()
-
     def fetch(
         self,
         connection: Connection,
@@ -220,9 +216,6 @@ class FinTs:
         if left != older:  # whatever is asked for after a batch comes after it is stored
             rest = {name: each for name, each in secrets.items() if name != "older"}
             connection.keep_secrets({**rest, **({"older": left} if any(left.values()) else {})})
-
-    def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
-        """Nothing to tidy up."""
 
     def _which_bank(self) -> Question:
         """One of those that the operator has named."""
