@@ -89,7 +89,7 @@ def understood(text: str, *, resource: Resource | None, address: str) -> Account
 
 
 def kept(details: AccountInformation) -> str:
-    """As it waits in the store; `read_back` reads it."""
+    """The details as text for the store, while the request waits; `read_back` reads it."""
     return msgspec.json.encode(details).decode()
 
 

@@ -230,7 +230,8 @@ def is_early_pair() -> pl.Expr:
 
 
 def stands_out() -> pl.Expr:
-    """One price at a payee with a monthly core so complete that purchases by chance would not fill it."""
+    """Whether there is one price at a payee, with a monthly core so complete that purchases by chance would not fill
+    it."""
     near = 2 * NEAR_DAYS / DAYS_PER_MONTH
     a_slot = 1 - (1 - near) ** (pl.col("n") / pl.col("slots"))
     by_chance = a_slot ** pl.col("near_filled") * DAYS_PER_MONTH

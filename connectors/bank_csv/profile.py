@@ -90,7 +90,7 @@ def load_profiles(folder: Path) -> tuple[Profile, ...]:
 
 
 def profile_texts(folder: Path) -> Mapping[str, str]:
-    """The same as texts, by file name and in the order of these. Raises ProfileError naming the file."""
+    """The text of each profile by file name, in the order of these. Raises ProfileError naming the file."""
     paths = sorted(path for path in folder.glob("*.json") if path.is_file() and not path.is_symlink())
     if len(paths) > PROFILES_MAX:
         raise ProfileError(f"more than {PROFILES_MAX} profiles")

@@ -55,7 +55,7 @@ def read(
 
 
 def _told(file: RecognisedFile, reading: Reading, records: Iterator[Record], on_layout: OnLayout) -> Iterator[Record]:
-    """The same records, and how they were read, once all is known."""
+    """Pass the records on, and tell how they were read once all is known."""
     above, currency, is_signed = replace(reading.metadata), None, False
     try:
         for record in records:

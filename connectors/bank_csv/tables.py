@@ -50,7 +50,7 @@ class Reading:
         self.is_interleaved = self._is_interleaved()
 
     def records(self, lines: Lines) -> Iterator[Record]:
-        """Every account with its bookings; a refusal may come after thousands of them."""
+        """The records of every account with its bookings; a refusal may come after thousands of them."""
         last: list[str] = []
         for index, row in enumerate(self._cells(lines)):
             if index > IDLE_MAX + 3 * self.count:

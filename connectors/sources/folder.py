@@ -163,7 +163,8 @@ def _opened(connection: Connection) -> Iterator[int]:
 
 
 def _check_place(folder: int, name: str) -> None:
-    """Where read files go is a folder of its own: a link would move them anywhere, into somebody else's folder too."""
+    """Check that the folder for read files is one of its own: a link would move them anywhere, into somebody else's
+    folder too."""
     with suppress(FileNotFoundError):
         if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             raise Misconfigured(f"{name} in the folder of this connection is not a folder. Move it away.")

@@ -212,7 +212,7 @@ def _problems(told: Mapping[str, Any]) -> list[Problem]:
 
 
 def _check(problems: Iterable[Problem]) -> None:
-    """Nothing at all came: why, from what the bridge says."""
+    """Raise why nothing at all came, from what the bridge says."""
     codes = sorted({each.code for each in problems})
     if any("quota" in code or "limit" in code for code in codes):
         raise RateLimited(detail=" ".join(codes))

@@ -148,7 +148,8 @@ class Entries:
         return [self._json[at] for at in positions]
 
     def _positions_of(self, selection: Selection) -> Sequence[int]:
-        """Of all days, kept: whoever reads one page of them mostly reads the next."""
+        """The places of the rows of a selection over all days, kept: whoever reads one page of them mostly reads the
+        next."""
         accounts = tuple(sorted(selection.account_ids)) if selection.account_ids is not None else None
         words = tuple(dict.fromkeys((selection.search or "").split()))
         key = selection.category, selection.detailed_category, accounts, words

@@ -155,7 +155,7 @@ class UserData:
         return self.figures
 
     def pending(self, *_selection: object, **_days: object) -> pl.DataFrame:
-        """The same of rows that are not booked yet."""
+        """The rows that are not booked yet, as `bookings` has those that are."""
         assert self.waiting is not None, "what is not booked yet was not loaded"
         return self.waiting.select(*BOOKINGS)
 

@@ -96,7 +96,7 @@ def revoke_grant(services: Services, report: Report, *, grant_id: str) -> None:
 
 
 def show_record(services: Services, report: Report, *, user: str, since: str | None, as_json: bool) -> None:
-    """By hour, the newest first, hours in UTC; `since` is a day of the service's time zone."""
+    """Print the record by hour, the newest first, hours in UTC; `since` is a day of the service's time zone."""
     owner = users.named(services.everybody, user)
     first = datetime.combine(datetime.fromisoformat(since), time(), services.settings.time_zone) if since else None
     for entry in chain.from_iterable(services.authorization.record.hours(owner.id, since=first)):

@@ -97,7 +97,7 @@ def _read(
 
 
 def _watched(records: Iterator[Record], stream: BinaryIO, size: int, label: str, report: Report) -> Iterator[Record]:
-    """The same records; how far the file has been read is shown now and then. Storing them is the rest."""
+    """Pass the records on, and show now and then how far the file has been read. Storing them is the rest."""
     for number, record in enumerate(records):
         if number % PROGRESS_EVERY == 0:
             done = round(READING_SHARE * min(stream.tell() / max(1, size), 1.0))
@@ -142,7 +142,7 @@ def _keep(
 
 
 def _as_json(value: FileReport) -> str:
-    """One line; amounts are JSON numbers with all digits the file has."""
+    """The report as one line of JSON; amounts are numbers with all digits the file has."""
     statements = ",".join(_statement_json(one) for one in value.statements)
     about = {"file": value.name, "format": value.format, "error": value.error, "guesses": _guesses(value)}
     head = json.dumps(about, ensure_ascii=False)
@@ -150,7 +150,7 @@ def _as_json(value: FileReport) -> str:
 
 
 def _lines(value: FileReport) -> Iterator[str]:
-    """For a person: a line for the file and one per statement."""
+    """The report for a person: a line for the file and one per statement."""
     if value.error:
         yield f"{value.name}: refused: {value.error}"
         yield from (f"  {guess}" for guess in _guesses(value))

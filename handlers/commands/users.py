@@ -47,7 +47,7 @@ def add_user(
 
 
 def list_users(services: Services, report: Report) -> None:
-    """Who there is."""
+    """List the users."""
     everyone = users.everyone(services.everybody)
     for user in everyone:
         count = len(connections.of_user(services.everybody, user.id))
@@ -58,7 +58,7 @@ def list_users(services: Services, report: Report) -> None:
 
 
 def change_password(services: Services, report: Report, *, name: str, password: str, is_generated: bool) -> None:
-    """Another password; signs the user's browsers out."""
+    """Change the password and sign the user's browsers out."""
     user = users.named(services.everybody, name)
     users.set_password_hash(services.everybody, user.id, _password_hash(services, password, user_name=user.name))
     services.authorization.sessions.end_all(user.id)
@@ -69,7 +69,7 @@ def change_password(services: Services, report: Report, *, name: str, password: 
 
 
 def turn_off_second_factor(services: Services, report: Report, *, name: str) -> None:
-    """For whoever has lost it: the password is enough from now on."""
+    """Turn off the second factor of whoever has lost it: the password is enough from now on."""
     user = users.named(services.everybody, name)
     if not services.authorization.second_factors.turn_off(user.id):
         raise CommandError(f"{user.name} has no second factor.")

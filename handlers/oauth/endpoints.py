@@ -176,7 +176,7 @@ class Endpoints:
         return Answer(body=self._server.resource_metadata(), headers=_CACHED)
 
     async def mcp_metadata(self, _request: Request) -> Answer:
-        """The same of the interface for assistants."""
+        """RFC 9728 section 3.2, of the interface for assistants."""
         return Answer(body=self._server.resource_metadata("mcp"), headers=_CACHED)
 
     async def _count(self, request: Request) -> None:

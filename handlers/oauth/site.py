@@ -225,7 +225,7 @@ class Site:
         return response
 
     def after_sign_in(self, visit: Visit, secret: str) -> Response:
-        """Where whoever has signed in goes on: to the request or the page that waits, or to the account."""
+        """Redirect whoever has signed in to the request or the page that waits, or to the account."""
         if secret:
             return self.redirect(f"{self.address('/oauth/consent')}?request={secret}")
         if not visit.waiting_query:

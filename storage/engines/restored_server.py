@@ -75,7 +75,7 @@ def restored(base: Path, wal: Path, url: str, *, until: str) -> Iterator[str]:
 
 
 def _configure(owner: int, data: Path, text: str) -> None:
-    """Nothing of the settings of the server that was backed up: its addresses, certificates and sizes are not ours."""
+    """Write settings of its own: addresses, certificates and sizes of the server that was backed up are not ours."""
     for name, content in (
         ("postgresql.conf", text),
         ("postgresql.auto.conf", ""),

@@ -295,7 +295,7 @@ class AccountBatch:
         self._write("transactions", again, spool, "modified")
 
     def _claims(self, known: pl.DataFrame) -> pl.Series:
-        """By which ids sources know these rows, this one included; a file is remembered by its ids alone."""
+        """The ids by which sources know these rows, this one included; a file is remembered by its ids alone."""
         found = []
         for claims, first, stored_print, claim, told in known.select(
             "claims", "first_claim", "stored_print", "claim", "fingerprint"

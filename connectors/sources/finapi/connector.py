@@ -116,7 +116,7 @@ class FinApi(LiveSource):
         return {"task": self._begin_update(user, number, connection.attended)}
 
     def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:
-        """How far that is, and when the consent ends. Without a task one of somebody else's was running."""
+        """How far the update is, and when the consent ends. Without a task one of somebody else's was running."""
         user, number = self._user(connection), _bank_connection(connection)
         if handle["task"] is None:
             task = self._begin_update(user, number, connection.attended)

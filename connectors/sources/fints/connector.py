@@ -218,7 +218,7 @@ class FinTs(LiveSource):
             connection.keep_secrets({**rest, **({"older": left} if any(left.values()) else {})})
 
     def _which_bank(self) -> Question:
-        """One of those that the operator has named."""
+        """The question which of the banks that the operator has named it is."""
         names = {code: bank_name(f"DE00{code}".ljust(GERMAN_IBAN_LENGTH, "0")) for code in self._banks}
         options = [(code, f"{name} ({code})" if name else code) for code, name in names.items()]
         return Question(text=BANK.label, fields=(replace(BANK, choices=options),))
@@ -364,7 +364,7 @@ def _pin_of(secrets: Json) -> str:
 
 
 def _first_day(until: str | None, today: date) -> date:
-    """Where an account's bookings begin: as far back as no approval is wanted the first time, then with an overlap."""
+    """The first day of an account's bookings: as far back as needs no approval the first time, then with an overlap."""
     first = today - timedelta(days=FIRST_DAYS)
     if until is None:
         return first

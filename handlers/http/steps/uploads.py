@@ -44,7 +44,7 @@ class Upload:
             return os.fdopen(os.dup(file.fileno()), "rb")
 
     async def _received(self, receive: Receive, descriptor: int) -> int:
-        """Everything that is sent, written in pieces; how many bytes."""
+        """Write everything that is sent, in pieces; returns how many bytes."""
         size, waiting, is_more = 0, bytearray(), True
         while is_more:
             message = await receive()

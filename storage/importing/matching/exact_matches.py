@@ -98,8 +98,8 @@ def left_over(told: pl.DataFrame, stored: pl.DataFrame, known: pl.DataFrame) -> 
 
 
 def numbered(told: pl.DataFrame, highest: pl.DataFrame) -> pl.Series:
-    """For each booking the identity of one more row under its base; `highest` has the `highest` ordinal of a `base`
-    that is stored."""
+    """The identity that each booking gets as one more row under its base; `highest` has the `highest` ordinal of a
+    `base` that is stored."""
     if told.is_empty():
         return told["base"].alias("identity")
     number = pl.int_range(1, pl.len() + 1, dtype=pl.Int64)
