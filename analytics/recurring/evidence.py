@@ -50,7 +50,7 @@ def worth_fitting(pairs: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     return promising.select(pairs.columns).with_row_index("fit")
 
 
-def accepted(fits: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
+def accept_fits(fits: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     """The fits that are evidence enough, the best one per group, with the group's facts and a `score`."""
     facts = fits.join(groups, on="group").join(RULES, on="frequency")
     known = with_claims(facts)

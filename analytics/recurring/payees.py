@@ -89,13 +89,13 @@ def _payees(charges: pl.DataFrame) -> pl.DataFrame:
         ),
     )
     keyed = keyed.drop("text", "note", "asked", "brand", "raw_key", "is_nameless")
-    keyed = voted(keyed, "payee", "brand_key")
-    keyed = voted(keyed, "iban_key", "payee")
-    keyed = voted(keyed, "contract_key", "payee")
-    return united(keyed)
+    keyed = elect_payees(keyed, "payee", "brand_key")
+    keyed = elect_payees(keyed, "iban_key", "payee")
+    keyed = elect_payees(keyed, "contract_key", "payee")
+    return unite_payees(keyed)
 
 
-def united(charges: pl.DataFrame) -> pl.DataFrame:
+def unite_payees(charges: pl.DataFrame) -> pl.DataFrame:
     """Two keys of a user are one payee when nine letters agree, or four and an amount; the commoner key wins. Keys
     that are accounts or mandates are not names: those of one bank begin alike."""
     named = pl.col("payee").ne_missing(pl.col("counterpart_iban")) & pl.col("payee").ne_missing(
@@ -126,7 +126,7 @@ def united(charges: pl.DataFrame) -> pl.DataFrame:
     return keyed.drop("prefix", "stem", "size")
 
 
-def voted(charges: pl.DataFrame, by: str, ballot: str) -> pl.DataFrame:
+def elect_payees(charges: pl.DataFrame, by: str, ballot: str) -> pl.DataFrame:
     """The rows; those of a user with the same `by` get as payee the `ballot` that most of them carry."""
     keys = ["user_id", "currency", by]
     winners = (

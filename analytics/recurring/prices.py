@@ -14,7 +14,7 @@ CONTRACT_PART_MIN = 0.3  # the same for one of several collections under one man
 ORDERED_MIN = 0.5  # of the charges are standing orders (the other rows may have lost their type)
 
 
-def described(charges: pl.DataFrame, members: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
+def describe_groups(charges: pl.DataFrame, members: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     """The groups with their amounts (`prices`, `constant`, `narrow`, `variation`), gaps, whether a `contract` stands
     behind them and which `part` of the payee's charges they are."""
     price, gap, mandate = pl.col("price"), pl.col("gap"), pl.col("contract_key")

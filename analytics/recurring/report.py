@@ -24,7 +24,7 @@ NEXT_AFTER = {
 }
 
 
-def reported(rows: pl.DataFrame, streams: pl.DataFrame, *, with_ended: bool = False) -> pl.DataFrame:
+def report_streams(rows: pl.DataFrame, streams: pl.DataFrame, *, with_ended: bool = False) -> pl.DataFrame:
     """The streams (group, row, frequency, lattice, score) that are listed, or all of them, as
     `analytics.frames.SUBSCRIPTIONS`."""
     charges = (

@@ -132,7 +132,7 @@ class Entries:
             return shown
         missing = [at for at in positions if not self._json[at]]
         for at, row in zip(missing, self._rows_at(missing).iter_rows(named=True), strict=True):
-            self._json[at] = made = fitted(orjson.dumps(self._render(row, self._accounts)))
+            self._json[at] = made = fit_copy(orjson.dumps(self._render(row, self._accounts)))
             self.size += len(made) + OBJECT_BYTES
         return self._kept_json(positions)
 
@@ -192,7 +192,7 @@ def with_leaf(json: bytes, leaf: str | None) -> bytes:
     return b'%b,"detailedCategory":%b}' % (json[:-1], orjson.dumps(leaf))
 
 
-def fitted(json: bytes) -> bytes:
+def fit_copy(json: bytes) -> bytes:
     """A copy in memory of its own size: what orjson makes keeps 4 to 8 KB behind it."""
     return bytes(memoryview(json))
 

@@ -110,7 +110,7 @@ def _explain(files: Sequence[Path], settings: Settings, kept: Sequence[str]) -> 
     from connectors.bank_csv.profile import ProfileError
     from handlers.clock import Clock
     from handlers.commands.counts import counted
-    from handlers.commands.recognition import explained
+    from handlers.commands.recognition import explain_file
     from handlers.own_profiles import kept_profile, profiles_of_folder
     from storage.kept_layouts import KeptLayout
 
@@ -124,7 +124,7 @@ def _explain(files: Sequence[Path], settings: Settings, kept: Sequence[str]) -> 
         stop(str(error))
     profiles = [*(kept_profile(json.decode(each, type=KeptLayout)) for each in kept), *profiles]
     today = Clock(settings.time_zone).today()
-    refused = sum(not _said(explained(path, profiles, today=today)) for path in files)
+    refused = sum(not _said(explain_file(path, profiles, today=today)) for path in files)
     if refused:
         stop(f"{refused} of {counted(len(files), 'file')} refused.")
 

@@ -55,7 +55,7 @@ def run(command: str, data_dir: Path | None, *, terminal: Terminal | None = None
         if isinstance(value, str) and not _is_text(value):
             stop(f"{name.replace('_', ' ').capitalize()} {value!r} is not a text in UTF-8.")
     sent = {name: _as_json(value) for name, value in arguments.items()}
-    with shown(terminal or Terminal()) as report:
+    with reporting_to(terminal or Terminal()) as report:
         try:
             control_socket.ask(settings.data_dir, command, sent, report, on_interrupt=first_interrupt)
         except NoServer:
@@ -63,7 +63,7 @@ def run(command: str, data_dir: Path | None, *, terminal: Terminal | None = None
 
 
 @contextmanager
-def shown(terminal: Terminal) -> Iterator[Terminal]:
+def reporting_to(terminal: Terminal) -> Iterator[Terminal]:
     """The terminal for what a command does; where that fails or is interrupted, the command ends and says why."""
     try:
         yield terminal

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from handlers.cli.server_or_here import data_option, plain_command, settings_of, shown
+from handlers.cli.server_or_here import data_option, plain_command, reporting_to, settings_of
 from handlers.cli.terminal import Terminal
 
 check = plain_command(
@@ -45,7 +45,7 @@ def upgrade_check(folder: Path | None, is_restored: bool, data_dir: Path | None)
     """Rehearse an upgrade: open a copy of the newest backup, of FOLDER, or a restored dump with this program."""
     from handlers.commands.rehearsals import upgrade_check as rehearse  # loading it takes a second
 
-    with shown(Terminal()) as terminal:
+    with reporting_to(Terminal()) as terminal:
         rehearse(settings_of(data_dir), terminal, folder=folder, is_restored=is_restored)
 
 
@@ -64,7 +64,7 @@ def restore_drill(backups: Path, at: datetime | None, point: str | None, data_di
     Of a Citus cluster BACKUPS holds a folder for each node, with base backups and WAL in each."""
     from handlers.commands.rehearsals import restore_drill as drill  # loading it takes a second
 
-    with shown(Terminal()) as terminal:
+    with reporting_to(Terminal()) as terminal:
         drill(settings_of(data_dir), terminal, backups=backups.resolve(), at=at, point=point)
 
 
@@ -81,7 +81,7 @@ def migrate_store(folder: Path, data_dir: Path | None) -> None:
     """Move a DuckDB store into the PostgreSQL of the settings, and compare every row; it goes on where it broke off."""
     from handlers.commands.larger_stores import migrate_store as move  # loading it takes a second
 
-    with shown(Terminal()) as terminal:
+    with reporting_to(Terminal()) as terminal:
         move(settings_of(data_dir), terminal, folder=folder.resolve())
 
 
@@ -91,7 +91,7 @@ def distribute(data_dir: Path | None) -> None:
     """Spread a PostgreSQL store over the machines of its Citus cluster; all servers are stopped."""
     from handlers.commands.larger_stores import distribute as spread  # loading it takes a second
 
-    with shown(Terminal()) as terminal:
+    with reporting_to(Terminal()) as terminal:
         spread(settings_of(data_dir), terminal)
 
 
@@ -101,5 +101,5 @@ def build_indexes(data_dir: Path | None) -> None:
     """Build at once the indexes that an upgrade of a PostgreSQL store has left to its servers."""
     from handlers.commands.larger_stores import build_indexes as build  # loading it takes a second
 
-    with shown(Terminal()) as terminal:
+    with reporting_to(Terminal()) as terminal:
         build(settings_of(data_dir), terminal)

@@ -25,7 +25,7 @@ from handlers.oauth.choices import (
 from handlers.oauth.languages import Words
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.record_page import recorded_as
-from handlers.oauth.rendering import clamped, page_headers
+from handlers.oauth.rendering import clamp_name, page_headers
 from handlers.oauth.site import SETUP_PAGE, Site, Visit
 from handlers.sync.reminders import consent_ends_within
 from storage.connections import NEED_USER
@@ -255,9 +255,9 @@ def connected_apps(server: AuthorizationServer, user_id: str, *, time_zone: tzin
     first_page = next((app for app in apps if app.is_page), None)
     ids_by_name: dict[str, set[str]] = {}
     for app in apps:
-        ids_by_name.setdefault(clamped(app.name), set()).add(app.client_id)
+        ids_by_name.setdefault(clamp_name(app.name), set()).add(app.client_id)
     for app in apps:
-        app.twin = app.client_id[-TWIN_CHARACTERS:] if len(ids_by_name[clamped(app.name)]) > 1 else ""
+        app.twin = app.client_id[-TWIN_CHARACTERS:] if len(ids_by_name[clamp_name(app.name)]) > 1 else ""
     return [app for app in apps if not app.is_page or app is first_page]
 
 
@@ -270,7 +270,7 @@ def _reminders(site: Site, words: Words, user_id: str) -> list[str]:
         days = consent_ends_within(each, now=site.banks.now())
         if each.connector in site.banks.connecting.sources and (days is not None or each.status in NEED_USER):
             what = words(f"connection_{each.status}") if days is None else words("consent_ends", days=days)
-            said.append(f"{clamped(each.bank_name)}: {what}")
+            said.append(f"{clamp_name(each.bank_name)}: {what}")
     return said
 
 

@@ -26,7 +26,7 @@ from handlers.oauth.agents import agent_name
 from handlers.oauth.cookies import WAITING_LENGTH_MAX, Cookies, sent_cookies
 from handlers.oauth.languages import Words, words_for
 from handlers.oauth.mistakes import Mistake
-from handlers.oauth.rendering import page_headers, rendered
+from handlers.oauth.rendering import page_headers, render
 from handlers.sync.connecting import Connecting
 from handlers.sync.engine import Started
 from handlers.sync.presence import person_at
@@ -256,7 +256,7 @@ class Site:
 
     def page(self, template: str, words: Words, *, status: int = 200, form_action: str = "", **values: Any) -> Response:
         """A rendered page with the headers that keep it to itself (oauth.md 3.1)."""
-        return rendered(self.policy, template, words, status=status, form_action=form_action, **values)
+        return render(self.policy, template, words, status=status, form_action=form_action, **values)
 
     def mistake_page(self, mistake: Mistake, words: Words) -> Response:
         """What went wrong, and what to do now."""

@@ -46,7 +46,7 @@ def base_backup(backups: Path, *, at: datetime | None) -> Path:
 
 
 @contextmanager
-def restored(base: Path, wal: Path, url: str, *, until: str) -> Iterator[str]:
+def restored_server(base: Path, wal: Path, url: str, *, until: str) -> Iterator[str]:
     """The address under which the database of this URL is served as it was where these lines of the configuration say,
     without any as the WAL ends; raises NotRestored. Nothing of it is left, and the backup is only read."""
     version = (base / "PG_VERSION").read_text("ascii").strip()

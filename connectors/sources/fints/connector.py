@@ -145,16 +145,16 @@ class FinTs(LiveSource):
             if paused and older is not None:
                 tan = str(given.get("tan", ""))
                 is_left_out = tan in ("", NO) or datetime.fromisoformat(answer.memo["since"]) + APPROVAL_WITHIN < now
-                with dialog.resumed(access, paused, tan, of_order=True) as reached:
+                with dialog.resume_dialog(access, paused, tan, of_order=True) as reached:
                     if is_left_out:
                         return self._done(reached, given, now, older["found"])
                     return self._with_older(reached, given, older, now=now, is_answered=True)
             if paused:
                 if datetime.fromisoformat(answer.memo["since"]) + APPROVAL_WITHIN < now:
                     raise UserActionRequired(TOO_LATE)
-                with dialog.resumed(access, paused, str(given.get("tan", ""))) as reached:
+                with dialog.resume_dialog(access, paused, str(given.get("tan", ""))) as reached:
                     return self._reached(connection, reached, given, now=now, since=answer.memo["since"])
-            with dialog.opened(access) as reached:
+            with dialog.open_dialog(access) as reached:
                 return self._reached(connection, reached, given, now=now, since=now.isoformat())
         except dialog.PinRefused:
             return _sign_in(connection, given, problem=PIN_WRONG)
@@ -193,7 +193,7 @@ class FinTs(LiveSource):
             connection.keep_secrets(secrets)
         access = self._access({**connection.settings, "pin": pin}, secrets)
         try:
-            with dialog.opened(access) as reached:
+            with dialog.open_dialog(access) as reached:
                 if not isinstance(reached, dialog.OpenDialog):
                     raise dialog.ApprovalNeeded
                 told = reached.read(lambda key: _first_day(until.get(key), today), today)
@@ -211,7 +211,7 @@ class FinTs(LiveSource):
             else:
                 until[account.key] = today.isoformat()
                 told_from = _first_day(before.get(account.key), today)
-                account = replace(account, older=[dialog.unpacked(each) for each in left.pop(account.key, ())])
+                account = replace(account, older=[dialog.unpack(each) for each in left.pop(account.key, ())])
                 yield self._batch(connection, account, told_from, today, cursor={"until": dict(until)})
         if left != older:  # whatever is asked for after a batch comes after it is stored
             rest = {name: each for name, each in secrets.items() if name != "older"}
