@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect
 
+from tests.browsers import running_browser
 from tests.contract.demo_server import Demo, running_demo
 from tests.service.conftest import copied, demo_store
 
 __all__ = ["copied", "demo_store"]  # fixtures of the service's tests, for these too
 
-ARGUMENTS = ["--no-sandbox", "--disable-quic", "--disable-background-networking"]
 expect.set_options(timeout=15_000)
 
 Opening = Callable[..., Page]
@@ -26,12 +26,10 @@ def demo(copied: Callable[[], Path]) -> Iterator[Demo]:
         yield running
 
 
-@pytest.fixture(scope="module")  # its event loop would be in the way of other modules
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=ARGUMENTS)
+    with running_browser() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
