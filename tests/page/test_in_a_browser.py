@@ -83,12 +83,19 @@ def test_the_overview_says_what_the_interface_says(
 
 
 @pytest.mark.requirement("page.size")
-def test_the_first_view_is_small_and_the_second_costs_next_to_nothing(demo: Demo, signed_in: Opening) -> None:
-    page = signed_in()
+def test_the_first_view_is_small_and_the_second_costs_next_to_nothing(
+    demo: Demo, context: Callable[..., BrowserContext]
+) -> None:
+    page = context().new_page()
+    page.goto(demo.origin)
+    sign_in(page, "demo")
     expect(page.locator(".rows li").first).to_be_visible()
     weight = """performance.getEntriesByType("resource").concat(performance.getEntriesByType("navigation"))
         .reduce((all, each) => all + each.transferSize, 0)"""
     assert 20_000 < page.evaluate(weight) <= FIRST_VIEW_MAX
+    page.wait_for_load_state("networkidle")
+    asked = page.evaluate("performance.getEntriesByType('resource').map(({ name }) => name)")
+    assert sorted(asked) == sorted(set(asked))  # what two parts of a place show is asked for once
     page.reload()
     expect(page.locator(".rows li").first).to_be_visible()
     scripts = page.evaluate(
@@ -96,6 +103,22 @@ def test_the_first_view_is_small_and_the_second_costs_next_to_nothing(demo: Demo
             .reduce((all, each) => all + each.transferSize, 0)"""
     )
     assert scripts == 0
+
+
+@pytest.mark.requirement("page.size")
+def test_what_two_ask_for_comes_to_the_second_when_the_first_wants_it_no_more(signed_in: Opening) -> None:
+    page = signed_in("/settings")
+    told = page.evaluate(
+        """async () => {
+            const names = performance.getEntriesByType("resource").map(({ name }) => name);
+            const { read } = await import(names.find((name) => name.endsWith("/api.js")));
+            const first = new AbortController();
+            const both = [read("/integrity", {}, { signal: first.signal }), read("/integrity")];
+            first.abort();
+            return (await Promise.allSettled(both)).map(({ status, value }) => [status, value?.accounts.length > 0]);
+        }"""
+    )
+    assert told == [["rejected", False], ["fulfilled", True]]
 
 
 @pytest.mark.requirement("page.tasks")
