@@ -144,6 +144,23 @@ def test_spent_is_what_the_totals_of_the_place_say(holder: Holder) -> None:
 
 
 @pytest.mark.requirement("words.targets")
+def test_what_is_in_memory_and_what_the_store_says_are_compared_alike(
+    holder: Holder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = writer(holder)
+    holder.bring(GIRO, [booked("10", "-40.00", "REWE Markt"), booked("14", "-30.00", "Kita")])
+    holder.bring(CARD, [booked("11", "-11.00", "REWE Markt", currency="USD")])
+    rows, own = by_name(holder, search="Kita"), made(client, "Kind", detailedCategory="CHILDCARE")
+    say(holder, rows["Kita"]["id"], ownCategoryId=own)
+    for place in ({"category": "GROCERIES"}, {"detailedCategory": "SUPERMARKET"}, {"ownCategoryId": own}):
+        put(client, 20, **place)
+    from_memory = client.get("/targets")
+    monkeypatch.setattr(holder.service.services.reader, "_is_on", False)
+    assert client.get("/targets").content == from_memory.content
+    assert from_memory.json()["targets"][0]["spent"] > 40
+
+
+@pytest.mark.requirement("words.targets")
 def test_a_target_that_says_nothing_is_refused(holder: Holder) -> None:
     client = writer(holder)
     right = {"category": "RENT", "amount": 1, "period": "month", "from": "2026-11"}
