@@ -132,3 +132,31 @@ def categories_rename(name: str, new_name: str, user: str, data_dir: Path | None
 def categories_remove(name: str, user: str, data_dir: Path | None) -> None:
     """Forget it; what is in it stays at its place."""
     run("categories remove", data_dir, user=user, name=name)
+
+
+@click.group()
+def targets() -> None:
+    """Amounts to compare with what was spent in a category, a finer one, or one of the user's own."""
+
+
+@targets.command("list")
+@click.option("--user", required=True, help="Whose targets.")
+@click.option("--month", metavar="YYYY-MM", help="Another month than this one.")
+@data_option
+def targets_list(user: str, month: str | None, data_dir: Path | None) -> None:
+    """Print what holds in a month, what was spent, and what is left."""
+    run("targets list", data_dir, user=user, month=month)
+
+
+@targets.command("set")
+@click.argument("place")
+@click.argument("amount")
+@click.option("--user", required=True, help="Whose target.")
+@click.option(
+    "--per", "period", type=click.Choice(["month", "year"]), default="month", help="Of a month, or of a year."
+)
+@click.option("--from", "month", metavar="YYYY-MM", help="The month from which it holds; without it this one.")
+@data_option
+def targets_set(place: str, amount: str, user: str, period: str, month: str | None, data_dir: Path | None) -> None:
+    """Let it hold until another one does; 0 ends it."""
+    run("targets set", data_dir, user=user, place=place, amount=amount, period=period, month=month)

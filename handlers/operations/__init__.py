@@ -24,7 +24,7 @@ from handlers.operations import (
     transactions,
 )
 from handlers.operations.cached_answers import CachedOperation, Light
-from handlers.operations.categories import finer, own
+from handlers.operations.categories import finer, own, targets
 from handlers.operations.changes import feeds
 from handlers.operations.events import listening, webhooks
 from handlers.operations.forecasts import forecast
@@ -88,6 +88,8 @@ OTHERS: Mapping[str, Operation] = {
     "createOwnCategory": own.create_own_category,
     "renameOwnCategory": own.rename_own_category,
     "deleteOwnCategory": own.delete_own_category,
+    "listTargets": targets.list_targets,
+    "setTarget": targets.set_target,
     "listTakenBackTransactions": transactions.list_taken_back_transactions,
     "listenToEvents": listening.listen_to_events,
     "listWebhooks": webhooks.list_webhooks,
@@ -167,6 +169,7 @@ KNOWS_COVERAGE = frozenset(
         *KEPT,
         "exportTransactions",
         "listCategories",
+        "listTargets",
         "listTakenBackTransactions",
         "listTransactionChanges",
         "listAccountChanges",

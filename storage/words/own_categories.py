@@ -94,7 +94,8 @@ def rename(session: Transaction, user_id: str, own: OwnCategory, name: str) -> O
 
 
 def remove(session: Transaction, user_id: str, own_id: str) -> None:
-    """Forget one; what was said by it now says its place. `derivation.apply_rules` then lets its bookings go."""
+    """Forget one with its targets; what was said by it now says its place. `derivation.apply_rules` then lets its
+    bookings go."""
     session.changes(user_id)
     for table in (*SAID_BY, *NOT_DERIVED_AGAIN):
         session.execute(
@@ -104,6 +105,7 @@ def remove(session: Transaction, user_id: str, own_id: str) -> None:
     if any(rule.own_category_id == own_id for rule in known):
         kept = [replace(rule, own_category_id=None) if rule.own_category_id == own_id else rule for rule in known]
         rules.keep(session, user_id, kept)
+    session.execute("DELETE FROM targets WHERE user_id = $1 AND place = $2", user_id, own_id)
     session.execute("DELETE FROM own_categories WHERE user_id = $1 AND id = $2", user_id, own_id)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -244,6 +245,36 @@ def test_own_categories_by_command(run: Run, new_user: NewUser) -> None:
     assert "Several are called so; say which by its id: own_" in refused("remove", "Essen")
     assert run("categories", "remove", own()[0].split("(")[1][:-1], "--user", name).code == 0
     assert run("categories", "remove", "Brötchen", "--user", name).lines == ["1 booking changed."]
+
+
+@pytest.mark.requirement("words.targets")
+def test_targets_by_command(run: Run, new_user: NewUser) -> None:
+    name = new_user()
+
+    def refused(*words: str) -> str:
+        return run("targets", "set", *words, "--user", name).err.strip()
+
+    def held(month: str) -> list[str]:
+        return run("targets", "list", "--month", month, "--user", name).lines
+
+    assert run("targets", "list", "--user", name).lines == []
+    assert run("categories", "add", "Brot", "--below", "BAKERY", "--user", name).code == 0
+    assert run("targets", "set", "GROCERIES", "400", "--from", "2026-03", "--user", name).code == 0
+    assert run("targets", "set", "brot", "12.5", "--per", "year", "--from", "2026-04", "--user", name).code == 0
+    of_groceries = "GROCERIES: 400.00 EUR a month since 2026-03, 0.00 spent, 400.00 left"
+    assert held("2026-02") == []
+    assert held("2026-03") == [of_groceries]
+    assert held("2026-04")[0] == of_groceries
+    assert re.fullmatch(
+        r"“Brot” \(own_[0-9a-f]+\): 12.50 EUR a year since 2026-04, 0.00 spent, 12.50 left", held("2026-04")[1]
+    )
+    assert run("targets", "set", "GROCERIES", "0", "--user", name).code == 0
+    assert len(run("targets", "list", "--user", name).lines) == 1
+    for amount in ("x", "1e3"):
+        assert "An amount is 0 or more, such as 400 or 12.50." in refused("GROCERIES", amount)
+    assert "amounts in EUR have 2 digits after the point" in refused("GROCERIES", "1.005")
+    assert "There is no category called so." in refused("NOTHING", "1")
+    assert "A month is written YYYY-MM." in refused("GROCERIES", "1", "--from", "2026-13")
 
 
 @pytest.mark.requirement("cli.words")

@@ -184,7 +184,7 @@ OPERATIONS: dict[str, Operation] = {
                 "confirmSubscription",
                 "addSubscription",
             ),
-            *("createOwnCategory", "renameOwnCategory", "deleteOwnCategory"),
+            *("createOwnCategory", "renameOwnCategory", "deleteOwnCategory", "listTargets", "setTarget"),
             *("changeRule", "orderRules", "proposeRule", "getAnnotation", "changeAnnotation", "listTags"),
             "correctSome",
             *("listWebhooks", "createWebhook", "getWebhook", "deleteWebhook", "testWebhook", "enableWebhook"),
