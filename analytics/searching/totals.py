@@ -98,7 +98,8 @@ def totals(
     whole = found(rows, query, selection=selection, currency=currency, rates=rates, parts=parts)
     is_apart = not parts.is_empty()
     if is_apart:
-        whole = apart(whole, parts, currency=currency, may_be_pending=True).filter(*placed(query))
+        of_parts = apart(whole, parts, currency=currency, may_be_pending=True, own_category=query.own_category)
+        whole = of_parts.filter(*placed(query))
     judged = whole.select(
         *(["booking"] if is_apart else []),
         "currency",
