@@ -64,6 +64,6 @@ UNCLASSIFIED = Classification()
 Pair = tuple[Record, Classification]
 
 
-def unclassified(records: Iterable[Record]) -> Iterator[Pair]:
+def without_classes(records: Iterable[Record]) -> Iterator[Pair]:
     """The records of a source, from which nothing has been derived."""
     return ((record, UNCLASSIFIED) for record in records)

@@ -90,7 +90,7 @@ class Export:
             yield piece.with_columns(told.then(pl.col(*TRANSFER)).name.keep()) if hidden else piece
 
     def each(self, session: Session, account: StoredAccount) -> Iterator[Mapping[str, Any]]:
-        """The same row by row."""
+        """The rows of an account, one by one."""
         for piece in self.rows(session, account):
             yield from piece.iter_rows(named=True)
 

@@ -118,7 +118,7 @@ class Services:
 
     @property
     def missing_key(self) -> str | None:
-        """That this machine does not have the key of some bank connections, in a sentence for its operator."""
+        """A sentence for the operator where this machine does not have the key of some bank connections; else None."""
         closed = 0
         with suppress(StoreUnavailable):  # of many machines one is away: that is no reason not to serve
             closed = len(connection_secrets.unreadable(self.everybody, self.connection_keys))

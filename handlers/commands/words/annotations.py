@@ -4,7 +4,6 @@ from typing import Any
 
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.words.own_categories import place_named, placed
-from handlers.http.errors import BadRequest
 from handlers.operations.words.annotations import changed
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
@@ -34,10 +33,7 @@ def annotate(
             parts = [(f"{sign}{each['amount']}", each["place"]) for each in changes["splits"]]
             named = [{"amount": size, **placed(place_named(session, owner.id, name))} for size, name in parts]
             wanted = {**wanted, "splits": named}
-        try:
-            after = changed(session, owner.id, row, before, wanted, now=now)
-        except BadRequest as error:
-            raise CommandError(str(error)) from error
+        after = changed(session, owner.id, row, before, wanted, now=now)
         annotations.say(session, owner.id, after, now=now)
         derivation.apply_rules(session, owner.id, now=now, transaction_ids=[transaction_id])
 
