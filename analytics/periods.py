@@ -1,6 +1,7 @@
 """Calendar spans that analyses are asked for: months, the last 30 days, the six months of subscriptions."""
 
 import re
+from calendar import monthrange
 from datetime import date, timedelta
 
 LAST_DAYS = 30  # interface 4.6; today and the 29 days before it (decision 10)
@@ -40,7 +41,7 @@ def shown_months(today: date, count: int, *, first_booking: date | None) -> list
 
 def last_day(month: date) -> date:
     """The last day of the month that begins on `month`."""
-    return _month(_index(month) + 1) - timedelta(days=1)
+    return month.replace(day=monthrange(month.year, month.month)[1])
 
 
 def last_30_days(today: date) -> tuple[date, date]:

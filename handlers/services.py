@@ -303,7 +303,7 @@ def open_services(
         connection_attempts.forget(everybody, now=clock.now())
         feed.forget_removed(everybody, before=clock.now() - feed.REMEMBERED_FOR)
         outbox.forget(everybody, before=clock.now() - outbox.REMEMBERED_FOR)
-        deliveries.forget(everybody, before=clock.now() - outbox.REMEMBERED_FOR)
+        deliveries.forget(everybody, before=clock.now() - outbox.REMEMBERED_FOR, now=clock.now())
         looking = reader.cache.users()
         detect_for_new_day(everybody, looking, today=today, is_over=sync_engine.stopped.is_set)
         find_ahead(store.of, looking, today=today, is_over=sync_engine.stopped.is_set)

@@ -55,6 +55,7 @@ OF_USERS: Mapping[str, str] = {
             "rule_tags",
             "correction_batches",
             "own_categories",
+            "targets",
         ),
         "user_id",
     ),

@@ -52,6 +52,7 @@ COMMANDS: tuple[click.Command, ...] = (
     word_arguments.annotate,
     word_arguments.words,
     word_arguments.categories,
+    word_arguments.targets,
     rule_arguments.subscriptions,
     profile_arguments.profiles,
     rate_arguments.rates,

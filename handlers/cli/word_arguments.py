@@ -5,40 +5,22 @@ from pathlib import Path
 
 import click
 
-from analytics.classification.facts import CATEGORIES
 from handlers.cli.server_or_here import data_option, plain_command, run, user_option
 
-
-class CategoryCode(click.Choice[str]):
-    """A category, or a finer one, whose table is read only where it is needed."""
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The code as it is."""
-        from analytics.classification.leaves import LEAVES
-
-        return value if value in LEAVES else super().convert(value, param, ctx)
-
-
-PLACE = CategoryCode(CATEGORIES)
 AMOUNT = re.compile(r"\d{1,15}(\.\d{1,5})?")
 
 
 class PartOfBooking(click.ParamType[dict[str, str]]):
-    """AMOUNT=CATEGORY, the amount without a sign, the category perhaps a finer one."""
+    """AMOUNT=CATEGORY, the amount without a sign, the category perhaps a finer one or one of the user's own."""
 
     name = "AMOUNT=CATEGORY"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, str]:
-        """The part as an annotation has it, without its sign."""
-        amount, _, code = value.partition("=")
+        """Both, as they are typed."""
+        amount, _, place = value.partition("=")
         if not AMOUNT.fullmatch(amount):
             self.fail(f"{amount!r} is no amount such as 12.50.", param, ctx)
-        return {"amount": amount, **placed(PLACE.convert(code, param, ctx))}
-
-
-def placed(code: str) -> dict[str, str]:
-    """The member of an annotation that says this category."""
-    return {"category" if code in CATEGORIES else "detailedCategory": code}
+        return {"amount": amount, "place": place}
 
 
 @click.command()
@@ -117,6 +99,36 @@ categories = click.Group(
             "Forget it; what is in it stays at its place.",
             click.argument("name"),
             category_option,
+        ),
+    ],
+)
+
+targets = click.Group(
+    "targets",
+    help="Amounts to compare with what was spent in a category, a finer one, or one of the user's own.",
+    commands=[
+        plain_command(
+            "targets list",
+            "Print what holds in a month, what was spent, and what is left.",
+            click.option("--month", metavar="YYYY-MM", help="Another month than this one."),
+            user_option("Whose targets."),
+        ),
+        plain_command(
+            "targets set",
+            "Let it hold until another one does; 0 ends it.",
+            click.argument("place"),
+            click.argument("amount"),
+            click.option(
+                "--per",
+                "period",
+                type=click.Choice(["month", "year"]),
+                default="month",
+                help="Of a month, or of a year.",
+            ),
+            click.option(
+                "--from", "month", metavar="YYYY-MM", help="The month from which it holds; without it this one."
+            ),
+            user_option("Whose target."),
         ),
     ],
 )

@@ -24,7 +24,7 @@ from handlers.commands import (
 )
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.recurring import subscriptions
-from handlers.commands.words import annotations, own_categories, portable
+from handlers.commands.words import annotations, own_categories, portable, targets
 from handlers.http.errors import BadRequest
 from handlers.operations.profile import NoRate
 from handlers.operations.recurring.added import CannotBeAdded
@@ -76,6 +76,8 @@ COMMANDS: Mapping[str, Command] = {
     "categories add": own_categories.add_category,
     "categories rename": own_categories.rename_category,
     "categories remove": own_categories.remove_category,
+    "targets list": targets.list_targets,
+    "targets set": targets.set_target,
     "words export": portable.export_words,
     "words import": portable.import_words,
     "subscriptions list": subscriptions.list_subscriptions,
@@ -116,6 +118,7 @@ READS_ONLY = frozenset(
         "connections list",
         "rules list",
         "categories list",
+        "targets list",
         "words export",
         "subscriptions list",
         "profiles list",

@@ -55,6 +55,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
         "listCashflowTransactions",
         "listCategoryTransactions",
         "getForecast",
+        "listTargets",
         "get_cashflow",
         "get_forecast",
         "explain_figure",

@@ -24,7 +24,7 @@ from handlers.operations import (
     transactions,
 )
 from handlers.operations.cached_answers import CachedOperation, Light
-from handlers.operations.categories import finer, own
+from handlers.operations.categories import finer, own, targets
 from handlers.operations.changes import feeds
 from handlers.operations.events import listening, webhooks
 from handlers.operations.forecasts import forecast
@@ -74,6 +74,12 @@ KEPT: Mapping[str, tuple[Function, Needs, Light]] = {
 """By operationId: reads one user's data, each answer of one state of them; takes the services, the request, what is
 read, and the contract's parameters in snake_case."""
 
+FEEDS = {
+    "listTransactionChanges": ("transactions", feeds.transaction_changes),
+    "listAccountChanges": ("accounts", feeds.account_changes),
+}
+"""By operationId: of what kind a feed is, and what makes a page of it."""
+
 OTHERS: Mapping[str, Operation] = {
     "startSync": sync.start_sync,
     "getSyncJob": sync.get_sync_job,
@@ -82,9 +88,9 @@ OTHERS: Mapping[str, Operation] = {
     "createOwnCategory": own.create_own_category,
     "renameOwnCategory": own.rename_own_category,
     "deleteOwnCategory": own.delete_own_category,
+    "listTargets": targets.list_targets,
+    "setTarget": targets.set_target,
     "listTakenBackTransactions": transactions.list_taken_back_transactions,
-    "listTransactionChanges": feeds.list_transaction_changes,
-    "listAccountChanges": feeds.list_account_changes,
     "listenToEvents": listening.listen_to_events,
     "listWebhooks": webhooks.list_webhooks,
     "createWebhook": webhooks.create_webhook,
@@ -163,6 +169,7 @@ KNOWS_COVERAGE = frozenset(
         *KEPT,
         "exportTransactions",
         "listCategories",
+        "listTargets",
         "listTakenBackTransactions",
         "listTransactionChanges",
         "listAccountChanges",
@@ -197,4 +204,5 @@ def operations(services: Services) -> Mapping[str, Operation]:
         name: CachedOperation(name=name, services=services, function=function, needs=needs, is_light=light)
         for name, (function, needs, light) in KEPT.items()
     }
-    return {**kept, **{name: partial(function, services) for name, function in OTHERS.items()}}
+    fed = {name: feeds.Feed(services=services, kind=kind, changes=changes) for name, (kind, changes) in FEEDS.items()}
+    return {**kept, **fed, **{name: partial(function, services) for name, function in OTHERS.items()}}

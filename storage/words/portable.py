@@ -18,10 +18,13 @@ from analytics.classification.rules import (
     parse_rules,
     render_rules,
 )
+from analytics.currencies import in_digits
+from analytics.periods import month_of
 from storage import accounts, rules
 from storage.accounts import StoredAccount
 from storage.database import Session, Transaction
-from storage.words import anchors, annotations, own_categories
+from storage.importing.batches import CURRENCY
+from storage.words import anchors, annotations, own_categories, targets
 from storage.words.anchors import Anchor
 from storage.words.annotations import (
     SPLITS_MAX,
@@ -34,6 +37,7 @@ from storage.words.annotations import (
     is_note,
 )
 from storage.words.own_categories import OWN_ID
+from storage.words.targets import Target
 
 Json = Mapping[str, Any]
 UNIT, AMOUNT_END = Decimal("0.00001"), 10**15  # of amounts as the store has them
@@ -44,14 +48,16 @@ class InvalidWords(Exception):
 
 
 def lines(session: Session, user_id: str) -> Iterator[str]:
-    """Own categories, rules in their order, corrections, and what is said of single bookings, those that are gone as
-    well."""
+    """Own categories, rules in their order, corrections, targets, and what is said of single bookings, those that are
+    gone as well."""
     for own in annotations.own_categories(session, user_id).values():
         yield _line("ownCategory", {"id": own.id, "name": own.name} | _placed(own[2:]))
     for rule in rules.of_user(session, user_id):
         yield _line("rule", as_json(rule))
     for key, choice in sorted(rules.corrections(session, user_id).items()):
         yield _line("correction", {"key": key} | _placed(choice))
+    for target in targets.of_user(session, user_id):
+        yield _line("target", _target_told(target))
     owned = {each.id: each for each in accounts.every(session, user_id)}
     for id_, anchor in sorted(anchors.of_user(session, user_id).items()):
         said = annotations.find(session, user_id, id_)
@@ -76,6 +82,7 @@ def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int
     whose = anchors.accounts_of(session, user_id)
     taken = {_within(whose, anchor) for anchor in stored.values()}
     own = annotations.own_categories(session, user_id)
+    aimed = {(each.place, each.first_month) for each in targets.of_user(session, user_id)}
     added: list[Rule] = []
     count = 0
     for number, line in enumerate(text.split("\n"), start=1):
@@ -95,6 +102,12 @@ def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int
                     raise KeyError("category")
                 if told["key"] not in corrections:
                     rules.correct(session, user_id, str(told["key"]), choice)
+                    count += 1
+            elif kind == "target":
+                target = _target(told, own)
+                if (target.place, target.first_month) not in aimed:
+                    targets.put(session, user_id, target)
+                    aimed.add((target.place, target.first_month))
                     count += 1
             else:
                 annotation, anchor = _annotation(told, owned, own)
@@ -138,7 +151,7 @@ def _told(number: int, line: str) -> tuple[str, Json]:
         kind = told.pop("kind")
     except (ValueError, KeyError, AttributeError, RecursionError) as error:
         raise InvalidWords(f"line {number}: not a line of `bankdata words export`") from error
-    if kind not in ("ownCategory", "rule", "correction", "annotation"):
+    if kind not in ("ownCategory", "rule", "correction", "target", "annotation"):
         raise InvalidWords(f"line {number}: not a line of `bankdata words export`")
     return kind, told
 
@@ -149,8 +162,7 @@ def _tags(said: Mapping[str, Tag]) -> list[Json]:
 
 def _split(part: Split) -> Json:
     told = {"amount": f"{part.amount:f}", "note": part.note, "tags": _tags(part.tags) or None}
-    place = _placed((part.category, part.detailed_category))
-    return {name: value for name, value in told.items() if value is not None} | place
+    return {name: value for name, value in told.items() if value is not None} | _placed(part.place)
 
 
 def _placed(place: Sequence[str | None]) -> dict[str, str]:
@@ -171,6 +183,29 @@ def _choice(told: Json, own: Mapping[str, OwnCategory]) -> ChosenCategory | None
     if leaf is not None and (leaf not in LEAVES or category_of(leaf) != category):
         raise ValueError("an unknown detailedCategory")
     return ChosenCategory(category, leaf) if category is not None else None
+
+
+def _target_told(target: Target) -> Json:
+    return {
+        "place": target.place,
+        "from": target.first_month.isoformat()[:7],
+        "amount": f"{target.amount:f}",
+        "currency": target.currency,
+        "period": target.period,
+    }
+
+
+def _target(told: Json, own: Mapping[str, OwnCategory]) -> Target:
+    place, period, currency = (str(told[name]) for name in ("place", "period", "currency"))
+    if place in own:
+        place = own[place].id
+    elif place not in CATEGORIES and place not in LEAVES:
+        raise ValueError("an unknown place")
+    amount = _money(told["amount"])
+    is_one = CURRENCY.fullmatch(currency) and 0 <= amount == in_digits(amount, currency)
+    if not is_one or period not in targets.PERIODS:
+        raise ValueError("not a target")
+    return Target(place, month_of(told["from"]), amount, currency, period)
 
 
 def _take_over(session: Transaction, user_id: str, told: Json, own: dict[str, OwnCategory]) -> int:
@@ -204,16 +239,16 @@ def _note_and_tags(told: Json) -> tuple[str | None, Mapping[str, Tag]]:
     return note, tags
 
 
-def _part(told: Json) -> Split:
-    choice = _choice({**told, "ownCategoryId": None}, {})
+def _part(told: Json, own: Mapping[str, OwnCategory]) -> Split:
+    choice = _choice(told, own)
     if choice is None:
         raise ValueError("a part without category")
-    return Split(_money(told["amount"]), choice.category, choice.detailed_category, *_note_and_tags(told))
+    return Split(_money(told["amount"]), choice, *_note_and_tags(told))
 
 
 def _annotation(told: Json, owned: list[StoredAccount], own: Mapping[str, OwnCategory]) -> tuple[Annotation, Anchor]:
     choice, (note, tags) = _choice(told, own), _note_and_tags(told)
-    parts = [*map(_part, told.get("splits", []))]
+    parts = [_part(each, own) for each in told.get("splits", [])]
     if parts and not SPLITS_MIN <= len(parts) <= SPLITS_MAX:
         raise ValueError("not parts")
     anchor = Anchor(

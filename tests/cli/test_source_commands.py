@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -207,7 +208,7 @@ def test_a_rule_is_edited_to_give_any_category_and_tags(run: Run, new_user: NewU
     assert own == {**bakery, "ownCategoryId": own["ownCategoryId"], "tags": ["Bread", "home"]}
     assert edited("--category", "RENT") == {"category": "RENT", "tags": ["Bread", "home"]}
     assert edited("--tag", "") == {"category": "RENT"}
-    assert run("rules", "edit", "1", "--category", "nix", "--user", name).failed_with("There is no category called so.")
+    assert run("rules", "edit", "1", "--category", "nix", "--user", name).failed_with("no category called so")
 
 
 @pytest.mark.requirement("words.own")
@@ -239,11 +240,41 @@ def test_own_categories_by_command(run: Run, new_user: NewUser) -> None:
     assert "1 to 100 printable characters" in refused("rename", "Essen", " ")
     assert "There is no category called so." in refused("add", "x", "--below", "NOTHING")
     assert "There is no category called so." in refused("remove", "Brot")
-    assert run("correct", row["id"], "Brot", "--user", name).failed_with("There is no category called so.")
+    assert run("correct", row["id"], "Brot", "--user", name).failed_with("no category called so")
     assert run("categories", "add", "Essen", "--below", "RENT", "--user", name).code == 0
     assert "Several are called so; say which by its id: own_" in refused("remove", "Essen")
     assert run("categories", "remove", own()[0].split("(")[1][:-1], "--user", name).code == 0
     assert run("categories", "remove", "Brötchen", "--user", name).lines == ["1 booking changed."]
+
+
+@pytest.mark.requirement("words.targets")
+def test_targets_by_command(run: Run, new_user: NewUser) -> None:
+    name = new_user()
+
+    def refused(*words: str) -> str:
+        return run("targets", "set", *words, "--user", name).err.strip()
+
+    def held(month: str) -> list[str]:
+        return run("targets", "list", "--month", month, "--user", name).lines
+
+    assert run("targets", "list", "--user", name).lines == []
+    assert run("categories", "add", "Brot", "--below", "BAKERY", "--user", name).code == 0
+    assert run("targets", "set", "GROCERIES", "400", "--from", "2026-03", "--user", name).code == 0
+    assert run("targets", "set", "brot", "12.5", "--per", "year", "--from", "2026-04", "--user", name).code == 0
+    of_groceries = "GROCERIES: 400.00 EUR a month since 2026-03, 0.00 spent, 400.00 left"
+    assert held("2026-02") == []
+    assert held("2026-03") == [of_groceries]
+    assert held("2026-04")[0] == of_groceries
+    assert re.fullmatch(
+        r"“Brot” \(own_[0-9a-f]+\): 12.50 EUR a year since 2026-04, 0.00 spent, 12.50 left", held("2026-04")[1]
+    )
+    assert run("targets", "set", "GROCERIES", "0", "--user", name).code == 0
+    assert len(run("targets", "list", "--user", name).lines) == 1
+    for amount in ("x", "1e3"):
+        assert "An amount is 0 or more, such as 400 or 12.50." in refused("GROCERIES", amount)
+    assert "amounts in EUR have 2 digits after the point" in refused("GROCERIES", "1.005")
+    assert "There is no category called so." in refused("NOTHING", "1")
+    assert "A month is written YYYY-MM." in refused("GROCERIES", "1", "--from", "2026-13")
 
 
 @pytest.mark.requirement("cli.words")
@@ -299,7 +330,12 @@ def test_a_booking_is_divided_and_exported_with_its_parts(run: Run, new_user: Ne
     assert splits("--words").keys() == {got["id"]}
     wrong = run("annotate", paid["id"], "--split", "1=RENT", "--user", name)
     assert wrong.failed_with("splits: 2 to 50 parts")
-    for part in ("1,5=RENT", "-1=RENT", "1=NOTHING", "RENT"):
+    assert run("categories", "add", "Brot = Bread", "--below", "BAKERY", "--user", name).code == 0
+    half = f"{Decimal(str(abs(paid['amount']))) - 1}=brot = bread"
+    assert run("annotate", paid["id"], "--split", "1=RENT", "--split", half, "--user", name).code == 0
+    assert splits("--words")[paid["id"]][1][1] == "BAKERY"
+    assert run("annotate", paid["id"], "--split", "1=NOTHING", "--user", name).failed_with("no category called so")
+    for part in ("1,5=RENT", "-1=RENT", "RENT"):
         assert run("annotate", paid["id"], "--split", part, "--user", name).code == 2, part
 
 

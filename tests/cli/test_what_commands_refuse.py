@@ -136,6 +136,13 @@ def test_there_are_500_own_categories_and_not_one_more(services: Services) -> No
     assert refusal(services, "categories add", **wanted, name="more") == "There may be 500 categories of one's own."
 
 
+@pytest.mark.requirement("words.targets")
+def test_the_target_of_a_command_is_no_negative_amount(services: Services) -> None:
+    wanted = {"user": "eva", "place": "RENT", "period": "month", "month": None}
+    assert refusal(services, "targets set", **wanted, amount="-1") == "An amount is 0 or more, such as 400 or 12.50."
+    perform(services, "targets set", {**wanted, "amount": "0"}, Said())
+
+
 class Leaving(Said):
     """A person who presses Ctrl-C as soon as something takes its time."""
 

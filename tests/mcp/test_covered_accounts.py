@@ -104,6 +104,7 @@ def test_the_table_of_operations_is_whole() -> None:
         "getIntegrity",
         "getProfile",
         "listCategories",
+        "listTargets",
         "getAnnotation",
         "changeAnnotation",
         "listTags",

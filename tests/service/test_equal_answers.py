@@ -42,6 +42,9 @@ def changed(client: httpx.Client) -> str:
     parts = [{"amount": -1, "detailedCategory": "BAKERY"}, {"amount": rest, "category": "SHOPPING"}]
     divided = client.patch(f"/transactions/{row['id']}/annotation", json={"splits": parts})
     assert divided.status_code == 200, divided.text
+    for place, period in (("GROCERIES", "month"), ("OTHER", "year")):
+        target = client.put("/targets", json={"category": place, "amount": 400, "period": period, "from": "2026-03"})
+        assert target.status_code == 200, target.text
     return str(sent["importId"])
 
 
@@ -87,12 +90,13 @@ def asked(client: httpx.Client, import_id: str) -> Iterator[tuple[str, Json]]:
     yield "/transactions/search", finer
     yield "/transactions/totals", {"groupBy": "detailedCategory"}
     yield "/transactions/export", {"format": "csv", "include": "detailedCategory"}
+    yield "/targets", {"month": "2026-03"}
     yield "/imports/{id}", {"id": import_id}
     for path in ("/cashflow", "/cashflow/categories"):
         yield path, {"months": 12}
     for path in ("accounts", "snapshot", "subscriptions", "subscriptions/details", "profile", "balances", "connections",
                  "imports", "layouts", "categories", "corrections", "rules", "accounts/hidden", "accounts/merged",
-                 "integrity", "webhooks", "transactions/taken-back", "forecast", "tags"):  # fmt: skip
+                 "integrity", "webhooks", "transactions/taken-back", "forecast", "tags", "targets"):  # fmt: skip
         yield f"/{path}", {}
 
 

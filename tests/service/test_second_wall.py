@@ -155,6 +155,7 @@ def test_every_operation_asks_as_the_role_of_requests(services: Services, demo: 
         "changeRule": {"json": {"value": "zzzz"}},
         "createOwnCategory": {"json": {"name": "Kita", "category": "OTHER"}},
         "renameOwnCategory": {"json": {"name": "Hort"}},
+        "setTarget": {"json": {"category": "OTHER", "amount": 5, "period": "month", "from": "2026-10"}},
         "orderRules": {"json": {"ids": []}},
         "createCorrection": {"json": {"transactionId": booking, "category": "RENT"}},
         "addSubscription": {

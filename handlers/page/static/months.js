@@ -8,6 +8,7 @@ import { day, month as monthName, money, sum } from "./format.js";
 import { Bookings, Card, CategoryBars, Loaded, Money, NothingYet, Place, Segments, chartBones } from "./parts.js";
 import { address, go } from "./place.js";
 import { daysOf } from "./searched.js";
+import { Targets } from "./targets.js";
 import { Parties } from "./totals.js";
 import { html, useState } from "./ui.js";
 import { t } from "./words.js";
@@ -137,11 +138,14 @@ function MonthRows({ data, person, categories }) {
   return html`<${Figures} of=${data} compared=${totals.data?.compared} />
     ${data.transactions.length === 0 && html`<p class="soft">${t("month_none")}</p>`}
     <div class="halves">
-      ${categories?.categories.length > 0 && html`<section aria-labelledby="by-category">
-        <h3 id="by-category">${t("by_category")}</h3>
-        <${CategoryBars} categories=${categories.categories} currency=${currency} total=${categories.expenses}
-          link=${(category) => address("/transactions", { category, ...daysOf(data.month) })} />
-      </section>`}
+      <div>
+        ${categories?.categories.length > 0 && html`<section aria-labelledby="by-category">
+          <h3 id="by-category">${t("by_category")}</h3>
+          <${CategoryBars} categories=${categories.categories} currency=${currency} total=${categories.expenses}
+            link=${(category) => address("/transactions", { category, ...daysOf(data.month) })} />
+        </section>`}
+        <${Targets} month=${data.month} />
+      </div>
       ${counted.length > 0 && html`<section aria-labelledby="month-rows">
         <h3 id="month-rows">${t("transactions")}</h3>
         <p class="soft small">${t("counted_sum", { n: counted.length, sum: money(sum(counted.map(({ countedAmount }) => countedAmount), currency), currency, { signed: true }) })}</p>

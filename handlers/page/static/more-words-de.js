@@ -153,6 +153,13 @@ export default {
   own_add: "Namen anlegen",
   own_removed: "Entfernt. Die Buchungen bleiben, wo er stand.",
 
+  // amounts to compare with
+  targets: "Ziele",
+  target_set: "Ziel setzen",
+  target_text: "Ein Betrag zum Vergleichen mit dem, was ausgegeben wird. Er gilt ab {month}, bis ein anderer gilt; 0 beendet ihn.",
+  target_left: "Ziel {amount} {period} · ausgegeben {spent} · {left} übrig",
+  target_over: "Ziel {amount} {period} · ausgegeben {spent} · {left} darüber",
+
   // what a person says of recurring payments
   confirm: "Bestätigen",
   dismiss: "Verwerfen",
@@ -175,6 +182,8 @@ export default {
 };
 
 export const sentences = [
+  ["amount: amounts in {} have {} digits after the point", "Beträge in {} haben {} Stellen nach dem Komma."],
+  ["from: at most 1000 targets, those of earlier months counted", "Es sind höchstens 1000 Ziele, die früherer Monate mitgezählt."],
   ["name: one of your categories there has it already", "Diesen Namen hat dort schon eine Ihrer Kategorien."],
   ["name: at most 500 categories of your own", "Es sind höchstens 500 eigene Kategorien."],
   ["amount: An amount is above 0, in the digits of its currency.", "Ein Betrag ist größer als 0, in den Stellen seiner Währung."],

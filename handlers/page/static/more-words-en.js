@@ -153,6 +153,13 @@ export default {
   own_add: "Add the name",
   own_removed: "Removed. Its bookings stay where it was.",
 
+  // amounts to compare with
+  targets: "Targets",
+  target_set: "Set a target",
+  target_text: "An amount to compare with what is spent. It holds from {month} until another one does; 0 ends it.",
+  target_left: "Target {amount} {period} · spent {spent} · {left} left",
+  target_over: "Target {amount} {period} · spent {spent} · {left} over",
+
   // what a person says of recurring payments
   confirm: "Confirm",
   dismiss: "Dismiss",

@@ -1,0 +1,186 @@
+"""PUT and GET /targets: an amount to compare with what was spent at a place in a month or a year, and nothing more."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from datetime import date
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from analytics.classification.facts import CATEGORIES
+from analytics.classification.leaves import LEAVES, category_of
+from analytics.classification.rules import ChosenCategory
+from analytics.currencies import in_digits, minor_digits
+from analytics.periods import InvalidMonth, last_day, month_of
+from analytics.searching.comparison import Span
+from auth.principal import Principal
+from handlers import json_shapes
+from handlers.cache.from_store import FromStore
+from handlers.cache.reader import Reading
+from handlers.http.errors import BadRequest
+from handlers.http.request import Answer, Json, Request
+from handlers.operations.categories.own import visible
+from handlers.operations.categories.places import chosen
+from handlers.operations.reports import currency_of, unconverted
+from handlers.operations.searching.filters import Filters
+from handlers.operations.searching.search import sums_in
+from handlers.operations.selection import owner_of
+from handlers.services import Services
+from storage.database import Transaction
+from storage.words import targets
+from storage.words.annotations import OwnCategory
+from storage.words.targets import TARGETS_MAX, Target, TooManyTargets
+
+TOO_MANY = f"from: at most {TARGETS_MAX} targets, those of earlier months counted"
+UNFILTERED: Mapping[str, Any] = {**dict.fromkeys(each.name for each in fields(Filters)), "status": "booked"}
+COMMON = (*CATEGORIES, *LEAVES)  # places that everybody has
+
+
+class Compared(NamedTuple):
+    """A target beside the expenses of its place in its month or year."""
+
+    target: Target
+    place: ChosenCategory
+    span: Span
+    spent: Decimal
+
+
+def set_target(services: Services, request: Request, *, body: Mapping[str, Any]) -> Json:
+    """Let an amount hold at a place from a month on, until another one does; 0 ends it."""
+    user_id, first = owner_of(request), _month("from", body["from"])
+
+    def work(session: Transaction) -> Json:
+        session.hold(user_id)
+        place = chosen(body, visible(session, request.principal) if body.get("ownCategoryId") else {})
+        amount = Decimal(str(body["amount"]))
+        return _shape(put(services, session, user_id, place, amount, body["period"], first), place)
+
+    return services.of(user_id).atomically(work)
+
+
+def list_targets(services: Services, request: Request, *, month: str | None) -> Answer:
+    """What holds in a month, with what was spent in it, or in its year, and what is left of the target."""
+    first = _month("month", month) if month else services.clock.today().replace(day=1)
+    found, left_out = compared(services, request.principal, first)
+    told = [
+        _shape(each.target, each.place)
+        | {
+            "spent": json_shapes.money(each.spent, each.target.currency),
+            "left": json_shapes.money(each.target.amount - each.spent, each.target.currency),
+        }
+        | json_shapes.span(each.span)
+        for each in found
+    ]
+    return Answer(body={"month": first.isoformat()[:7], "targets": told}, headers=unconverted(left_out))
+
+
+def put(
+    services: Services,
+    session: Transaction,
+    user_id: str,
+    place: ChosenCategory,
+    amount: Decimal,
+    period: str,
+    first: date,
+) -> Target:
+    """The target that now holds there, in the currency of the figures over all accounts. Whoever puts it has said
+    `hold`. Raises BadRequest."""
+    reading = FromStore(session, user_id, services.reader.render)
+    currency = currency_of(services, reading, reading.accounts)
+    if amount != in_digits(amount, currency):
+        raise BadRequest(f"amount: amounts in {currency} have {minor_digits(currency)} digits after the point")
+    target = Target(code_of(place), first, amount, currency, period)
+    try:
+        targets.put(session, user_id, target)
+    except TooManyTargets as error:
+        raise BadRequest(TOO_MANY) from error
+    return target
+
+
+def compared(services: Services, caller: Principal, month: date) -> tuple[list[Compared], set[str]]:
+    """What holds in the month that begins on this day, as far as the caller may see it, and the currencies without a
+    rate: the thirteen first, then the finer ones, then a user's own by name."""
+    held = targets.holding(services.of(caller.user_id), caller.user_id, month)
+    if caller.figures_only:  # sums of months by category are all that totals tell then
+        held = [target for target in held if target.place in CATEGORIES]
+    found: list[Compared] = []
+    left_out: set[str] = set()
+    if not held:
+        return found, left_out
+    has_own = any(target.place not in COMMON for target in held)
+    with services.reader.open(caller.user_id, "searched", with_words=has_own) as reading:
+        own = _own_seen(reading, caller) if has_own else {}
+        by_place = {target.place: target for target in held}
+        for target in (by_place[code] for code in (*COMMON, *own) if code in by_place):
+            place, span = place_of(target.place, own), _span(target, month)
+            spent, currencies = _spent(services, reading, caller, place, span, target.currency)
+            found.append(Compared(target, place, span, spent))
+            left_out.update(currencies)
+    return found, left_out
+
+
+def code_of(place: ChosenCategory) -> str:
+    """What a target calls a place."""
+    category, leaf, own_id = place
+    return own_id or leaf or category
+
+
+def place_of(code: str, own: Mapping[str, OwnCategory]) -> ChosenCategory:
+    """The place that a target calls so."""
+    if code in own:
+        return ChosenCategory(own[code].category, own[code].detailed_category, code)
+    return ChosenCategory(category_of(code), code) if code in LEAVES else ChosenCategory(code)
+
+
+def _month(name: str, text: str) -> date:
+    try:
+        return month_of(text)
+    except InvalidMonth as error:
+        raise BadRequest(f"{name}: must be a calendar month written YYYY-MM") from error
+
+
+def _own_seen(reading: Reading, caller: Principal) -> Mapping[str, OwnCategory]:
+    """Own categories by id; of whoever may not read all accounts those on bookings of accounts they may."""
+    words = reading.words
+
+    def is_seen(own_id: str) -> bool:
+        return caller.coverage is None or any(caller.covers(words.accounts[id_]) for id_ in words.in_own(own_id))
+
+    return {id_: each for id_, each in words.own.items() if is_seen(id_)}
+
+
+def _spent(
+    services: Services, reading: Reading, caller: Principal, place: ChosenCategory, span: Span, currency: str
+) -> tuple[Decimal, Sequence[str]]:
+    """The expenses of the totals of this place and time, and the currencies without a rate."""
+    category, leaf, own_id = place
+    filters = Filters(
+        **{
+            **UNFILTERED,
+            "date_from": span.first,
+            "date_to": span.last,
+            "category": category if leaf is own_id is None else None,
+            "detailed_category": leaf if own_id is None else None,
+            "own_category": own_id,
+        }
+    )
+    sums, currencies = sums_in(services, reading, caller, filters, currency)
+    return sums.expenses, currencies
+
+
+def _span(target: Target, month: date) -> Span:
+    if target.period == "year":
+        return Span(month.replace(month=1), month.replace(month=12, day=31))
+    return Span(month, last_day(month))
+
+
+def _shape(target: Target, place: ChosenCategory) -> Json:
+    category, leaf, own_id = place
+    return {
+        "category": category,
+        "detailedCategory": leaf,
+        "ownCategoryId": own_id,
+        "amount": json_shapes.money(target.amount, target.currency),
+        "currency": target.currency,
+        "period": target.period,
+        "from": target.first_month.isoformat()[:7],
+    }

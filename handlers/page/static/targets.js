@@ -1,0 +1,58 @@
+/** Amounts to compare with what was spent at a place in a month or its year: a number beside a number, and nothing more. */
+import { change, useRead } from "./api.js";
+import { money, month as monthName } from "./format.js";
+import { PlaceChoice, placeIn, placeOf, useNames } from "./own-categories.js";
+import { Choice, Loaded, Titled, tried } from "./parts.js";
+import { html, useState } from "./ui.js";
+import { t } from "./words.js";
+
+const PERIODS = { month: "monthly", year: "yearly" };
+
+/** What holds in this month; what is set here holds from it on. */
+export function Targets({ month }) {
+  const list = useRead("/targets", { month });
+  const name = useNames();
+  const [wanted, setWanted] = useState(null);
+  const told = ({ amount, spent, left, currency, period }) =>
+    t(left < 0 ? "target_over" : "target_left", {
+      amount: money(amount, currency), period: t(PERIODS[period]), spent: money(spent, currency), left: money(Math.abs(left), currency),
+    });
+  return html`<section class="targets" aria-labelledby="targets">
+    <h3 id="targets">${t("targets")}</h3>
+    <${Loaded} of=${list}>${({ targets }) => html`
+      <ul class="plain">${targets.map((each) => {
+        const place = placeIn(each);
+        return html`<li class="line tall target" key=${place}>
+          <${Titled} title=${name(place)} about=${told(each)} />
+          <button type="button" aria-label="${t("change")}: ${name(place)}" onClick=${() => setWanted({ ...each, place })}>${t("change")}</button>
+        </li>`;
+      })}</ul>
+      ${wanted
+        ? html`<${Wanted} key=${wanted.place} month=${month} first=${wanted} held=${targets} onClose=${() => setWanted(null)} />`
+        : html`<button type="button" onClick=${() => setWanted({ period: "month" })}>${t("target_set")}</button>`}`}<//>
+  </section>`;
+}
+
+/** What is to hold instead; what held there before can be had again. */
+function Wanted({ month, first, held, onClose }) {
+  const [target, setTarget] = useState(first);
+  const set = (changes) => setTarget({ ...target, ...changes });
+  const put = ({ place, amount, period }) => change("PUT", "/targets", { body: { ...placeOf(place), amount, period, from: month } });
+  const save = async (event) => {
+    event.preventDefault();
+    const before = { ...target, ...(held.find((each) => placeIn(each) === target.place) ?? { amount: 0 }) };
+    const act = () => tried(() => put(before), () => t("undone"));
+    if (await tried(() => put(target), () => t("changed"), () => ({ text: t("undo"), act }))) onClose();
+  };
+  const period = Object.entries(PERIODS).map(([key, word]) => [key, t(word)]);
+  return html`<form onSubmit=${save}>
+    <p class="soft small">${t("target_text", { month: monthName(month) })}</p>
+    <p class="buttons">
+      <${PlaceChoice} value=${target.place} onChoose=${(place) => set({ place })} none=${t("category")} />
+      <input type="number" required min="0" step="any" size="8" aria-label=${t("field_amount")} value=${target.amount} onInput=${(event) => set({ amount: event.target.valueAsNumber })} />
+      <${Choice} name=${t("period")} value=${target.period} options=${period} onChoose=${(chosen) => set({ period: chosen })} />
+      <button type="submit" class="primary" disabled=${!target.place}>${t("save")}</button>
+      <button type="button" onClick=${onClose}>${t("cancel")}</button>
+    </p>
+  </form>`;
+}
