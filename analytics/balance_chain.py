@@ -98,7 +98,8 @@ class _Chain:
         return before + sum(of_day, ZERO) + sum(former, ZERO)
 
     def doubts(self, told: ToldBalance) -> set[Decimal]:
-        """By how much more may be in a balance than is taken to be: every sum of bookings that may be in or out."""
+        """The amounts that a balance may hold beyond what is taken to be in it: every sum of the bookings that may be
+        in or out."""
         if told.known_at is None:
             return set()
         in_day = [amount if at > told.known_at else -amount for amount, at in self._totals.of_day(told.day)]

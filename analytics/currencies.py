@@ -82,7 +82,7 @@ def convert(
 
 
 def _dated(days: pl.LazyFrame, quoted: pl.LazyFrame, *, currency: str, day: str) -> pl.LazyFrame:
-    """One row per currency and day, with both rates as whole millionths, null where there is none."""
+    """Both rates of each currency and day as whole millionths, a row each; null where there is none."""
     pairs = days.sort(day).with_columns(pl.lit(currency).alias("to"))
     by_day = quoted.sort("day")
     for side, named in (("currency", "rate_from"), ("to", "rate_to")):
@@ -97,7 +97,8 @@ def _dated(days: pl.LazyFrame, quoted: pl.LazyFrame, *, currency: str, day: str)
 
 
 def _rounded_quotient(numerator: pl.Expr, denominator: pl.Expr) -> pl.Expr:
-    """Whole numbers, halves to the even one; `//` rounds down, so that the rest is never negative."""
+    """The quotient of two whole numbers, halves rounded to the even one. `//` rounds down, so that the rest is never
+    negative."""
     quotient = numerator // denominator
     twice_rest = (numerator - quotient * denominator) * 2
     is_up = (twice_rest > denominator) | ((twice_rest == denominator) & (quotient % 2 == 1))

@@ -54,7 +54,7 @@ class DayTotals:
         return self._moved.slice(first, end - first).rows()
 
     def former_at(self, moment: datetime) -> Sequence[Former]:
-        """By what the bookings differed at this moment from those of now, as far as they were known."""
+        """How the bookings at this moment differed from those of now, as far as they were known."""
         return self._former[bisect_right(self._ended, moment) :]
 
     def is_any_known_since(self, moment: datetime, first: date, last: date) -> bool:

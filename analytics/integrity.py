@@ -96,8 +96,8 @@ def _of_account(account_id: str, evidence: LedgerEvidence, today: date) -> Accou
 
 
 def _balances(stated: pl.DataFrame) -> list[ToldBalance]:
-    """One balance of each day: the closing one of a statement that proves it, where those of the day agree on one, else
-    the last one that was told."""
+    """The balance of each day: the closing one of a statement that proves it, where those of the day agree, else the
+    last that was reported."""
     by_day: dict[date, ToldBalance] = {}
     closing = stated.filter(pl.col("closing").is_not_null() & pl.col("closing_date").is_not_null())
     alone = closing.filter(pl.col("opening").is_null()).sort("received_at", "position")

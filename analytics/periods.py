@@ -50,7 +50,7 @@ def last_30_days(today: date) -> tuple[date, date]:
 
 
 def six_months_before(today: date) -> date:
-    """The same day of the month six months earlier, or that month's last day (decision 10)."""
+    """The day six months before `today`: the same day of the month, or that month's last (decision 10)."""
     month = _month(_index(today) - SUBSCRIPTION_MONTHS)
     return month.replace(day=min(today.day, last_day(month).day))
 

@@ -63,7 +63,7 @@ def _lookalikes(arrived: pl.DataFrame, others: pl.DataFrame) -> list[str]:
 
 
 def _is_inside(short: str, long: str) -> pl.Expr:
-    """One text is a piece of the other: cut off at the end, or with the bank's own words around it."""
+    """Whether one text is part of the other: cut off at the end, or with the bank's own words around it."""
     return (pl.col(short).str.len_chars() >= NEAR_EQUAL_CHARACTERS_MIN) & pl.col(long).str.contains(
         pl.col(short), literal=True
     )

@@ -194,8 +194,8 @@ def _last_30_days(rows: pl.DataFrame, *, selection: Collection[str], today: date
 
 
 def _counted_amount() -> pl.Expr:
-    """In one category, oldest first: expenses count whole; refunds until nothing is left of the expenses; what is left
-    out nothing."""
+    """How much of a row counts, in one category, oldest first: an expense whole, a refund until nothing is left of the
+    expenses, and nothing of what is left out."""
     is_refund = pl.col("counted_as") == "refund"
     expenses = -pl.col("home_amount").filter(pl.col("counted_as") == "expenses").sum()
     refund = pl.when(is_refund).then(pl.col("home_amount")).otherwise(_ZERO)

@@ -86,6 +86,6 @@ def _is_order_clear(of_the_day: Sequence[Stated], later: Stated) -> bool:
 
 
 def _precedes(one: Stated, other: Stated) -> bool:
-    """Of two that close on one day."""
+    """Whether the first comes before the second of two statements that close on one day."""
     first, second = number(one.sequence)[0], number(other.sequence)[0]
     return one.closing == other.opening or bool(first and second and first < second and other.closing != one.opening)

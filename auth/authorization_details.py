@@ -88,8 +88,8 @@ def understood(text: str, *, resource: Resource | None, address: str) -> Account
     return details
 
 
-def kept(details: AccountInformation) -> str:
-    """As it waits in the store; `read_back` reads it."""
+def as_text(details: AccountInformation) -> str:
+    """The details as text for the store, while the request waits; `read_back` reads it."""
     return msgspec.json.encode(details).decode()
 
 
@@ -98,7 +98,7 @@ def read_back(text: str) -> AccountInformation:
     return msgspec.json.decode(text, type=AccountInformation)
 
 
-def granted(
+def details_of_grant(
     terms: Terms, *, scope: str, account_ids: list[str], resource: Resource, address: str
 ) -> list[dict[str, Any]]:
     """What tokens of this scope may do under a grant of these terms, and with which accounts that are there now.

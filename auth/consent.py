@@ -115,7 +115,8 @@ class Consent:
 
 
 def granted_scope(asked: str, ticked: frozenset[str]) -> str:
-    """Of what was asked for: all that only reads, and of what changes something what the user has ticked."""
+    """The scope that is granted: of what was asked for, all that only reads and what the user has ticked of the
+    rest."""
     return scope_text(name for name in asked.split() if name not in TICKED_SCOPES or name in ticked)
 
 

@@ -9,5 +9,5 @@ Now = Callable[[], datetime]
 
 
 def with_zone(now: Now) -> Now:
-    """The same clock; what it keeps without a zone is UTC, as in the store."""
+    """A clock that says its zone, UTC, in place of one that keeps UTC without saying so, as the store does."""
     return lambda: aware(now())

@@ -67,7 +67,7 @@ class Record:
     def note(
         self, user_id: str, operation: str, *, grant_id: str = "", client_id: str = "", is_refused: bool = False
     ) -> None:
-        """One call more."""
+        """Count one more call."""
         key = (user_id, grant_id, client_id, operation)
         with self._lock:
             count = self._counted.get(key)

@@ -43,6 +43,6 @@ def scope_text(scopes: Iterable[str]) -> str:
 
 
 def scope_without_bookings(text: str) -> str:
-    """The same scopes but those about single bookings, for a grant of figures only."""
+    """The scopes without those about single bookings, for a grant of figures only."""
     of_bookings = (READ_TRANSACTIONS, READ_ANNOTATIONS, WRITE_ANNOTATIONS)
     return scope_text(name for name in text.split() if name not in of_bookings)

@@ -7,7 +7,7 @@ from decimal import Decimal
 from tempfile import SpooledTemporaryFile
 from typing import IO
 
-from connectors.classified_records import Classification, Pair, unclassified
+from connectors.classified_records import Classification, Pair, without_classes
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
 MEMORY_BYTES = 1024 * 1024  # of rendered rows, before they wait on disk; an export of any size needs no more
@@ -45,7 +45,7 @@ class Block:
 
 def blocks(records: Iterable[Record], render: Render, *, encoding: str = "utf-8") -> Iterator[Block]:
     """The accounts in order; each block's rows are gone when the next one is asked for."""
-    return blocks_of_pairs(unclassified(records), lambda account, row, _: render(account, row), encoding=encoding)
+    return blocks_of_pairs(without_classes(records), lambda account, row, _: render(account, row), encoding=encoding)
 
 
 def blocks_of_pairs(pairs: Iterable[Pair], render: RenderPair, *, encoding: str = "utf-8") -> Iterator[Block]:

@@ -16,10 +16,12 @@ class SaidPart(NamedTuple):
     category: str  # or a finer one
     note: str | None = None
     tags: Sequence[str] = ()
+    own: str | None = None  # the name of the own category below `category`
 
     def json(self) -> dict[str, object]:
         """The same as formats of ours have it, without what is not said."""
-        told = {"amount": f"{self.amount:f}", "category": self.category, "note": self.note, "tags": list(self.tags)}
+        place = {"category": self.category, "ownCategory": self.own}
+        told = {"amount": f"{self.amount:f}", **place, "note": self.note, "tags": list(self.tags)}
         return {name: value for name, value in told.items() if value}
 
 
@@ -62,6 +64,6 @@ UNCLASSIFIED = Classification()
 Pair = tuple[Record, Classification]
 
 
-def unclassified(records: Iterable[Record]) -> Iterator[Pair]:
+def without_classes(records: Iterable[Record]) -> Iterator[Pair]:
     """The records of a source, from which nothing has been derived."""
     return ((record, UNCLASSIFIED) for record in records)

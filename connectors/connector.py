@@ -75,7 +75,8 @@ CUT_OFF = "The bank broke off its list of bookings. The next sync asks for all o
 
 
 class Connector(Protocol):
-    """One source of bank data. `handle` and `cursor` are JSON and are stored between calls.
+    """One source of bank data, which has whatever it asks for at once and nothing to tidy up unless it says otherwise.
+    `handle` and `cursor` are JSON and are stored between calls.
 
     `is_local` says that nothing is asked of another machine: what is fetched is then read one batch at a time in the
     whole server, which bounds its memory, and nobody waits for anybody else's network meanwhile.
@@ -90,13 +91,13 @@ class Connector(Protocol):
         that allows more than the four of PSD2 is no bank, and counts those with its user as well."""
         ...
 
-    def start_refresh(self, connection: Connection, *, now: datetime) -> Json:
+    def start_refresh(self, connection: Connection, *, now: datetime) -> Json:  # noqa: ARG002 - those that ask need them
         """Ask the source for fresh data; the handle that later calls receive."""
-        ...
+        return {}
 
-    def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:
+    def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:  # noqa: ARG002 - as above
         """One question to the source, in bounded time."""
-        ...
+        return Ready()
 
     def fetch(
         self, connection: Connection, handle: Json, *, cursor: Json | None, today: date
@@ -108,9 +109,9 @@ class Connector(Protocol):
         """
         ...
 
-    def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
+    def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:  # noqa: ARG002 - as above
         """After the batch's commit, or its refusal with the reason: tidy up after it (a folder moves the file)."""
-        ...
+        return
 
 
 @runtime_checkable

@@ -45,15 +45,15 @@ LETTER, DIGIT = re.compile(r"[^\W\d_]"), re.compile(r"\d")
 def as_text(exchange: Exchange) -> str:
     """One exchange in a few lines. Letters become x and digits 0, in the path and the parameters too: tokens and
     account numbers stand there."""
-    parameters = "&".join(f"{name}={masked(value)}" for name, value in exchange.parameters.items())
-    path = "/".join(part if part in PATH_WORDS else masked(part) for part in exchange.path.split("/"))
+    parameters = "&".join(f"{name}={mask(value)}" for name, value in exchange.parameters.items())
+    path = "/".join(part if part in PATH_WORDS else mask(part) for part in exchange.path.split("/"))
     asked = f"{exchange.method} {exchange.host}{path}" + (f"?{parameters}" if parameters else "")
     if exchange.status is None:
         return f"{asked}\n  no answer\n"
     return f"{asked}\n  {exchange.status} {exchange.content_type}\n  {_body(exchange.body)[:BODY_CHARACTERS_MAX]}\n"
 
 
-def masked(text: str) -> str:
+def mask(text: str) -> str:
     """The text with nothing left but its shape."""
     return DIGIT.sub("0", LETTER.sub("x", text))
 
@@ -62,18 +62,18 @@ def _body(body: bytes) -> str:
     try:
         return json.dumps(_shape(json.loads(body), ""), ensure_ascii=False)
     except (ValueError, RecursionError):
-        return masked(body.decode("utf-8", "replace"))
+        return mask(body.decode("utf-8", "replace"))
 
 
 def _shape(value: Any, name: str) -> Any:
     match value:
         case dict():
-            return {key if PLAIN_WORD.fullmatch(key) else masked(key): _shape(each, key) for key, each in value.items()}
+            return {key if PLAIN_WORD.fullmatch(key) else mask(key): _shape(each, key) for key, each in value.items()}
         case list():
             return [_shape(each, name) for each in value]
         case str():
-            return value if name in WORDS and PLAIN_WORD.fullmatch(value) else masked(value)
+            return value if name in WORDS and PLAIN_WORD.fullmatch(value) else mask(value)
         case bool() | None:
             return value
         case _:
-            return masked(str(value))
+            return mask(str(value))

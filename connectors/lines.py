@@ -29,11 +29,11 @@ class Lines:
             raise MalformedFile(f"Line {self.number}: a NUL byte in a text file.")
         if len(raw) > LINE_CHARACTERS_MAX:
             raise LimitExceeded(f"Line {self.number}: longer than {LINE_CHARACTERS_MAX} bytes.")
-        self.last = decoded(raw, self._encoding)
+        self.last = decode_line(raw, self._encoding)
         return self.last
 
 
-def decoded(raw: bytes, encoding: str) -> str:
+def decode_line(raw: bytes, encoding: str) -> str:
     """UTF-8 where the bytes are valid UTF-8, else `encoding`: banks mix both in one file."""
     try:
         return raw.decode("utf-8")

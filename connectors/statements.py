@@ -7,7 +7,7 @@ from typing import BinaryIO
 from connectors.bank_csv.layouts import CsvLayout, OnLayout
 from connectors.bank_csv.profile import Profile
 from connectors.bank_csv.reader import Explanation
-from connectors.parser_process.client import asked, interrupted
+from connectors.parser_process.client import ask_process, interrupted
 from connectors.parser_process.messages import FormatName, ParseRequest
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
 
@@ -24,7 +24,7 @@ def read_records(
     some records: what is wrong with the file, or that reading it took more time or memory than allowed. What `check`
     raises meanwhile ends the reading.
     """
-    for answer in asked(source, ParseRequest(wanted="records", profiles=tuple(profiles or ())), check):
+    for answer in ask_process(source, ParseRequest(wanted="records", profiles=tuple(profiles or ())), check):
         if isinstance(answer, CsvLayout):
             on_layout(answer)
             continue
@@ -35,7 +35,7 @@ def read_records(
 
 def format_name(source: Path | BinaryIO, check: Callable[[], None] = lambda: None) -> str | None:
     """What a file is called in reports: the name of its format or zip; None when it is neither."""
-    answer = next(asked(source, ParseRequest(wanted="format"), check), None)
+    answer = next(ask_process(source, ParseRequest(wanted="format"), check), None)
     if not isinstance(answer, FormatName):
         raise interrupted()
     return answer.name
@@ -43,7 +43,7 @@ def format_name(source: Path | BinaryIO, check: Callable[[], None] = lambda: Non
 
 def explain(source: Path | BinaryIO, profiles: Sequence[Profile] | None = None) -> Explanation:
     """How a CSV file would be read, or why it would be refused."""
-    answer = next(asked(source, ParseRequest(wanted="explanation", profiles=tuple(profiles or ()))), None)
+    answer = next(ask_process(source, ParseRequest(wanted="explanation", profiles=tuple(profiles or ()))), None)
     if not isinstance(answer, Explanation):
         raise interrupted()
     return answer

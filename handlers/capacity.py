@@ -33,7 +33,7 @@ class Costs:
         return users * self.user_bytes + bookings * self.booking_bytes + connections * self.connection_bytes
 
     def cores(self, requests: float, syncs: float) -> tuple[float, float]:
-        """Of the service and of the database, for so many a second."""
+        """The cores that the service and the database need for so many requests and syncs a second."""
         service, database = (
             (requests * request + syncs * sync) / 1000 / BUSY
             for request, sync in zip(self.request_ms, self.sync_ms, strict=True)

@@ -21,7 +21,7 @@ class Clock:
         return self.now_in_utc().replace(tzinfo=None)
 
     def now_in_utc(self) -> datetime:
-        """The same instant with its zone said."""
+        """The present moment, with its zone said."""
         moment = datetime.now(UTC) + self.offset
         return moment - timedelta(microseconds=moment.microsecond % 1000)
 

@@ -39,7 +39,7 @@ class ClockWatch:
             log.warning("%s", wrong or "This machine's clock is that of the database again.")
 
     def wrong(self) -> str | None:
-        """That they are too far apart, in a sentence for the operator."""
+        """A sentence for the operator where the clocks are too far apart; None where they agree."""
         apart = self.apart()
         if abs(apart) <= APART_MAX:
             return None

@@ -62,15 +62,19 @@ class Export:
         if annotation is None:
             return Said()
         tags = [self._names[tag][0] for tag in annotation.tags]
-        splits = [(part.category, self._part(part, row["currency"])) for part in annotation.parts]
-        own = self.words.own.get(annotation.own_category_id or "") if self.words is not None else None
+        splits = [(part.place.category, self._part(part, row["currency"])) for part in annotation.parts]
         place = annotation.detailed_category or annotation.category
-        return Said(place, annotation.note, tags, splits, own and own.name)
+        return Said(place, annotation.note, tags, splits, self._own(annotation.own_category_id))
 
     def _part(self, part: Split, currency: str) -> SaidPart:
         tags = [self._names[tag][0] for tag in part.tags]
         amount = in_digits(part.amount, currency)
-        return SaidPart(amount, part.detailed_category or part.category, part.note, tags)
+        category, leaf, own_id = part.place
+        return SaidPart(amount, leaf or category, part.note, tags, self._own(own_id))
+
+    def _own(self, own_id: str | None) -> str | None:
+        own = self.words.own.get(own_id or "") if self.words is not None else None
+        return own and own.name
 
     @cached_property
     def _names(self) -> Mapping[str, tuple[str, int]]:
@@ -86,7 +90,7 @@ class Export:
             yield piece.with_columns(told.then(pl.col(*TRANSFER)).name.keep()) if hidden else piece
 
     def each(self, session: Session, account: StoredAccount) -> Iterator[Mapping[str, Any]]:
-        """The same row by row."""
+        """The rows of an account, one by one."""
         for piece in self.rows(session, account):
             yield from piece.iter_rows(named=True)
 

@@ -44,7 +44,7 @@ def warnings_of(session: Session, user_id: str, account_ids: Iterable[str], *, t
 
 
 def questions_of(owned: Sequence[StoredAccount]) -> dict[str, list[str]]:
-    """By account what its user is asked: whether it is another one of theirs."""
+    """What the user of each account is asked: whether it is another one of theirs."""
     by_id = {account.id: account for account in owned}
     return {
         account.id: [f"{account.called}: {PERHAPS_SAME.format(other=by_id[account.same_as].called)}"]
@@ -56,7 +56,7 @@ def questions_of(owned: Sequence[StoredAccount]) -> dict[str, list[str]]:
 def taken_back_lately(
     session: Session, user_id: str, accounts: Sequence[StoredAccount], *, today: date
 ) -> dict[str, list[str]]:
-    """By account the bookings that its bank has taken back within SAID_FOR."""
+    """The bookings of each account that its bank has taken back within SAID_FOR."""
     by_id, said = {account.id: account for account in accounts}, dict[str, list[str]]()
     for row in stored_transactions.taken_back(session, user_id, list(by_id)):
         if row["taken_back_at"] is not None and row["taken_back_at"].date() > today - SAID_FOR:
@@ -74,7 +74,7 @@ def sentence(problem: LedgerProblem, currency: str) -> str:
 
 
 def warnings(found: Iterable[AccountIntegrity], accounts: Iterable[StoredAccount]) -> dict[str, list[str]]:
-    """By account what makes figures wrong, each with the account's name; accounts that are sound are absent."""
+    """What makes the figures of each account wrong, with the account's name; accounts that are sound are absent."""
     by_id = {account.id: account for account in accounts}
     said: dict[str, list[str]] = {}
     for each in found:

@@ -28,7 +28,7 @@ def money(amount: Decimal, currency: str) -> orjson.Fragment:
 
 
 def money_text(amount: Decimal, currency: str) -> str:
-    """The same as a text with two decimals at least: there is an app that makes cents by leaving out the point."""
+    """An amount as a text with two decimals at least: there is an app that makes cents by leaving out the point."""
     exact = _exact(amount, currency)
     return f"{exact:.2f}" if minor_digits(currency) < 2 else f"{exact:f}"
 

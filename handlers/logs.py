@@ -1,6 +1,7 @@
 """What the log looks like: one line per event on standard error, as text or as JSON."""
 
 import logging
+import threading
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,6 +9,8 @@ import orjson
 
 from handlers.http import request_id
 from handlers.settings import LogFormat
+
+log = logging.getLogger("bankdata")
 
 SILENCED = {name: {"level": "ERROR"} for name in ("httpx", "httpcore", "fints")}
 """Loggers of others that write whole addresses, and what banks say, where nobody may read them."""
@@ -29,6 +32,11 @@ class JsonLines(logging.Formatter):
         if record.exc_info:
             event["exception"] = self.formatException(record.exc_info)
         return orjson.dumps(event).decode()
+
+
+def log_escaped(escaped: threading.ExceptHookArgs) -> None:
+    """Log what ended a thread: by itself Python would write it past the log."""
+    log.error("the thread %s has ended", escaped.thread and escaped.thread.name, exc_info=escaped.exc_value)
 
 
 def configuration(level: str, log_format: LogFormat) -> dict[str, Any]:

@@ -123,7 +123,7 @@ class _StoreFigures(Collector):
         self._services = services
 
     def describe(self) -> Iterator[Metric]:
-        """Nothing: registering would otherwise ask the store."""
+        """No metrics, for registering would otherwise ask the store."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:

@@ -63,7 +63,7 @@ class OwnProfiles:
 
     @property
     def folder(self) -> Path:
-        """Where they lie unless the store is shared."""
+        """The folder of the profiles, unless the store is shared."""
         return self.data_dir / PROFILES_FOLDER
 
     def read(self) -> Sequence[Profile]:

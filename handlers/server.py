@@ -48,6 +48,7 @@ from handlers.page.serving import page_routes
 from handlers.services import Services
 from handlers.simplefin.endpoint import PATH as SIMPLEFIN
 from handlers.simplefin.endpoint import simplefin_api
+from handlers.sync.concurrency import begin_thread
 from storage import accounts, connections
 from storage.database import StoreUnavailable
 
@@ -88,16 +89,12 @@ def application(
 
     @asynccontextmanager
     async def lifespan(_app: Any) -> AsyncIterator[None]:
-        worker = threading.Thread(target=services.scheduler.work, name="sync worker", daemon=True)
-        worker.start()
-        threading.Thread(target=services.authorization.record.keep_writing, name="record", daemon=True).start()
-        telling = [threading.Thread(target=Deliverer(services).work, daemon=True)] if services.sends_webhooks else []
-        for each in telling:
-            each.start()
+        worker = begin_thread("sync worker", services.scheduler.work)
+        begin_thread("record", services.authorization.record.keep_writing)
+        telling = [begin_thread("webhooks", Deliverer(services).work)] if services.sends_webhooks else []
         if services.store.dialect.is_shared:
-            threading.Thread(target=services.sync_engine.leases.keep_renewing, name="leases", daemon=True).start()
-            build = partial(keep_building, services.store, services.sync_engine.stopped)
-            threading.Thread(target=build, name="indexes", daemon=True).start()
+            begin_thread("leases", services.sync_engine.leases.keep_renewing)
+            begin_thread("indexes", partial(keep_building, services.store, services.sync_engine.stopped))
         try:
             async with figures.watching():
                 yield
@@ -245,6 +242,7 @@ def run(
     )
     server = _Server(config, ready, peers, stopping=services.sync_engine.stop)
     sys.setswitchinterval(SWITCH_SECONDS)
+    threading.excepthook = logs.log_escaped
     stop = {number: signal.signal(number, server.asked_to_stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         server.run(sockets=[listener])

@@ -118,7 +118,7 @@ class Services:
 
     @property
     def missing_key(self) -> str | None:
-        """That this machine does not have the key of some bank connections, in a sentence for its operator."""
+        """A sentence for the operator where this machine does not have the key of some bank connections; else None."""
         closed = 0
         with suppress(StoreUnavailable):  # of many machines one is away: that is no reason not to serve
             closed = len(connection_secrets.unreadable(self.everybody, self.connection_keys))
@@ -303,7 +303,7 @@ def open_services(
         connection_attempts.forget(everybody, now=clock.now())
         feed.forget_removed(everybody, before=clock.now() - feed.REMEMBERED_FOR)
         outbox.forget(everybody, before=clock.now() - outbox.REMEMBERED_FOR)
-        deliveries.forget(everybody, before=clock.now() - outbox.REMEMBERED_FOR)
+        deliveries.forget(everybody, before=clock.now() - outbox.REMEMBERED_FOR, now=clock.now())
         looking = reader.cache.users()
         detect_for_new_day(everybody, looking, today=today, is_over=sync_engine.stopped.is_set)
         find_ahead(store.of, looking, today=today, is_over=sync_engine.stopped.is_set)

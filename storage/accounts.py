@@ -102,7 +102,7 @@ def of_user(session: Session, user_id: str) -> list[StoredAccount]:
 
 
 def every(session: Session, user_id: str) -> list[StoredAccount]:
-    """The same with hidden ones."""
+    """All accounts of a user, the hidden ones too."""
     rows = session.rows(f"SELECT {COLUMNS}, position FROM accounts WHERE user_id = $1", user_id)
     rows.sort(key=lambda row: (row.pop("position"), row["id"]))  # cheaper than in SQL
     return [StoredAccount(**row) for row in rows]

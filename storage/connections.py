@@ -209,7 +209,7 @@ def of_files(session: Session, user_id: str) -> set[str]:
 
 
 def accounts_of(session: Session, user_id: str) -> dict[str, set[str]]:
-    """By connection the ids of the accounts that it brings."""
+    """The ids of the accounts that each connection brings."""
     found: dict[str, set[str]] = {}
     for row in session.rows("SELECT connection_id, account_id FROM account_sources WHERE user_id = $1", user_id):
         found.setdefault(row["connection_id"], set()).add(row["account_id"])
@@ -286,7 +286,7 @@ def expire_consents(database: Database, *, now: datetime) -> None:
 
 
 def expire_consents_of(session: Session, user_id: str, *, now: datetime) -> None:
-    """The same for one user."""
+    """End the consents of one user that have run out."""
     if session.execute(
         f"UPDATE connections SET status = 'EXPIRED' WHERE {PAST_CONSENT} AND user_id = $2",
         now,
@@ -341,7 +341,7 @@ def set_settings(session: Session, user_id: str, connection_id: str, settings: d
 
 
 def keep_cursor(session: Session, user_id: str, connection_id: str, cursor: Mapping[str, Any]) -> None:
-    """Where the next fetch goes on; belongs in the transaction of the batch that it follows."""
+    """Keep where the next fetch goes on; belongs in the transaction of the batch that it follows."""
     session.execute(
         "UPDATE connections SET cursor = $3 WHERE user_id = $1 AND id = $2",
         user_id,

@@ -6,7 +6,7 @@ COUNTED = ("users", "connections", "accounts", "transactions", "pending_transact
 
 
 def holdings(session: Session) -> list[Row]:
-    """For each kind of thing how many there are, and the sum of all bookings of a currency: `what`, `figure`."""
+    """How many there are of each kind of thing, and the sum of all bookings of each currency: `what`, `figure`."""
     counts = []
     for name in COUNTED:
         [found] = session.rows(f"SELECT count(*) AS number FROM {name}")

@@ -263,7 +263,7 @@ def matching(session: Session, user_id: str, selection: Selection) -> pl.DataFra
 
 
 def pending(session: Session, user_id: str, selection: Selection) -> pl.DataFrame:
-    """The same of rows that are not booked yet: explanations show what does not count until it is (decision 15)."""
+    """The rows that are not booked yet: explanations show what does not count until it is (decision 15)."""
     condition, values = selection.condition(user_id)
     query = f"SELECT {BOOKING_COLUMNS} FROM pending_transactions WHERE {condition}"
     return session.frame(query, *values, schema=BOOKINGS)
@@ -310,7 +310,8 @@ def accounts_with_any(session: Session, user_id: str) -> list[str]:
 
 
 def histories(session: Session, user_id: str, account_ids: Sequence[str], *, until: date) -> list[Row]:
-    """By account and currency: first booking date, number of bookings and their total, of all until a day."""
+    """The first booking date, the number of bookings and their total of each account and currency, of all until a
+    day."""
     return session.rows(
         "SELECT account_id, currency, min(booking_date) AS first, count(*) AS bookings, sum(amount) AS total"
         " FROM transactions WHERE user_id = $1 AND account_id = ANY($2::TEXT[]) AND booking_date <= $3"

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 from analytics.classification.booking_types import Verdict
 from analytics.classification.facts import CACHED_TEXTS_MAX, CATEGORIES, spread, table
+from analytics.classification.persons import COMPANY
 from analytics.classification.phrases import Found, Phrases
 
 Place = Literal["name", "text", "else"]
@@ -94,14 +95,21 @@ def _by_own_account(category: Verdict, clues: Clues) -> Verdict | None:
 
 def _by_type(category: Verdict, clues: Clues) -> Verdict | None:
     if category.value == "TRANSFER":
-        return Verdict("PERSON_TO_PERSON", category.rule) if category.rule.startswith("default:") else None
+        is_told = category.rule.startswith(OF_PEOPLE) and COMPANY.best(clues.name_words) is None  # Mr. Wash AG
+        return Verdict("PERSON_TO_PERSON", category.rule) if is_told else None
+    if clues.kind == "fee" and clues.brand is not None and category_of(clues.brand.value or "OTHER") != category.value:
+        return None
     leaf = OF_TYPES.get((clues.kind, clues.is_credit))
     return Verdict(leaf, f"type:{clues.kind}") if leaf else None
 
 
 def _by_bank(category: Verdict, clues: Clues) -> Verdict | None:
-    """What the bank itself does is told by its type alone; of interest the words tell dividends apart."""
-    return _by_type(category, clues) if clues.kind in OF_THE_BANK else None
+    """What the bank itself does is told by its type alone; of interest the words tell dividends apart. A fee may be
+    somebody else's: of the town, or of a gym."""
+    if clues.kind != "fee":
+        return _by_type(category, clues) if clues.kind in OF_THE_BANK else None
+    told = _by_word(category, clues)
+    return told if told is not None and told.value in WITH_FEES else _by_type(category, clues)
 
 
 def _told(category: Verdict, clues: Clues, texts: Iterable[tuple[Place, tuple[str, ...]]]) -> Verdict | None:
@@ -154,10 +162,12 @@ SOURCES: Sequence[Source] = (
     _by_other_word,
 )
 """In what order they are asked. A brand comes before the code of its terminal: that of UBER EATS says fast food."""
+OF_PEOPLE = ("default:", "intermediary:")
 OTHER_ORDERS: Mapping[str, Sequence[Source]] = {
     # The codes of card schemes do not tell a café from a restaurant
     "DINING": (_by_brand, _by_word, _by_mcc),
-    # What is said of a contract ("Abschlag Gas") says more than a company that sells several things
+    # What is said of a contract ("Abschlag Gas", "Hausrat") says more than a company that sells several things
+    "INSURANCE": (_by_mcc, _by_purpose_code, _by_word, _by_brand, _by_other_word),
     "OTHER": (_by_bank, _by_mcc, _by_purpose_code, _by_word, _by_brand, _by_type, _by_other_word),
 }
 SCOPES: Mapping[Place, Sequence[str]] = {
@@ -165,7 +175,8 @@ SCOPES: Mapping[Place, Sequence[str]] = {
     "text": ("text", "credit"),
     "else": ("else",),
 }
-IF_MONEY_COMES_IN = {
+IF_MONEY_COMES_IN: Mapping[str, str | None] = {
+    "GOVERNMENT_FEES": None,  # a town pays for many things
     "HOME_RENT": "RENTAL_INCOME",
     "INCOME_TAX": "TAX_REFUND",
     "PROPERTY_TAX": "TAX_REFUND",
@@ -174,7 +185,8 @@ IF_MONEY_COMES_IN = {
     "INTEREST_PAID": "INTEREST_EARNED",
     "LOAN_PAYMENT": "LOAN_DISBURSEMENT",
 }
-OF_THE_BANK = {"fee", "cash_withdrawal", "cash_deposit"}
+OF_THE_BANK = {"cash_withdrawal", "cash_deposit"}
+WITH_FEES = {"WASTE", "WATER", "GOVERNMENT_FEES", "EDUCATION", "CHILDCARE", "BROADCASTING_FEE", "HOME_REPAIR", "FINES"}
 OF_TYPES: Mapping[tuple[str | None, bool], str] = {
     ("salary", True): "WAGES",
     ("fee", False): "BANK_FEES",

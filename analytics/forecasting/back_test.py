@@ -35,8 +35,8 @@ def origins(today: date) -> list[date]:
 
 
 def accuracy(ledger: AccountLedger, streams: Mapping[date, Iterable[Stream]]) -> Accuracy | None:
-    """How the forecasts of the origins did, of which `streams` are those that could be seen then; None where the
-    history is too short for any."""
+    """How close the forecasts of past days came, with `streams` as they could be seen on each; None where the history
+    is too short for any."""
     errors: list[Decimal] = []
     unmoved: list[Decimal] = []
     hits: list[bool] = []
@@ -60,5 +60,5 @@ def accuracy(ledger: AccountLedger, streams: Mapping[date, Iterable[Stream]]) ->
 
 
 def _mean(values: Sequence[Decimal], currency: str) -> Decimal:
-    """In the digits that are told: a forecast does not beat a balance by what nobody sees."""
+    """The mean, rounded to the digits that are shown: a forecast does not beat a balance by what nobody sees."""
     return listed(sum(values, Decimal(0)) / len(values), currency)

@@ -50,7 +50,7 @@ class AccountLedger:
         return "few_bookings" if self.bookings < BOOKINGS_MIN else None
 
     def at(self, day: date) -> "AccountLedger":
-        """The same as it was at the end of an earlier day."""
+        """The ledger as it was at the end of an earlier day."""
         later = [moved for when, moved in self.moved.items() if when > day]
         return replace(
             self,
@@ -65,7 +65,7 @@ class AccountLedger:
 
 
 def together(ledgers: Iterable[AccountLedger], moved: Mapping[date, DayMoved]) -> AccountLedger:
-    """Several ledgers of one currency and day as one."""
+    """One ledger for several of the same currency and day."""
     each = list(ledgers)
     return AccountLedger(
         currency=each[0].currency,

@@ -128,7 +128,8 @@ def next_pay(ledger: AccountLedger, streams: Iterable[Stream]) -> NextPay | None
 
 
 def by_month(found: Projection) -> Projection:
-    """The same at the ends of months and on the last day, which add up as well; of each month one nameless event."""
+    """The projection at the ends of months and on the last day, which add up as well; each month has one nameless
+    event."""
     ends = [day for day in found.days if day is found.days[-1] or (day.day + timedelta(days=1)).day == 1]
     first, events = found.days[0].day, []
     for end in ends:

@@ -19,7 +19,7 @@ CHANGES_MAX = 2
 STEADY_MIN = 0.5  # of the charges have a price that comes again: here one that does not is worth a question
 
 
-def chosen(members: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
+def choose_groups(members: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
     """(group, row): every charge goes to its coarsest, then best fitting group; groups that lost too much are
     dropped. Groups that come first for all of their charges win; then, of what is left, the next ones do."""
     ranked = (
@@ -40,7 +40,7 @@ def chosen(members: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(won)
 
 
-def completed(charges: pl.DataFrame, streams: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
+def complete_streams(charges: pl.DataFrame, streams: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
     """(group, row, odd) of the streams, without strangers of the same price, with what belongs to them at the payee:
     second collections of the same price, and trial months and new prices in the slots before and after. The odd ones
     (`is_odd`) are no charges of the stream, and no beginning of another one."""
@@ -134,7 +134,7 @@ def on_its_day(left: pl.DataFrame) -> pl.DataFrame:
     return near.sort(late, "row").unique(["group", "slot"], keep="first", maintain_order=True)
 
 
-def continued(charges: pl.DataFrame, streams: pl.DataFrame) -> pl.DataFrame:
+def join_successors(charges: pl.DataFrame, streams: pl.DataFrame) -> pl.DataFrame:
     """The streams, where one of the same payee and frequency ends when the other begins as one: a new mandate, a new
     price, a moved billing day. (A chain of two such changes within the evidence is joined, too.)"""
     for _ in range(CHANGES_MAX):

@@ -31,7 +31,7 @@ class About(Protocol):
 A = TypeVar("A", bound=About)
 
 
-def decided(found: pl.DataFrame, decisions: Iterable[Decision]) -> pl.DataFrame:
+def with_confirmations(found: pl.DataFrame, decisions: Iterable[Decision]) -> pl.DataFrame:
     """The streams (SUBSCRIPTIONS) with their `confirmation`, "none" where nobody has decided."""
     said = {id_: about[0].confirmation for id_, about in by_stream(found, decisions).items()}
     return found.with_columns(

@@ -4,12 +4,12 @@ import polars as pl
 
 from analytics.frames import SUBSCRIPTIONS
 from analytics.recurring.charges import eligible
-from analytics.recurring.choice import chosen, completed, continued
-from analytics.recurring.evidence import accepted, worth_fitting
+from analytics.recurring.choice import choose_groups, complete_streams, join_successors
+from analytics.recurring.evidence import accept_fits, worth_fitting
 from analytics.recurring.groups import WHOSE, candidate_groups, with_group_keys
 from analytics.recurring.payees import with_payee
-from analytics.recurring.prices import described
-from analytics.recurring.report import reported
+from analytics.recurring.prices import describe_groups
+from analytics.recurring.report import report_streams
 from analytics.recurring.rhythm import fits, likely, with_axes
 
 CHARGES_MIN = 2  # a rhythm has two beats
@@ -41,7 +41,9 @@ def detect(
         left = left.join(streams, on="row", how="anti").join(touched, on=[*WHOSE, "payee"], how="semi")
     if not found:
         return NONE
-    return reported(rows, continued(rows, pl.concat(found).filter(~pl.col("odd")).drop("odd")), with_ended=with_ended)
+    return report_streams(
+        rows, join_successors(rows, pl.concat(found).filter(~pl.col("odd")).drop("odd")), with_ended=with_ended
+    )
 
 
 def streams_in(rows: pl.DataFrame) -> pl.DataFrame | None:
@@ -56,7 +58,7 @@ def streams_in(rows: pl.DataFrame) -> pl.DataFrame | None:
     if pairs.is_empty():
         return None
     members = members.join(pairs, on="group", how="semi")
-    known = described(counted, members, groups)
-    candidates = accepted(fits(counted, members, worth_fitting(pairs, known)), known)
-    streams = completed(counted, chosen(members, candidates), candidates)
+    known = describe_groups(counted, members, groups)
+    candidates = accept_fits(fits(counted, members, worth_fitting(pairs, known)), known)
+    streams = complete_streams(counted, choose_groups(members, candidates), candidates)
     return streams.join(candidates.select("group", "frequency", "lattice", "score"), on="group")

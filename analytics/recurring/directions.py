@@ -26,7 +26,7 @@ def of_user(found: pl.DataFrame, user_id: str) -> pl.DataFrame:
 
 
 def with_direction(found: pl.DataFrame) -> pl.DataFrame:
-    """The same with a `direction`, the mark taken away."""
+    """The payments with a column `direction` in place of the mark."""
     comes_in = pl.col("user_id").str.ends_with(MARK)
     return found.with_columns(
         pl.col("user_id").str.strip_suffix(MARK),

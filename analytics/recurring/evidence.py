@@ -50,7 +50,7 @@ def worth_fitting(pairs: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     return promising.select(pairs.columns).with_row_index("fit")
 
 
-def accepted(fits: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
+def accept_fits(fits: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     """The fits that are evidence enough, the best one per group, with the group's facts and a `score`."""
     facts = fits.join(groups, on="group").join(RULES, on="frequency")
     known = with_claims(facts)
@@ -230,7 +230,8 @@ def is_early_pair() -> pl.Expr:
 
 
 def stands_out() -> pl.Expr:
-    """One price at a payee with a monthly core so complete that purchases by chance would not fill it."""
+    """Whether there is one price at a payee, with a monthly core so complete that purchases by chance would not fill
+    it."""
     near = 2 * NEAR_DAYS / DAYS_PER_MONTH
     a_slot = 1 - (1 - near) ** (pl.col("n") / pl.col("slots"))
     by_chance = a_slot ** pl.col("near_filled") * DAYS_PER_MONTH

@@ -200,7 +200,8 @@ def _months(day: date) -> float:
 
 
 def _after(day: date, cadence: Cadence, steps: int) -> date:
-    """When a charge is due so many periods after the one on `day`, at the usual place of its week or month."""
+    """The day on which a charge is due so many periods after the one on `day`, at its usual place in the week or
+    month."""
     if cadence.unit == "day":
         return day + timedelta(days=cadence.every * steps)
     if cadence.unit == "week":

@@ -41,7 +41,8 @@ def behind_intermediary(text: pl.Expr, note: pl.Expr, *, via: pl.Expr) -> pl.Exp
 
 
 def behind_intermediary_as_written(text: pl.Expr, note: pl.Expr) -> pl.Expr:
-    """The same in the bank's own letters, without places and reference numbers."""
+    """Who was paid, as `behind_intermediary` says it, in the bank's own spelling, without places and reference
+    numbers."""
     via = are_intermediaries(text)
     name = behind_intermediary(text, pl.when(via).then(note), via=via)
     short = name.str.replace(r"//.*$", "").str.replace(r"\s+\S*\d{4,}\S*.*$", "")
@@ -58,7 +59,7 @@ def with_payee(charges: pl.DataFrame) -> pl.DataFrame:
 
 
 def _payees(charges: pl.DataFrame) -> pl.DataFrame:
-    """The same rows in the same order, with nothing but what names a payee."""
+    """The payee of each row, in the same order, and nothing else."""
     text, asked = pl.col("text"), pl.col("asked")
     vias = charges.select("text").unique().with_columns(via=are_intermediaries(text).fill_null(False))
     texted = charges.join(vias, on="text", how="left", nulls_equal=True, maintain_order="left").with_columns(
@@ -88,13 +89,13 @@ def _payees(charges: pl.DataFrame) -> pl.DataFrame:
         ),
     )
     keyed = keyed.drop("text", "note", "asked", "brand", "raw_key", "is_nameless")
-    keyed = voted(keyed, "payee", "brand_key")
-    keyed = voted(keyed, "iban_key", "payee")
-    keyed = voted(keyed, "contract_key", "payee")
-    return united(keyed)
+    keyed = elect_payees(keyed, "payee", "brand_key")
+    keyed = elect_payees(keyed, "iban_key", "payee")
+    keyed = elect_payees(keyed, "contract_key", "payee")
+    return unite_payees(keyed)
 
 
-def united(charges: pl.DataFrame) -> pl.DataFrame:
+def unite_payees(charges: pl.DataFrame) -> pl.DataFrame:
     """Two keys of a user are one payee when nine letters agree, or four and an amount; the commoner key wins. Keys
     that are accounts or mandates are not names: those of one bank begin alike."""
     named = pl.col("payee").ne_missing(pl.col("counterpart_iban")) & pl.col("payee").ne_missing(
@@ -125,8 +126,8 @@ def united(charges: pl.DataFrame) -> pl.DataFrame:
     return keyed.drop("prefix", "stem", "size")
 
 
-def voted(charges: pl.DataFrame, by: str, ballot: str) -> pl.DataFrame:
-    """Every row with the same `by` of a user takes the `ballot` most of them carry as its payee."""
+def elect_payees(charges: pl.DataFrame, by: str, ballot: str) -> pl.DataFrame:
+    """The rows; those of a user with the same `by` get as payee the `ballot` that most of them carry."""
     keys = ["user_id", "currency", by]
     winners = (
         charges.filter(pl.col(by).is_not_null(), pl.col(ballot).is_not_null())

@@ -14,7 +14,7 @@ CONTRACT_PART_MIN = 0.3  # the same for one of several collections under one man
 ORDERED_MIN = 0.5  # of the charges are standing orders (the other rows may have lost their type)
 
 
-def described(charges: pl.DataFrame, members: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
+def describe_groups(charges: pl.DataFrame, members: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     """The groups with their amounts (`prices`, `constant`, `narrow`, `variation`), gaps, whether a `contract` stands
     behind them and which `part` of the payee's charges they are."""
     price, gap, mandate = pl.col("price"), pl.col("gap"), pl.col("contract_key")
@@ -56,13 +56,13 @@ def described(charges: pl.DataFrame, members: pl.DataFrame, groups: pl.DataFrame
 
 
 def is_constant() -> pl.Expr:
-    """One price, or a price that mostly stays and, when it changes, does not keep coming back."""
+    """Whether there is one price, or one that mostly stays and does not keep coming back once it has changed."""
     stays = pl.col("changes") <= (1 - SAME_STEPS_MIN) * (pl.col("n") - 1)
     return (pl.col("prices") == 1) | stays
 
 
 def has_contract() -> pl.Expr:
-    """One mandate of the payee's own, most of whose charges are here; or a standing order."""
+    """Whether there is one mandate of the payee's own, with most of its charges here, or a standing order."""
     split = pl.col("level").is_in(["mandate_day", "mandate_price"])
     enough = pl.when(split).then(CONTRACT_PART_MIN).otherwise(CONTRACT_SHARE_MIN) * pl.col("mandate_n")
     mandated = (

@@ -24,7 +24,7 @@ NEXT_AFTER = {
 }
 
 
-def reported(rows: pl.DataFrame, streams: pl.DataFrame, *, with_ended: bool = False) -> pl.DataFrame:
+def report_streams(rows: pl.DataFrame, streams: pl.DataFrame, *, with_ended: bool = False) -> pl.DataFrame:
     """The streams (group, row, frequency, lattice, score) that are listed, or all of them, as
     `analytics.frames.SUBSCRIPTIONS`."""
     charges = (
@@ -57,7 +57,7 @@ def reported(rows: pl.DataFrame, streams: pl.DataFrame, *, with_ended: bool = Fa
 
 
 def window_start(today: pl.Expr = TODAY) -> pl.Expr:
-    """The same day of the month six months earlier (decision 10)."""
+    """The first day of the report's window: the same day of the month six months earlier (decision 10)."""
     return today.dt.offset_by(f"-{WINDOW_MONTHS}mo")
 
 
@@ -83,7 +83,7 @@ def is_true_up() -> pl.Expr:
 
 
 def names() -> dict[str, pl.Expr]:
-    """Of the charges of a stream, what `stream_name` chooses from."""
+    """The columns from which `stream_name` chooses the name of a stream, taken from its charges."""
     named = pl.col("counterpart_name").is_not_null()
     telling = named | ~named.any()  # the rows with a name, or all when none has one
     return {

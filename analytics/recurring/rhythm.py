@@ -105,7 +105,7 @@ def _measured(charges: pl.DataFrame, members: pl.DataFrame, pairs: pl.DataFrame)
 
 
 def axis_position() -> pl.Expr:
-    """Where a charge lies on the axis of its lattice."""
+    """The position of a charge on the axis of its lattice."""
     return pl.when(axis="days").then("days").when(axis="business").then("business").otherwise("months")
 
 

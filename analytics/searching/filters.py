@@ -15,7 +15,7 @@ from analytics.currencies import MINOR_DIGITS, MINOR_DIGITS_USUAL, NO_RATES, con
 from analytics.letters import fold, plain
 from analytics.refunds import NO_CATEGORY
 from analytics.search_text import searchable
-from analytics.searching.parts import NO_PARTS, is_split, with_part_in
+from analytics.searching.parts import NO_PARTS, in_own, is_split, with_part_in
 
 Direction = Literal["in", "out"]
 Flag = Literal["possible_duplicate", "adjusting_entry", "unconverted", "uncategorised"]
@@ -39,6 +39,7 @@ class Query(NamedTuple):
     counted: bool = False  # only what totals count
     category: str | None = None  # rows are chosen by both before; of a booking with parts one of them has all of it
     detailed_category: str | None = None
+    own_category: str | None = None  # of parts; rows as a whole are chosen by it before
 
 
 def query_words(text: str) -> tuple[str, ...]:
@@ -60,7 +61,7 @@ def found(
     of these is enough."""
     is_there = pl.all_horizontal(pl.lit(value=True), *placed(query))
     if not parts.is_empty():
-        of_parts = pl.col("id").is_in(with_part_in(parts, *placed(query)).implode())
+        of_parts = pl.col("id").is_in(with_part_in(parts, *placed(query), *in_own(query.own_category)).implode())
         is_there = pl.when(is_split(parts, may_be_pending=True)).then(of_parts).otherwise(is_there)
     chosen = rows.lazy().filter(*_said(query), is_there).with_columns(left_out(selection).alias("left_out"))
     foreign = foreign_currencies(rows, currency)

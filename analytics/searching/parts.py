@@ -3,7 +3,7 @@
 A part is no booking: it has no id, is never paired, never a charge, and no sum of whole bookings knows of it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import groupby
@@ -18,6 +18,7 @@ PARTS: dict[str, pl.DataType] = {
     "amount": MONEY,
     "category": pl.String(),
     "detailed_category": pl.String(),
+    "own_category_id": pl.String(),
 }
 """One row per part of one user's bookings, those of each in their order; they add up to it."""
 
@@ -48,16 +49,30 @@ def with_part_in(parts: pl.DataFrame, *wanted: pl.Expr) -> pl.Series:
     return parts.filter(*wanted)["id"].unique(maintain_order=True)
 
 
+def in_own(own_category: str | None) -> Iterator[pl.Expr]:
+    """What is wanted of parts where an own category is named."""
+    if own_category is not None:
+        yield pl.col("own_category_id") == own_category
+
+
 def is_split(parts: pl.DataFrame, *, may_be_pending: bool = False) -> pl.Expr:
     """Whether a row is a booking that has parts; what is not booked yet has none."""
     has = pl.col("id").is_in(parts["id"].unique().implode())
     return has & ~pl.col("is_pending") if may_be_pending else has
 
 
-def apart(rows: pl.LazyFrame, parts: pl.DataFrame, *, currency: str, may_be_pending: bool = False) -> pl.LazyFrame:
+def apart(
+    rows: pl.LazyFrame,
+    parts: pl.DataFrame,
+    *,
+    currency: str,
+    may_be_pending: bool = False,
+    own_category: str | None = None,
+) -> pl.LazyFrame:
     """The rows in their order, one of a booking that has parts as one row for each of these, with its amount, its
     categories and its share of `home_amount`, which was converted to `currency` and rounded once. A column more,
-    `booking`, counts the rows as they were; where there are no parts at all, everything stays as it is."""
+    `booking`, counts the rows as they were; where there are no parts at all, everything stays as it is. Where an own
+    category is named, of the parts those in it alone."""
     if parts.is_empty():
         return rows
     whole = rows.with_row_index("booking").collect(engine="in-memory")
@@ -71,5 +86,5 @@ def apart(rows: pl.LazyFrame, parts: pl.DataFrame, *, currency: str, may_be_pend
     names = [name for name in ("amount", "category", "detailed_category") if name in whole.columns]
     told = split.with_columns(
         pl.Series("home_amount", homes, dtype=FIGURE), *(pl.col(f"{name}_of_part").alias(name) for name in names)
-    )
+    ).filter(*in_own(own_category))
     return pl.concat([whole.filter(~has), told.select(whole.columns)]).lazy().sort("booking", maintain_order=True)

@@ -52,13 +52,13 @@ _BEFORE = "_before"  # the same column of the span that is compared
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
     """All of it: `left_out` says how many rows did not count, by reason; `unconverted` are the currencies without a
-    rate. `groups` are all there are: their keys, the figures of Sums, and `spelled`, the merchant as the newest row has
-    it, for its key is in lower case."""
+    rate. `groups` are all there are, in no order: their keys and the figures of Sums."""
 
     group_by: Sequence[Key]
     groups: pl.DataFrame
     left_out: Mapping[str, int]
     unconverted: Sequence[str]
+    spelled: pl.LazyFrame | None = None  # the merchant of each row by its key, which is in lower case, newest first
     shared: pl.DataFrame | None = None  # `booking` with the keys of its groups, where its parts are in several
 
     @property
@@ -98,7 +98,8 @@ def totals(
     whole = found(rows, query, selection=selection, currency=currency, rates=rates, parts=parts)
     is_apart = not parts.is_empty()
     if is_apart:
-        whole = apart(whole, parts, currency=currency, may_be_pending=True).filter(*placed(query))
+        of_parts = apart(whole, parts, currency=currency, may_be_pending=True, own_category=query.own_category)
+        whole = of_parts.filter(*placed(query))
     judged = whole.select(
         *(["booking"] if is_apart else []),
         "currency",
@@ -110,15 +111,19 @@ def totals(
         **keys,
         left_out=pl.when(without_rate()).then(pl.lit(NO_RATE)).otherwise("left_out"),
     ).collect(engine="in-memory")
-    counted, shared = judged.filter(pl.col("left_out").is_null()), None
+    counted, shared = judged.lazy().filter(pl.col("left_out").is_null()), None
     if is_apart:
-        judged, counted = judged.unique("booking"), _joined(counted, keys)
-        shared = counted.filter(pl.col("booking").is_duplicated()).select("booking", *keys)
+        judged, joined = judged.unique("booking"), _joined(counted, keys)
+        shared = joined.filter(pl.col("booking").is_duplicated()).select("booking", *keys)
+        counted = joined.lazy()
+    left_out = dict(sorted(judged["left_out"].drop_nulls().value_counts().iter_rows()))
+    is_unconverted = NO_RATE in left_out
     return Totals(
         group_by=group_by,
         groups=_grouped(counted, group_by),
-        left_out=dict(sorted(judged["left_out"].drop_nulls().value_counts().iter_rows())),
-        unconverted=sorted(judged["currency"].filter(judged["left_out"] == NO_RATE).unique()),
+        spelled=counted.select(_of_merchant(group_by), "spelled") if "merchant" in group_by else None,
+        left_out=left_out,
+        unconverted=sorted(judged["currency"].filter(judged["left_out"] == NO_RATE).unique()) if is_unconverted else [],
         shared=shared,
     )
 
@@ -127,25 +132,47 @@ def listed(now: Totals, before: Totals | None, *, limit: int) -> tuple[list[Grou
     """At most so many groups by their first key, then by the second, and what the rest adds up to: time in its order,
     of which the latest are listed, everything else by its expenses in all its groups, the highest first, then by its
     income, then by name, what has none last. A group of only one of the two spans is one of both."""
-    columns = _columns(now.group_by)
     groups = now.groups if before is None else _side_by_side(now.groups, before.groups, now.group_by)
-    by: list[pl.Expr] = []
-    for key, column in zip(now.group_by, columns, strict=True):
-        if key not in OF_TIME:
-            sums = (pl.col(figure) for figure in ("expenses", "income"))
-            by += [-each if len(columns) == 1 else -each.sum().over(column) for each in sums]
-        by.append(pl.col(column))
-    groups = groups.sort(by, nulls_last=True)
-    is_of_time = now.group_by[0] in OF_TIME
-    shown, left = (groups.tail(limit), groups.head(-limit)) if is_of_time else (groups.head(limit), groups.tail(-limit))
-    names = [_NAMES.get(key, _as_it_is) for key in now.group_by]
-    told = ["spelled" if key == "merchant" else column for key, column in zip(now.group_by, columns, strict=True)]
-    named = [tuple(name(value) for name, value in zip(names, row, strict=True)) for row in shown[told].rows()]
+    groups = groups.with_row_index("place")
+    shown = _shown(groups, now.group_by, limit)
+    left = groups.filter(~pl.col("place").is_in(shown["place"].implode()))
+    names: Mapping[Key, Callable[[Any], Any]] = {**_NAMES, "merchant": _spelled(shown, now, before).get}
+    told = [names.get(key, _as_it_is) for key in now.group_by]
+    keys = shown[_columns(now.group_by)].rows()
+    named = [tuple(name(value) for name, value in zip(told, row, strict=True)) for row in keys]
     sums_now = _each(shown, "")
     sums_before = [None] * len(named) if before is None else _each(shown, _BEFORE)
     compared = None if before is None else _together(left, before.shared, _BEFORE)
     rest = Group((), _together(left, now.shared), compared)
     return [*map(Group, named, sums_now, sums_before)], rest
+
+
+def _shown(groups: pl.DataFrame, group_by: Sequence[Key], limit: int) -> pl.DataFrame:
+    """The groups that come first, in their order. Each value of the first key has one group at least, so that only
+    groups of the first so many values have to be sorted."""
+    cut = pl.LazyFrame.tail if group_by[0] in OF_TIME else pl.LazyFrame.head
+    shown, order = groups.lazy(), list[pl.Expr]()
+    for key, column in zip(group_by, _columns(group_by), strict=True):
+        sums = {} if key in OF_TIME else {f"{figure}_of_{column}": pl.sum(figure) for figure in ("expenses", "income")}
+        by = [*(-pl.col(name) for name in sums), pl.col(column)]
+        values = groups.lazy().group_by(column).agg(**sums)
+        if not order:
+            values = cut(values.sort(by, nulls_last=True), limit)
+        if sums or not order:
+            shown = shown.join(values, on=column, nulls_equal=True)
+        order += by
+    return cut(shown.sort(order, nulls_last=True), limit).collect(engine="in-memory")
+
+
+def _spelled(shown: pl.DataFrame, now: Totals, before: Totals | None) -> dict[str | None, str | None]:
+    """How the newest row spells each merchant that is shown; of two spans the later one, if it has the merchant."""
+    spellings = [each.spelled for each in (now, before) if each is not None and each.spelled is not None]
+    if not spellings:
+        return {}
+    key = _of_merchant(now.group_by)
+    seen = pl.concat(spellings).filter(pl.col(key).is_in(shown[key].implode()))
+    newest = seen.unique(key, keep="first", maintain_order=True).collect(engine="in-memory")
+    return dict(newest.iter_rows())
 
 
 def _each(groups: pl.DataFrame, suffix: str) -> list[Sums]:
@@ -167,44 +194,34 @@ def _columns(group_by: Sequence[Key]) -> list[str]:
     return [f"key_{place}" for place in range(len(group_by))]
 
 
-def _joined(counted: pl.DataFrame, keys: Iterable[str]) -> pl.DataFrame:
+def _joined(counted: pl.LazyFrame, keys: Iterable[str]) -> pl.DataFrame:
     """The parts of a booking that are in one group as one row."""
-    sums = ("income", "expenses", "refunds")
-    return counted.group_by("booking", *keys, maintain_order=True).agg(
-        pl.first("booking_date", "spelled"), pl.sum(*sums)
-    )
+    sums = pl.sum("income", "expenses", "refunds")
+    rows = counted.group_by("booking", *keys, maintain_order=True).agg(pl.first("booking_date", "spelled"), sums)
+    return rows.collect(engine="in-memory")
 
 
-def _grouped(counted: pl.DataFrame, group_by: Sequence[Key]) -> pl.DataFrame:
-    """The groups; with merchants in the order of their newest rows, of which the first says how one is spelled."""
-    columns = _columns(group_by)
-    groups = (
-        counted.lazy()
-        .group_by(columns or pl.lit(0).alias("whole"), maintain_order="merchant" in group_by)
+def _grouped(counted: pl.LazyFrame, group_by: Sequence[Key]) -> pl.DataFrame:
+    return (
+        counted.group_by(_columns(group_by) or pl.lit(0).alias("whole"))
         .agg(
             pl.len().alias("count"),
             pl.sum("income", "expenses", "refunds"),
             pl.min("booking_date").alias("first"),
             pl.max("booking_date").alias("last"),
-            pl.first("spelled"),
         )
+        .collect(engine="in-memory")
     )
-    return groups.with_columns(_of_merchant(pl.first("spelled"), group_by)).collect(engine="in-memory")
 
 
 def _side_by_side(now: pl.DataFrame, before: pl.DataFrame, group_by: Sequence[Key]) -> pl.DataFrame:
-    """Each group of either with its figures of both; a merchant is spelled as the later span has it, if it does."""
+    """Each group of either with its figures of both."""
     both = now.join(before, on=_columns(group_by), how="full", nulls_equal=True, coalesce=True, suffix=_BEFORE)
-    spelled = _of_merchant(pl.col("spelled").drop_nulls().first(), group_by)
-    return both.with_columns(
-        pl.col(*_ADDED, *(name + _BEFORE for name in _ADDED)).fill_null(0),
-        pl.coalesce(spelled, f"spelled{_BEFORE}").alias("spelled"),
-    )
+    return both.with_columns(pl.col(*_ADDED, *(name + _BEFORE for name in _ADDED)).fill_null(0))
 
 
-def _of_merchant(spelled: pl.Expr, group_by: Sequence[Key]) -> pl.Expr:
-    """The spelling of all groups of a merchant."""
-    return spelled.over(f"key_{group_by.index('merchant')}") if "merchant" in group_by else pl.col("spelled")
+def _of_merchant(group_by: Sequence[Key]) -> str:
+    return _columns(group_by)[group_by.index("merchant")]
 
 
 _KEYS: Mapping[Key, Callable[[pl.Expr], pl.Expr]] = {
@@ -226,7 +243,7 @@ def _as_it_is(value: Any) -> Any:
 
 _NAMES: Mapping[Key, Callable[[Any], Any]] = {
     "day": date.isoformat,
-    "week": lambda monday: monday.strftime("%G-W%V"),
+    "week": lambda monday: "{:04}-W{:02}".format(*monday.isocalendar()),
     "month": lambda first: first.isoformat()[:7],
     "year": "{:04}".format,
 }

@@ -91,7 +91,7 @@ class ClientDocuments:
             return known
         try:
             document = self._fetch(client_id)
-            client = described(client_id, document, now=now)
+            client = client_of_document(client_id, document, now=now)
         except DocumentRefused as refused:
             self._events.alarm("client document refused", client=client_id, reason=str(refused))
             raise
@@ -103,7 +103,7 @@ class ClientDocuments:
         return kept
 
 
-def described(client_id: str, document: Document, *, now: datetime) -> Client:
+def client_of_document(client_id: str, document: Document, *, now: datetime) -> Client:
     """The client that a document describes; raises DocumentRefused."""
     if not MEDIA_TYPES.fullmatch(document.media_type):
         raise DocumentRefused("It is not sent as JSON.")

@@ -149,13 +149,13 @@ def registration_answer(client: Client) -> dict[str, Any]:
 
 
 def checked_client(*, name: str, redirect_uris: tuple[str, ...]) -> ClientMetadata:
-    """The same rules for a client that the operator adds on the command line."""
+    """The metadata of a client that the operator adds by command, held to the same rules."""
     named = checked_name(name)
     return replace(named, redirect_uris=_redirect_uris({"redirect_uris": list(redirect_uris)}))
 
 
 def checked_name(name: str) -> ClientMetadata:
-    """The same rules for one that is nothing but a name."""
+    """The metadata of a client that has only a name, held to the same rules."""
     if not name.strip():
         raise InvalidRequest("The client needs a name.")
     return ClientMetadata(name=_name({"client_name": name}), redirect_uris=(), optional={})

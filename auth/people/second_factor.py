@@ -149,5 +149,5 @@ def _new_recovery_code() -> str:
 
 
 def _plain(typed: str) -> str:
-    """As it is compared: apps and people put blanks and dashes between groups."""
+    """The code as it is compared, without the blanks and dashes that apps and people put between groups."""
     return "".join(typed.split()).replace("-", "").upper()

@@ -27,6 +27,11 @@ class Outcome:
     known_browser: str | None = None
     wait: timedelta | None = None
 
+    @property
+    def wait_seconds(self) -> int:
+        """The seconds to wait, 0 for none."""
+        return int(self.wait.total_seconds()) + 1 if self.wait else 0
+
 
 class SignIn:
     """Checks who a person is; the same effort whether the user exists or not."""

@@ -47,8 +47,8 @@ class Throttles:
 
     @contextmanager
     def turn(self, name: str) -> Iterator[None]:
-        """One attempt of an account after the other, so that right passwords that come at once are not held up by each
-        other's reservations; raises Busy when too many wait."""
+        """Let one attempt of an account follow the other, so that right passwords that come at once are not held up by
+        each other's reservations; raises Busy when too many wait."""
         if not self._waiting.acquire(blocking=False):
             raise Busy(Busy.__doc__)
         try:
@@ -116,7 +116,7 @@ def _remaining(known: Throttle | None, now: datetime) -> timedelta:
 
 
 def _one_more(known: Throttle | None, free: int, now: datetime) -> Throttle:
-    """One more failure: beyond the free ones the wait doubles each time."""
+    """The throttle after one more failure: beyond the free ones the wait doubles each time."""
     is_fresh = known is None or now - known.updated_at > FORGOTTEN_AFTER
     failures = 1 if known is None or is_fresh else known.failures + 1
     wait = min(FIRST_WAIT * 2 ** min(failures - free, 10), WAIT_MAX) if failures >= free else timedelta()

@@ -52,7 +52,8 @@ class AccessCheck:
         return self._principal(claims, revoked[0], standing, now)
 
     def principal(self, token: str, audience: str | None = None) -> Principal:
-        """The same; a failing store raises its own error: it is no 401."""
+        """Whom a token speaks for, asking the store where memory does not know. A failing store raises its own error:
+        it is no 401."""
         now = self._now()
         claims = self._claims.get(token)
         if claims is None or not self._tokens.still_holds(claims, now):
@@ -74,7 +75,7 @@ class AccessCheck:
         return _checked(self._grant(grant_id, now), user_id, now)
 
     def forget(self) -> None:
-        """Something was revoked, removed or changed: what is remembered of grants and users counts no more."""
+        """Drop what is remembered of grants and users: something was revoked, removed or changed."""
         with self._lock:
             self._generation += 1
             self._standing.clear()

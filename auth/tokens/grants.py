@@ -141,7 +141,7 @@ class Grants:
         )
 
     def end_of(self, lifetime: timedelta) -> datetime:
-        """When an access ends that lasts so long from now on."""
+        """The moment at which an access ends that lasts so long from now on."""
         return self._now() + min(lifetime, self._policy.grant_lifetime)
 
     def narrow(self, grant: Grant, *, terms: Terms, ends: datetime) -> None:

@@ -14,7 +14,12 @@ from pathlib import Path
 from typing import TypedDict
 
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey, generate_private_key
+from cryptography.hazmat.primitives.asymmetric.rsa import (
+    RSAPrivateKey,
+    RSAPrivateNumbers,
+    RSAPublicKey,
+    generate_private_key,
+)
 from jwt.algorithms import RSAAlgorithm
 
 from storage.database import Conflict
@@ -200,11 +205,26 @@ def _loaded(stored: _StoredKey) -> SigningKey:
 
 @lru_cache(maxsize=KEYS_REMEMBERED)
 def _private(pem: str) -> RSAPrivateKey:
-    """The key, checked: a twentieth of a second, which a rotation would take for every key that stays."""
-    private = serialization.load_pem_private_key(pem.encode(), password=None)
+    """The key, of which all numbers have to fit each other, so damage is seen. That its primes are prime is known since
+    it was made here: to look again, as the library does, takes every command and every start 40 ms."""
+    private = serialization.load_pem_private_key(pem.encode(), password=None, unsafe_skip_rsa_key_validation=True)
     if not isinstance(private, RSAPrivateKey) or private.key_size < RSA_BITS:
         raise ValueError("not an RSA key of 2048 bits or more")
+    if not numbers_fit(private.private_numbers()):
+        raise ValueError("not the numbers of one key")
     return private
+
+
+def numbers_fit(key: RSAPrivateNumbers) -> bool:
+    """Whether these are the numbers of one key (RFC 8017 section 3.2)."""
+    p, q, d, public = key.p, key.q, key.d, key.public_numbers
+    return (
+        min(p, q) > 1
+        and p * q == public.n
+        and d * public.e % (p - 1) == d * public.e % (q - 1) == 1
+        and (key.dmp1, key.dmq1) == (d % (p - 1), d % (q - 1))
+        and key.iqmp * q % p == 1
+    )
 
 
 def _utc(moment: datetime) -> datetime:

@@ -128,7 +128,7 @@ class RefreshTokens:
         respective access token." RFC 9396 section 7"""
         coverage = coverage_of(grant.terms)
         owned = [account.id for account in accounts.of_user(session, grant.user_id)]
-        return authorization_details.granted(
+        return authorization_details.details_of_grant(
             grant.terms,
             scope=scope,
             account_ids=[each for each in owned if coverage is None or coverage.covers(each)],

@@ -156,7 +156,7 @@ class SimpleFinAccess:
         return self._principal(held) if known is not None else None
 
     def principal(self, user_part: str, password: str) -> Principal:
-        """The same from the store."""
+        """Whom a password speaks for, asking the store; raises InvalidToken."""
         held = self._credentials.get(user_part)
         if held is None:
             held = simplefin.credentials(self._database, user_part) if _USER_PART.fullmatch(user_part) else None

@@ -48,6 +48,6 @@ def would_widen(terms: Terms, *, source_id: str, target_id: str) -> bool:
 
 
 def without_account(terms: Terms, account_id: str) -> Terms:
-    """The same terms without an account that they cover."""
+    """The terms without an account that they cover."""
     named = set(terms.accounts or ())
     return replace(terms, accounts=tuple(sorted(named | {account_id} if terms.all_but else named - {account_id})))

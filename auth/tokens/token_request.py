@@ -125,7 +125,7 @@ TOKEN_CHECKS: tuple[Check, ...] = (
 REVOCATION_CHECKS: tuple[Check, ...] = (nothing_is_in_the_address, token_is_sent, *CLIENT_CHECKS)
 
 
-def checked(sent: Sent, checks: tuple[Check, ...]) -> Mapping[str, str]:
+def checked_fields(sent: Sent, checks: tuple[Check, ...]) -> Mapping[str, str]:
     """The fields, once every check has passed; raises the OAuthError of the first that has not."""
     for check in checks:
         check(sent)

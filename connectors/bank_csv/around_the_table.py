@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from connectors.bank_csv.amounts_and_dates import FORMATS, currency_in, date_reader, read_amount
 from connectors.bank_csv.cell_kinds import kinds
-from connectors.bank_csv.profile import Mark, compared
+from connectors.bank_csv.profile import Mark, comparable
 from connectors.bank_csv.vocabulary import CLOSING_WORDS, OPENING_WORDS, label_kind
 from connectors.card_numbers import hidden_card_number
 from connectors.text import clean, compact_iban
@@ -66,7 +66,7 @@ class Metadata:
 
     def take_total(self, texts: Iterable[str | None], amount: Decimal | None, day: date | None) -> bool:
         """Learn from a row inside the table whose whole text says that it is a balance and not a booking."""
-        words = {compared(text).rstrip(" :") for text in texts if text and len(text) < _WORD_MAX}
+        words = {comparable(text).rstrip(" :") for text in texts if text and len(text) < _WORD_MAX}
         if not words:
             return False
         if words & OPENING_WORDS:
@@ -80,7 +80,7 @@ class Metadata:
 
     def kind(self) -> AccountKind | None:
         """The kind of account that its name tells."""
-        name = compared(self.name or "")
+        name = comparable(self.name or "")
         return next((kind for word, kind in _KINDS if word in name), None)
 
     def _learn(self, kind: str, label: str, values: list[str], mark: Mark) -> None:
@@ -89,7 +89,7 @@ class Metadata:
         elif kind == "currency" and values:
             self.currency = self.currency or currency_in(values[0])
         elif kind == "account_name":
-            title = " ".join(label.split()[1:]) if compared(label).startswith("umsatze") else ""
+            title = " ".join(label.split()[1:]) if comparable(label).startswith("umsatze") else ""
             self.name = self.name or clean(title or (values[0] if values else None))
         elif kind == "account":
             self._learn_account(label, values)
@@ -120,7 +120,7 @@ class Metadata:
             if match := _IBAN.search(value):
                 self.iban = self.iban or compact_iban(match[0])
                 rest = value.replace(match[0], "").strip(" /-")
-                self.name = self.name or clean(rest) or (clean(label) if "iban" not in compared(label) else None)
+                self.name = self.name or clean(rest) or (clean(label) if "iban" not in comparable(label) else None)
                 return
         for value in values:
             if sum(character.isdigit() for character in value) >= 4 and not _DAY.search(value):

@@ -18,7 +18,7 @@ _MARK = re.compile(r"[A-Za-z]{1,8}|[*+-]|[A-Z]{1,2}\.?")
 
 
 def kinds(cell: str) -> set[str]:
-    """Every kind that a cell may be."""
+    """The kinds that a cell may be of."""
     text = cell.strip()
     found = {"any", "blank" if not text else "text"}
     if _DATE.fullmatch(text):

@@ -50,7 +50,7 @@ def label_pattern(labels: Mapping[str, str]) -> re.Pattern[str]:
     )
 
 
-def labelled(text: str, pattern: re.Pattern[str]) -> dict[str, str]:
+def split_by_label(text: str, pattern: re.Pattern[str]) -> dict[str, str]:
     """label -> text behind it; what stands before the first label under ""."""
     pieces = pattern.split(f"{text} ")
     parts = {"": pieces[0].strip()}

@@ -12,7 +12,7 @@ from connectors.bank_csv.amounts_and_dates import (
     read_amount,
 )
 from connectors.bank_csv.cell_kinds import is_booking, kinds
-from connectors.bank_csv.profile import JOINED, Mark, Profile, compared
+from connectors.bank_csv.profile import JOINED, Mark, Profile, comparable
 from connectors.bank_csv.vocabulary import (
     CREDIT_WORDS,
     DEBIT_WORDS,
@@ -60,7 +60,7 @@ def generic_profile(header: Row, rows: Sequence[Row], preamble: Sequence[Row], d
     profile = Profile(
         name="generic",
         columns=fields,
-        header=tuple((compared(name),) for name in header if name.strip()),
+        header=tuple((comparable(name),) for name in header if name.strip()),
         date=tuple(formats or ("YYYY-MM-DD",)),
         decimal=mark,
         currency=_currency(header, preamble),
@@ -109,7 +109,7 @@ def generic_shape(rows: Sequence[Row]) -> tuple[Profile, int, str] | None:
     debit_words: tuple[str, ...] = ()
     credit_words: tuple[str, ...] = ()
     for index, found in enumerate(all_kinds):
-        words = {compared(cell) for cell in columns[index]}
+        words = {comparable(cell) for cell in columns[index]}
         if index in dates or index in amounts:
             continue
         if words <= DEBIT_WORDS | CREDIT_WORDS and words & DEBIT_WORDS and "indicator" not in fields:
@@ -137,7 +137,7 @@ def _fields(header: Row) -> dict[str, tuple[str, ...]]:
     fields: dict[str, tuple[str, ...]] = {}
     seen: dict[str, int] = {}
     for cell in header:
-        name = compared(cell)
+        name = comparable(cell)
         seen[name] = seen.get(name, 0) + 1
         reference = name if seen[name] == 1 else f"{name}#{seen[name]}"
         field = column_field(cell)
@@ -158,7 +158,7 @@ def _indicator(
     """The words of the debit/credit column, if its cells hold nothing else; otherwise the column is a text."""
     if "indicator" not in fields and not _is_said(fields, header, data):
         return (), ()
-    words = {compared(cell) for cell in _cells(fields["indicator"], header, data)}
+    words = {comparable(cell) for cell in _cells(fields["indicator"], header, data)}
     if "amount" in fields and words and words <= DEBIT_WORDS | CREDIT_WORDS:
         return tuple(sorted(words & DEBIT_WORDS)), tuple(sorted(words & CREDIT_WORDS)) or ("credit",)
     fields.setdefault("bank_text", fields["indicator"])
@@ -173,8 +173,8 @@ def _is_said(fields: dict[str, tuple[str, ...]], header: Row, data: Sequence[Row
     if not amounts or any(mark in cell for cell in amounts for mark in "+-−–("):
         return False
     for cell in header:
-        name = compared(cell)
-        words = {compared(word) for word in _cells((name,), header, data)}
+        name = comparable(cell)
+        words = {comparable(word) for word in _cells((name,), header, data)}
         if words & DEBIT_WORDS - _FLAGS and words <= (DEBIT_WORDS | CREDIT_WORDS) - _FLAGS:
             fields["indicator"] = (name,)
             return True
@@ -182,7 +182,7 @@ def _is_said(fields: dict[str, tuple[str, ...]], header: Row, data: Sequence[Row
 
 
 def _cells(references: Sequence[str], header: Row, data: Sequence[Row]) -> list[str]:
-    names = [compared(cell) for cell in header]
+    names = [comparable(cell) for cell in header]
     found = []
     for reference in references:
         name, _, number = reference.partition("#")

@@ -8,7 +8,7 @@ from connectors.bank_csv.amounts_and_dates import currency_in
 from connectors.bank_csv.around_the_table import Metadata
 from connectors.bank_csv.cell_kinds import is_booking, kinds
 from connectors.bank_csv.guessing import is_balance
-from connectors.bank_csv.profile import LAYOUT_CHARACTERS_MAX, Mark, compared, rendered
+from connectors.bank_csv.profile import LAYOUT_CHARACTERS_MAX, Mark, comparable, profile_json
 from connectors.bank_csv.recognition import RecognisedFile
 from connectors.bank_csv.rows import RowReader
 from connectors.connector import UnsupportedFile
@@ -139,10 +139,10 @@ def _as_profile(file: RecognisedFile, width: int) -> str | None:
     """What was guessed for files with the names of these columns, or, where they have none, of this look."""
     profile = file.profile
     if profile.standing == "shared":
-        names = dict.fromkeys(filter(None, map(compared, file.names)))
+        names = dict.fromkeys(filter(None, map(comparable, file.names)))
         shape = () if names else tuple(_kind(file.sample, place) for place in range(width))
         profile = replace(profile, header=tuple((name,) for name in names), shape=shape)
-    text = rendered(profile)
+    text = profile_json(profile)
     return text if len(text) <= LAYOUT_CHARACTERS_MAX else None
 
 

@@ -71,7 +71,7 @@ class Profile:
 
 
 @lru_cache(maxsize=16384)
-def compared(text: str) -> str:
+def comparable(text: str) -> str:
     """A name as it is compared: case, accents, quotes, "#" in front and runs of spaces do not matter."""
     return " ".join(plain(text.strip().strip('"#*\ufeff\u200b')).split())
 
@@ -90,7 +90,7 @@ def load_profiles(folder: Path) -> tuple[Profile, ...]:
 
 
 def profile_texts(folder: Path) -> Mapping[str, str]:
-    """The same as texts, by file name and in the order of these. Raises ProfileError naming the file."""
+    """The text of each profile by file name, in the order of these. Raises ProfileError naming the file."""
     paths = sorted(path for path in folder.glob("*.json") if path.is_file() and not path.is_symlink())
     if len(paths) > PROFILES_MAX:
         raise ProfileError(f"more than {PROFILES_MAX} profiles")
@@ -142,7 +142,7 @@ def parse_profile(text: str, *, name: str) -> Profile:
         columns=columns,
         bank=_text(entries, "bank"),
         kind=kind,  # type: ignore[arg-type]  # one of its values
-        header=tuple(tuple(map(compared, _words(entry, "header"))) for entry in _list(entries, "header")),
+        header=tuple(tuple(map(comparable, _words(entry, "header"))) for entry in _list(entries, "header")),
         shape=tuple(str(entry) for entry in _list(entries, "shape")),
         encoding=_encoding(entries),
         delimiter=_choice(entries, "delimiter", (";", ",", "\t", "|")),
@@ -150,8 +150,8 @@ def parse_profile(text: str, *, name: str) -> Profile:
         decimal=decimal,  # type: ignore[arg-type]  # one of its values
         currency=_text(entries, "currency"),
         group=_text(entries, "group"),
-        debit_words=tuple(map(compared, _words(entries.get("debit_words", []), "debit_words"))),
-        credit_words=tuple(map(compared, _words(entries.get("credit_words", []), "credit_words"))),
+        debit_words=tuple(map(comparable, _words(entries.get("debit_words", []), "debit_words"))),
+        credit_words=tuple(map(comparable, _words(entries.get("credit_words", []), "credit_words"))),
         pending=_conditions(entries, "pending"),
         skip=_conditions(entries, "skip"),
         labels=_labels(entries),
@@ -177,7 +177,7 @@ def chosen_profile(text: str) -> Profile:
     return replace(profile, standing="chosen")
 
 
-def rendered(profile: Profile) -> str:
+def profile_json(profile: Profile) -> str:
     """The JSON text that declares a profile, from which `parse_profile` makes it again."""
     entries: dict[str, object] = {
         "bank": profile.bank,
@@ -249,7 +249,7 @@ def _references(value: object, where: str) -> tuple[str, ...]:
     entries = value if isinstance(value, list) else [value]
     if not entries or not all(isinstance(entry, str | int) and not isinstance(entry, bool) for entry in entries):
         raise ProfileError(f"{where}: a column name, a column number or a list of them is needed")
-    return tuple(f"@{entry}" if isinstance(entry, int) else compared(str(entry)) for entry in entries)
+    return tuple(f"@{entry}" if isinstance(entry, int) else comparable(str(entry)) for entry in entries)
 
 
 def _words(value: object, where: str) -> tuple[str, ...]:
@@ -270,7 +270,9 @@ def _conditions(entries: Mapping[str, object], key: str) -> dict[str, tuple[str,
     value = entries.get(key, {})
     if not isinstance(value, dict):
         raise ProfileError(f"{key}: an object of column and texts is needed")
-    return {compared(str(name)): tuple(map(compared, _words(words, f"{key}.{name}"))) for name, words in value.items()}
+    return {
+        comparable(str(name)): tuple(map(comparable, _words(words, f"{key}.{name}"))) for name, words in value.items()
+    }
 
 
 def _labels(entries: Mapping[str, object]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from connectors.bank_csv.around_the_table import Metadata
 from connectors.bank_csv.cell_kinds import is_booking
 from connectors.bank_csv.layouts import OnLayout, layout_of
 from connectors.bank_csv.profile import Profile, built_in_profiles
-from connectors.bank_csv.recognition import RecognisedFile, UnknownLayout, recognised
+from connectors.bank_csv.recognition import RecognisedFile, UnknownLayout, recognise
 from connectors.bank_csv.rows import Booking, RowReader
 from connectors.bank_csv.tables import Reading
 from connectors.connector import MalformedFile, SourceError, UnsupportedFile
@@ -44,7 +44,7 @@ def read(
         yield from csv_statement.read(BufferedReader(_Joined(head, stream)))
         return
     try:
-        file = recognised(head, all_profiles(profiles), _is_suitable)
+        file = recognise(head, all_profiles(profiles), _is_suitable)
     except UnknownLayout as unknown:
         on_layout(layout_of(unknown.file, Metadata(), is_signed=False, currency=None))
         raise
@@ -55,7 +55,7 @@ def read(
 
 
 def _told(file: RecognisedFile, reading: Reading, records: Iterator[Record], on_layout: OnLayout) -> Iterator[Record]:
-    """The same records, and how they were read, once all is known."""
+    """Pass the records on, and tell how they were read once all is known."""
     above, currency, is_signed = replace(reading.metadata), None, False
     try:
         for record in records:
@@ -75,7 +75,7 @@ def explain(stream: BinaryIO, profiles: Sequence[Profile] | None = None) -> "Exp
         columns = tuple((name, name) for name in csv_statement.COLUMNS)
         return Explanation(profile="bankdata", bank=None, why="the header of our own export", columns=columns)
     try:
-        file = recognised(head, all_profiles(profiles), _is_suitable)
+        file = recognise(head, all_profiles(profiles), _is_suitable)
         reader = RowReader(file, currency=None)
     except SourceError as refusal:
         return Explanation(profile=None, bank=None, why=str(refusal))

@@ -9,7 +9,7 @@ from io import BytesIO
 from connectors.bank_csv.cell_kinds import fits, is_booking
 from connectors.bank_csv.column_places import place_of
 from connectors.bank_csv.guessing import generic_profile, generic_shape
-from connectors.bank_csv.profile import Profile, compared
+from connectors.bank_csv.profile import Profile, comparable
 from connectors.bank_csv.vocabulary import column_field
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.limits import COLUMNS_MAX
@@ -42,7 +42,7 @@ class UnknownLayout(UnsupportedFile):
         self.file = file
 
 
-def recognised(
+def recognise(
     head: bytes, profiles: Sequence[Profile], is_suitable: Callable[[RecognisedFile], bool]
 ) -> RecognisedFile:
     """What the file is that begins with `head`. Raises UnsupportedFile saying what is missing.
@@ -90,7 +90,7 @@ def _by_choice(
     if not found:
         raise UnsupportedFile("The file does not have the columns that the chosen layout is for.")
     best = next((file for file in found if is_suitable(file)), found[0])
-    names = [compared(name) for name in best.names]
+    names = [comparable(name) for name in best.names]
     width = len(names) or len(best.profile.shape)
     for field, references in best.profile.columns.items():
         places = [place_of(text, names) for text in references]
@@ -101,7 +101,7 @@ def _by_choice(
 
 def header_profiles(row: Sequence[str], profiles: Sequence[Profile]) -> list[Profile]:
     """The profiles whose header this row is; the one that names most columns comes first."""
-    names = {compared(cell) for cell in row if cell}
+    names = {comparable(cell) for cell in row if cell}
     fitting = [
         profile
         for profile in profiles

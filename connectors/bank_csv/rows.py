@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from connectors.bank_csv.amounts_and_dates import date_reader, decimal_mark, fitting_formats, read_amount
 from connectors.bank_csv.cell_kinds import kinds
-from connectors.bank_csv.column_places import conditions, from_the_right, label_pattern, labelled, place_of
-from connectors.bank_csv.profile import JOINED, Mark, compared
+from connectors.bank_csv.column_places import conditions, from_the_right, label_pattern, place_of, split_by_label
+from connectors.bank_csv.profile import JOINED, Mark, comparable
 from connectors.bank_csv.recognition import RecognisedFile
 from connectors.bank_csv.vocabulary import CLOSING_WORDS, OPENING_WORDS, PENDING_WORDS, TOTAL_WORDS, column_currency
 from connectors.connector import MalformedFile, UnsupportedFile
@@ -85,7 +85,7 @@ class RowReader:
     def __init__(self, file: RecognisedFile, *, currency: str | None) -> None:
         profile = file.profile
         self._profile = profile
-        names = [compared(name) for name in file.names]
+        names = [comparable(name) for name in file.names]
         self.width = len(names) if names else len(profile.shape)
         while self.width and names and not names[self.width - 1]:
             self.width -= 1
@@ -119,7 +119,7 @@ class RowReader:
 
     def read(self, row: Sequence[str], line: int) -> Booking | Note:
         """The booking of a row, or the row as a note. Raises MalformedFile naming the line."""
-        if self._skip and any(place < len(row) and compared(row[place]) in words for place, words in self._skip):
+        if self._skip and any(place < len(row) and comparable(row[place]) in words for place, words in self._skip):
             return Note(row, is_skipped=True)
         text = self.cell(row, "date")
         day = self._read_day(text)
@@ -134,7 +134,7 @@ class RowReader:
         is_dated = day is not None
         if day is None:
             day = self._read_day(self.cell(row, "value_date"))
-            word = compared(text).rstrip(" :")
+            word = comparable(text).rstrip(" :")
             if word in TOTAL_WORDS | OPENING_WORDS | CLOSING_WORDS:
                 return Note(row, amount)
             if word not in PENDING_WORDS and (text.strip() or day is None):
@@ -142,7 +142,7 @@ class RowReader:
                     return Note(row, amount)  # a line of totals has no date
                 raise MalformedFile(f"Line {line}: the booking date cannot be read.")
         is_pending = not is_dated or any(
-            place < len(row) and compared(row[place]) in words for place, words in self._pending
+            place < len(row) and comparable(row[place]) in words for place, words in self._pending
         )
         return self._booking(row, day or date.min, amount, written, is_pending=is_pending, is_dated=day is not None)
 
@@ -181,7 +181,7 @@ class RowReader:
     def _take_labels(self, texts: dict[str, str]) -> None:
         """Move what stands behind the profile's labels in the purpose to the fields that they name."""
         assert self._labels is not None
-        parts = labelled(texts.get("purpose", ""), self._labels)
+        parts = split_by_label(texts.get("purpose", ""), self._labels)
         purpose = [parts.pop("", "")]
         for label, value in parts.items():
             field = self._profile.labels[label]
@@ -224,7 +224,7 @@ class RowReader:
         except ValueError:
             return None
         if "indicator" in places:
-            word = compared(self.cell(row, "indicator"))
+            word = comparable(self.cell(row, "indicator"))
             if word in self._profile.debit_words:
                 amount = -abs(amount)
             elif word in self._profile.credit_words:
@@ -236,7 +236,11 @@ class RowReader:
     def _without_amount(self, row: Sequence[str], line: int, day: date | None) -> Note:
         """A row without a readable amount is a note, unless it looks like a booking that was cut or is damaged."""
         cells = [self.cell(row, field).strip() for field in ("amount", "debit", "credit") if field in self.places]
-        if day is not None and any(cells) and not all(compared(cell) in ("-", "--", "n/a", "offen") for cell in cells):
+        if (
+            day is not None
+            and any(cells)
+            and not all(comparable(cell) in ("-", "--", "n/a", "offen") for cell in cells)
+        ):
             raise MalformedFile(f"Line {line}: the amount cannot be read.")
         if day is not None and len(row) < self.width and not any(cells):
             raise MalformedFile(f"Line {line}: the row ends after {len(row)} of {self.width} columns.")

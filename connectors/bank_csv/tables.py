@@ -12,7 +12,7 @@ from msgspec import structs
 from connectors.bank_csv.accounts import AccountBlock
 from connectors.bank_csv.amounts_and_dates import FORMATS, date_reader
 from connectors.bank_csv.around_the_table import Metadata
-from connectors.bank_csv.profile import Mark, Profile, compared
+from connectors.bank_csv.profile import Mark, Profile, comparable
 from connectors.bank_csv.recognition import RecognisedFile, header_profiles
 from connectors.bank_csv.rows import Booking, Note, RowReader
 from connectors.card_numbers import hidden_card_number
@@ -50,7 +50,7 @@ class Reading:
         self.is_interleaved = self._is_interleaved()
 
     def records(self, lines: Lines) -> Iterator[Record]:
-        """Every account with its bookings; a refusal may come after thousands of them."""
+        """The records of every account with its bookings; a refusal may come after thousands of them."""
         last: list[str] = []
         for index, row in enumerate(self._cells(lines)):
             if index > IDLE_MAX + 3 * self.count:
@@ -147,7 +147,7 @@ class Reading:
             and self.metadata.take_total(row, note.amount, note.day)
         ):
             return
-        if self.siblings and compared(row[0]).startswith("umsatze "):
+        if self.siblings and comparable(row[0]).startswith("umsatze "):
             yield from self._end_of_table()
             table = next(profile for profile in self.siblings if not profile.is_ignored)
             self.file = replace(self.file, profile=table, names=(), sample=())  # until its header comes, if any

@@ -8,18 +8,18 @@ import re
 from collections.abc import Mapping
 from importlib import resources
 
-from connectors.bank_csv.profile import compared
+from connectors.bank_csv.profile import comparable
 
 _WORDS = json.loads((resources.files("connectors.bank_csv") / "vocabulary.json").read_text("utf-8"))
 
 
 def _names(key: str) -> frozenset[str]:
-    return frozenset(map(compared, _WORDS[key]))
+    return frozenset(map(comparable, _WORDS[key]))
 
 
 # field -> names of columns; the first field that knows a name takes it
 COLUMNS: Mapping[str, frozenset[str]] = {
-    field: frozenset(map(compared, names)) for field, names in _WORDS["columns"].items()
+    field: frozenset(map(comparable, names)) for field, names in _WORDS["columns"].items()
 }
 DEBIT_WORDS, CREDIT_WORDS = _names("debit"), _names("credit")
 PENDING_WORDS, SKIP_WORDS = _names("pending"), _names("skip")
@@ -48,7 +48,7 @@ _DATED = re.compile(r"(?:datei erstellt|datum:?$|stand|bis$|created|export)")
 
 def label_kind(label: str) -> str | None:
     """What a label above or below the table announces: opening, closing, account, account_name, dated, currency."""
-    label = compared(label).rstrip(" :")
+    label = comparable(label).rstrip(" :")
     if _OPENING.match(label):
         return "opening"
     if _CLOSING.match(label):
@@ -71,7 +71,7 @@ _UNITS = {"€": "EUR", "euro": "EUR", "euros": "EUR", "£": "GBP", "$": "USD", 
 
 def column_field(name: str) -> str | None:
     """The field that a column of this name holds, a currency in its name left aside; None for unknown words."""
-    base = compared(name).rstrip(":")
+    base = comparable(name).rstrip(":")
     for candidate in (base, _UNIT.sub("", base).strip(), base.replace("_", " ")):
         for field, names in COLUMNS.items():
             if candidate in names:
@@ -81,7 +81,7 @@ def column_field(name: str) -> str | None:
 
 def column_currency(name: str) -> str | None:
     """The currency that a column name states, as in "Betrag (EUR)"."""
-    match = _UNIT.search(compared(name))
+    match = _UNIT.search(comparable(name))
     unit = next((group for group in match.groups() if group), None) if match else None
     if unit is None:
         return None

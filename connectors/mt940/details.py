@@ -48,13 +48,13 @@ def read_details(
     if structured and _is_structured(structured, lines):
         return _german("".join(lines), structured, is_german=is_german)
     if _SLASHED.match(head):
-        return _slashed(joined(lines), supplement, customer)
+        return _slashed(join_lines(lines), supplement, customer)
     if not lines and any(tag == "NS" for tag, _ in fields):
         return _non_swift(line for tag, content in fields if tag == "NS" for line in content)
     return _free(lines, supplement, customer)
 
 
-def joined(lines: Iterable[str]) -> str:
+def join_lines(lines: Iterable[str]) -> str:
     """Lines as one text: without a break where the width cut a word, with a space where the line ended by itself."""
     text = ""
     was_cut = True
@@ -133,8 +133,8 @@ def _slashed(text: str, supplement: Sequence[str], customer: str) -> Details:
 
 def _free(lines: list[str], supplement: Sequence[str], customer: str) -> Details:
     """Free text; labels such as "IBAN: .. NAAM: .." are read where they stand, and ASN's account in the :61: itself."""
-    text = joined(line.rstrip() for line in lines if line.strip())
-    iban, account, name = _iban(customer), customer.strip(), clean(joined(supplement))
+    text = join_lines(line.rstrip() for line in lines if line.strip())
+    iban, account, name = _iban(customer), customer.strip(), clean(join_lines(supplement))
     purpose = clean_purpose(text) or ""
     if iban is not None or (account and name and purpose.startswith(f"{account} {name}")):
         # ASN and SNS: the other account as customer reference, its name in the supplement, and both once more
@@ -153,7 +153,8 @@ def _free(lines: list[str], supplement: Sequence[str], customer: str) -> Details
         debitor_id=sepa.debitor_id,
         mandate=clean_key(labels.get("MACHTIGING")) or sepa.mandate,
         end_to_end_id=clean_key(labels.get("KENMERK")) or sepa.end_to_end_id,
-        purpose=clean_purpose(labels.get("OMSCHRIJVING") or sepa.purpose or text) or clean_purpose(joined(supplement)),
+        purpose=clean_purpose(labels.get("OMSCHRIJVING") or sepa.purpose or text)
+        or clean_purpose(join_lines(supplement)),
         purpose_code=sepa.purpose_code,
         bank_text=_bank_text(supplement),
         is_return=sepa.is_return,
@@ -192,7 +193,7 @@ def _account(supplement: Sequence[str], customer: str) -> str | None:
 
 def _bank_text(supplement: Sequence[str]) -> str | None:
     """The supplementary lines of :61: unless they hold codes (/TRCD/00100/, /OCMT/EUR12,00/) or an account."""
-    return clean(joined(line for line in supplement if not line.lstrip().startswith("/") and not _iban(line)))
+    return clean(join_lines(line for line in supplement if not line.lstrip().startswith("/") and not _iban(line)))
 
 
 def _iban(text: str | None) -> str | None:

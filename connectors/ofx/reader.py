@@ -15,7 +15,7 @@ from typing import BinaryIO, Literal
 from connectors.card_numbers import hidden_card_number
 from connectors.connector import LimitExceeded, MalformedFile, UnsupportedFile
 from connectors.limits import ENTRIES_MAX
-from connectors.ofx.tokens import Token, declared_charset, decoded, tokens
+from connectors.ofx.tokens import Token, declared_charset, decode_value, tokens
 from connectors.text import (
     clean,
     clean_key,
@@ -151,11 +151,11 @@ class _TagReader:
             key = name if parent in _STATEMENTS or parent not in _CONTAINERS else f"{parent}.{name}"
             self.statement.setdefault(key, value)
         elif parent == "FI" and name == "ORG":
-            self.bank_name = clean(decoded(value, self.charset))
+            self.bank_name = clean(decode_value(value, self.charset))
 
     def _booked(self, *, is_pending: bool) -> tuple[Record, ...]:
         assert self.booking is not None
-        values = {name: decoded(value, self.charset).strip() for name, value in self.booking.items()}
+        values = {name: decode_value(value, self.charset).strip() for name, value in self.booking.items()}
         self.booking = None
         self.bookings += 1
         if self.bookings > ENTRIES_MAX:
@@ -284,7 +284,7 @@ class _TagReader:
 
     def _text(self, key: str) -> str:
         assert self.statement is not None
-        return decoded(self.statement.get(key, b""), self.charset).strip()
+        return decode_value(self.statement.get(key, b""), self.charset).strip()
 
     def _malformed(self, reason: str) -> MalformedFile:
         return MalformedFile(f"Line {self.line}: {reason}.")

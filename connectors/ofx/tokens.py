@@ -84,7 +84,7 @@ def tokens(stream: BinaryIO, head: bytes = b"") -> Iterator[Token]:
         yield Token(waiting[0], waiting[1], b"".join(parts), waiting[2])
 
 
-def decoded(value: bytes, charset: str) -> str:
+def decode_value(value: bytes, charset: str) -> str:
     """The text of a value: UTF-8 where it is valid UTF-8 (many files declare 1252 and are not), else `charset`."""
     try:
         text = value.decode("utf-8")

@@ -55,7 +55,7 @@ class Directive:
     postings: list[tuple[str, Decimal, str]] = field(default_factory=list)
 
     def keep(self, line: str) -> None:
-        """One of the lines below; `ValueError` for more than we write."""
+        """Take in one of the lines below; raises ValueError for more than we write."""
         if found := POSTING.fullmatch(line):
             self.postings.append(_posting(found))
         elif (found := METADATA.fullmatch(line)) and found[1] in NAMES and found[1] not in self.metadata:

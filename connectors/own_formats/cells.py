@@ -82,7 +82,7 @@ def account_of(cells: Cells) -> AccountRecord:
         raise ValueError("an unknown kind of account")
     return AccountRecord(
         stable_key=key,
-        currency=stated(cells, "account_currency"),
+        currency=required_text(cells, "account_currency"),
         iban=compact_iban(cells["iban"]),
         name=clean(cells["account_name"]),
         kind=cast(AccountKind | None, kind),
@@ -96,9 +96,9 @@ def booking_of(cells: Cells) -> TransactionRecord:
     texts = {name: READ_AS.get(name, clean)(cells.get(name)) for name in TEXT_COLUMNS}
     original, references = cells.get("original_amount"), cells.get("references")
     return TransactionRecord(
-        amount=parse_amount(stated(cells, "amount")),
-        currency=stated(cells, "currency"),
-        booking_date=parse_date(stated(cells, "booking_date")),
+        amount=parse_amount(required_text(cells, "amount")),
+        currency=required_text(cells, "currency"),
+        booking_date=parse_date(required_text(cells, "booking_date")),
         value_date=day_of(cells.get("value_date")),
         status="pending" if cells.get("record") == "pending" else "booked",
         references=tuple(references.split("\n")) if references else (),
@@ -155,7 +155,7 @@ def _closing(row: Cells) -> StatementRecord:
     return StatementRecord(closing=parse_amount(row["balance"]), closing_date=day_of(row["balance_date"]))
 
 
-def stated(cells: Cells, name: str) -> str:
+def required_text(cells: Cells, name: str) -> str:
     """A text that must be there."""
     value = cells[name]
     if value is None:

@@ -27,7 +27,7 @@ from connectors.own_formats.cells import (
     booking_cells,
     booking_of,
     day_of,
-    stated,
+    required_text,
 )
 from connectors.text import parse_amount
 from storage.importing.records import AccountRecord, Record, StatementRecord, TransactionRecord
@@ -155,7 +155,7 @@ def _statement(line: Line, known: StatementRecord) -> StatementRecord:
         return known
     if line["record"] not in ("opening", "closing"):
         raise ValueError("an unknown kind of line")
-    amount, day = parse_amount(stated(line, "amount")), day_of(line["booking_date"])
+    amount, day = parse_amount(required_text(line, "amount")), day_of(line["booking_date"])
     is_closing = line["record"] == "closing"
     return StatementRecord(
         opening=known.opening if is_closing else amount,

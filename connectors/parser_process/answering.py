@@ -8,7 +8,7 @@ from connectors.parser_process.messages import FileRefusal, FormatName, Packer, 
 
 
 def answer(request: ParseRequest, stream: BinaryIO, packer: Packer) -> None:
-    """Everything wanted of the file, or its refusal; whatever goes wrong is a refusal."""
+    """Write everything that is wanted of the file, or its refusal; whatever goes wrong is a refusal."""
     try:
         match request.wanted:
             case "format":

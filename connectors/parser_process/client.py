@@ -39,7 +39,9 @@ CHECK_MILLISECONDS = 250  # between two looks whether anybody still waits
 _ATTEMPTS = 2  # the waiting process may end just when it is asked
 
 
-def asked(source: Path | BinaryIO, request: ParseRequest, check: Callable[[], None] = lambda: None) -> Iterator[Answer]:
+def ask_process(
+    source: Path | BinaryIO, request: ParseRequest, check: Callable[[], None] = lambda: None
+) -> Iterator[Answer]:
     """What the process answers, lazily. Raises the refusal of the file, MalformedFile when it could not be read to
     its end, LimitExceeded when that took too long, ProviderUnavailable when there is no process, and what `check`
     raises, which is called again and again: the reading then ends."""

@@ -79,7 +79,7 @@ class Packer:
         self._piece = bytearray()
 
     def add(self, answer: Answer) -> None:
-        """One answer more."""
+        """Add an answer."""
         content = _encode(answer)
         self._piece += _FRAME.pack(_MARKS[type(answer)], len(content))
         self._piece += content

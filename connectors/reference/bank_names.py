@@ -15,8 +15,8 @@ GERMAN_IBAN_LENGTH = 22
 
 
 def with_bank_names(records: Iterator[Record]) -> Iterator[Record]:
-    """The same records: accounts whose bank code and number make a certain IBAN have it, and accounts and counterparts
-    without the name of their bank get it from the registries."""
+    """The records with what the registries know: an IBAN for accounts whose bank code and number make a certain one,
+    and the name of their bank for accounts and counterparts without it."""
     for record in records:
         if isinstance(record, StatementRecord):
             yield record

@@ -65,7 +65,7 @@ def download(address: str, *, progress: Progress) -> bytes:
 
 
 def _next(answer: "httpx.Response") -> "httpx.URL":
-    """Where an answer sends on to; raises NoFileThere for another scheme, host or port."""
+    """The address that an answer redirects to; raises NoFileThere for another scheme, host or port."""
     here, there = answer.url, answer.next_request.url if answer.next_request else answer.url
     if (there.scheme, there.host, there.port) != (here.scheme, here.host, here.port):
         raise NoFileThere(f"{_origin(here)} sends on to {_origin(there)}, and that is not followed.")

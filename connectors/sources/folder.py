@@ -16,7 +16,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
-from connectors.connector import Connection, Json, MalformedFile, Misconfigured, Ready, Waiting
+from connectors.connector import Connection, Connector, Json, MalformedFile, Misconfigured
 from connectors.limits import FILE_BYTES_MAX
 from storage.importing.records import Batch, Record
 
@@ -33,8 +33,8 @@ ReadFile = Callable[[BinaryIO, str, Callable[[str], None]], Iterator[Record]]
 """From a file and its user's id; told what a person should know of it."""
 
 
-class Folder:
-    """Implements `Connector`; `settings` of a connection are {"folder": absolute path}."""
+class Folder(Connector):
+    """`settings` of a connection are {"folder": absolute path}."""
 
     name = "folder"
     is_local = True
@@ -49,10 +49,6 @@ class Folder:
             for name in (DONE, FAILED):
                 _check_place(folder, name)
             return {"files": _new_files(folder, now)[:FILES_MAX]}
-
-    def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:  # noqa: ARG002 - the protocol names them
-        """A folder is always ready."""
-        return Ready()
 
     def fetch(
         self,
@@ -167,7 +163,8 @@ def _opened(connection: Connection) -> Iterator[int]:
 
 
 def _check_place(folder: int, name: str) -> None:
-    """Where read files go is a folder of its own: a link would move them anywhere, into somebody else's folder too."""
+    """Check that the folder for read files is one of its own: a link would move them anywhere, into somebody else's
+    folder too."""
     with suppress(FileNotFoundError):
         if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             raise Misconfigured(f"{name} in the folder of this connection is not a folder. Move it away.")

@@ -15,7 +15,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from connectors.connecting import Done, FormField, Question, Reply, Sentence, Step
+from connectors.connecting import Done, FormField, LiveSource, Question, Reply, Sentence, Step
 from connectors.connector import (
     Connection,
     ConsentRevoked,
@@ -23,10 +23,8 @@ from connectors.connector import (
     LeftOut,
     ProviderUnavailable,
     RateLimited,
-    Ready,
     SourceError,
     UserActionRequired,
-    Waiting,
 )
 from connectors.outgoing_http import Provider
 from connectors.text import clean, clean_key, clean_purpose, is_currency, parse_amount
@@ -54,8 +52,8 @@ USED = (
 )
 
 
-class SimpleFin:
-    """Implements `LiveSource`; the secret of a connection is {"access_url": with user and password}."""
+class SimpleFin(LiveSource):
+    """the secret of a connection is {"access_url": with user and password}."""
 
     name = "simplefin"
     title = "SimpleFIN"
@@ -104,10 +102,6 @@ class SimpleFin:
         until = datetime(now.year, now.month, now.day) + timedelta(days=1)  # noqa: DTZ001 - as above
         return {"from": _seconds(until - SPAN), "until": _seconds(until)}
 
-    def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:  # noqa: ARG002 - as above
-        """Ready at once."""
-        return Ready()
-
     def fetch(
         self,
         connection: Connection,
@@ -140,9 +134,6 @@ class SimpleFin:
             yield LeftOut(
                 name=_bank_name(bank) or self.title, reason=clean(each.words) or "SimpleFIN could not ask this bank."
             )
-
-    def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
-        """Nothing to tidy up."""
 
     def _ask(self, connection: Connection, handle: Json) -> dict[str, Any]:
         access_url = str(connection.secrets.get("access_url", ""))
@@ -221,7 +212,7 @@ def _problems(told: Mapping[str, Any]) -> list[Problem]:
 
 
 def _check(problems: Iterable[Problem]) -> None:
-    """Nothing at all came: why, from what the bridge says."""
+    """Raise why nothing at all came, from what the bridge says."""
     codes = sorted({each.code for each in problems})
     if any("quota" in code or "limit" in code for code in codes):
         raise RateLimited(detail=" ".join(codes))

@@ -85,7 +85,7 @@ class Cache:
             self._put(user_id, data)
 
     def clear(self) -> None:
-        """Something that all answers rest on has changed, such as the rates of currencies."""
+        """Forget everything: something that all answers rest on has changed, such as the rates of currencies."""
         with self._lock:
             self._users.clear()
             self._sizes.clear()

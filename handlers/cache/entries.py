@@ -132,7 +132,7 @@ class Entries:
             return shown
         missing = [at for at in positions if not self._json[at]]
         for at, row in zip(missing, self._rows_at(missing).iter_rows(named=True), strict=True):
-            self._json[at] = made = fitted(orjson.dumps(self._render(row, self._accounts)))
+            self._json[at] = made = fit_copy(orjson.dumps(self._render(row, self._accounts)))
             self.size += len(made) + OBJECT_BYTES
         return self._kept_json(positions)
 
@@ -148,7 +148,8 @@ class Entries:
         return [self._json[at] for at in positions]
 
     def _positions_of(self, selection: Selection) -> Sequence[int]:
-        """Of all days, kept: whoever reads one page of them mostly reads the next."""
+        """The places of the rows of a selection over all days, kept: whoever reads one page of them mostly reads the
+        next."""
         accounts = tuple(sorted(selection.account_ids)) if selection.account_ids is not None else None
         words = tuple(dict.fromkeys((selection.search or "").split()))
         key = selection.category, selection.detailed_category, accounts, words
@@ -191,7 +192,7 @@ def with_leaf(json: bytes, leaf: str | None) -> bytes:
     return b'%b,"detailedCategory":%b}' % (json[:-1], orjson.dumps(leaf))
 
 
-def fitted(json: bytes) -> bytes:
+def fit_copy(json: bytes) -> bytes:
     """A copy in memory of its own size: what orjson makes keeps 4 to 8 KB behind it."""
     return bytes(memoryview(json))
 

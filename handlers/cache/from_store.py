@@ -38,7 +38,7 @@ class FromStore:
 
     @cached_property
     def by_id(self) -> Mapping[str, StoredAccount]:
-        """The same by id."""
+        """The accounts by id."""
         return {account.id: account for account in self.accounts}
 
     @cached_property
@@ -104,7 +104,7 @@ class FromStore:
         return self.matching(Selection(account_ids=account_ids, date_from=since, date_to=until))
 
     def pending(self, account_ids: Sequence[str] | None, *, since: date, until: date) -> pl.DataFrame:
-        """The same of rows that are not booked yet."""
+        """The rows that are not booked yet, as `bookings` has those that are."""
         meant = Selection(account_ids=account_ids, date_from=since, date_to=until, may_be_hidden=self._has_hidden)
         return transactions.pending(self._session, self._user_id, meant)
 

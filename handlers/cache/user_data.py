@@ -10,7 +10,7 @@ import polars as pl
 from analytics.classification.rules import Rule
 from analytics.frames import BOOKINGS
 from analytics.searching.parts import NO_PARTS
-from handlers.cache.entries import Entries, Shown, fitted, frame_bytes, with_leaf
+from handlers.cache.entries import Entries, Shown, fit_copy, frame_bytes, with_leaf
 from handlers.http.request import Answer
 from storage.accounts import StoredAccount
 from storage.connections import Status
@@ -109,7 +109,7 @@ class UserData:
     def keep_answer(self, key: Hashable, answer: Answer) -> None:
         """Keep an answer whose body is bytes."""
         assert isinstance(answer.body, bytes), "only finished bytes are kept"
-        answer = replace(answer, body=fitted(answer.body))
+        answer = replace(answer, body=fit_copy(answer.body))
         size = len(answer.body) + ANSWER_OVERHEAD_BYTES
         with self._lock:
             if key in self._answers:
@@ -155,7 +155,7 @@ class UserData:
         return self.figures
 
     def pending(self, *_selection: object, **_days: object) -> pl.DataFrame:
-        """The same of rows that are not booked yet."""
+        """The rows that are not booked yet, as `bookings` has those that are."""
         assert self.waiting is not None, "what is not booked yet was not loaded"
         return self.waiting.select(*BOOKINGS)
 

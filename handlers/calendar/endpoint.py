@@ -12,7 +12,7 @@ from analytics.periods import last_of_twelve_months
 from analytics.recurring.directions import OUTGOING
 from analytics.recurring.history import due_days
 from connectors.text import clean
-from handlers.calendar.icalendar import DuePayment, written
+from handlers.calendar.icalendar import DuePayment, calendar_text
 from handlers.http.app import Api
 from handlers.http.errors import Forbidden, NotFound
 from handlers.http.request import Answer, Request
@@ -58,7 +58,7 @@ class CalendarEndpoint:
         return await run_in_threadpool(self._answer, user, request.headers.get("if-none-match", ""))
 
     def _answer(self, user: User, known: str) -> Answer:
-        body = written(due_payments(self._services, user.id, self._services.clock.today()))
+        body = calendar_text(due_payments(self._services, user.id, self._services.clock.today()))
         etag = f'"{hashlib.sha256(body).hexdigest()}"'
         headers = {"etag": etag, "cache-control": "private", "content-type": "text/calendar; charset=utf-8"}
         if any(each.strip().removeprefix("W/") in (etag, "*") for each in known.split(",")):

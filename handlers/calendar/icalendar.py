@@ -39,7 +39,7 @@ class DuePayment:
     known_since: date
 
 
-def written(payments: Iterable[DuePayment]) -> bytes:
+def calendar_text(payments: Iterable[DuePayment]) -> bytes:
     """The calendar. It is the same whenever it is written as long as nothing in it has changed, which its ETag stands
     on: DTSTAMP is no moment of writing."""
     events = [line for payment in payments for line in _event(payment)]

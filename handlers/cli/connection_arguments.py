@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
-from handlers.cli.server_or_here import data_option, run
+from handlers.cli.server_or_here import data_option, plain_command, run, user_option
 
-owner_option = click.option("--user", required=True, help="Whose accounts they are.")
+owner_option = user_option("Whose accounts they are.")
 renewed_option = click.option(
     "--bank", help="Name of the connection; one that exists is renewed.  [default: the bank's]"
 )
@@ -16,14 +16,42 @@ trace_option = click.option(
     help="A new file for what is said to the provider, every value masked.",
 )
 
-
-@click.group()
-def connect() -> None:
-    """Connect a bank to a user, with a first sync."""
+connect = click.Group(
+    "connect",
+    help="Connect a bank to a user, with a first sync.",
+    commands=[
+        plain_command(
+            "connect folder",
+            "A folder of statement files: every sync reads what is new and moves it to done/ or failed/.",
+            click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path, resolve_path=True)),
+            user_option("Whose accounts the statements are about."),
+            click.option("--bank", help="Name of the connection.  [default: name of the folder]"),
+            click.option("--account", help="The account of files that do not say theirs, by id, IBAN or name."),
+        ),
+        plain_command(
+            "connect simplefin",
+            "Banks in the United States and Canada, through SimpleFIN: asks for a token.",
+            owner_option,
+            click.option("--bank", help="Name of the connection.  [default: SimpleFIN]"),
+            trace_option,
+            carried_out="connect live",
+            source="simplefin",
+        ),
+        plain_command(
+            "connect finapi",
+            "Banks in Germany and Europe, through finAPI: prints the address where the person signs in.",
+            owner_option,
+            renewed_option,
+            trace_option,
+            carried_out="connect live",
+            source="finapi",
+        ),
+    ],
+)
 
 
 @connect.command("demo")
-@click.option("--user", required=True, help="Whose bank it is.")
+@user_option("Whose bank it is.")
 @click.option("--accounts", type=click.IntRange(1, 100), help="How many accounts.")
 @click.option("--bank", help="Name of the bank.  [default: Musterbank]")
 @click.option(
@@ -55,37 +83,6 @@ def connect_demo(
     )
 
 
-@connect.command("folder")
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--user", required=True, help="Whose accounts the statements are about.")
-@click.option("--bank", help="Name of the connection.  [default: name of the folder]")
-@click.option("--account", help="The account of files that do not say theirs, by id, IBAN or name.")
-@data_option
-def connect_folder(folder: Path, user: str, bank: str | None, account: str | None, data_dir: Path | None) -> None:
-    """A folder of statement files: every sync reads what is new and moves it to done/ or failed/."""
-    run("connect folder", data_dir, folder=str(folder.resolve()), user=user, bank=bank, account=account)
-
-
-@connect.command("simplefin")
-@owner_option
-@click.option("--bank", help="Name of the connection.  [default: SimpleFIN]")
-@trace_option
-@data_option
-def connect_simplefin(user: str, bank: str | None, trace: Path | None, data_dir: Path | None) -> None:
-    """Banks in the United States and Canada, through SimpleFIN: asks for a token."""
-    run("connect live", data_dir, source="simplefin", user=user, bank=bank, trace=_absolute(trace))
-
-
-@connect.command("finapi")
-@owner_option
-@renewed_option
-@trace_option
-@data_option
-def connect_finapi(user: str, bank: str | None, trace: Path | None, data_dir: Path | None) -> None:
-    """Banks in Germany and Europe, through finAPI: prints the address where the person signs in."""
-    run("connect live", data_dir, source="finapi", user=user, bank=bank, trace=_absolute(trace))
-
-
 @connect.command("fints")
 @owner_option
 @renewed_option
@@ -115,41 +112,35 @@ def connect_enable_banking(
     """Banks in Europe, through Enable Banking: prints an address where the person signs in at the bank."""
     named = {"country": country, "bank": bank, "psu_type": "business" if business else None}
     given = {name: value for name, value in named.items() if value}
-    run("connect live", data_dir, source="enable-banking", user=user, given=given, trace=_absolute(trace))
+    run("connect live", data_dir, source="enable-banking", user=user, given=given, trace=trace)
 
 
-@click.group()
-def connections() -> None:
-    """The bank connections of the users."""
-
-
-@connections.command("list")
-@click.option("--user", help="Only this user's.")
-@data_option
-def connections_list(user: str | None, data_dir: Path | None) -> None:
-    """List connections: id, user, bank, kind, state."""
-    run("connections list", data_dir, user=user)
-
-
-@connections.command("remove")
-@click.argument("connection_id")
-@click.option("--user", required=True, help="Whose connection.")
-@data_option
-def connections_remove(connection_id: str, user: str, data_dir: Path | None) -> None:
-    """End a connection; its accounts and transactions stay readable."""
-    run("connections remove", data_dir, user=user, connection_id=connection_id)
-
-
-@click.command()
-@click.option("--user", help="Only this user's banks.  [default: everybody's]")
-@click.option(
-    "--force", is_flag=True, help="Those synced less than 30 minutes ago, too; never more than a bank allows."
+connections = click.Group(
+    "connections",
+    help="The bank connections of the users.",
+    commands=[
+        plain_command(
+            "connections list",
+            "List connections: id, user, bank, kind, state.",
+            user_option("Only this user's.", is_required=False),
+        ),
+        plain_command(
+            "connections remove",
+            "End a connection; its accounts and transactions stay readable.",
+            click.argument("connection_id"),
+            user_option("Whose connection."),
+        ),
+    ],
 )
-@data_option
-def sync(user: str | None, force: bool, data_dir: Path | None) -> None:
-    """Fetch fresh data from the connected banks."""
-    run("sync", data_dir, user=user, is_forced=force)
 
-
-def _absolute(path: Path | None) -> str | None:
-    return str(path.absolute()) if path is not None else None
+sync = plain_command(
+    "sync",
+    "Fetch fresh data from the connected banks.",
+    user_option("Only this user's banks.  [default: everybody's]", is_required=False),
+    click.option(
+        "--force",
+        "is_forced",
+        is_flag=True,
+        help="Those synced less than 30 minutes ago, too; never more than a bank allows.",
+    ),
+)

@@ -53,7 +53,7 @@ def import_(
         "import",
         data_dir,
         user=user,
-        files=[str(path.absolute()) for path in files],
+        files=files,
         connection=connection,
         account=account,
         is_dry_run=dry_run,
@@ -74,12 +74,12 @@ def export(user: str, format_: str, output: Path | None, has_words: bool, data_d
     """
     said: dict[str, Any] = {"user": user, "format_": format_, "has_words": has_words}
     if output is not None:
-        run("export", data_dir, **said, path=str(output.absolute()))
+        run("export", data_dir, **said, path=output)
         return
     with TemporaryDirectory(prefix="bankdata-") as folder:
         path = Path(folder) / "export"
         terminal = Terminal(keeps_notes=True)
-        run("export", data_dir, terminal=terminal, **said, path=str(path))
+        run("export", data_dir, terminal=terminal, **said, path=path)
         with path.open("rb") as stream:
             copyfileobj(stream, sys.stdout.buffer)
         sys.stdout.flush()  # raises where the reader has gone: then nothing is said of an export
@@ -110,7 +110,7 @@ def _explain(files: Sequence[Path], settings: Settings, kept: Sequence[str]) -> 
     from connectors.bank_csv.profile import ProfileError
     from handlers.clock import Clock
     from handlers.commands.counts import counted
-    from handlers.commands.recognition import explained
+    from handlers.commands.recognition import explain_file
     from handlers.own_profiles import kept_profile, profiles_of_folder
     from storage.kept_layouts import KeptLayout
 
@@ -124,7 +124,7 @@ def _explain(files: Sequence[Path], settings: Settings, kept: Sequence[str]) -> 
         stop(str(error))
     profiles = [*(kept_profile(json.decode(each, type=KeptLayout)) for each in kept), *profiles]
     today = Clock(settings.time_zone).today()
-    refused = sum(not _said(explained(path, profiles, today=today)) for path in files)
+    refused = sum(not _said(explain_file(path, profiles, today=today)) for path in files)
     if refused:
         stop(f"{refused} of {counted(len(files), 'file')} refused.")
 

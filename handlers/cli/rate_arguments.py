@@ -11,10 +11,7 @@ from handlers.cli.server_or_here import check_store, data_option, run, settings_
 from handlers.cli.terminal import Terminal, stop
 from handlers.settings import Settings
 
-
-@click.group()
-def rates() -> None:
-    """Reference rates of the European Central Bank, for sums over several currencies."""
+rates = click.Group("rates", help="Reference rates of the European Central Bank, for sums over several currencies.")
 
 
 @rates.command("update")
@@ -27,14 +24,14 @@ def rates() -> None:
 def rates_update(file: Path | None, data_dir: Path | None) -> None:
     """Take newer rates from the European Central Bank, or from one of its files."""
     if file is not None:
-        run("rates update", data_dir, file=str(file.absolute()))
+        run("rates update", data_dir, file=file)
         return
     settings = settings_of(data_dir)
     check_store(settings)
     content = _fetched(settings.rates_url)
     with ExitStack() as stack:
         path = _in_data_folder(settings, content, stack)
-        run("rates update", data_dir, file=str(path), origin=settings.rates_url)
+        run("rates update", data_dir, file=path, origin=settings.rates_url)
 
 
 def _fetched(address: str) -> bytes:

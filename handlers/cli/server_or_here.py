@@ -1,8 +1,10 @@
 """Where a command is carried out: in the server that has the store open, else in this process."""
 
 import os
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +20,11 @@ if TYPE_CHECKING:
     from handlers.services import Services
 
 MAKES_A_STORE = ("users add",)  # of the commands here; a mistyped folder must not become an empty store
-PATHS = ("file", "folder", "path")  # arguments that name files, whose names may be any bytes
 
-data_option = click.option(
+Parameter = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""What `click.argument` and `click.option` return."""
+
+data_option: Parameter = click.option(
     "--data",
     "data_dir",
     type=click.Path(file_okay=False, path_type=Path),
@@ -28,18 +32,41 @@ data_option = click.option(
 )
 
 
+def user_option(help_text: str, *, is_required: bool = True) -> Parameter:
+    """The option that names a user."""
+    return click.option("--user", required=is_required, help=help_text)
+
+
+def plain_command(
+    typed: str, help_text: str, *parameters: Parameter, carried_out: str | None = None, **fixed: Any
+) -> click.Command:
+    """The command that is typed so and passes its arguments on as they are, with those that are `fixed`, to the one of
+    the same name in handlers/commands, or to the one `carried_out` instead."""
+    command: Callable[..., Any] = partial(run, carried_out or typed, **fixed)
+    for parameter in (data_option, *reversed(parameters)):
+        command = parameter(command)
+    return click.command(typed.rpartition(" ")[2], help=help_text)(command)
+
+
 def run(command: str, data_dir: Path | None, *, terminal: Terminal | None = None, **arguments: Any) -> None:
     """Carry out a command of handlers/commands, there or here, and print what it reports."""
     settings = settings_of(data_dir)
-    terminal = terminal or Terminal()
     for name, value in arguments.items():
-        if isinstance(value, str) and name not in PATHS and not _is_text(value):
+        if isinstance(value, str) and not _is_text(value):
             stop(f"{name.replace('_', ' ').capitalize()} {value!r} is not a text in UTF-8.")
-    try:
+    sent = {name: _as_json(value) for name, value in arguments.items()}
+    with reporting_to(terminal or Terminal()) as report:
         try:
-            control_socket.ask(settings.data_dir, command, arguments, terminal, on_interrupt=first_interrupt)
+            control_socket.ask(settings.data_dir, command, sent, report, on_interrupt=first_interrupt)
         except NoServer:
-            _run_here(settings, command, arguments, terminal)
+            _run_here(settings, command, sent, report)
+
+
+@contextmanager
+def reporting_to(terminal: Terminal) -> Iterator[Terminal]:
+    """The terminal for what a command does; where that fails or is interrupted, the command ends and says why."""
+    try:
+        yield terminal
     except CommandError as error:
         terminal.end()
         stop(str(error))
@@ -122,6 +149,15 @@ def _run_here(settings: Settings, command: str, arguments: Mapping[str, Any], te
 
     with closing(opened(settings, may_make=command in MAKES_A_STORE)) as services:
         perform(services, command, arguments, terminal)
+
+
+def _as_json(value: Any) -> Any:
+    """An argument as the control socket carries it: files by their whole names, for a server runs in another folder."""
+    if isinstance(value, Path):
+        return str(value.absolute())
+    if isinstance(value, datetime):
+        return value.date().isoformat()
+    return [_as_json(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 def _is_text(value: str) -> bool:

@@ -5,25 +5,31 @@ from pathlib import Path
 
 import click
 
-from handlers.cli.server_or_here import data_option, run, settings_of
-from handlers.cli.terminal import Terminal, stop
-from handlers.commands.control_socket import CommandError
+from handlers.cli.server_or_here import data_option, plain_command, reporting_to, settings_of
+from handlers.cli.terminal import Terminal
 
-
-@click.command()
-@click.option("--accounts", "has_accounts", is_flag=True, help="Also whether bookings add up to the balances.")
-@data_option
-def check(has_accounts: bool, data_dir: Path | None) -> None:
-    """Check settings, store and keys, and say how to fix what is wrong."""
-    run("check", data_dir, has_accounts=has_accounts)
-
-
-@click.command()
-@click.option("--keep", type=click.IntRange(1, 10_000), help="Then delete all but this many of the newest backups.")
-@data_option
-def backup(keep: int | None, data_dir: Path | None) -> None:
-    """Copy store and keys into a new folder under the data folder, also while the server runs."""
-    run("backup", data_dir, keep=keep)
+check = plain_command(
+    "check",
+    "Check settings, store and keys, and say how to fix what is wrong.",
+    click.option("--accounts", "has_accounts", is_flag=True, help="Also whether bookings add up to the balances."),
+)
+backup = plain_command(
+    "backup",
+    "Copy store and keys into a new folder under the data folder, also while the server runs.",
+    click.option("--keep", type=click.IntRange(1, 10_000), help="Then delete all but this many of the newest backups."),
+)
+compact = plain_command("compact", "Sort the stored transactions again; worth it after a million new ones.")
+clock = click.Group(
+    "clock",
+    help="The clock of a demo server.",
+    commands=[
+        plain_command(
+            "clock advance",
+            "Move a demo server's clock: tokens expire, cool-downs end, the bank grows new days.",
+            click.argument("seconds", type=click.IntRange(1, 10 * 366 * 86_400)),
+        )
+    ],
+)
 
 
 @click.command("upgrade-check")
@@ -39,10 +45,8 @@ def upgrade_check(folder: Path | None, is_restored: bool, data_dir: Path | None)
     """Rehearse an upgrade: open a copy of the newest backup, of FOLDER, or a restored dump with this program."""
     from handlers.commands.rehearsals import upgrade_check as rehearse  # loading it takes a second
 
-    try:
-        rehearse(settings_of(data_dir), Terminal(), folder=folder, is_restored=is_restored)
-    except CommandError as error:
-        stop(str(error))
+    with reporting_to(Terminal()) as terminal:
+        rehearse(settings_of(data_dir), terminal, folder=folder, is_restored=is_restored)
 
 
 @click.command("restore-drill")
@@ -60,10 +64,8 @@ def restore_drill(backups: Path, at: datetime | None, point: str | None, data_di
     Of a Citus cluster BACKUPS holds a folder for each node, with base backups and WAL in each."""
     from handlers.commands.rehearsals import restore_drill as drill  # loading it takes a second
 
-    try:
-        drill(settings_of(data_dir), Terminal(), backups=backups.resolve(), at=at, point=point)
-    except CommandError as error:
-        stop(str(error))
+    with reporting_to(Terminal()) as terminal:
+        drill(settings_of(data_dir), terminal, backups=backups.resolve(), at=at, point=point)
 
 
 @click.command("migrate-store")
@@ -79,13 +81,8 @@ def migrate_store(folder: Path, data_dir: Path | None) -> None:
     """Move a DuckDB store into the PostgreSQL of the settings, and compare every row; it goes on where it broke off."""
     from handlers.commands.larger_stores import migrate_store as move  # loading it takes a second
 
-    terminal = Terminal()
-    try:
+    with reporting_to(Terminal()) as terminal:
         move(settings_of(data_dir), terminal, folder=folder.resolve())
-    except CommandError as error:
-        terminal.end()
-        stop(str(error))
-    terminal.end()
 
 
 @click.command()
@@ -94,10 +91,8 @@ def distribute(data_dir: Path | None) -> None:
     """Spread a PostgreSQL store over the machines of its Citus cluster; all servers are stopped."""
     from handlers.commands.larger_stores import distribute as spread  # loading it takes a second
 
-    try:
-        spread(settings_of(data_dir), Terminal())
-    except CommandError as error:
-        stop(str(error))
+    with reporting_to(Terminal()) as terminal:
+        spread(settings_of(data_dir), terminal)
 
 
 @click.command("build-indexes")
@@ -106,27 +101,5 @@ def build_indexes(data_dir: Path | None) -> None:
     """Build at once the indexes that an upgrade of a PostgreSQL store has left to its servers."""
     from handlers.commands.larger_stores import build_indexes as build  # loading it takes a second
 
-    try:
-        build(settings_of(data_dir), Terminal())
-    except CommandError as error:
-        stop(str(error))
-
-
-@click.command()
-@data_option
-def compact(data_dir: Path | None) -> None:
-    """Sort the stored transactions again; worth it after a million new ones."""
-    run("compact", data_dir)
-
-
-@click.group()
-def clock() -> None:
-    """The clock of a demo server."""
-
-
-@clock.command("advance")
-@click.argument("seconds", type=click.IntRange(1, 10 * 366 * 86_400))
-@data_option
-def clock_advance(seconds: int, data_dir: Path | None) -> None:
-    """Move a demo server's clock: tokens expire, cool-downs end, the bank grows new days."""
-    run("clock advance", data_dir, seconds=seconds)
+    with reporting_to(Terminal()) as terminal:
+        build(settings_of(data_dir), terminal)

@@ -8,16 +8,26 @@ from secrets import token_urlsafe
 
 import click
 
-from handlers.cli.server_or_here import data_option, run
+from handlers.cli.server_or_here import data_option, plain_command, run
 from handlers.cli.terminal import confirm, stop
 
 stdin_option = click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
 random_option = click.option("--random", "is_random", is_flag=True, help="Make up a password and print it.")
 
 
-@click.group()
-def users() -> None:
-    """The people who may sign in."""
+users = click.Group(
+    "users",
+    help="The people who may sign in.",
+    commands=[
+        plain_command("users list", "List users with subscription and number of bank connections."),
+        plain_command(
+            "users currency",
+            "Choose the currency of a user's figures over several currencies, such as CHF.",
+            click.argument("name"),
+            click.argument("currency"),
+        ),
+    ],
+)
 
 
 @users.command("add")
@@ -37,13 +47,6 @@ def users_add(name: str, password_stdin: bool, is_random: bool, no_subscription:
         is_generated=is_random,
         has_subscription=not no_subscription,
     )
-
-
-@users.command("list")
-@data_option
-def users_list(data_dir: Path | None) -> None:
-    """List users with subscription and number of bank connections."""
-    run("users list", data_dir)
 
 
 @users.command("passwd")
@@ -72,15 +75,6 @@ def users_second_factor(state: str, name: str, data_dir: Path | None) -> None:  
 def users_subscription(name: str, state: str, data_dir: Path | None) -> None:
     """Say whether a user has an active subscription."""
     run("users subscription", data_dir, name=name, active=state == "on")
-
-
-@users.command("currency")
-@click.argument("name")
-@click.argument("currency")
-@data_option
-def users_currency(name: str, currency: str, data_dir: Path | None) -> None:
-    """Choose the currency of a user's figures over several currencies, such as CHF."""
-    run("users currency", data_dir, name=name, currency=currency)
 
 
 @users.command("remove")

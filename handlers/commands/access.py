@@ -6,13 +6,12 @@ from itertools import chain
 import orjson
 
 from auth.apps.clients import ClientUnknown
-from auth.errors import OAuthError
 from auth.scopes import ALL_SCOPES
-from handlers.commands.accounts import chosen_account
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.json_shapes import recorded
 from handlers.services import Services
+from storage import accounts as stored_accounts
 from storage import users
 from storage.bank_access import connection_secrets
 from storage.oauth.grants import Terms
@@ -26,13 +25,10 @@ def print_token(
     if not scopes or not scopes <= frozenset(ALL_SCOPES):
         raise CommandError(f"--scope accepts one or more of {', '.join(ALL_SCOPES)}, separated by spaces.")
     owner = users.named(services.everybody, user)
-    try:
-        issued = services.authorization.issue_token(
-            owner.id, scopes, timedelta(seconds=seconds), resource="mcp" if for_assistants else "data"
-        )
-    except OAuthError as error:
-        raise CommandError(error.description) from error
-    report.line(issued)
+    token = services.authorization.issue_token(
+        owner.id, scopes, timedelta(seconds=seconds), resource="mcp" if for_assistants else "data"
+    )
+    report.line(token)
 
 
 def print_setup_token(
@@ -42,14 +38,11 @@ def print_setup_token(
     if not services.settings.simplefin_server:
         raise CommandError("SimpleFIN is not served: BANKDATA_SIMPLEFIN_SERVER is off.")
     owner = users.named(services.everybody, user)
-    named = [chosen_account(services.everybody, owner, each).id for each in accounts]
+    named = [stored_accounts.named(services.everybody, owner.id, each).id for each in accounts]
     terms = Terms(accounts=tuple(sorted(set(named))) if named else None, figures_only=figures_only)
-    try:
-        token = services.authorization.simplefin.setup_token(
-            owner.id, app_name, terms=terms, lifetime=timedelta(days=days), deed="issueToken"
-        )
-    except OAuthError as error:
-        raise CommandError(error.description) from error
+    token = services.authorization.simplefin.setup_token(
+        owner.id, app_name, terms=terms, lifetime=timedelta(days=days), deed="issueToken"
+    )
     report.note("Paste this into the app. It works once, for 24 hours.")
     report.line(token)
 
@@ -76,10 +69,7 @@ def list_clients(services: Services, report: Report) -> None:
 
 def add_client(services: Services, report: Report, *, name: str, redirect_uris: list[str]) -> None:
     """A client that the operator vouches for; its id."""
-    try:
-        report.line(services.authorization.clients.add(name, tuple(redirect_uris)).id)
-    except OAuthError as error:
-        raise CommandError(error.description) from error
+    report.line(services.authorization.clients.add(name, tuple(redirect_uris)).id)
 
 
 def remove_client(services: Services, report: Report, *, client_id: str) -> None:
@@ -106,7 +96,7 @@ def revoke_grant(services: Services, report: Report, *, grant_id: str) -> None:
 
 
 def show_record(services: Services, report: Report, *, user: str, since: str | None, as_json: bool) -> None:
-    """By hour, the newest first, hours in UTC; `since` is a day of the service's time zone."""
+    """Print the record by hour, the newest first, hours in UTC; `since` is a day of the service's time zone."""
     owner = users.named(services.everybody, user)
     first = datetime.combine(datetime.fromisoformat(since), time(), services.settings.time_zone) if since else None
     for entry in chain.from_iterable(services.authorization.record.hours(owner.id, since=first)):

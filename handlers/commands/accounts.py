@@ -11,13 +11,11 @@ from handlers.operations import account_merges
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from storage import accounts, transactions, users
-from storage.accounts import AccountAmbiguous, AccountUnknown, StoredAccount
 from storage.database import Session
 from storage.events import outbox
 from storage.importing import same_accounts
 from storage.transactions import Selection
 from storage.undo_and_merge import merges, rebuild
-from storage.undo_and_merge.merges import NotOneAccount
 from storage.users import User
 
 OFF = "off"
@@ -45,7 +43,7 @@ def list_accounts(services: Services, report: Report, *, user: str | None) -> No
 def rename_account(services: Services, report: Report, *, user: str, account: str, name: str | None) -> None:
     """A name of the user's own, which later imports leave alone; None gives the source's name back."""
     owner = users.named(services.everybody, user)
-    chosen = chosen_account(services.everybody, owner, account)
+    chosen = accounts.named(services.everybody, owner.id, account)
     if name is not None:
         name = name.strip()
         if not name or len(name) > limits.NAME_CHARACTERS_MAX or not name.isprintable():
@@ -61,7 +59,7 @@ def rename_account(services: Services, report: Report, *, user: str, account: st
 def hide_account(services: Services, report: Report, *, user: str, account: str, is_hidden: bool) -> None:
     """Leave an account out of everything that apps see, or show it again; its data are kept and go on growing."""
     owner = users.named(services.everybody, user)
-    chosen = chosen_account(services.everybody, owner, account)
+    chosen = accounts.named(services.everybody, owner.id, account)
     now = services.clock.now()
     services.everybody.atomically(
         lambda session: same_accounts.hide(
@@ -81,11 +79,8 @@ def merge_accounts(
 ) -> None:
     """Two accounts that are one: all bookings in the second, each once; what comes for either goes there."""
     owner = users.named(services.everybody, user)
-    source, target = (chosen_account(services.everybody, owner, each) for each in (account, into))
-    try:
-        merged = account_merges.merge(services, owner, source, target, is_dry_run=is_dry_run)
-    except NotOneAccount as error:
-        raise CommandError(str(error)) from error
+    source, target = (accounts.named(services.everybody, owner.id, each) for each in (account, into))
+    merged = account_merges.merge(services, owner, source, target, is_dry_run=is_dry_run)
     names = f"{source.called} into {target.called}"
     if is_dry_run:
         balance = _balance(merged.balance, target.currency, merged.balance_date) or "none"
@@ -116,7 +111,7 @@ def separate_accounts(services: Services, report: Report, *, user: str, account:
 def delete_account(services: Services, report: Report, *, user: str, account: str) -> None:
     """An account with its bookings and statements; a later import of the same brings it back."""
     owner = users.named(services.everybody, user)
-    chosen, now = chosen_account(services.everybody, owner, account), services.clock.now()
+    chosen, now = accounts.named(services.everybody, owner.id, account), services.clock.now()
     rebuilt = services.everybody.atomically(
         lambda session: rebuild.delete(session, user=owner, account_id=chosen.id, now=now)
     )
@@ -131,7 +126,7 @@ def delete_account(services: Services, report: Report, *, user: str, account: st
 def watch_balance(services: Services, report: Report, *, user: str, account: str, amount: str) -> None:
     """Have `balance.low` told when the account's balance comes below an amount of its currency; `off` ends that."""
     owner = users.named(services.everybody, user)
-    chosen = chosen_account(services.everybody, owner, account)
+    chosen = accounts.named(services.everybody, owner.id, account)
     if amount != OFF and not AMOUNT.fullmatch(amount):
         raise CommandError(f"An amount is a number such as 100 or -250.50, or {OFF} to watch the balance no more.")
     limit = Decimal(amount) if amount != OFF else None
@@ -152,14 +147,6 @@ def note_questions(session: Session, report: Report, owner: User) -> None:
                 f"{each.called} waits for your answer. The same account:"
                 f" {command} merge {each.id} {each.same_as} {whose}. Another one: {command} show {each.id} {whose}."
             )
-
-
-def chosen_account(session: Session, owner: User, id_or_name: str) -> StoredAccount:
-    """The account of this id, IBAN or name; raises CommandError."""
-    try:
-        return accounts.named(session, owner.id, id_or_name)
-    except (AccountUnknown, AccountAmbiguous) as error:
-        raise CommandError(str(error)) from error
 
 
 def _balance(balance: Decimal | None, currency: str, day: date | None) -> str | None:

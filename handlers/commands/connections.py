@@ -10,12 +10,11 @@ from urllib.parse import parse_qsl, urlsplit
 
 from connectors import limits
 from connectors.connecting import FormField, Question, Redirect
-from connectors.connector import SourceError
 from connectors.exchange_protocol import as_text
 from connectors.outgoing_http import WATCHED_BY, Exchange
 from connectors.sources.folder import Folder, checked_folder, is_waiting
 from connectors.statements import format_name
-from handlers.commands.accounts import chosen_account, note_questions
+from handlers.commands.accounts import note_questions
 from handlers.commands.control_socket import CommandError, Dialogue, Report
 from handlers.commands.counts import counted
 from handlers.commands.syncs import WATCH_PAUSE, first_sync, new_transactions, refused_files
@@ -67,10 +66,7 @@ def connect_folder(
     """A folder whose statement files every sync reads; those that do not say their account are about `account`.
     Connecting it again renews the connection."""
     owner = users.named(services.everybody, user)
-    try:
-        path = checked_folder(folder)
-    except SourceError as error:
-        raise CommandError(str(error)) from error
+    path = checked_folder(folder)
     name = bank_name(bank or path.name)
     _check_that_all_may_be_moved(services, path)
     for each in connections.of_user(services.everybody, owner.id):
@@ -80,7 +76,7 @@ def connect_folder(
             )
     settings = {"folder": str(path)}
     if account is not None:
-        settings["account"] = chosen_account(services.everybody, owner, account).id
+        settings["account"] = accounts.named(services.everybody, owner.id, account).id
     stored = _connected(services, owner, connector=Folder.name, bank_name=name, settings=settings)
     if not _sync_and_say(services, report, owner, stored):
         report.note(f"{name} was synced recently; its next sync reads what is new.")

@@ -1,12 +1,11 @@
 """What has been imported, and taking it back."""
 
-from handlers.commands.control_socket import CommandError, Report
+from handlers.commands.control_socket import Report
 from handlers.commands.counts import counted
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from storage import accounts, connections, users
 from storage.undo_and_merge import rebuild, undoable_imports
-from storage.undo_and_merge.rebuild import ImportUnknown
 
 
 def list_imports(services: Services, report: Report, *, user: str) -> None:
@@ -35,12 +34,9 @@ def undo_import(services: Services, report: Report, *, user: str, import_id: str
     """Take back what an import brought, as if it had never been made; those before and after it stay."""
     owner = users.named(services.everybody, user)
     now = services.clock.now()
-    try:
-        rebuilt = services.everybody.atomically(
-            lambda session: rebuild.undo(session, user=owner, job_id=import_id, now=now)
-        )
-    except ImportUnknown as error:
-        raise CommandError(str(error)) from error
+    rebuilt = services.everybody.atomically(
+        lambda session: rebuild.undo(session, user=owner, job_id=import_id, now=now)
+    )
     detect_after_import(services.everybody, [owner.id], today=services.clock.today())
     gone = len(rebuilt.accounts_gone)
     report.line(

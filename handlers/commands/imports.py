@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from connectors.bank_csv.layouts import check_layouts, guesses_in_words
-from connectors.bank_csv.profile import Profile, ProfileError
+from connectors.bank_csv.profile import Profile
 from connectors.connector import SourceError, as_sentence
-from handlers.commands.accounts import chosen_account, note_questions
+from handlers.commands.accounts import note_questions
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
 from handlers.services import Services
@@ -24,6 +24,7 @@ from handlers.sync.file_import import (
     kept_or_tried,
     size_of,
 )
+from storage import accounts
 from storage.database import Transaction
 from storage.importing.account_identity import NEW_ACCOUNT, AccountUnclear
 from storage.importing.batches import AccountStatement, ReadBatch
@@ -47,11 +48,8 @@ def import_files(
 ) -> None:
     """Import the files one after the other, each whole or not at all; raises CommandError when one was refused.
     `account` is the one they are about, by id, IBAN or name; else a person is asked where a file does not say it."""
-    choice = chosen_account(services.everybody, user, account).id if account else None
-    try:
-        profiles = services.own_profiles.of_user(user.id)
-    except ProfileError as error:
-        raise CommandError(str(error)) from error
+    choice = accounts.named(services.everybody, user.id, account).id if account else None
+    profiles = services.own_profiles.of_user(user.id)
     refused, lane = 0, services.sync_engine.import_lane
     for name in files:
         outcome = FileReport(name=name)
@@ -99,7 +97,7 @@ def _read(
 
 
 def _watched(records: Iterator[Record], stream: BinaryIO, size: int, label: str, report: Report) -> Iterator[Record]:
-    """The same records; how far the file has been read is shown now and then. Storing them is the rest."""
+    """Pass the records on, and show now and then how far the file has been read. Storing them is the rest."""
     for number, record in enumerate(records):
         if number % PROGRESS_EVERY == 0:
             done = round(READING_SHARE * min(stream.tell() / max(1, size), 1.0))
@@ -144,7 +142,7 @@ def _keep(
 
 
 def _as_json(value: FileReport) -> str:
-    """One line; amounts are JSON numbers with all digits the file has."""
+    """The report as one line of JSON; amounts are numbers with all digits the file has."""
     statements = ",".join(_statement_json(one) for one in value.statements)
     about = {"file": value.name, "format": value.format, "error": value.error, "guesses": _guesses(value)}
     head = json.dumps(about, ensure_ascii=False)
@@ -152,7 +150,7 @@ def _as_json(value: FileReport) -> str:
 
 
 def _lines(value: FileReport) -> Iterator[str]:
-    """For a person: a line for the file and one per statement."""
+    """The report for a person: a line for the file and one per statement."""
     if value.error:
         yield f"{value.name}: refused: {value.error}"
         yield from (f"  {guess}" for guess in _guesses(value))

@@ -5,11 +5,10 @@ from pathlib import Path
 import orjson
 
 from connectors.bank_csv.profile import layout_id, profile_text
-from handlers.commands.accounts import chosen_account
 from handlers.commands.control_socket import CommandError, Report
 from handlers.own_profiles import ChosenLayout
 from handlers.services import Services
-from storage import kept_layouts, users
+from storage import accounts, kept_layouts, users
 
 
 def list_profiles(services: Services, report: Report, *, user: str | None = None) -> None:
@@ -40,7 +39,7 @@ def add_profile(
             layout_id(layout.profile),
             {each.id for each in kept_layouts.of_user(services.everybody, owner.id)},
         )
-        account_ids = [chosen_account(services.everybody, owner, account).id] if account is not None else []
+        account_ids = [accounts.named(services.everybody, owner.id, account).id] if account is not None else []
         services.everybody.atomically(
             lambda session: layout.keep(session, owner.id, file_name=path.name, account_ids=account_ids, now=now)
         )

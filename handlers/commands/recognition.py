@@ -28,7 +28,7 @@ LEFT_OUT = "(left out)"
 DELIMITERS = {"\t": "tab"}
 
 
-def explained(path: Path, profiles: Sequence[Profile], *, today: date) -> Generator[str, None, bool]:
+def explain_file(path: Path, profiles: Sequence[Profile], *, today: date) -> Generator[str, None, bool]:
     """The format, for CSV the layout and where each column goes, then the statements, or why it is refused; whether it
     could be imported."""
     layouts: list[CsvLayout] = []

@@ -20,7 +20,7 @@ from storage.database import Row, Store, StoreError
 from storage.engines import distribution
 from storage.engines.opening import open_database
 from storage.engines.restored_cluster import node_folders, restored_cluster
-from storage.engines.restored_server import base_backup, restored
+from storage.engines.restored_server import base_backup, restored_server
 from storage.holdings import holdings
 from storage.migrations import later_indexes, runner
 
@@ -179,7 +179,7 @@ def _served(backups: Path, url: str, *, at: datetime | None, point: str | None) 
             raise CommandError("A point is of a cluster, whose nodes have a folder each. Of one server say --at.")
         base = base_backup(backups, at=at)
         until = INSTANT.format(at) if at is not None else ""
-        with restored(base, backups / "wal", url, until=until) as address:
+        with restored_server(base, backups / "wal", url, until=until) as address:
             yield base, address
         return
     if point is None:

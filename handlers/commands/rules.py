@@ -31,10 +31,7 @@ def add_rules(services: Services, report: Report, *, user: str, text: str) -> No
         rules.keep(session, owner.id, wanted)
         return len(added)
 
-    try:
-        count = services.everybody.atomically(work)
-    except InvalidRule as error:
-        raise CommandError(str(error)) from error
+    count = services.everybody.atomically(work)
     report.note(
         f"Added {count}. They apply from now on; `bankdata rules apply` applies them to what is already stored."
     )

@@ -5,7 +5,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from analytics.classification.rules import InvalidRule
+from auth.errors import OAuthError
 from connectors.bank_csv.profile import ProfileError
+from connectors.connector import SourceError
 from handlers.commands import (
     access,
     accounts,
@@ -22,9 +25,16 @@ from handlers.commands import (
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.recurring import subscriptions
 from handlers.commands.words import annotations, own_categories, portable, targets
+from handlers.http.errors import BadRequest
+from handlers.operations.profile import NoRate
+from handlers.operations.recurring.added import CannotBeAdded
 from handlers.services import Services
 from storage import users as stored_users
+from storage.accounts import AccountAmbiguous, AccountUnknown
 from storage.database import Conflict, StoreError
+from storage.undo_and_merge.merges import NotOneAccount
+from storage.undo_and_merge.rebuild import ImportUnknown
+from storage.words.portable import InvalidWords
 
 Command = Callable[..., None]
 """`def name(services, report, *, ...)`; raises CommandError."""
@@ -122,6 +132,23 @@ READS_ONLY = frozenset(
 )
 """Commands that change nothing and hand out nothing that opens a door: the log is silent about them."""
 
+SENTENCES = (
+    StoreError,
+    ProfileError,
+    SourceError,
+    OAuthError,
+    BadRequest,
+    NoRate,
+    CannotBeAdded,
+    AccountUnknown,
+    AccountAmbiguous,
+    NotOneAccount,
+    ImportUnknown,
+    InvalidRule,
+    InvalidWords,
+)
+"""Failures whose text tells a person what is wrong."""
+
 log = logging.getLogger("bankdata.commands")
 
 
@@ -151,7 +178,7 @@ def _user_id(services: Services, command: str, arguments: Mapping[str, Any]) -> 
 def _translated() -> Iterator[None]:
     try:
         yield
-    except (StoreError, ProfileError) as error:
+    except SENTENCES as error:
         raise CommandError(str(error)) from error
     except OSError as error:
         named = f"{error.filename}: " if error.filename else ""

@@ -7,7 +7,7 @@ from auth.people.new_passwords import LENGTH_MIN, Weakness, weakness
 from handlers.commands.connections import end_access
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.counts import counted
-from handlers.operations.profile import NoRate, keep_home_currency
+from handlers.operations.profile import keep_home_currency
 from handlers.services import IS_DEMO, Services
 from storage import connections, store_facts, users
 
@@ -47,7 +47,7 @@ def add_user(
 
 
 def list_users(services: Services, report: Report) -> None:
-    """Who there is."""
+    """List the users."""
     everyone = users.everyone(services.everybody)
     for user in everyone:
         count = len(connections.of_user(services.everybody, user.id))
@@ -58,7 +58,7 @@ def list_users(services: Services, report: Report) -> None:
 
 
 def change_password(services: Services, report: Report, *, name: str, password: str, is_generated: bool) -> None:
-    """Another password; signs the user's browsers out."""
+    """Change the password and sign the user's browsers out."""
     user = users.named(services.everybody, name)
     users.set_password_hash(services.everybody, user.id, _password_hash(services, password, user_name=user.name))
     services.authorization.sessions.end_all(user.id)
@@ -69,7 +69,7 @@ def change_password(services: Services, report: Report, *, name: str, password: 
 
 
 def turn_off_second_factor(services: Services, report: Report, *, name: str) -> None:
-    """For whoever has lost it: the password is enough from now on."""
+    """Turn off the second factor of whoever has lost it: the password is enough from now on."""
     user = users.named(services.everybody, name)
     if not services.authorization.second_factors.turn_off(user.id):
         raise CommandError(f"{user.name} has no second factor.")
@@ -85,12 +85,9 @@ def set_subscription(services: Services, report: Report, *, name: str, active: b
 
 
 def set_currency(services: Services, report: Report, *, name: str, currency: str) -> None:
-    """The currency of figures over several currencies (decision 19); raises CommandError for one without a rate."""
+    """The currency of figures over several currencies (decision 19); raises NoRate for one without a rate."""
     user = users.named(services.everybody, name)
-    try:
-        keep_home_currency(services, user.id, currency)
-    except NoRate as error:
-        raise CommandError(str(error)) from error
+    keep_home_currency(services, user.id, currency)
     report.note(f"Figures over several currencies are in {currency} for {user.name} now.")
 
 

@@ -51,7 +51,8 @@ class Addresses:
 
 @lru_cache(maxsize=4096)
 def address_key(host: str) -> str:
-    """One spelling per client; what is no address stays as it is (the in-process test client has names)."""
+    """The one spelling by which a client is counted; what is no address stays as it is (the in-process test client has
+    names)."""
     address = parsed_address(host)
     if isinstance(address, IPv6Address):
         return str(IPv6Network((address, IPV6_PREFIX_BITS), strict=False))

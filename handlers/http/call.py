@@ -56,7 +56,7 @@ async def send_answer(send: Send, answer: Answer) -> None:
         if isinstance(body, BufferedIOBase):
             await _send_file(send, answer, body)
             return
-        if isinstance(body, Pieces):
+        if hasattr(body, "__aiter__"):  # whether it is Pieces takes longer to see than to write the rest
             await _send_pieces(send, answer, body)
             return
         body = encoded(body)

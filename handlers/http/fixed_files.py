@@ -19,7 +19,7 @@ _FILES = StaticFiles()  # of no folder: for its rules on If-None-Match
 
 
 def fixed_file(path: str, content: bytes, media_type: str, headers: Mapping[str, str]) -> Route:
-    """These bytes at this address, so that asking again costs nothing."""
+    """A route that serves these bytes at this address, so that asking again costs nothing."""
     digest = hashlib.sha256(content).hexdigest()
     is_large = len(content) >= COMPRESSED_BYTES_MIN
     told = {**headers, **({"vary": "Accept-Encoding"} if is_large else {})}

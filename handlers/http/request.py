@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from auth.principal import Principal
 
@@ -30,7 +30,6 @@ class Request:
         return self.caller
 
 
-@runtime_checkable
 class Pieces(Protocol):
     """A body that is made while it is sent; nobody knows how long it gets."""
 

@@ -9,6 +9,7 @@ import orjson
 from jsonschema import Draft202012Validator, ValidationError
 
 from auth.principal import Principal
+from handlers.http.steps.bodies import RULES, in_words
 from handlers.mcp.schemas import Contract, Json
 from handlers.operations import GIVES_FIGURES, SHOWS_BOOKINGS
 
@@ -115,21 +116,12 @@ def _without_words(schema: Json) -> Json:
 
 def _sentence(error: ValidationError | None, properties: Mapping[str, Json]) -> str:
     """What is allowed, from the schema alone."""
-    rule: Any = error.validator_value if error is not None else None
     if error is None or not error.absolute_path:
         if error is not None and error.validator == "required":
-            return f"{', '.join(rule)}: must be given."
+            return in_words("{}: must be given.", error)
         return f"The arguments must be an object with any of: {', '.join(properties)}."
     name = error.absolute_path[0]
-    described = properties[str(name)].get("description", "")
-    allowed = {
-        "type": f"must be of type {rule}",
-        "enum": f"must be one of {', '.join(map(str, rule)) if isinstance(rule, list) else rule}",
-        "minimum": f"must be at least {rule}",
-        "maximum": f"must be at most {rule}",
-        "maxItems": f"must have at most {rule} items",
-        "minItems": f"must have at least {rule} items",
-        "maxLength": f"must have at most {rule} characters",
-        "minLength": f"must have at least {rule} characters",
-    }.get(str(error.validator))
-    return f"{name}: {allowed}." if allowed else f"{name}: contains characters that are not allowed. {described}"
+    rule = {"minimum": "must be at least {}", "maximum": "must be at most {}", **RULES}.get(str(error.validator))
+    if rule is None:
+        return f"{name}: contains characters that are not allowed. {properties[str(name)].get('description', '')}"
+    return f"{name}: {in_words(rule, error)}."

@@ -25,7 +25,7 @@ from handlers.oauth.choices import (
 from handlers.oauth.languages import Words
 from handlers.oauth.mistakes import Mistake
 from handlers.oauth.record_page import recorded_as
-from handlers.oauth.rendering import clamped, page_headers
+from handlers.oauth.rendering import clamp_name, page_headers
 from handlers.oauth.site import SETUP_PAGE, Site, Visit
 from handlers.sync.reminders import consent_ends_within
 from storage.connections import NEED_USER
@@ -134,7 +134,7 @@ def change_terms(site: Site, visit: Visit) -> Response:
         return done
     outcome = site.prove(visit, browser, user)
     if outcome.browser is None:
-        wait = int(outcome.wait.total_seconds()) + 1 if outcome.wait else 0
+        wait = outcome.wait_seconds
         error = "wait" if wait else "wrong"
         return _account(site, visit, browser, user, grant_error=error, wait=wait, of_grant=grant.id, chosen=chosen)
     site.server.grants.widen(grant, terms=terms, ends=ends)
@@ -158,7 +158,7 @@ def make_setup_token(site: Site, visit: Visit) -> Response:
         return _account(site, visit, browser, user, simplefin_error="simplefin_no_account", chosen=chosen)
     outcome = site.prove(visit, browser, user)
     if outcome.browser is None:
-        wait = int(outcome.wait.total_seconds()) + 1 if outcome.wait else 0
+        wait = outcome.wait_seconds
         error = "password_wait" if wait else "password_wrong"
         return _account(site, visit, browser, user, simplefin_error=error, wait=wait, chosen=chosen)
     try:
@@ -172,7 +172,7 @@ def make_calendar_address(site: Site, visit: Visit) -> Response:
     browser, user = site.signed_in(visit, calendar_page.PURPOSE)
     outcome = site.prove(visit, browser, user)
     if outcome.browser is None:
-        wait = int(outcome.wait.total_seconds()) + 1 if outcome.wait else 0
+        wait = outcome.wait_seconds
         return _account(site, visit, browser, user, calendar_error="wait" if wait else "wrong", wait=wait)
     return calendar_page.address_page(site, visit, user)
 
@@ -190,7 +190,7 @@ def change_password(site: Site, visit: Visit) -> Response:
     if isinstance(outcome, str):
         return _account(site, visit, browser, user, error=outcome)
     if outcome.wait:
-        return _account(site, visit, browser, user, error="wait", wait=int(outcome.wait.total_seconds()) + 1)
+        return _account(site, visit, browser, user, error="wait", wait=outcome.wait_seconds)
     if outcome.browser is None:
         return _account(site, visit, browser, user, error="wrong")
     if "end_apps" in visit.form:
@@ -255,9 +255,9 @@ def connected_apps(server: AuthorizationServer, user_id: str, *, time_zone: tzin
     first_page = next((app for app in apps if app.is_page), None)
     ids_by_name: dict[str, set[str]] = {}
     for app in apps:
-        ids_by_name.setdefault(clamped(app.name), set()).add(app.client_id)
+        ids_by_name.setdefault(clamp_name(app.name), set()).add(app.client_id)
     for app in apps:
-        app.twin = app.client_id[-TWIN_CHARACTERS:] if len(ids_by_name[clamped(app.name)]) > 1 else ""
+        app.twin = app.client_id[-TWIN_CHARACTERS:] if len(ids_by_name[clamp_name(app.name)]) > 1 else ""
     return [app for app in apps if not app.is_page or app is first_page]
 
 
@@ -270,7 +270,7 @@ def _reminders(site: Site, words: Words, user_id: str) -> list[str]:
         days = consent_ends_within(each, now=site.banks.now())
         if each.connector in site.banks.connecting.sources and (days is not None or each.status in NEED_USER):
             what = words(f"connection_{each.status}") if days is None else words("consent_ends", days=days)
-            said.append(f"{clamped(each.bank_name)}: {what}")
+            said.append(f"{clamp_name(each.bank_name)}: {what}")
     return said
 
 

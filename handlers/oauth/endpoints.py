@@ -20,7 +20,7 @@ from auth.policy import Resource
 from auth.principal import Principal
 from auth.server import AuthorizationServer
 from auth.tokens.refresh_tokens import TokenAnswer
-from auth.tokens.token_request import REVOCATION_CHECKS, TOKEN_CHECKS, Sent, checked
+from auth.tokens.token_request import REVOCATION_CHECKS, TOKEN_CHECKS, Sent, checked_fields
 from handlers.http.app import Api
 from handlers.http.errors import Refusal, Unavailable
 from handlers.http.request import Answer, Request
@@ -176,7 +176,7 @@ class Endpoints:
         return Answer(body=self._server.resource_metadata(), headers=_CACHED)
 
     async def mcp_metadata(self, _request: Request) -> Answer:
-        """The same of the interface for assistants."""
+        """RFC 9728 section 3.2, of the interface for assistants."""
         return Answer(body=self._server.resource_metadata("mcp"), headers=_CACHED)
 
     async def _count(self, request: Request) -> None:
@@ -190,7 +190,7 @@ class Endpoints:
 
     def _tokens(self, request: Request, body: Fields) -> TokenAnswer:
         sent = self._sent(request, body)
-        fields = checked(sent, TOKEN_CHECKS)
+        fields = checked_fields(sent, TOKEN_CHECKS)
         if fields["grant_type"] == "refresh_token":
             return self._server.refresh_tokens.refresh(
                 fields["refresh_token"],
@@ -207,7 +207,7 @@ class Endpoints:
         )
 
     def _revoke(self, request: Request, body: Fields) -> None:
-        fields = checked(self._sent(request, body), REVOCATION_CHECKS)
+        fields = checked_fields(self._sent(request, body), REVOCATION_CHECKS)
         self._server.grants.revoke_token(fields["token"], client_id=fields["client_id"])
 
     def _sent(self, request: Request, body: Fields) -> Sent:

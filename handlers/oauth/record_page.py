@@ -150,12 +150,12 @@ def recorded_as(grant_id: str, client_id: str) -> str:
 
 
 def download_csv(site: Site, visit: Visit) -> Response:
-    """By hour and operation, the newest first."""
+    """The record as CSV, by hour and operation, the newest first."""
     return _file(site, visit, _as_csv, "text/csv; charset=utf-8", "record.csv")
 
 
 def download_json(site: Site, visit: Visit) -> Response:
-    """The same as a list of objects."""
+    """The record as a list of objects."""
     return _file(site, visit, _as_json, "application/json", "record.json")
 
 

@@ -23,7 +23,7 @@ ICON_PATH = "/oauth/icon.svg"
 SCRIPT_PATH = "/oauth/passkeys.js"
 
 
-def rendered(
+def render(
     policy: Policy,
     template: str,
     words: Words,
@@ -59,7 +59,7 @@ def unknown_address(policy: Policy) -> UnknownPage:
 
     def page(headers: Headers) -> Response:
         words = words_for(headers.get("accept-language", ""), sent_cookies(headers))
-        return rendered(policy, "mistake.html", words, status=mistake.status, mistake=mistake)
+        return render(policy, "mistake.html", words, status=mistake.status, mistake=mistake)
 
     return page
 
@@ -105,10 +105,10 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["clamped"] = clamped
+    environment.filters["clamped"] = clamp_name
     return environment
 
 
-def clamped(name: str) -> str:
+def clamp_name(name: str) -> str:
     """A name that a stranger chose, no longer than a heading can be."""
     return name if len(name) <= NAME_SHOWN_MAX else f"{name[: NAME_SHOWN_MAX - 1].rstrip()}…"

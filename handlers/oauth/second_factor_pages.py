@@ -32,7 +32,7 @@ def second_factor_routes(site: Site) -> list[BaseRoute]:
 
 
 def step_address(site: Site, secret: str) -> str:
-    """Where the second step is asked for, with the authorization request that waits."""
+    """The address at which the second step is asked for, with the authorization request that waits."""
     return f"{site.address('/oauth/second-step')}{f'?request={secret}' if secret else ''}"
 
 

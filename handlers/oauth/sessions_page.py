@@ -32,7 +32,7 @@ def session_routes(site: Site) -> list[BaseRoute]:
 
 
 def signed_in_browsers(site: Site, browser: Browser, user_id: str) -> list[SignedIn]:
-    """Where a person is signed in, this browser first."""
+    """The browsers in which a person is signed in, this one first."""
     listed = [
         SignedIn(
             id=each.id_hash,

@@ -91,7 +91,7 @@ def authorize(site: Site, visit: Visit) -> Response:
         state=asked.get("state"),
         challenge=challenge,
         resource=asked.resource or "data",
-        details=authorization_details.kept(details) if details is not None else None,
+        details=authorization_details.as_text(details) if details is not None else None,
     )
     page = "/oauth/consent" if is_signed_in else "/oauth/login"
     response = site.redirect(f"{site.address(page)}?request={secret}")

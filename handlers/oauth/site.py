@@ -26,7 +26,7 @@ from handlers.oauth.agents import agent_name
 from handlers.oauth.cookies import WAITING_LENGTH_MAX, Cookies, sent_cookies
 from handlers.oauth.languages import Words, words_for
 from handlers.oauth.mistakes import Mistake
-from handlers.oauth.rendering import page_headers, rendered
+from handlers.oauth.rendering import page_headers, render
 from handlers.sync.connecting import Connecting
 from handlers.sync.engine import Started
 from handlers.sync.presence import person_at
@@ -225,7 +225,7 @@ class Site:
         return response
 
     def after_sign_in(self, visit: Visit, secret: str) -> Response:
-        """Where whoever has signed in goes on: to the request or the page that waits, or to the account."""
+        """Redirect whoever has signed in to the request or the page that waits, or to the account."""
         if secret:
             return self.redirect(f"{self.address('/oauth/consent')}?request={secret}")
         if not visit.waiting_query:
@@ -246,7 +246,7 @@ class Site:
 
     def form_page(self, template: str, words: Words, outcome: Outcome | None, **values: Any) -> Response:
         """A page with a form, and what was wrong with what was sent: 400, or 429 for who has to wait."""
-        wait = int(outcome.wait.total_seconds()) + 1 if outcome is not None and outcome.wait else 0
+        wait = outcome.wait_seconds if outcome is not None else 0
         error = "wait" if wait else "wrong" if outcome is not None else ""
         status = {"wait": 429, "wrong": 400}.get(error, 200)
         response = self.page(template, words, status=status, error=error, wait=wait, **values)
@@ -256,7 +256,7 @@ class Site:
 
     def page(self, template: str, words: Words, *, status: int = 200, form_action: str = "", **values: Any) -> Response:
         """A rendered page with the headers that keep it to itself (oauth.md 3.1)."""
-        return rendered(self.policy, template, words, status=status, form_action=form_action, **values)
+        return render(self.policy, template, words, status=status, form_action=form_action, **values)
 
     def mistake_page(self, mistake: Mistake, words: Words) -> Response:
         """What went wrong, and what to do now."""

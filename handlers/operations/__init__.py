@@ -74,6 +74,12 @@ KEPT: Mapping[str, tuple[Function, Needs, Light]] = {
 """By operationId: reads one user's data, each answer of one state of them; takes the services, the request, what is
 read, and the contract's parameters in snake_case."""
 
+FEEDS = {
+    "listTransactionChanges": ("transactions", feeds.transaction_changes),
+    "listAccountChanges": ("accounts", feeds.account_changes),
+}
+"""By operationId: of what kind a feed is, and what makes a page of it."""
+
 OTHERS: Mapping[str, Operation] = {
     "startSync": sync.start_sync,
     "getSyncJob": sync.get_sync_job,
@@ -85,8 +91,6 @@ OTHERS: Mapping[str, Operation] = {
     "listTargets": targets.list_targets,
     "setTarget": targets.set_target,
     "listTakenBackTransactions": transactions.list_taken_back_transactions,
-    "listTransactionChanges": feeds.list_transaction_changes,
-    "listAccountChanges": feeds.list_account_changes,
     "listenToEvents": listening.listen_to_events,
     "listWebhooks": webhooks.list_webhooks,
     "createWebhook": webhooks.create_webhook,
@@ -200,4 +204,5 @@ def operations(services: Services) -> Mapping[str, Operation]:
         name: CachedOperation(name=name, services=services, function=function, needs=needs, is_light=light)
         for name, (function, needs, light) in KEPT.items()
     }
-    return {**kept, **{name: partial(function, services) for name, function in OTHERS.items()}}
+    fed = {name: feeds.Feed(services=services, kind=kind, changes=changes) for name, (kind, changes) in FEEDS.items()}
+    return {**kept, **fed, **{name: partial(function, services) for name, function in OTHERS.items()}}

@@ -111,8 +111,9 @@ def _written(
         with services.of(user_id).transaction() as session:
             selected = selected_accounts(accounts.of_user(session, user_id), account_ids, caller)
             reading = FromStore(session, user_id, services.reader.render)
-            chosen = filters._replace(ids=meant(reading, caller, tag, own_category))
-            if filters.category is not None or filters.detailed_category is not None:
+            places = filters.category, filters.detailed_category
+            chosen = filters._replace(ids=meant(reading, caller, tag, own_category, *places))
+            if places != (None, None):
                 chosen = chosen.with_parts(reading.parts)
             export = Export(
                 user_id=user_id,

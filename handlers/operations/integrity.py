@@ -16,7 +16,7 @@ OF_ONE_BOOKING: frozenset[Kind] = frozenset({"possible_duplicate", "old_pending"
 
 
 def get_integrity(services: Services, request: Request, *, account_ids: str | None) -> Json:
-    """Of each account the periods between its balances, and what is not proven, to the cent."""
+    """The periods between the balances of each account, and what is not proven, to the cent."""
     caller, now = request.principal, services.clock.now()
     with services.of(caller.user_id).transaction() as session:
         owned = accounts.of_user(session, caller.user_id)

@@ -38,7 +38,7 @@ def selected_accounts(everything: Sequence[StoredAccount], account_ids: str | No
 
 
 def selected_or_all(everything: Sequence[StoredAccount], account_ids: str | None, caller: Principal) -> Selected:
-    """The same for operations beyond the interface, whose list may always be left out: that means all of them."""
+    """The accounts that a list names, and all of them without one, for operations beyond the interface."""
     if listed_ids(account_ids):
         return selected_accounts(everything, account_ids, caller)
     return Selected(covered_accounts(everything, caller), is_everything=caller.coverage is None)

@@ -47,7 +47,7 @@ def list_transactions(
         date_from=date_from,
         date_to=date_to,
         search=search,
-        ids=meant(reading, caller, tag, own_category),
+        ids=meant(reading, caller, tag, own_category, category, detailed_category),
     )
     leaf, is_detailed = partial(shown, caller=caller), is_included(include)
     offset = (page - 1) * per_page

@@ -96,7 +96,8 @@ class AccountSet:
         }
 
     def _connections_in_need(self, chosen: Iterable[StoredAccount]) -> None:
-        """In these very words: apps look for them and mark the accounts of the bank."""
+        """The connections that need their user, in these very words: apps look for them and mark the accounts of the
+        bank."""
         in_need = {
             (account.connection_id, _bank(account)): None
             for account in chosen

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, field
 
 from handlers.sync.fair_order import FairOrder, Work
@@ -16,6 +17,14 @@ from handlers.sync.fair_order import FairOrder, Work
 CALLS_MAX = 32  # threads that ask sources
 CALLS_PER_PROVIDER_MAX = 12  # one source that hangs leaves the threads of the others
 CALLS_PER_USER_MAX = 6
+
+
+def begin_thread(name: str, work: Callable[[], object]) -> threading.Thread:
+    """A thread that has begun to do this in the context of its caller, so that the log names the request it is for;
+    what escapes it is logged (`handlers.logs`)."""
+    thread = threading.Thread(target=copy_context().run, args=(work,), name=name, daemon=True)
+    thread.start()
+    return thread
 
 
 class Closed(Exception):

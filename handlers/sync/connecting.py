@@ -6,7 +6,6 @@ command began needs no session, for who may give commands owns the store.
 """
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from connectors.connecting import Done, LiveSource, Question, Redirect, Reply, S
 from connectors.connector import SourceError, as_sentence
 from handlers.clock import Clock
 from handlers.sync.asked_connections import Keeping
+from handlers.sync.concurrency import begin_thread
 from handlers.sync.stored_secrets import StoredSecrets
 from storage import connections, jobs, users
 from storage.bank_access import connection_attempts, connection_secrets
@@ -177,9 +177,7 @@ class Connecting:
                 continue
             why[each.id] = NO_ANSWER
             work = partial(_disconnect, live, asked, now=self._clock.now(), why=why)
-            threads.append(threading.Thread(target=work, name="disconnect", daemon=True))
-        for thread in threads:
-            thread.start()
+            threads.append(begin_thread("disconnect", work))
         until = time.monotonic() + within
         for thread in threads:
             thread.join(max(0.0, until - time.monotonic()))

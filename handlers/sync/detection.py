@@ -9,7 +9,7 @@ import polars as pl
 from analytics.forecasting.flows import recurring_flows
 from analytics.frames import CHARGES, SUBSCRIPTIONS
 from analytics.recurring.added import with_added
-from analytics.recurring.confirmations import DISMISSED, decided
+from analytics.recurring.confirmations import DISMISSED, with_confirmations
 from analytics.recurring.contract_ids import named_as_in
 from analytics.recurring.directions import OUTGOING, detect_both, of_user, with_direction
 from analytics.recurring.report import is_listed, is_over
@@ -48,7 +48,7 @@ def recurring_of(
     are read in `session`, where there is one: who reads their charges there too sees one state of the data."""
     reading = session or database
     found = with_direction(_found(database, user_id, selected, today=today, session=session))
-    found = decided(found, decisions.of_user(reading, user_id))
+    found = with_confirmations(found, decisions.of_user(reading, user_id))
     currencies = {account.id: account.currency for account in selected.accounts}
     own = [each for each in added.of_user(reading, user_id) if each.account_id in currencies]
     ids = sorted({each.account_id for each in own})

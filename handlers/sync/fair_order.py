@@ -42,7 +42,7 @@ class FairOrder(Generic[W]):
         return len(self._waiting)
 
     def add(self, work: W) -> None:
-        """It waits from now on."""
+        """Put a piece of work into the line."""
         work.begins = max(self._now, self._had.get(work.user_id, 0))
         self._waiting.append(work)
 
@@ -54,7 +54,7 @@ class FairOrder(Generic[W]):
         return work
 
     def leave(self, work: W) -> None:
-        """It waits no longer, and has had no turn."""
+        """Take a piece of work out of the line, before it has had its turn."""
         self._waiting.remove(work)
 
     def _take(self, work: W) -> None:

@@ -17,7 +17,7 @@ def consent_ends_within(connection: StoredConnection, *, now: datetime) -> int |
 
 
 def consent_reminder(connection: StoredConnection, *, now: datetime) -> str | None:
-    """The same as a sentence."""
+    """A sentence for the user when the consent ends soon."""
     days = consent_ends_within(connection, now=now)
     if days is None:
         return None

@@ -157,7 +157,8 @@ class Scheduler:
                 self._engine.start(connection)
 
     def _tried_again_at(self, due: Due) -> datetime | None:
-        """When the source has rested for long enough after a sync that failed; None after one that went well."""
+        """The moment at which the source has rested for long enough after a sync that failed; None after one that went
+        well."""
         connection = due.connection
         if not connection.failures_in_row:
             return None

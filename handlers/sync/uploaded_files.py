@@ -16,7 +16,7 @@ from connectors.bank_csv.profile import Profile, ProfileError
 from connectors.connector import SourceError, as_sentence
 from handlers.clock import Clock
 from handlers.own_profiles import ChosenLayout
-from handlers.sync.concurrency import Closed, ImportLane
+from handlers.sync.concurrency import Closed, ImportLane, begin_thread
 from handlers.sync.file_import import CONNECTION_DEFAULT, ConnectionBusy, FileReport, kept_or_tried, size_of
 from handlers.sync.leases import Leases
 from storage.accounts import StoredAccount
@@ -118,8 +118,7 @@ class UploadedFiles:
             self._store.of(user.id).atomically(
                 lambda session: file_imports.begin(session, report, holder=holder, answer=answer, now=now)
             )
-            work = (report, user, file, choice, render)
-            threading.Thread(target=self._run, args=work, name="file import", daemon=True).start()
+            begin_thread("file import", partial(self._run, report, user, file, choice, render))
         except BaseException:  # what has not begun takes nobody's place
             file.close()
             with self._lock:

@@ -175,7 +175,7 @@ class ConnectionKeys:
             os.close(descriptor)
 
     def _glance(self) -> None:
-        """The same as `look_again` where that costs next to nothing."""
+        """Read the keys again, as `look_again` does, where that costs next to nothing."""
         if self.place.path is not None:
             self.look_again()
 

@@ -27,7 +27,7 @@ class SyncQuota:
         return self.limit - self.used
 
     def resets_at(self, now: datetime) -> datetime:
-        """When one more is free: now, unless some are used."""
+        """The moment at which one more call is free: now, unless some are used."""
         return self.calls[-self.used] + PERIOD if self.used else now
 
 

@@ -44,7 +44,7 @@ class AccountState(NamedTuple):
 
 
 def mark_changed(session: Transaction, user_id: str, ids: Sequence[str]) -> None:
-    """These transactions show something else after this transaction."""
+    """Note that these transactions show something else after this transaction."""
     if ids:
         session.execute(
             "UPDATE transactions SET changed_state = $3 WHERE user_id = $1 AND id = ANY($2::TEXT[])",
@@ -55,7 +55,8 @@ def mark_changed(session: Transaction, user_id: str, ids: Sequence[str]) -> None
 
 
 def added_states(session: Session, user_id: str, ids: Sequence[str]) -> pl.DataFrame:
-    """When these transactions were added, which they are to keep when they are written again: `id`, `added_state`."""
+    """The states in which these transactions were added, which they keep when they are written again: `id`,
+    `added_state`."""
     return session.frame(
         "SELECT id, added_state FROM transactions WHERE user_id = $1 AND id = ANY($2::TEXT[])",
         user_id,
@@ -65,7 +66,8 @@ def added_states(session: Session, user_id: str, ids: Sequence[str]) -> pl.DataF
 
 
 def bury(session: Transaction, user_id: str, rows: pl.DataFrame) -> None:
-    """These transactions (`id`, `account_id`) are gone. Of accounts that nobody sees nobody needs to be told."""
+    """Note that these transactions (`id`, `account_id`) are gone. Nobody needs to be told of accounts that nobody
+    sees."""
     if rows.is_empty():
         return
     session.execute(

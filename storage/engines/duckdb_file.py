@@ -218,7 +218,7 @@ class DuckDBFile:
         return self._states.present(user_id, lambda: state_in(self.of(user_id), user_id))
 
     async def known_state(self, user_id: str) -> int | None:
-        """The same, if memory can tell; costs no query."""
+        """The state of the user's data, if memory can tell; costs no query."""
         return self._states.known(user_id)
 
     def of(self, user_id: str) -> Database:  # noqa: ARG002 - there is no wall between users in one file
@@ -241,7 +241,7 @@ class DuckDBFile:
         return self.for_everybody().transaction()
 
     def apart(self) -> AbstractContextManager[Database]:
-        """Nothing here takes minutes."""
+        """The store itself, for nothing here takes minutes."""
         return nullcontext(self.for_everybody())
 
     def copy_to(self, path: Path) -> None:

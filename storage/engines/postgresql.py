@@ -172,7 +172,7 @@ class PostgreSQL:
         return state_in(self.of(user_id), user_id)
 
     async def known_state(self, user_id: str) -> int | None:
-        """The same, asked without a thread; None where that does not work, for whatever reason."""
+        """The state of the user's data, asked without a thread; None where that does not work, for whatever reason."""
         return await self._asked_states.of(user_id) if self._asked_states is not None else None
 
     def of(self, user_id: str) -> Database:
@@ -466,7 +466,7 @@ def _check(asked: Session, url: str, *, prepare: bool) -> None:
 
 
 def _arguments(url: str, *, prepare: bool) -> dict[str, Any]:
-    """Of every connection to this database, unless its URL says otherwise."""
+    """The arguments of every connection to this database, unless its URL says otherwise."""
     given = conninfo_to_dict(url)
     wanted = {"connect_timeout": CONNECT_SECONDS, "target_session_attrs": WRITABLE, **PEER}
     options = f"-c timezone=UTC -c statement_timeout={STATEMENT_SECONDS}s {given.get('options') or ''}".rstrip()
@@ -480,8 +480,8 @@ def _arguments(url: str, *, prepare: bool) -> dict[str, Any]:
 
 
 def _in_utc(connection: Connection) -> None:
-    """The same time zone behind a pooler, which hands it on to each connection that it gives; a limit of statements it
-    would not, so there the patience of the connection is the only one."""
+    """Set the time zone behind a pooler, which hands it on to each connection that it gives. It would not hand on a
+    limit of statements, so there the patience of the connection is the only one."""
     connection.execute(b"SET timezone = 'UTC'", prepare=False)
 
 

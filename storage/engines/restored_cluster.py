@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import psycopg
 
-from storage.engines.restored_server import NotRestored, base_backup, restored
+from storage.engines.restored_server import NotRestored, base_backup, restored_server
 
 COORDINATOR = 0  # its group
 POINT = "recovery_target_name = '{}'\n"
@@ -38,7 +38,7 @@ def restored_cluster(backups: Path, url: str, *, point: str, at: datetime | None
     until = POINT.format(point) + CONFIGURATION
     with ExitStack() as stack:
         addresses = [
-            stack.enter_context(restored(base_backup(folder, at=at), folder / "wal", url, until=until))
+            stack.enter_context(restored_server(base_backup(folder, at=at), folder / "wal", url, until=until))
             for folder in node_folders(backups)
         ]
         by_group = {_group(address): address for address in addresses}

@@ -46,7 +46,7 @@ def base_backup(backups: Path, *, at: datetime | None) -> Path:
 
 
 @contextmanager
-def restored(base: Path, wal: Path, url: str, *, until: str) -> Iterator[str]:
+def restored_server(base: Path, wal: Path, url: str, *, until: str) -> Iterator[str]:
     """The address under which the database of this URL is served as it was where these lines of the configuration say,
     without any as the WAL ends; raises NotRestored. Nothing of it is left, and the backup is only read."""
     version = (base / "PG_VERSION").read_text("ascii").strip()
@@ -75,7 +75,7 @@ def restored(base: Path, wal: Path, url: str, *, until: str) -> Iterator[str]:
 
 
 def _configure(owner: int, data: Path, text: str) -> None:
-    """Nothing of the settings of the server that was backed up: its addresses, certificates and sizes are not ours."""
+    """Write settings of its own: addresses, certificates and sizes of the server that was backed up are not ours."""
     for name, content in (
         ("postgresql.conf", text),
         ("postgresql.auto.conf", ""),

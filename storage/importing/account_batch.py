@@ -18,7 +18,7 @@ from storage.importing.batches import AccountStatement
 from storage.importing.derivation import Derivation, write
 from storage.importing.fuller_words import all_references, fuller_words
 from storage.importing.matching.booking_keys import fingerprint, transaction_id
-from storage.importing.matching.exact_matches import MONEY, exact_matches, left_over, numbered, prepared
+from storage.importing.matching.exact_matches import MONEY, exact_matches, left_over, new_identities, prepare_bookings
 from storage.importing.matching.likely_matches import Item, Remaining
 from storage.importing.matching.pending_bookings import AFTER, BEFORE, SAME_DAY, pending_matches
 from storage.importing.matching.stored_bookings import FILES, NEIGHBOUR_DAYS, STORED, StoredBookings, claims_with
@@ -89,7 +89,7 @@ class AccountBatch:
         if is_complete or not waiting.is_empty():
             booked = self._keys(told, "is_booked")["provider_id"].drop_nulls().implode()
             still = waiting.filter(~pl.col("provider_id").is_in(booked).fill_null(value=False))
-            self._merge_pending(prepared(still, self._source), is_complete=is_complete)
+            self._merge_pending(prepare_bookings(still, self._source), is_complete=is_complete)
         changes = statements.keep(
             self._session,
             user_id=self._user_id,
@@ -115,7 +115,7 @@ class AccountBatch:
     ) -> AccountReport:
         """New bookings and pending ones that booked are written, rows that are told otherwise are written again, and
         those that the bank has taken back are put aside; of what is known as it is told nothing is derived."""
-        booked = prepared(self._keys(told, "is_booked"), self._source)
+        booked = prepare_bookings(self._keys(told, "is_booked"), self._source)
         stored = self._stored.around("transactions", booked, given)
         found, gone = self._matches(source, booked, stored, given)
         known = booked.join(found, on="place").join(
@@ -154,7 +154,9 @@ class AccountBatch:
         one beside its id would leave that for the next booking, which would get the same id."""
         new = rows.filter(pl.col("identity").is_null())
         is_first = stored.is_empty() and self._stored.is_empty()
-        new = new.with_columns(numbered(new, self._stored.highest(new["base"].head(0) if is_first else new["base"])))
+        new = new.with_columns(
+            new_identities(new, self._stored.highest(new["base"].head(0) if is_first else new["base"]))
+        )
         return pl.concat([rows.filter(pl.col("identity").is_not_null()), new])
 
     def _matches(
@@ -295,7 +297,7 @@ class AccountBatch:
         self._write("transactions", again, spool, "modified")
 
     def _claims(self, known: pl.DataFrame) -> pl.Series:
-        """By which ids sources know these rows, this one included; a file is remembered by its ids alone."""
+        """The ids by which sources know these rows, this one included; a file is remembered by its ids alone."""
         found = []
         for claims, first, stored_print, claim, told in known.select(
             "claims", "first_claim", "stored_print", "claim", "fingerprint"

@@ -72,11 +72,11 @@ class ReadBatch:
 
 def read_batch(batch: Batch, *, today: date) -> ReadBatch:
     """Everything the batch says, statement by statement; raises what its source raises, and InvalidRecord."""
-    statements, spool = spooled(_checked(batch, today))
+    statements, spool = spool_statements(_checked(batch, today))
     return ReadBatch(batch.id, statements, spool, batch.warnings, batch.name)
 
 
-def spooled(records: Iterable[Record]) -> tuple[list[AccountStatement], Spool]:
+def spool_statements(records: Iterable[Record]) -> tuple[list[AccountStatement], Spool]:
     """The statements that these records are, their bookings in a spool. Raises InvalidRecord."""
     found: list[AccountStatement] = []
     spool = Spool()

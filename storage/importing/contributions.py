@@ -256,7 +256,7 @@ def of_days(session: Transaction, user_id: str, days: pl.DataFrame) -> list[Tran
 
 
 def forget(session: Session, user_id: str, sequences: Sequence[int]) -> None:
-    """These were never reported."""
+    """Remove these, as if they had never been reported."""
     for sql in (
         "DELETE FROM contribution_bookings WHERE user_id = $1 AND contribution = ANY($2::BIGINT[])",
         "DELETE FROM contributions WHERE user_id = $1 AND sequence = ANY($2::BIGINT[])",

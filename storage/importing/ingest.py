@@ -21,7 +21,7 @@ from storage.importing.account_identity import (
     remember,
     still_there,
 )
-from storage.importing.batches import AccountStatement, ReadBatch, spooled
+from storage.importing.batches import AccountStatement, ReadBatch, spool_statements
 from storage.importing.contributions import Contribution, records
 from storage.importing.derivation import Derivation, derive_again
 from storage.importing.own_exports import OWN_IDS_LOOKED_AT, exported_from
@@ -93,7 +93,7 @@ def replay(
     """Import once more what one batch reported, `now`, as it did then; nothing is remembered or journalled again."""
     run = _Import(session, user, connection, now)
     for contribution in given:
-        told, spool = spooled(records(session, user.id, contribution))
+        told, spool = spool_statements(records(session, user.id, contribution))
         for statement in told:
             run.bring(statement.account, contribution.account_id)
         derivation = Derivation.of_user(session, user.id)

@@ -95,7 +95,7 @@ class Spool:
             yield wanted, [wordings[place % CHUNK_ROWS] for place in wanted]
 
     def records(self, places: Sequence[int]) -> list[TransactionRecord]:
-        """These bookings, in the order of `places`."""
+        """The bookings at these `places`, in their order."""
         found: dict[int, TransactionRecord] = {}
         for wanted, wordings in self.pieces(sorted(places)):
             found.update(zip(wanted, map(record_of, wordings), strict=True))

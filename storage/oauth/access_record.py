@@ -119,7 +119,7 @@ def hours(session: Session, user_id: str, *, since: datetime) -> Iterator[list[E
 
 
 def overview(session: Session, user_id: str, *, since: datetime) -> list[Entry]:
-    """The same summed over the hours, what was used last first."""
+    """The entries summed over their hours, what was used last first."""
     rows = session.rows(
         "SELECT min(hour) AS hour, grant_id, client_id, max(client_name) AS client_name, operation,"
         " CAST(sum(calls) AS BIGINT) AS calls, CAST(sum(refusals) AS BIGINT) AS refusals, max(last_at) AS last_at"

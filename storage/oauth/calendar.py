@@ -29,6 +29,6 @@ def user_of(session: Session, secret_hash: str) -> str | None:
 
 
 def made_at(session: Session, user_id: str) -> datetime | None:
-    """When the address of a user's calendar was made; None where there is none."""
+    """The moment at which the address of a user's calendar was made; None where there is none."""
     rows = session.rows("SELECT made_at FROM calendar_links WHERE user_id = $1", user_id)
     return aware(rows[0]["made_at"]) if rows else None

@@ -82,7 +82,7 @@ def remove(session: Session, client_id: str) -> bool:
 
 
 def unused_of_address(session: Session, address_hash: str | None, *, since: datetime) -> list[datetime]:
-    """When this address registered clients that nobody has allowed yet, oldest first."""
+    """The moments at which this address registered clients that nobody has allowed yet, oldest first."""
     rows = session.rows(
         "SELECT created_at FROM oauth_clients WHERE address_hash = $1 AND created_at > $2 AND used_at IS NULL"
         " ORDER BY created_at",
@@ -93,7 +93,7 @@ def unused_of_address(session: Session, address_hash: str | None, *, since: date
 
 
 def unused_of_network(session: Session, network_hash: str | None, *, since: datetime) -> list[datetime]:
-    """The same for the network that the address stands in."""
+    """The moments at which the network of this address registered such clients."""
     rows = session.rows(
         "SELECT created_at FROM oauth_clients WHERE network_hash = $1 AND created_at > $2 AND used_at IS NULL"
         " ORDER BY created_at",

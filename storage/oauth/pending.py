@@ -64,7 +64,7 @@ def find(session: Session, id_hash: str, *, session_hash: str, now: datetime) ->
 
 
 def use(session: Session, id_hash: str, *, session_hash: str, now: datetime) -> PendingRequest | None:
-    """The same, and from now on it is used; None for everybody but the first."""
+    """The request, which is used from now on; None for everybody but the first."""
     rows = session.rows(
         "UPDATE oauth_requests SET used_at = $3"
         f" WHERE id_hash = $1 AND session_hash = $2 AND used_at IS NULL AND expires_at > $3 RETURNING {COLUMNS}",

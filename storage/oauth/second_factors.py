@@ -47,7 +47,7 @@ def begin(session: Session, user_id: str, *, sealed_seed: str, now: datetime) ->
 
 
 def confirm(session: Session, user_id: str, *, sealed_seed: str, step: int, now: datetime) -> bool:
-    """From now on this seed counts; True for exactly one caller."""
+    """Let this seed count from now on; True for exactly one caller."""
     return bool(
         session.rows(
             "UPDATE second_factors SET confirmed_at = $3, last_step = $4"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from storage.database import Session, Transaction, columns_of
 from storage.importing import contributions
-from storage.importing.batches import spooled
+from storage.importing.batches import spool_statements
 from storage.importing.records import AccountRecord, BookingStatus, TransactionRecord
 
 TABLES = ("transactions", "pending_transactions", "statements", "account_sources")
@@ -48,7 +48,7 @@ def hand_over(session: Transaction, user_id: str, source_id: str, target_id: str
         source_id,
     )
     for account in held:
-        told, spool = spooled(
+        told, spool = spool_statements(
             [
                 AccountRecord(**{name: account[name] for name in OLD_ACCOUNT}),
                 *_bookings(session, user_id, source_id, "transactions", "booked"),

@@ -7,7 +7,7 @@ less.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from secrets import token_hex
 from typing import Any
 
@@ -15,6 +15,7 @@ from storage.changes.account_states import Settling
 from storage.database import Row, Session, as_json
 
 KEPT = 100  # of each webhook, besides those that are pending
+GIVEN_UP_AFTER = timedelta(days=5)  # of failures only, or without a process that sends
 COLUMNS = "user_id, id, webhook_id, type, sequence, event_id, data, state, due_at, attempts, made_at"
 
 
@@ -75,10 +76,11 @@ def add_own(
 
 
 def due(session: Session, *, now: datetime, but_of: Sequence[str], limit: int) -> list[DueDelivery]:
-    """Whose moment has come, the longest ago first; none of the webhooks `but_of`."""
+    """Whose moment has come, the longest ago first; none of the webhooks and users `but_of`."""
     rows = session.rows(
         "SELECT user_id, id, webhook_id, due_at FROM webhook_deliveries WHERE due_at <= $1"
-        f" AND NOT webhook_id = ANY($2::TEXT[]) ORDER BY due_at, id LIMIT {int(limit)}",
+        " AND NOT webhook_id = ANY($2::TEXT[]) AND NOT user_id = ANY($2::TEXT[])"
+        f" ORDER BY due_at, id LIMIT {int(limit)}",
         now,
         list(but_of),
     )
@@ -157,9 +159,11 @@ def count_waiting(session: Session, user_id: str, webhook_id: str) -> int:
     return int(rows[0]["waiting"])
 
 
-def forget(session: Session, *, before: datetime) -> None:
-    """Forget what happened before this moment, as the events themselves are forgotten."""
+def forget(session: Session, *, before: datetime, now: datetime) -> None:
+    """Forget what happened before this moment, as the events themselves are forgotten, and what is still due after
+    days: no process sends."""
     session.execute("DELETE FROM webhook_deliveries WHERE made_at < $1", before)
+    session.execute("DELETE FROM webhook_deliveries WHERE due_at < $1", now - GIVEN_UP_AFTER)
 
 
 def _delivery(row: Row) -> Delivery:

@@ -25,6 +25,7 @@ DIFFERENT_TAGS_MAX = 1_000  # of one user
 LATEST = datetime(9999, 12, 31)  # noqa: DTZ001 - as the store has moments; a person's own spelling of a tag comes before that of rules
 CONTROL = re.compile(r"[\x00-\x08\x0E-\x1F\x7F]")
 SPLITS_MIN, SPLITS_MAX = 2, 50
+OF_PART = "s.category, s.detailed_category, s.own_category_id"
 SAID = "a.category, a.detailed_category, a.own_category_id, a.note"
 
 
@@ -49,10 +50,16 @@ class Split:
     """What of a booking went where; `tags` as those of an annotation."""
 
     amount: Decimal
-    category: str
-    detailed_category: str | None = None  # below the category
+    place: ChosenCategory
     note: str | None = None
     tags: Mapping[str, Tag] = field(default_factory=dict)
+
+    def is_in(self, own_id: str, category: str | None, leaf: str | None) -> bool:
+        """Whether it is in this own category, and in the others that are not None."""
+        of_place = (self.place.category, self.place.detailed_category)
+        return self.place.own_category_id == own_id and all(
+            wanted in (None, said) for wanted, said in zip((category, leaf), of_place, strict=True)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +91,7 @@ class Annotation:
     @property
     def places(self) -> object:
         """All that says where the money went, to be compared."""
-        return self.place, [(part.amount, part.category, part.detailed_category) for part in self.parts]
+        return self.place, [(part.amount, part.place) for part in self.parts]
 
     @property
     def all_tags(self) -> Mapping[str, Tag]:
@@ -122,9 +129,14 @@ class OwnWords:
         wanted = folded(tag)
         return [id_ for id_, each in self.by_id.items() if wanted in each.all_tags]
 
-    def in_own(self, own_id: str) -> list[str]:
-        """The ids of the bookings in this own category."""
-        return [id_ for id_, (each, _) in self.owned.items() if each == own_id]
+    def in_own(self, own_id: str, category: str | None = None, leaf: str | None = None) -> list[str]:
+        """The ids of the bookings that are, or of which a part is, in this own category, and in these where they are
+        named."""
+        split = {id_: each.parts for id_, each in self.by_id.items() if each.parts}
+        whole = [id_ for id_, (each, _) in self.owned.items() if each == own_id and id_ not in split]
+        return whole + [
+            id_ for id_, parts in split.items() if any(part.is_in(own_id, category, leaf) for part in parts)
+        ]
 
     def names(self, covers: Callable[[str], bool]) -> dict[str, tuple[str, int]]:
         """Of each tag on bookings of covered accounts how it was spelled first, and on how many it is."""
@@ -189,7 +201,7 @@ def awake(session: Session, user_id: str) -> pl.DataFrame:
     """The parts of all bookings that are there and that they add up to, as analytics.searching.parts.PARTS."""
     return _fitting(
         session.rows(
-            "SELECT s.transaction_id, s.amount AS of_part, s.category, s.detailed_category, t.amount, t.currency"
+            f"SELECT s.transaction_id, s.amount AS of_part, {OF_PART}, t.amount, t.currency"
             " FROM annotation_splits AS s JOIN transactions AS t ON t.user_id = s.user_id AND t.id = s.transaction_id"
             " WHERE s.user_id = $1 AND t.user_id = $1 ORDER BY s.transaction_id, s.position",
             user_id,
@@ -233,7 +245,7 @@ def largest_parts(session: Session, user_id: str) -> dict[str, ChosenCategory]:
     """Of each booking with parts, though it be gone, where the largest one went, the first of equal ones, by id."""
     parts = _fitting(
         session.rows(
-            "SELECT s.transaction_id, s.amount AS of_part, s.category, s.detailed_category, a.amount, a.currency"
+            f"SELECT s.transaction_id, s.amount AS of_part, {OF_PART}, a.amount, a.currency"
             " FROM annotation_splits AS s"
             " JOIN annotations AS a ON a.user_id = s.user_id AND a.transaction_id = s.transaction_id"
             " WHERE s.user_id = $1 AND a.user_id = $1 ORDER BY s.transaction_id, s.position",
@@ -330,7 +342,7 @@ def _fitting(rows: Sequence[Row]) -> pl.DataFrame:
             found += parts
     if not found:
         return NO_PARTS
-    names = ("transaction_id", "of_part", "category", "detailed_category")
+    names = ("transaction_id", "of_part", *ChosenCategory._fields)
     return pl.DataFrame([[row[name] for name in names] for row in found], schema=PARTS, orient="row")
 
 
@@ -376,12 +388,14 @@ def _insert(session: Transaction, user_id: str, annotation: Annotation, anchor: 
     for position, part in enumerate(annotation.parts):
         session.execute(
             "INSERT INTO annotation_splits"
-            " (user_id, transaction_id, position, amount, category, detailed_category, note)"
-            " VALUES ($1, $2, $3, $4, $5, $6, $7)",
+            " (user_id, transaction_id, position, amount, category, detailed_category, own_category_id, note)"
+            " VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
             user_id,
             annotation.transaction_id,
             position,
-            *(part.amount, part.category, part.detailed_category, part.note),
+            part.amount,
+            *part.place,
+            part.note,
         )
         for tag, said in part.tags.items():
             session.execute(
@@ -398,7 +412,7 @@ def _insert(session: Transaction, user_id: str, annotation: Annotation, anchor: 
 def _parts(session: Session, user_id: str, transaction_ids: Sequence[str] | None) -> dict[str, list[Split]]:
     """The parts of each booking in their order, those that sleep as well."""
     rows = session.rows(
-        "SELECT transaction_id, position, amount, category, detailed_category, note FROM annotation_splits"
+        f"SELECT s.transaction_id, s.position, s.amount, {OF_PART}, s.note FROM annotation_splits AS s"
         " WHERE user_id = $1 AND ($2::TEXT[] IS NULL OR transaction_id = ANY($2)) ORDER BY transaction_id, position",
         user_id,
         transaction_ids,
@@ -416,7 +430,8 @@ def _parts(session: Session, user_id: str, transaction_ids: Sequence[str] | None
     found: dict[str, list[Split]] = {}
     for row in rows:
         of_part = tags.get((row["transaction_id"], row["position"]), {})
-        part = Split(row["amount"], row["category"], row["detailed_category"], row["note"], of_part)
+        place = ChosenCategory(*(row[name] for name in ChosenCategory._fields))
+        part = Split(row["amount"], place, row["note"], of_part)
         found.setdefault(row["transaction_id"], []).append(part)
     return found
 

@@ -38,8 +38,7 @@ def take_over(
     for record, anchor in _anchored(account_id, told):
         said = _said(record, now=now)
         if said is not None and said.transaction_id not in stored:
-            own_id = _own(session, user_id, said, record)
-            annotations.sleep(session, user_id, replace(said, own_category_id=own_id), anchor, now=now)
+            annotations.sleep(session, user_id, _with_own(session, user_id, said, record), anchor, now=now)
             brought.append(said.transaction_id)
     moved = anchors.settle(session, user_id)
     there = annotations.of_user(session, user_id).by_id
@@ -92,13 +91,25 @@ def _said(record: TransactionRecord, *, now: datetime) -> Annotation | None:
     return None if id_ is None or said.is_empty else said
 
 
-def _own(session: Transaction, user_id: str, said: Annotation, record: TransactionRecord) -> str | None:
-    """The id of the own category that the file names below the category that it says."""
-    name = json.loads(record.words or "").get("ownCategory")
-    if said.category is None or not is_tag(name):
-        return None
-    own = own_categories.named(session, user_id, name, said.category, said.detailed_category)
-    return own.id if own else None
+def _with_own(session: Transaction, user_id: str, said: Annotation, record: TransactionRecord) -> Annotation:
+    """The same in the own categories that the file names below the categories that it says."""
+    told = json.loads(record.words or "")
+    place = _own(session, user_id, said.place, told)
+    parts = [
+        replace(part, place=_own(session, user_id, part.place, each) or part.place)
+        for part, each in zip(said.parts, told.get("splits", []), strict=False)  # none of them where they do not fit
+    ]
+    return replace(said, own_category_id=place.own_category_id if place else None, parts=parts)
+
+
+def _own(
+    session: Transaction, user_id: str, place: ChosenCategory | None, told: Mapping[str, Any]
+) -> ChosenCategory | None:
+    name: Any = told.get("ownCategory")
+    if place is None or not is_tag(name):
+        return place
+    own = own_categories.named(session, user_id, name, place.category, place.detailed_category)
+    return place._replace(own_category_id=own.id) if own else place
 
 
 def _place(code: str | None) -> ChosenCategory | None:
@@ -114,7 +125,7 @@ def _part(told: Mapping[str, Any], *, now: datetime) -> Split:
         raise ValueError("no category")
     said = note if note and is_note(note) else None
     tags = _tags(told.get("tags", []), now=now)
-    return Split(Decimal(told["amount"]), place.category, place.detailed_category, said, tags)
+    return Split(Decimal(told["amount"]), place, said, tags)
 
 
 def _tags(names: object, *, now: datetime) -> Mapping[str, Tag]:

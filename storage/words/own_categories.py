@@ -8,12 +8,13 @@ from itertools import count
 
 from storage import rules
 from storage.database import Session, Transaction
+from storage.transactions import NOT_HIDDEN
 from storage.words import annotations
 from storage.words.annotations import OwnCategory, folded
 
 OWN_CATEGORIES_MAX = 500
 OWN_ID = re.compile(r"own_[0-9a-f]{32}")
-SAID_BY = ("annotations", "correction_batches", "corrections")
+SAID_BY = ("annotations", "annotation_splits", "correction_batches", "corrections")
 NOT_DERIVED_AGAIN = (
     "pending_transactions",
     "taken_back_transactions",
@@ -31,14 +32,25 @@ class NameTaken(Exception):
 
 
 def used(session: Session, user_id: str) -> list[tuple[str, str]]:
-    """Ids of own categories and the accounts on whose bookings they are; those of hidden accounts are absent."""
+    """Ids of own categories and the accounts on whose bookings, or parts of these, they are; those of hidden accounts
+    are absent."""
     rows = session.rows(
-        "SELECT DISTINCT own_category_id, account_id FROM transactions WHERE user_id = $1"
-        " AND own_category_id IS NOT NULL"
-        " AND account_id NOT IN (SELECT id FROM accounts WHERE user_id = $1 AND hidden_at IS NOT NULL)",
+        "SELECT own_category_id, account_id FROM transactions WHERE user_id = $1 AND own_category_id IS NOT NULL"
+        f" AND {NOT_HIDDEN}"
+        " UNION SELECT s.own_category_id, t.account_id FROM annotation_splits AS s"
+        " JOIN transactions AS t ON t.user_id = s.user_id AND t.id = s.transaction_id"
+        f" WHERE s.user_id = $1 AND t.user_id = $1 AND s.own_category_id IS NOT NULL AND {NOT_HIDDEN}",
         user_id,
     )
     return [(row["own_category_id"], row["account_id"]) for row in rows]
+
+
+def of_booking(session: Session, user_id: str, transaction_id: str) -> OwnCategory | None:
+    """The one that this booking is in."""
+    rows = session.rows(
+        "SELECT own_category_id FROM transactions WHERE user_id = $1 AND id = $2", user_id, transaction_id
+    )
+    return annotations.own_categories(session, user_id).get(rows[0]["own_category_id"]) if rows else None
 
 
 def add(

@@ -162,8 +162,7 @@ def _tags(said: Mapping[str, Tag]) -> list[Json]:
 
 def _split(part: Split) -> Json:
     told = {"amount": f"{part.amount:f}", "note": part.note, "tags": _tags(part.tags) or None}
-    place = _placed((part.category, part.detailed_category))
-    return {name: value for name, value in told.items() if value is not None} | place
+    return {name: value for name, value in told.items() if value is not None} | _placed(part.place)
 
 
 def _placed(place: Sequence[str | None]) -> dict[str, str]:
@@ -240,16 +239,16 @@ def _note_and_tags(told: Json) -> tuple[str | None, Mapping[str, Tag]]:
     return note, tags
 
 
-def _part(told: Json) -> Split:
-    choice = _choice({**told, "ownCategoryId": None}, {})
+def _part(told: Json, own: Mapping[str, OwnCategory]) -> Split:
+    choice = _choice(told, own)
     if choice is None:
         raise ValueError("a part without category")
-    return Split(_money(told["amount"]), choice.category, choice.detailed_category, *_note_and_tags(told))
+    return Split(_money(told["amount"]), choice, *_note_and_tags(told))
 
 
 def _annotation(told: Json, owned: list[StoredAccount], own: Mapping[str, OwnCategory]) -> tuple[Annotation, Anchor]:
     choice, (note, tags) = _choice(told, own), _note_and_tags(told)
-    parts = [*map(_part, told.get("splits", []))]
+    parts = [_part(each, own) for each in told.get("splits", [])]
     if parts and not SPLITS_MIN <= len(parts) <= SPLITS_MAX:
         raise ValueError("not parts")
     anchor = Anchor(

@@ -90,6 +90,27 @@ def test_two_keys_come_by_the_first_and_then_by_the_second() -> None:
 
 
 @pytest.mark.requirement("totals.groups")
+def test_each_key_comes_by_what_it_adds_up_to_in_all_groups_also_where_few_are_listed() -> None:
+    rows = searched("""
+        booking_date | amount | category | merchant_name
+        2026-03-05   | -9.00  | RENT     | Huber
+        2026-03-06   | -8.00  | RENT     | Maier
+        2026-03-07   | -5.00  | DINING   | maier
+        2026-03-08   | -3.00  | DINING   |
+    """)
+    found = added(rows, "category", "merchant", selection=("a",))
+    assert [named for named, *_ in in_groups(found)] == [
+        ("RENT", "maier"),
+        ("RENT", "Huber"),
+        ("DINING", "maier"),
+        ("DINING", None),
+    ]
+    first, rest = listed(found, None, limit=3)
+    assert [group.named[0] for group in first] == ["RENT", "RENT", "DINING"]
+    assert said(rest.sums) == (1, "0.00", "3.00", "-3.00")
+
+
+@pytest.mark.requirement("totals.groups")
 def test_months_come_in_their_order() -> None:
     found = added(searched(LEDGER), "month", selection=("a", "c"))
     assert [named for named, *_ in in_groups(found)] == [("2026-02",), ("2026-03",)]

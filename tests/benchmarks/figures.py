@@ -1,4 +1,5 @@
-"""How long the analyses take, a grouped total within three cashflows: .venv/bin/python tests/benchmarks/figures.py."""
+"""How long the analyses take, and what a grouped total costs in cashflows, of which three are the most that it may:
+.venv/bin/python tests/benchmarks/figures.py."""
 
 import random
 import statistics
@@ -7,8 +8,10 @@ from collections.abc import Callable
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from time import perf_counter
+from typing import get_args
 
 import polars as pl
 
@@ -27,6 +30,7 @@ TODAY = date(2026, 3, 31)
 ACCOUNTS = ["checking", "savings", "card"]
 CATEGORIES = ["GROCERIES", "RENT", "SALARY", "TRANSPORT", "DINING", "SHOPPING", "OTHER", None]
 ROUNDS = 50
+CASHFLOW = "cashflow of 36 months"
 
 
 def bookings(count: int, *, currencies: list[str]) -> pl.DataFrame:
@@ -78,6 +82,46 @@ def grouped(rows: pl.DataFrame, refunds: pl.Series, *keys: Key, rates: pl.DataFr
     listed(found, None, limit=50)
 
 
+def of_three_years(count: int, *, currencies: list[str]) -> pl.DataFrame:
+    """The same number of bookings over 36 months with 220 merchants: 5,400 groups of both, of 10,000 bookings."""
+    dice = random.Random(2)
+    days = [TODAY - timedelta(days=dice.randrange(1096)) for _ in range(count)]
+    merchants = [f"Merchant {dice.randrange(220)}" for _ in range(count)]
+    return bookings(count, currencies=currencies).with_columns(
+        pl.Series("booking_date", days), pl.Series("merchant_name", merchants)
+    )
+
+
+def interleaved(works: dict[str, Callable[[], object]]) -> dict[str, list[float]]:
+    """The runs of each in milliseconds, in turns: what else the machine does slows all of them down alike."""
+    runs: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(ROUNDS):
+        for name, work in works.items():
+            start = perf_counter()
+            work()
+            runs[name].append((perf_counter() - start) * 1000)
+    return runs
+
+
+def in_cashflows(currencies: list[str], rates: pl.DataFrame) -> None:
+    """Print what the groups of every key and pair of keys of 10,000 bookings cost, in cashflows of the same bookings:
+    by the best runs and by the medians."""
+    rows = of_three_years(10_000, currencies=currencies)
+    by_keys = partial(grouped, searched(rows), refund_ids(rows, rows, selection=ACCOUNTS), rates=rates)
+    keys: list[tuple[Key, ...]] = [*combinations(get_args(Key), 1), *combinations(get_args(Key), 2)]
+    works: dict[str, Callable[[], object]] = {" + ".join(each): partial(by_keys, *each) for each in keys}
+    works[CASHFLOW] = partial(
+        monthly_cashflow, rows, selection=ACCOUNTS, months=36, today=TODAY, currency="EUR", rates=rates
+    )
+    runs = interleaved(works)
+    best, median = min(runs[CASHFLOW]), statistics.median(runs[CASHFLOW])
+    for name, each in sorted(runs.items(), key=lambda run: -min(run[1])):
+        print(
+            f"{'/'.join(currencies):<12} {name:<28} {min(each):6.2f} ms  {min(each) / best:5.2f}"
+            f" {statistics.median(each) / median:5.2f} cashflows"
+        )
+
+
 def main() -> None:
     """Print one line per analysis."""
     rates = bundled_rates()
@@ -92,14 +136,10 @@ def main() -> None:
     for count in (1_000, 10_000, 100_000):
         for currencies in (["EUR"], ["EUR", "USD", "JPY"]):
             rows = bookings(count, currencies=currencies)
-            all_that_is_searched, refunds = searched(rows), refund_ids(rows, rows, selection=ACCOUNTS)
-            by_keys = partial(grouped, all_that_is_searched, refunds, rates=rates)
             works: dict[str, Callable[[], object]] = {
                 "cashflow": partial(
                     monthly_cashflow, rows, selection=ACCOUNTS, months=6, today=TODAY, currency="EUR", rates=rates
                 ),
-                "totals by merchant": partial(by_keys, "merchant"),
-                "totals by category and month": partial(by_keys, "category", "month"),
                 "month_transactions": partial(
                     month_transactions,
                     rows,
@@ -123,6 +163,8 @@ def main() -> None:
             }
             for name, work in works.items():
                 print(f"{count:>7} bookings  {'/'.join(currencies):<12} {name:<28} {milliseconds(work):8.2f} ms")
+    for currencies in (["EUR"], ["EUR", "USD", "JPY"]):
+        in_cashflows(currencies, rates)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,15 @@ from auth.scopes import SCOPES
 from handlers.cache.user_data import UserData
 from handlers.http import call
 from handlers.http.request import Answer, Request
+from handlers.http.steps import dispatch as dispatching
 from handlers.http.steps.dispatch import dispatch
 from handlers.http.steps.turns import READS_AT_ONCE, Turns
 from handlers.operations import KEPT, LIGHT_ROWS_MAX, LIGHT_SEARCH_ROWS_MAX
+from handlers.operations.changes.cursors import RENEWED_AFTER
 from handlers.server import application
 from handlers.services import open_services
 from handlers.settings import load
-from storage import users
+from storage import accounts, users
 from storage.engines.duckdb_file import DuckDBFile
 from tests.cache.conftest import asking
 
@@ -84,6 +87,54 @@ def test_the_event_loop_never_asks_the_store(copied: Callable[[], Path], monkeyp
         services.close()
     assert asked
     assert on_the_loop == []
+
+
+@pytest.mark.requirement("changes.promise")
+@pytest.mark.parametrize("path", ["/transactions/changes", "/accounts/changes"])
+def test_a_poll_without_news_takes_no_thread_and_no_statement_and_none_of_the_data(
+    copied: Callable[[], Path], monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    services = open_services(load({"BANKDATA_RATE_LIMIT": "off"}, data_dir=copied()))
+    user = users.named(services.everybody, "demo")
+    token = services.authorization.issue_token(user.id, frozenset(SCOPES), timedelta(days=2))
+
+    async def poll() -> None:
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(app=application(services)),
+            base_url="http://127.0.0.1:8000/api/v1",
+            headers={"Authorization": f"Bearer {token}"},
+        ) as client:
+            cursor = await read_to_the_end(client, path)
+            await client.get(path, params={"cursor": cursor})  # from now on memory knows the state
+            with monkeypatch.context() as nothing_else:
+                nothing_else.setattr(DuckDBFile, "_session", None)
+                nothing_else.setattr(dispatching, "to_thread", None)
+                answers = [await client.get(path, params={"cursor": cursor}) for _ in range(2)]
+                assert (await client.get(path, params={"cursor": f"{cursor}x"})).status_code == 400
+            empty = {"added": [], "modified": [], "removed": [], "hasMore": False, "nextCursor": cursor}
+            assert [each.json() for each in answers] == [empty, empty]
+            assert services.reader.at_hand(user.id) is None
+            services.clock.offset += RENEWED_AFTER
+            renewed = (await client.get(path, params={"cursor": cursor})).json()
+            assert renewed["nextCursor"] != cursor
+            assert renewed | {"nextCursor": cursor} == empty
+            account = accounts.every(services.everybody, user.id)[0].id
+            renamed = partial(accounts.rename, user_id=user.id, account_id=account, name="Household")
+            await asyncio.to_thread(services.everybody.atomically, renamed)
+            assert (await client.get(path, params={"cursor": cursor})).json()["modified"]
+
+    try:
+        asyncio.run(poll())
+    finally:
+        services.close()
+
+
+async def read_to_the_end(client: httpx.AsyncClient, path: str) -> str:
+    """The cursor of whoever has read all there is."""
+    page = (await client.get(path)).json()
+    while page["hasMore"]:
+        page = (await client.get(path, params={"cursor": page["nextCursor"]})).json()
+    return str(page["nextCursor"])
 
 
 class Rows:

@@ -6,7 +6,7 @@ import pytest
 
 from analytics.periods import last_of_twelve_months
 from analytics.recurring.history import due_days
-from handlers.calendar.icalendar import DuePayment, written
+from handlers.calendar.icalendar import DuePayment, calendar_text
 from tests.calendar.conftest import events_of, lines_of, pays, read, subscribed
 from tests.explanations.conftest import Holder, Service
 from tests.simplefin.conftest import bare
@@ -84,14 +84,16 @@ def test_the_demos_calendar_says_what_its_details_say(service: Service) -> None:
 @pytest.mark.parametrize("letter", ["a", "ß", "€", "🎬"])
 def test_long_lines_are_folded_between_characters(letter: str, length: int) -> None:
     day = date(2026, 12, 31)
-    (event,) = events_of(written([DuePayment(id="sub_1", day=day, summary=letter * length, known_since=day)]))
+    (event,) = events_of(calendar_text([DuePayment(id="sub_1", day=day, summary=letter * length, known_since=day)]))
     assert event["SUMMARY"] == letter * length
     assert event["DTEND;VALUE=DATE"] == "20270101"
 
 
 def test_what_means_something_in_a_calendar_is_escaped() -> None:
     day = date(2026, 12, 1)
-    (event,) = events_of(written([DuePayment(id="sub_1", day=day, summary="A\\B; C, D: 1.00 EUR", known_since=day)]))
+    (event,) = events_of(
+        calendar_text([DuePayment(id="sub_1", day=day, summary="A\\B; C, D: 1.00 EUR", known_since=day)])
+    )
     assert event["SUMMARY"] == "A\\\\B\\; C\\, D: 1.00 EUR"
 
 

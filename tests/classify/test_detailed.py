@@ -27,14 +27,15 @@ def detailed(rows: pl.DataFrame, **arguments: object) -> list[tuple[str | None, 
     return answers.select("detailed_category", "detailed_rule").rows()
 
 
+@pytest.mark.parametrize("name", ["detailed_lines.tsv", "more_detailed_lines.tsv"])
 def test_a_finer_category_is_right_on_95_of_100_lines_that_have_one_and_three_quarters_have_one(
-    bookings: Bookings,
+    bookings: Bookings, name: str
 ) -> None:
     said, written = [], []
-    for line in Path(__file__).with_name("detailed_lines.tsv").read_text(encoding="utf-8").splitlines():
+    for line in Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
-            leaf, amount, name, purpose, *further = (part.strip() for part in line.split("|"))
-            given = {"amount": amount, "counterpart_name": name, "purpose": purpose}
+            leaf, amount, shop, purpose, *further = (part.strip() for part in line.split("|"))
+            given = {"amount": amount, "counterpart_name": shop, "purpose": purpose}
             pairs = (pair.strip().split("=", 1) for pair in (further or [""])[0].split(";") if pair.strip())
             written.append({key: text for key, text in (given | dict(pairs)).items() if text})
             said.append(None if leaf == "-" else leaf)
@@ -159,3 +160,24 @@ def test_a_paycheck_is_a_salary_in_the_thirteen_too(bookings: Bookings) -> None:
     answer = classify(rows, own_ibans={}).row(0, named=True)
     assert Verdict(answer["category"], answer["category_rule"]) == ("SALARY", "keyword:paycheck")
     assert answer["detailed_category"] == "WAGES"
+
+
+def test_what_a_booking_is_for_says_more_than_that_it_is_a_fee_an_insurer_or_somebody_who_is_called_as_a_person(
+    bookings: Bookings,
+) -> None:
+    lines = {
+        ("-58.00", "Abfallbetrieb Auental", "Muellgebuehren 2. Quartal"): "WASTE",
+        ("-31.00", "Kaminkehrer Moos", "Kehrgebuehr"): "HOME_REPAIR",
+        ("-37.00", "Buergeramt Auental", "Gebuehr Personalausweis"): "GOVERNMENT_FEES",
+        ("-10.00", "PLANET FITNESS", "CLUB FEES"): None,
+        ("-4.90", "Bank in Auental", "Kontofuehrung"): "BANK_FEES",
+        ("-58.00", "Debeka Krankenversicherung", "Beitrag"): "HEALTH_INSURANCE",
+        ("-58.00", "Concordia Rechtsschutz", "Vertrag 881"): "LEGAL_INSURANCE",
+        ("-13.00", "Mr. Wash Auto-Service AG", "Premium"): None,
+        ("-13.00", "Frau Moos", "Kaffee"): "PERSON_TO_PERSON",
+        ("-20.00", "Tikkie", "Tikkie van Moos"): "PERSON_TO_PERSON",
+        ("312.00", "Stadt Auental", "Wohngeld"): None,
+        ("-12.00", "Stadt Auental", "Buchung"): "GOVERNMENT_FEES",
+    }
+    rows = bookings(*({"amount": amount, "counterpart_name": name, "purpose": text} for amount, name, text in lines))
+    assert [leaf for leaf, _ in detailed(rows)] == list(lines.values())

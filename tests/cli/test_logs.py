@@ -3,12 +3,14 @@
 import json
 import logging
 import sys
+import threading
 from contextvars import copy_context
 
 import pytest
 
 from handlers import logs
 from handlers.http import request_id
+from handlers.sync.concurrency import begin_thread
 
 
 def record(*, exception: bool = False) -> logging.LogRecord:
@@ -44,3 +46,28 @@ def test_an_event_of_a_request_has_its_id_and_a_failure_its_traceback() -> None:
     assert event["request_id"] == "0af7651916cd43dd8448eb211c80319c"
     assert event["exception"].startswith("Traceback")
     assert event["exception"].endswith("RuntimeError: why")
+
+
+@pytest.mark.requirement("monitoring.logs")
+def test_what_ends_a_thread_is_in_the_log(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    def work() -> None:
+        raise RuntimeError("why")
+
+    monkeypatch.setattr(threading, "excepthook", logs.log_escaped)
+    begin_thread("of the test", work).join()
+    [said] = caplog.records
+    assert said.getMessage() == "the thread of the test has ended"
+    assert said.exc_info is not None
+    assert str(said.exc_info[1]) == "why"
+
+
+@pytest.mark.requirement("monitoring.logs")
+def test_a_thread_logs_under_the_id_of_the_request_that_began_it() -> None:
+    named: list[str] = []
+
+    def request() -> None:
+        request_id.begin([(b"traceparent", b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")])
+        begin_thread("of the test", lambda: named.append(request_id.current())).join()
+
+    copy_context().run(request)
+    assert named == ["0af7651916cd43dd8448eb211c80319c"]

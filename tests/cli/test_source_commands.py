@@ -208,7 +208,7 @@ def test_a_rule_is_edited_to_give_any_category_and_tags(run: Run, new_user: NewU
     assert own == {**bakery, "ownCategoryId": own["ownCategoryId"], "tags": ["Bread", "home"]}
     assert edited("--category", "RENT") == {"category": "RENT", "tags": ["Bread", "home"]}
     assert edited("--tag", "") == {"category": "RENT"}
-    assert run("rules", "edit", "1", "--category", "nix", "--user", name).failed_with("There is no category called so.")
+    assert run("rules", "edit", "1", "--category", "nix", "--user", name).failed_with("no category called so")
 
 
 @pytest.mark.requirement("words.own")
@@ -240,7 +240,7 @@ def test_own_categories_by_command(run: Run, new_user: NewUser) -> None:
     assert "1 to 100 printable characters" in refused("rename", "Essen", " ")
     assert "There is no category called so." in refused("add", "x", "--below", "NOTHING")
     assert "There is no category called so." in refused("remove", "Brot")
-    assert run("correct", row["id"], "Brot", "--user", name).failed_with("There is no category called so.")
+    assert run("correct", row["id"], "Brot", "--user", name).failed_with("no category called so")
     assert run("categories", "add", "Essen", "--below", "RENT", "--user", name).code == 0
     assert "Several are called so; say which by its id: own_" in refused("remove", "Essen")
     assert run("categories", "remove", own()[0].split("(")[1][:-1], "--user", name).code == 0
@@ -330,7 +330,12 @@ def test_a_booking_is_divided_and_exported_with_its_parts(run: Run, new_user: Ne
     assert splits("--words").keys() == {got["id"]}
     wrong = run("annotate", paid["id"], "--split", "1=RENT", "--user", name)
     assert wrong.failed_with("splits: 2 to 50 parts")
-    for part in ("1,5=RENT", "-1=RENT", "1=NOTHING", "RENT"):
+    assert run("categories", "add", "Brot = Bread", "--below", "BAKERY", "--user", name).code == 0
+    half = f"{Decimal(str(abs(paid['amount']))) - 1}=brot = bread"
+    assert run("annotate", paid["id"], "--split", "1=RENT", "--split", half, "--user", name).code == 0
+    assert splits("--words")[paid["id"]][1][1] == "BAKERY"
+    assert run("annotate", paid["id"], "--split", "1=NOTHING", "--user", name).failed_with("no category called so")
+    for part in ("1,5=RENT", "-1=RENT", "RENT"):
         assert run("annotate", paid["id"], "--split", part, "--user", name).code == 2, part
 
 

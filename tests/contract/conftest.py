@@ -20,12 +20,9 @@ from handlers.http.request import Answer, Operation, Request
 from handlers.http.sockets.http_protocol import HttpProtocol
 from handlers.http.sockets.peers import Peers
 from handlers.http.steps.rate_limit import Limiter
-from tests.descriptions import hold_each_once
 from tests.service.conftest import copied, demo_store
 
 __all__ = ["copied", "demo_store"]  # fixtures of the service's tests, for these too
-
-hold_each_once()
 
 ALL_SCOPES = frozenset({"read:accounts", "read:transactions", "read:cashflow"})
 MOMENT = "2026-11-01T06:00:00.000Z"

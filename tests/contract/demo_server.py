@@ -14,6 +14,8 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from tests.cli.conftest import bankdata
+
 COMMAND = str(Path(sys.executable).with_name("bankdata"))
 SCOPES = "read:accounts read:transactions read:cashflow"
 WRITING = "write:imports write:rules write:accounts read:annotations write:annotations"
@@ -45,15 +47,11 @@ class Demo:
         return self.command("token", "--user", user, "--scope", scope)
 
     def command(self, *words: str) -> str:
-        """What a command prints that is typed beside the server."""
-        return subprocess.run(
-            [COMMAND, *words, "--data", str(self.folder)],
-            env=environment(),
-            check=True,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        ).stdout.strip()
+        """What a command prints that is typed beside the server, without waiting for another Python to start."""
+        done = bankdata(*words, "--data", self.folder)
+        if done.code != 0:
+            raise RuntimeError(f"{words} failed: {done.err}")
+        return done.out.strip()
 
     def call(self, method: str, path: str, token: str) -> Answer:
         """One request of the data interface; refusals are answers too."""

@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 from auth.scopes import SCOPES
 from connectors import limits
 from connectors.camt import writer as camt053
-from connectors.classified_records import unclassified
+from connectors.classified_records import without_classes
 from connectors.ofx import writer as ofx
 from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import csv as csv_statement
@@ -143,10 +143,10 @@ FIXED: Mapping[str, Any] = {
 }
 WRITERS: Mapping[str, Any] = {
     "camt.xml": partial(camt053.write, created=MADE),
-    "statement.csv": lambda records, stream: csv_statement.write(unclassified(records), stream),
+    "statement.csv": lambda records, stream: csv_statement.write(without_classes(records), stream),
     "statement.sta": mt940.write,
     "statement.ofx": partial(ofx.write, created=MADE, today=MADE.date()),
-    "ledger.beancount": lambda records, stream: beancount.write(unclassified(records), stream),
+    "ledger.beancount": lambda records, stream: beancount.write(without_classes(records), stream),
 }
 
 

@@ -1,13 +1,22 @@
 """openapi.json says what the interface says, and nothing of the program behind it."""
 
+import pkgutil
 import re
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
+from connexion.exceptions import InvalidSpecification
+from connexion.spec import OpenAPISpecification, Specification
 from openapi_spec_validator import validate
 
 from handlers.http.app import CONTRACT_FILE
+from handlers.server import application
+from handlers.services import open_services
+from handlers.settings import load
+from tests.conftest import empty_folder
 
 CONTRACT: dict[str, Any] = orjson.loads(CONTRACT_FILE.read_bytes())
 
@@ -34,6 +43,17 @@ def operation(named: str) -> dict[str, Any]:
 def schema(name: str) -> dict[str, Any]:
     described: dict[str, Any] = CONTRACT["components"]["schemas"][name]
     return described
+
+
+@pytest.mark.requirement("contract.valid")
+def test_connexion_finds_all_descriptions_of_the_service_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = pkgutil.get_data("connexion", "resources/schemas/v3.0/schema.json")
+    monkeypatch.setattr(OpenAPISpecification, "openapi_schema", orjson.loads(schema or b""))
+    with closing(open_services(load({}, data_dir=empty_folder(tmp_path / "data")))) as services:
+        application(services)
+    untyped: Any = Specification
+    with pytest.raises(InvalidSpecification):
+        untyped.load({"openapi": "3.0.3", "info": {"title": "t"}, "paths": {}})
 
 
 @pytest.mark.requirement("contract.valid")

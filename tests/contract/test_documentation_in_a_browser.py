@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
+from tests.browsers import running_browser
 from tests.contract.demo_server import COMMAND, Demo, environment, running_demo
 
-ARGUMENTS = ["--no-sandbox", "--disable-quic", "--disable-background-networking"]
 NPM = Path(__file__).parents[1] / "clients" / "npm" / "install.sh"
 
 # What axe-core 4.10.3 finds in Swagger UI 5.35.0 itself: rules of impact "serious" or "critical"
@@ -26,10 +26,8 @@ def demo(copied: Callable[[], Path]) -> Iterator[Demo]:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=ARGUMENTS)
+    with running_browser() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

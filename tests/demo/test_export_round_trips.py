@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from connectors.classified_records import unclassified
+from connectors.classified_records import without_classes
 from connectors.own_formats import beancount_reader as beancount_reading
 from connectors.own_formats import beancount_writer as beancount
 from connectors.own_formats import jsonl, parquet_reader, parquet_writer
@@ -98,7 +98,7 @@ def as_parquet(records: Sequence[Record]) -> io.BytesIO:
 
 def as_beancount(records: Sequence[Record]) -> io.BytesIO:
     """A ledger."""
-    return rendered(lambda some, file: beancount.write(unclassified(some), file), records)
+    return rendered(lambda some, file: beancount.write(without_classes(some), file), records)
 
 
 def told_by_rows(records: Sequence[Record]) -> list[Record]:

@@ -10,7 +10,7 @@ import pytest
 
 from connectors.camt import reader as camt
 from connectors.camt import writer as camt053
-from connectors.classified_records import unclassified
+from connectors.classified_records import without_classes
 from connectors.connector import Connection, Json
 from connectors.mt940 import reader as mt940
 from connectors.ofx import reader as ofx
@@ -36,7 +36,7 @@ FORMATS: dict[str, tuple[Write, Read]] = {
     "camt053": (lambda records, stream: camt053.write(records, stream, created=MADE), camt.read),
     "mt940": (mt940_statement.write, mt940.read),
     "ofx": (lambda records, stream: ofx_statement.write(records, stream, created=MADE, today=MADE.date()), ofx.read),
-    "csv": (lambda records, stream: csv_statement.write(unclassified(records), stream), csv_statement.read),
+    "csv": (lambda records, stream: csv_statement.write(without_classes(records), stream), csv_statement.read),
 }
 SAID = "booking_date, value_date, amount, currency, counterpart_name, counterpart_iban, counterpart_bic, purpose"
 

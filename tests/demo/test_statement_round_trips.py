@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from connectors.camt import reader as camt
 from connectors.camt import writer as camt053
-from connectors.classified_records import unclassified
+from connectors.classified_records import without_classes
 from connectors.mt940 import reader as mt940
 from connectors.ofx import reader as ofx
 from connectors.ofx import writer as ofx_statement
@@ -50,7 +50,7 @@ CSV_LOST = ("is_pending_complete",)
 @given(record_streams())
 def test_csv_gives_everything_back(records: list[Record]) -> None:
     assert (
-        list(csv_statement.read(rendered(lambda some, file: csv_statement.write(unclassified(some), file), records)))
+        list(csv_statement.read(rendered(lambda some, file: csv_statement.write(without_classes(some), file), records)))
         == records
     )
 
@@ -59,7 +59,9 @@ def test_csv_gives_everything_back(records: list[Record]) -> None:
 @pytest.mark.parametrize("user", USER_NAMES)
 def test_csv_gives_the_demo_histories_back(user: str, fetched: Fetch) -> None:
     records = fetched(user)
-    back = list(csv_statement.read(rendered(lambda some, file: csv_statement.write(unclassified(some), file), records)))
+    back = list(
+        csv_statement.read(rendered(lambda some, file: csv_statement.write(without_classes(some), file), records))
+    )
     assert back == carried(records, lost=CSV_LOST)
 
 

@@ -16,7 +16,7 @@ import connectors.mt940.reader
 from connectors.blocks import blocks
 from connectors.camt import reader as camt
 from connectors.camt import writer as camt053
-from connectors.classified_records import UNCLASSIFIED, Classification, unclassified
+from connectors.classified_records import UNCLASSIFIED, Classification, without_classes
 from connectors.connector import LimitExceeded, MalformedFile, SourceError
 from connectors.ofx import writer as ofx
 from connectors.own_formats import beancount_writer as beancount
@@ -65,7 +65,7 @@ def written(writer: str, *records: Record) -> str:
         case "ofx":
             ofx.write(records, stream, created=MADE, today=MADE.date())
         case "csv":
-            csv_statement.write(unclassified(records), stream)
+            csv_statement.write(without_classes(records), stream)
         case "mt940":
             mt940.write(records, stream)
         case "beancount":

@@ -16,7 +16,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from connectors.classified_records import unclassified
+from connectors.classified_records import without_classes
 from connectors.own_formats import csv as csv_statement
 from handlers.commands.control_socket import CommandError
 from handlers.commands.table import perform
@@ -98,7 +98,7 @@ def test_accounts_that_only_our_ids_tell_apart_stay_apart(
     with (tmp_path / "empty.csv").open("wb") as stream:
         depot = AccountRecord(stable_key="99911000/4711", currency="EUR", name="Depot", bank_name="Beispielbank")
         stated = StatementRecord(closing=Decimal(5), closing_date=date(2026, 1, 1))
-        csv_statement.write(unclassified([depot, stated]), stream)
+        csv_statement.write(without_classes([depot, stated]), stream)
     shell("import", "--user", "eva", tmp_path / "empty.csv")
     before = shell.rows(IDS), shell.rows("id, balance", "accounts")
     path = shell.export(format_, tmp_path / "export")
@@ -124,7 +124,7 @@ def test_an_adjusting_entry_never_comes_back_as_a_booking(format_: str, shell: S
                 is_authoritative=True,
             )
             stream.seek(0)
-            csv_statement.write(unclassified([giro, booked, stated]), stream)
+            csv_statement.write(without_classes([giro, booked, stated]), stream)
             stream.truncate()
             stream.flush()
             shell.import_(tmp_path / "gap.csv")
@@ -225,7 +225,7 @@ def of_account(iban: str, *amounts: int) -> bytes:
         for number, amount in enumerate(amounts)
     ]
     stated = StatementRecord(closing=Decimal(sum(amounts)), closing_date=day)
-    csv_statement.write(unclassified([account, *rows, stated]), stream)
+    csv_statement.write(without_classes([account, *rows, stated]), stream)
     return stream.getvalue()
 
 

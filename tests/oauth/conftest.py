@@ -28,11 +28,8 @@ from handlers.oauth.endpoints import bearer_check, oauth_api, oauth_routes, oaut
 from storage import users
 from storage.users import User
 from tests.conftest import empty_store
-from tests.descriptions import hold_each_once
 from tests.engines import OpenStore
 from tests.running import running
-
-hold_each_once()
 
 PASSWORD = "umbrella-kettle-violin"
 REDIRECT = "https://app.example/callback"

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect
 
+from tests.browsers import running_browser
 from tests.contract.demo_server import Demo, running_demo
 from tests.service.conftest import copied, demo_store
 
 __all__ = ["copied", "demo_store"]  # fixtures of the service's tests, for these too
 
-ARGUMENTS = ["--no-sandbox", "--disable-quic", "--disable-background-networking"]
 expect.set_options(timeout=15_000)
 
 Opening = Callable[..., Page]
@@ -26,12 +26,10 @@ def demo(copied: Callable[[], Path]) -> Iterator[Demo]:
         yield running
 
 
-@pytest.fixture(scope="module")  # its event loop would be in the way of other modules
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=ARGUMENTS)
+    with running_browser() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -70,12 +68,17 @@ def _foreign(request: Request, demo: Demo) -> list[str]:
 
 @pytest.fixture
 def signed_in(demo: Demo, context: Callable[..., BrowserContext]) -> Opening:
-    """Opens an address of the page in a new browser, and signs this user in on the way."""
+    """Opens an address of the page in a new browser that has a session of this user: tests about the way through the
+    sign-in form go it by `sign_in`."""
 
     def open_page(path: str = "/", *, user: str = "demo", **options: Any) -> Page:
-        page = context(**options).new_page()
+        browser = context(**options)
+        login = demo.origin + "/oauth/login"
+        hidden = dict(re.findall(r'name="(\w+)" value="([^"]*)"', browser.request.get(login).text()))
+        browser.request.post(login, form={**hidden, "username": user, "password": f"demo-{user}-2024"})
+        page = browser.new_page()
         page.goto(demo.origin + path)
-        sign_in(page, user)
+        is_shown(page)
         return page
 
     return open_page
@@ -87,5 +90,10 @@ def sign_in(page: Page, user: str) -> None:
     page.get_by_label(re.compile("User name|Benutzername")).fill(user)
     page.get_by_label(re.compile("^(Password|Passwort)$")).fill(f"demo-{user}-2024")
     page.keyboard.press("Enter")
+    is_shown(page)
+
+
+def is_shown(page: Page) -> None:
+    """Wait for the page behind the sign-in."""
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     expect(page.get_by_role("navigation")).to_be_visible()

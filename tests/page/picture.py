@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 
 from playwright.sync_api import sync_playwright
 
+from tests.browsers import ARGUMENTS, FULL
 from tests.contract.demo_server import running_demo
 
 PICTURE = Path(__file__).resolve().parents[2] / "docs" / "page.png"
@@ -23,8 +24,8 @@ def make(picture: Path, setup_token: Path) -> None:
         fonts = Path(folder) / "fonts.conf"
         fonts.write_text(FONTS)
         browser = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium",
-            args=["--no-sandbox", "--disable-quic", "--disable-background-networking"],
+            executable_path=FULL,
+            args=ARGUMENTS,
             env={**os.environ, "FONTCONFIG_FILE": str(fonts)},
         )
         page = browser.new_context(viewport={"width": 1280, "height": 860}, locale="en-GB").new_page()

@@ -7,7 +7,7 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
-from analytics.recurring.choice import STREAMS_AT_A_PAYEE_MAX, TURNS_MAX, chosen
+from analytics.recurring.choice import STREAMS_AT_A_PAYEE_MAX, TURNS_MAX, choose_groups
 
 Row = dict[str, object]
 Charges = Callable[[list[Row]], pl.DataFrame]
@@ -164,7 +164,7 @@ def test_the_choice_ends_even_when_every_group_is_beaten_by_the_one_before_it() 
         },
         schema_overrides={"group": pl.UInt64},
     )
-    won = chosen(members, candidates)
+    won = choose_groups(members, candidates)
     assert won.group_by("group").len().height == TURNS_MAX
     assert won["row"].is_unique().all()
 

@@ -18,7 +18,7 @@ from analytics.frames import CHARGES, SUBSCRIPTIONS
 from analytics.recurring import rhythm
 from analytics.recurring.detection import detect
 from analytics.recurring.groups import candidate_groups
-from analytics.recurring.report import reported
+from analytics.recurring.report import report_streams
 from analytics.recurring.rhythm import LATTICES, fits, likely, with_axes
 
 EPOCH = date(1970, 1, 1)
@@ -250,7 +250,7 @@ def test_the_report_agrees_with_plain_loops_to_the_last_digit(streams: list[dict
         "lattice": pl.String(),
         "score": pl.Float64(),
     }
-    fast = reported(pl.DataFrame(rows, schema=row_schema), pl.DataFrame(found, schema=stream_schema))
+    fast = report_streams(pl.DataFrame(rows, schema=row_schema), pl.DataFrame(found, schema=stream_schema))
     expected = slow_report([stream for stream in streams if stream["charges"]], today)
     if ambiguous(streams):
         return

@@ -24,8 +24,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from playwright.sync_api import sync_playwright
 
+from tests.browsers import running_browser
 from tests.service.conftest import Served, free_port, running
 
 pytestmark = pytest.mark.engine("duckdb")  # the engine has no part in it
@@ -33,7 +33,6 @@ pytestmark = pytest.mark.engine("duckdb")  # the engine has no part in it
 OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
 SECONDS_MAX = 20.0
 CALLBACK = "http://127.0.0.1:9/callback"
-BROWSER_ARGUMENTS = ["--no-sandbox", "--disable-quic", "--disable-background-networking"]
 WELL_KNOWN = ("oauth-protected-resource/bank/api/v1", "oauth-authorization-server/bank")
 
 
@@ -291,8 +290,7 @@ def test_an_unknown_client_is_let_in_behind_the_proxy_by_a_person_with_a_browser
         "code_challenge_method": "S256",
     }
     complaints: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=BROWSER_ARGUMENTS)
+    with running_browser() as browser:
         page = browser.new_context(ignore_https_errors=True).new_page()
         page.on("console", lambda message: complaints.append(message.text))
         page.route(f"{CALLBACK}**", lambda route: route.fulfill(content_type="text/html", body="back in the app"))
@@ -321,7 +319,6 @@ def test_an_unknown_client_is_let_in_behind_the_proxy_by_a_person_with_a_browser
         with page.expect_response(f"{proxied.public}/api/v1/accounts") as tried:
             page.click("text=Execute")
         assert tried.value.status == 401  # the page was not authorized
-        browser.close()
     assert [told for told in complaints if "401" not in told] == []
     bearer = {"Authorization": f"Bearer {granted['access_token']}"}
     assert len(proxied.client.get(f"{proxied.public}/api/v1/accounts", headers=bearer).json()["accounts"]) == 1
@@ -331,8 +328,7 @@ def test_an_unknown_client_is_let_in_behind_the_proxy_by_a_person_with_a_browser
 def test_the_page_and_its_files_are_found_below_the_path_of_the_proxy(behind: Behind) -> None:
     proxied = behind("/bank", "nginx")
     complaints: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=BROWSER_ARGUMENTS)
+    with running_browser() as browser:
         page = browser.new_context(ignore_https_errors=True).new_page()
         page.on("console", lambda message: complaints.append(message.text))
         page.goto(f"{proxied.public}/months?month=2026-01")
@@ -345,5 +341,4 @@ def test_the_page_and_its_files_are_found_below_the_path_of_the_proxy(behind: Be
         page.locator("a[href='/bank/transactions']").first.click()
         page.locator(".long-list a").first.wait_for()
         assert page.url == f"{proxied.public}/transactions"
-        browser.close()
     assert complaints == []

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from connectors import limits
-from connectors.classified_records import unclassified
+from connectors.classified_records import without_classes
 from connectors.connector import LimitExceeded, MalformedFile, SourceError, UnsupportedFile
 from connectors.formats import format_name, read_records
 from connectors.own_formats import beancount_reader as beancount_reading
@@ -197,7 +197,7 @@ STATED = StatementRecord(closing=Decimal("110.00"), closing_date=date(2026, 1, 3
 
 def ledger(*records: Record) -> bytes:
     stream = io.BytesIO()
-    beancount.write(unclassified(records or (GIRO, RENT, RENT, STATED)), stream)
+    beancount.write(without_classes(records or (GIRO, RENT, RENT, STATED)), stream)
     return stream.getvalue()
 
 

@@ -18,7 +18,7 @@ from connectors.bank_csv.profile import (
     chosen_profile,
     layout_id,
     parse_profile,
-    rendered,
+    profile_json,
 )
 from connectors.bank_csv.reader import read
 from connectors.connector import MalformedFile, UnsupportedFile
@@ -152,7 +152,7 @@ def test_a_guess_too_long_for_an_address_is_told_without_a_profile() -> None:
 
 def test_every_built_in_profile_is_rendered_and_read_again() -> None:
     for profile in built_in_profiles():
-        assert parse_profile(rendered(profile), name=profile.name) == profile
+        assert parse_profile(profile_json(profile), name=profile.name) == profile
 
 
 def test_two_layouts_for_the_same_columns_are_one_and_others_are_not() -> None:

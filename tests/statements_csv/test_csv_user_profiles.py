@@ -22,7 +22,7 @@ from connectors.bank_csv.profile import (
     load_profiles,
     parse_profile,
 )
-from connectors.classified_records import unclassified
+from connectors.classified_records import without_classes
 from connectors.own_formats import csv as csv_statement
 from storage.importing.records import AccountKind, AccountRecord, Record, StatementRecord, TransactionRecord
 
@@ -215,7 +215,7 @@ def test_our_own_export_is_read_back_exactly() -> None:
         StatementRecord(),
     ]
     file = io.BytesIO()
-    csv_statement.write(unclassified(records), file)
+    csv_statement.write(without_classes(records), file)
     assert csv_statements.detect(file.getvalue())
     assert list(csv_statements.read(io.BytesIO(file.getvalue()))) == records
     assert csv_statements.explain(io.BytesIO(file.getvalue())).profile == "bankdata"

@@ -10,7 +10,7 @@ from storage import journal
 from storage.importing import ingest
 from storage.importing.account_batch import _with_other_references
 from storage.importing.account_identity import AccountUnclear
-from storage.importing.matching.exact_matches import prepared
+from storage.importing.matching.exact_matches import prepare_bookings
 from storage.importing.matching.stored_bookings import FILES
 from storage.importing.records import AccountRecord, StatementRecord, TransactionRecord
 from storage.importing.spool import Spool
@@ -39,7 +39,7 @@ def test_a_booking_is_known_by_its_first_reference_that_no_other_of_the_batch_ha
     spool = Spool()
     for each in (record("order:1", "txid:A"), record("order:1", "txid:B"), record("order:1")):
         spool.add(each)
-    keys = prepared(spool.keys([range(3)]), FILES)["base"].to_list()
+    keys = prepare_bookings(spool.keys([range(3)]), FILES)["base"].to_list()
     assert keys[:2] == ["txid:A|2026-11-02|-5", "txid:B|2026-11-02|-5"]
     assert keys[2].startswith("content:")
 

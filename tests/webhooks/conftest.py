@@ -20,6 +20,7 @@ from handlers.operations.events import delivering, signing
 from handlers.operations.events.delivering import Deliverer
 from handlers.server import application
 from storage.oauth.grants import EVERYTHING, Terms
+from storage.users import User
 from tests.imports.household import Household
 from tests.imports.test_change_feed import GIRO, Life, booked
 
@@ -96,9 +97,9 @@ class Told:
         for name, value in settings.items():
             object.__setattr__(self.services.settings, name, value)
 
-    def client(self, *scopes: str, terms: Terms = EVERYTHING) -> TestClient:
+    def client(self, *scopes: str, terms: Terms = EVERYTHING, user: User | None = None) -> TestClient:
         token = self.services.authorization.issue_token(
-            self.eva.user.id, frozenset(scopes or ALL_SCOPES), timedelta(days=90), terms=terms
+            (user or self.eva.user).id, frozenset(scopes or ALL_SCOPES), timedelta(days=90), terms=terms
         )
         return TestClient(
             self.app, base_url="http://127.0.0.1:8000/api/v1", headers={"Authorization": f"Bearer {token}"}

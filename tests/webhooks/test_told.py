@@ -12,6 +12,7 @@ from auth.scopes import READ_ACCOUNTS, READ_TRANSACTIONS
 from connectors.webhooks.client import SendingProcess
 from handlers.commands.table import perform
 from handlers.operations.events import delivering, signing, webhooks
+from storage import users
 from storage.database import StoreUnavailable
 from storage.oauth.grants import Terms
 from storage.webhooks import deliveries
@@ -411,3 +412,55 @@ def test_the_thread_goes_on_after_errors_and_a_process_that_ended(
         "the process that sends webhooks has ended; another one takes its place",
     ]
     told.deliverer.round = round_  # type: ignore[method-assign]
+
+
+@pytest.mark.requirement("webhooks.told")
+def test_receivers_of_one_user_that_hang_hold_up_no_other_user(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivering, "SENT_AT_ONCE", 4)
+    monkeypatch.setattr(delivering, "SENT_AT_ONCE_OF_USER", 3)
+    told.receiver.waits["/hangs"] = threading.Event()
+    client = told.client()
+    hanging = [told.hook(client, "/hangs") for _ in range(3)]
+    for each in hanging * 2:
+        client.post(f"/webhooks/{each['id']}/test")
+    told.heard(3, "/hangs")
+    told.advance(seconds=1)  # those of the one who has many come first
+    tom = users.add(
+        told.services.everybody,
+        name="tom",
+        password_hash=None,
+        has_subscription=True,
+        home_currency="EUR",
+        now=told.services.clock.now(),
+    )
+    other = told.client(user=tom)
+    made = told.hook(other)
+    other.post(f"/webhooks/{made['id']}/test")
+    told.heard(1)
+    assert len(told.receiver.heard["/hangs"]) == told.deliverer.on_its_way == 3
+    told.receiver.waits["/hangs"].set()
+    told.heard(6, "/hangs")
+
+
+@pytest.mark.requirement("webhooks.told")
+def test_what_no_process_has_sent_for_five_days_is_forgotten(told: Told) -> None:
+    client = told.client()
+    made = told.hook(client)
+    client.post(f"/webhooks/{made['id']}/test")
+    told.advance(days=5, seconds=-60)
+
+    def forgotten() -> list[Json]:
+        now = told.services.clock.now()
+        deliveries.forget(told.services.everybody, before=now - timedelta(days=30), now=now)
+        return told.deliveries(client, made)
+
+    assert len(forgotten()) == 1
+    told.advance(seconds=61)
+    assert forgotten() == []
+    client.post(f"/webhooks/{made['id']}/test")
+    told.heard(1)
+    told.settled(client, made)
+    told.advance(days=29)
+    assert [each["state"] for each in forgotten()] == ["delivered"]
+    told.advance(days=1, seconds=1)
+    assert forgotten() == []

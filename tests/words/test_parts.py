@@ -73,7 +73,8 @@ def test_parts_are_the_whole_or_refused(holder: Holder) -> None:
     assert refused("Kita", -4.005, -5.995) == "splits: amounts in EUR have 2 digits after the point"
     assert refused("Tokyo", -250.5, -249.5) == "splits: amounts in JPY have 0 digits after the point"
     assert refused("Kita", -10_000_000_000_000, -1) == "splits[0].amount: is not what the contract allows"
-    assert refused("Kita", -4, -6, category=None) == "splits: each part needs a category or a detailedCategory"
+    needed = "splits: each part needs a category, a detailedCategory or an ownCategoryId"
+    assert refused("Kita", -4, -6, category=None) == needed
     assert refused("Kita", -4, -6, note="\x1b") == "splits[0].note: contains characters that are not allowed"
     assert refused("Kita", -4, -6, tags=["a\tb"]) == "splits: a tag has 1 to 100 printable characters"
     assert refused("Kita", -4, -6, detailedCategory="BAKERY") == "detailedCategory: lies below GROCERIES"

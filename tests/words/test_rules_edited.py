@@ -91,6 +91,17 @@ def test_a_rule_is_made_from_a_booking(holder: Holder) -> None:
     assert (proposed(long)["operator"], len(proposed(long)["value"])) == ("startswith", 200)
     for name in ("Kita", long):
         assert client.post("/rules?dryRun=true", json=proposed(name)).status_code == 200
+    own_id = client.post("/categories", json={"name": "Brot", "category": "GROCERIES"}).json()["id"]
+    finer = {"category": "DINING", "detailedCategory": "CAFE"}
+    for name, said, place in (
+        ("Kita", {"detailedCategory": "CAFE"}, finer),
+        ("REWE Markt", {"ownCategoryId": own_id}, {"category": "GROCERIES", "ownCategoryId": own_id}),
+    ):
+        client.patch(f"/transactions/{rows[name]['id']}/annotation", json=said)
+        rule = proposed(name)
+        assert {key: rule[key] for key in rule if key not in ("field", "operator", "value")} == place
+        kept = client.post("/rules", json=rule).json()
+        assert {key: kept[key] for key in place} == place
     nameless = client.get(f"/transactions/{rows[None]['id']}/rule")  # type: ignore[index]
     assert nameless.status_code == 404
     assert client.get("/transactions/txn_unknown/rule").json() == {"error": "Transaction not found"}

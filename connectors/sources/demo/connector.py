@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from connectors.connector import (
     Connection,
+    Connector,
     ConsentExpired,
     Json,
     Misconfigured,
@@ -70,8 +71,8 @@ class DemoSettings:
         return household(self.household, seed=self.seed, accounts=self.accounts, bank_name=self.bank_name)
 
 
-class DemoBank:
-    """Implements `Connector`: the history begins in 2024 (24 months back at least) and grows by the day."""
+class DemoBank(Connector):
+    """The history begins in 2024 (24 months back at least) and grows by the day."""
 
     name = "demo"
     is_local = True
@@ -123,9 +124,6 @@ class DemoBank:
             records=_records(accounts, first, today),
             cursor={"day": today.isoformat()},
         )
-
-    def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
-        """Nothing to tidy up: the demo bank keeps nothing."""
 
 
 def history_start(today: date) -> date:

@@ -1,13 +1,11 @@
 """A demo bank that wants to see its customer: a sign-in elsewhere or a TAN connects it, and its consent ends."""
 
-from collections.abc import Iterator
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
-from connectors.connecting import Done, FormField, Question, Redirect, Reply, Sentence, Step
-from connectors.connector import Connection, Json, Ready, UserActionRequired, Waiting
+from connectors.connecting import Done, FormField, LiveSource, Question, Redirect, Reply, Sentence, Step
+from connectors.connector import Connection, UserActionRequired
 from connectors.sources.demo.connector import DemoBank
-from storage.importing.records import Batch
 
 BANK = "Demobank"
 PAGE_PATH = "/demo/bank"
@@ -37,8 +35,8 @@ ASK_TAN = Question(
 WRONG_TAN = Sentence(en="That is not the TAN.", de="Das ist nicht die TAN.")
 
 
-class LiveDemoBank:
-    """Implements `LiveSource` without asking any other machine; its bookings are those of the demo bank."""
+class LiveDemoBank(DemoBank, LiveSource):
+    """The demo bank as a live source, which asks no other machine."""
 
     name = "demo-live"
     title = BANK
@@ -47,11 +45,6 @@ class LiveDemoBank:
         de="Erfundene Konten, verbunden wie echte: mit einer Weiterleitung oder einer TAN.",
     )
     is_set_up = True
-    is_local = True
-    unattended_syncs_max = None
-
-    def __init__(self) -> None:
-        self._bank = DemoBank()
 
     def begin_connect(self, connection: Connection, reply: Reply, /, *, now: datetime) -> Step:  # noqa: ARG002 - the protocol names them
         """The way, then the bank's page or a TAN."""
@@ -77,21 +70,6 @@ class LiveDemoBank:
 
     def disconnect(self, connection: Connection, *, now: datetime) -> None:
         """The demo bank keeps nothing."""
-
-    def start_refresh(self, connection: Connection, *, now: datetime) -> Json:
-        """As the demo bank."""
-        return self._bank.start_refresh(connection, now=now)
-
-    def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:
-        """As the demo bank."""
-        return self._bank.poll_refresh(connection, handle, now=now)
-
-    def fetch(self, connection: Connection, handle: Json, *, cursor: Json | None, today: date) -> Iterator[Batch]:
-        """As the demo bank."""
-        return self._bank.fetch(connection, handle, cursor=cursor, today=today)
-
-    def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
-        """Nothing to tidy up."""
 
 
 def _done(now: datetime) -> Done:

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from connectors.connecting import Done, FormField, Question, Redirect, Reply, Sentence, Step
+from connectors.connecting import Done, FormField, LiveSource, Question, Redirect, Reply, Sentence, Step
 from connectors.connector import (
     CUT_OFF,
     Connection,
@@ -69,8 +69,8 @@ class EndlessPages(ProviderUnavailable):
     """The bank's list of bookings has no end."""
 
 
-class EnableBanking:
-    """Implements `LiveSource`; the secret of a connection is {"session": id}, its settings are bank, country and what
+class EnableBanking(LiveSource):
+    """the secret of a connection is {"session": id}, its settings are bank, country and what
     the bank said of the accounts."""
 
     name = "enable-banking"
@@ -189,9 +189,6 @@ class EnableBanking:
             )
             if told_from is None:
                 yield LeftOut(name=name, reason=CUT_OFF)
-
-    def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
-        """Nothing to tidy up."""
 
     def _banks(self, country: str, now: datetime, *, is_business: bool) -> list[dict[str, Any]]:
         told = self._application.get("/aspsps", {"country": country, "psu_type": _psu_type(is_business)}, now=now)

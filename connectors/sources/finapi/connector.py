@@ -13,7 +13,7 @@ from secrets import token_hex, token_urlsafe
 from typing import Any
 from urllib.parse import urlsplit
 
-from connectors.connecting import Done, Question, Redirect, Reply, Sentence, Step
+from connectors.connecting import Done, LiveSource, Question, Redirect, Reply, Sentence, Step
 from connectors.connector import (
     CUT_OFF,
     Connection,
@@ -56,8 +56,8 @@ FORM_ENDED = "The sign-in at the bank was not completed. Begin again."
 Ask = Callable[[Mapping[str, str]], ProviderAnswer]
 
 
-class FinApi:
-    """Implements `LiveSource`. The setting of a connection is {"bank_connection": its id at finAPI}, its secrets are
+class FinApi(LiveSource):
+    """The setting of a connection is {"bank_connection": its id at finAPI}, its secrets are
     {"user", "password"} of its user there and, while it is good, {"token"}."""
 
     name = "finapi"
@@ -116,7 +116,7 @@ class FinApi:
         return {"task": self._begin_update(user, number, connection.attended)}
 
     def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:
-        """How far that is, and when the consent ends. Without a task one of somebody else's was running."""
+        """How far the update is, and when the consent ends. Without a task one of somebody else's was running."""
         user, number = self._user(connection), _bank_connection(connection)
         if handle["task"] is None:
             task = self._begin_update(user, number, connection.attended)
@@ -179,9 +179,6 @@ class FinApi:
                 yield LeftOut(name=name, reason=CUT_OFF)
             if _was_not_refreshed(account):
                 yield LeftOut(name=name, reason="The bank gave nothing new of this account.")
-
-    def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
-        """Nothing to tidy up."""
 
     def token(self, form: Mapping[str, str]) -> str:
         """An access token of the client or of a user; raises Misconfigured, ConsentRevoked or UserActionRequired."""

@@ -14,8 +14,8 @@ from datetime import date, datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from connectors.connecting import Done, FormField, Question, Reply, Sentence, Step
-from connectors.connector import Connection, Json, LeftOut, Misconfigured, Ready, UserActionRequired, Waiting
+from connectors.connecting import Done, FormField, LiveSource, Question, Reply, Sentence, Step
+from connectors.connector import Connection, Json, LeftOut, Misconfigured, UserActionRequired
 from connectors.reachable import is_reachable
 from connectors.reference.bank_names import GERMAN_IBAN_LENGTH, bank_name
 from connectors.text import clean, currency_of, parse_iban
@@ -97,8 +97,8 @@ PIN_WRONG = Sentence(
 ReadFile = Callable[[BinaryIO], Iterator[Record]]
 
 
-class FinTs:
-    """Implements `LiveSource`. Settings of a connection are {"url", "bank_code", "attended_only"}; its secrets
+class FinTs(LiveSource):
+    """Settings of a connection are {"url", "bank_code", "attended_only"}; its secrets
     {"login", "state", "method", "medium"}, {"pin"} where it is stored, {"pin_once"} until the next dialog where it is
     not, and {"older"} until they are read: bookings of the time before, which the bank gave while its customer was
     there."""
@@ -145,16 +145,16 @@ class FinTs:
             if paused and older is not None:
                 tan = str(given.get("tan", ""))
                 is_left_out = tan in ("", NO) or datetime.fromisoformat(answer.memo["since"]) + APPROVAL_WITHIN < now
-                with dialog.resumed(access, paused, tan, of_order=True) as reached:
+                with dialog.resume_dialog(access, paused, tan, of_order=True) as reached:
                     if is_left_out:
                         return self._done(reached, given, now, older["found"])
                     return self._with_older(reached, given, older, now=now, is_answered=True)
             if paused:
                 if datetime.fromisoformat(answer.memo["since"]) + APPROVAL_WITHIN < now:
                     raise UserActionRequired(TOO_LATE)
-                with dialog.resumed(access, paused, str(given.get("tan", ""))) as reached:
+                with dialog.resume_dialog(access, paused, str(given.get("tan", ""))) as reached:
                     return self._reached(connection, reached, given, now=now, since=answer.memo["since"])
-            with dialog.opened(access) as reached:
+            with dialog.open_dialog(access) as reached:
                 return self._reached(connection, reached, given, now=now, since=now.isoformat())
         except dialog.PinRefused:
             return _sign_in(connection, given, problem=PIN_WRONG)
@@ -172,10 +172,6 @@ class FinTs:
         if not _pin_of(connection.secrets):
             raise UserActionRequired(NO_PIN)
         return {}
-
-    def poll_refresh(self, connection: Connection, handle: Json, *, now: datetime) -> Waiting | Ready:  # noqa: ARG002 - as above
-        """Ready at once."""
-        return Ready()
 
     def fetch(
         self,
@@ -197,7 +193,7 @@ class FinTs:
             connection.keep_secrets(secrets)
         access = self._access({**connection.settings, "pin": pin}, secrets)
         try:
-            with dialog.opened(access) as reached:
+            with dialog.open_dialog(access) as reached:
                 if not isinstance(reached, dialog.OpenDialog):
                     raise dialog.ApprovalNeeded
                 told = reached.read(lambda key: _first_day(until.get(key), today), today)
@@ -215,17 +211,14 @@ class FinTs:
             else:
                 until[account.key] = today.isoformat()
                 told_from = _first_day(before.get(account.key), today)
-                account = replace(account, older=[dialog.unpacked(each) for each in left.pop(account.key, ())])
+                account = replace(account, older=[dialog.unpack(each) for each in left.pop(account.key, ())])
                 yield self._batch(connection, account, told_from, today, cursor={"until": dict(until)})
         if left != older:  # whatever is asked for after a batch comes after it is stored
             rest = {name: each for name, each in secrets.items() if name != "older"}
             connection.keep_secrets({**rest, **({"older": left} if any(left.values()) else {})})
 
-    def settle(self, connection: Connection, handle: Json, *, batch: Batch, refusal: str | None) -> None:
-        """Nothing to tidy up."""
-
     def _which_bank(self) -> Question:
-        """One of those that the operator has named."""
+        """The question which of the banks that the operator has named it is."""
         names = {code: bank_name(f"DE00{code}".ljust(GERMAN_IBAN_LENGTH, "0")) for code in self._banks}
         options = [(code, f"{name} ({code})" if name else code) for code, name in names.items()]
         return Question(text=BANK.label, fields=(replace(BANK, choices=options),))
@@ -371,7 +364,7 @@ def _pin_of(secrets: Json) -> str:
 
 
 def _first_day(until: str | None, today: date) -> date:
-    """Where an account's bookings begin: as far back as no approval is wanted the first time, then with an overlap."""
+    """The first day of an account's bookings: as far back as needs no approval the first time, then with an overlap."""
     first = today - timedelta(days=FIRST_DAYS)
     if until is None:
         return first

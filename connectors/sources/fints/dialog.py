@@ -232,7 +232,7 @@ class OpenDialog:
 
 
 @contextmanager
-def opened(access: Access) -> Iterator[OpenDialog | Challenge | Choice]:
+def open_dialog(access: Access) -> Iterator[OpenDialog | Challenge | Choice]:
     """A dialog, until the block ends; or what the customer has to do or to say first. Raises SourceError."""
     with closing(BankLine(access.url)) as line:
         client = _client(access, line)
@@ -255,7 +255,9 @@ def opened(access: Access) -> Iterator[OpenDialog | Challenge | Choice]:
 
 
 @contextmanager
-def resumed(access: Access, paused: Json, tan: str, *, of_order: bool = False) -> Iterator[OpenDialog | Challenge]:
+def resume_dialog(
+    access: Access, paused: Json, tan: str, *, of_order: bool = False
+) -> Iterator[OpenDialog | Challenge]:
     """The dialog that was put aside, with the TAN if there is one to type: open now, or waiting still. With `of_order`
     the approval is for an order: it takes the place of the next one that is given."""
     with closing(BankLine(access.url)) as line:
@@ -397,7 +399,7 @@ def _spoken(line: BankLine) -> Iterator[None]:
         raise ProviderUnavailable("The bank sent a damaged answer.", detail=type(error).__name__) from None
 
 
-def unpacked(text: str) -> bytes:
+def unpack(text: str) -> bytes:
     """A document of `OpenDialog.older`."""
     return zlib.decompress(_bytes(text))
 

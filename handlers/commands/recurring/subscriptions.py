@@ -6,9 +6,9 @@ from decimal import Decimal
 from analytics.recurring.added import AddedPayment
 from analytics.recurring.directions import INCOMING, OUTGOING
 from analytics.recurring.history import listed
-from handlers.commands.accounts import AMOUNT, chosen_account
+from handlers.commands.accounts import AMOUNT
 from handlers.commands.control_socket import CommandError, Report
-from handlers.operations.recurring.added import CannotBeAdded, add
+from handlers.operations.recurring.added import add
 from handlers.operations.recurring.confirmation import NoSuchPayment, decide
 from handlers.services import Services
 from handlers.sync.detection import recurring_of
@@ -60,7 +60,7 @@ def add_subscription(
 ) -> None:
     """Remember a payment that the rules do not find; the same one again with another amount or day changes it."""
     owner = users.named(services.everybody, user)
-    chosen = chosen_account(services.everybody, owner, account)
+    chosen = accounts.named(services.everybody, owner.id, account)
     if not AMOUNT.fullmatch(amount):
         raise CommandError("An amount is a number above 0 such as 12.99; --incoming says that it comes in.")
 
@@ -77,10 +77,7 @@ def add_subscription(
             today=services.clock.today(),
         )
 
-    try:
-        payment = services.everybody.atomically(work)
-    except CannotBeAdded as error:
-        raise CommandError(str(error)) from None
+    payment = services.everybody.atomically(work)
     report.line(payment.id)
     report.note(f"{payment.name}: added. `bankdata subscriptions remove {payment.id}` takes it away.")
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from handlers.commands.control_socket import CommandError, Report
-from handlers.http.errors import BadRequest
+from handlers.commands.words.own_categories import place_named, placed
 from handlers.operations.words.annotations import changed
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
@@ -28,13 +28,12 @@ def annotate(
             raise CommandError(UNKNOWN)
         before = annotations.find(session, owner.id, transaction_id)
         wanted = {**changes, "tags": [*(said.name for said in before.tags.values()), *tags]} if tags else changes
-        if row["amount"] < 0:
-            signed = [{**part, "amount": f"-{part['amount']}"} for part in wanted.get("splits", ())]
-            wanted = {**wanted, "splits": signed} if signed else wanted
-        try:
-            after = changed(session, owner.id, row, before, wanted, now=now)
-        except BadRequest as error:
-            raise CommandError(str(error)) from error
+        if "splits" in changes:
+            sign = "-" if row["amount"] < 0 else ""
+            parts = [(f"{sign}{each['amount']}", each["place"]) for each in changes["splits"]]
+            named = [{"amount": size, **placed(place_named(session, owner.id, name))} for size, name in parts]
+            wanted = {**wanted, "splits": named}
+        after = changed(session, owner.id, row, before, wanted, now=now)
         annotations.say(session, owner.id, after, now=now)
         derivation.apply_rules(session, owner.id, now=now, transaction_ids=[transaction_id])
 

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from analytics.classification.rules import InvalidRule
 from handlers.commands.control_socket import CommandError, Report
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
@@ -10,7 +9,6 @@ from storage import users
 from storage.database import Transaction
 from storage.importing import derivation
 from storage.words import portable
-from storage.words.portable import InvalidWords
 
 
 def export_words(services: Services, report: Report, *, user: str) -> None:
@@ -34,9 +32,6 @@ def import_words(services: Services, report: Report, *, user: str, path: str) ->
         derivation.apply_rules(session, owner.id, now=now)
         return count
 
-    try:
-        count = services.everybody.atomically(work)
-    except (InvalidWords, InvalidRule) as error:
-        raise CommandError(str(error)) from error
+    count = services.everybody.atomically(work)
     detect_after_import(services.everybody, [owner.id], today=services.clock.today())
     report.line(f"{count} taken over.")

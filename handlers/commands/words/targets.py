@@ -8,7 +8,6 @@ from auth.principal import Principal
 from handlers.commands.accounts import AMOUNT
 from handlers.commands.control_socket import CommandError, Report
 from handlers.commands.words.own_categories import place_named
-from handlers.http.errors import BadRequest
 from handlers.json_shapes import money_text
 from handlers.operations.categories.targets import code_of, compared, put
 from handlers.services import Services
@@ -42,10 +41,7 @@ def set_target(
 
     def work(session: Transaction) -> None:
         session.hold(owner.id)
-        try:
-            put(services, session, owner.id, place_named(session, owner.id, place), Decimal(amount), period, first)
-        except BadRequest as error:
-            raise CommandError(str(error)) from error
+        put(services, session, owner.id, place_named(session, owner.id, place), Decimal(amount), period, first)
 
     services.everybody.atomically(work)
     report.note("Set.")

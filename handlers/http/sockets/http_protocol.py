@@ -86,7 +86,7 @@ class HttpProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Somebody else may come."""
+        """Make room for somebody else."""
         self._peers.forget(self)
         if self._answering is not None:  # uvicorn looks at `cycle` alone
             self._answering.disconnected = True
@@ -223,7 +223,7 @@ class HttpProtocol(HttpToolsProtocol):
         return Occupation.NEW if self.cycle is None else Occupation.SERVED
 
     def waits_for_reader(self, size: int) -> None:
-        """So many bytes of an answer wait until its client has read those before them."""
+        """Hold so many bytes of an answer until its client has read those before them."""
         self._peers.unread.waits(self, size)
 
     def reader_goes_on(self) -> None:
@@ -295,7 +295,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._end()
 
     def _end(self) -> None:
-        """Nothing more is said; what the client still sends is dropped until it has read what was said."""
+        """Say nothing more, and drop what the client still sends until it has read what was said."""
         self._has_ended = True
         if self._phase == "content":
             stated = next((int(value) for name, value in self.cycle.scope["headers"] if name == b"content-length"), 0)

@@ -36,7 +36,7 @@ class Holder:
 
 
 def signed_in(scope: Scope) -> None:
-    """Whoever sent this request has shown a good token."""
+    """Remember that whoever sent this request has shown a good token."""
     holder = scope.get("extensions", {}).get("bankdata.connection", {}).get("holder")
     if isinstance(holder, Holder):
         holder.is_signed_in = True

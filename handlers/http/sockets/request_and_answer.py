@@ -25,10 +25,10 @@ class Carrier(Protocol):
     """What carries a request and its answer."""
 
     def waits_for_reader(self, size: int) -> None:
-        """So many bytes of an answer wait until those before them are read."""
+        """Hold so many bytes of an answer until those before them are read."""
 
     def reader_goes_on(self) -> None:
-        """They do no longer."""
+        """Hold them no longer."""
 
 
 class RequestAndAnswer(RequestResponseCycle):

@@ -21,7 +21,7 @@ class Unread:
         self._bytes = 0
 
     def waits(self, reader: Awaited, size: int) -> None:
-        """So many bytes wait for this reader, for nobody else; an answer that waits alone may be larger than `most`."""
+        """Hold so many bytes for this reader, for nobody else; an answer that waits alone may be larger than `most`."""
         self._waiting[reader] = size
         self._bytes += size
         while self._bytes > self._most and (slowest := next(iter(self._waiting))) is not reader:

@@ -11,12 +11,22 @@ from starlette.types import Receive, Scope
 
 from handlers.http.errors import BadRequest, ContentTooLarge, UnsupportedMediaType
 from handlers.http.steps.parameters import form_fields
-from handlers.http.steps.request_headers import header
+from handlers.http.steps.request_headers import check_length, header
 
 BODY_BYTES_MAX = 65_536
 
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
+
+RULES = {
+    "type": "must be of type {}",
+    "enum": "must be one of {}",
+    "maxItems": "must have at most {} items",
+    "minItems": "must have at least {} items",
+    "maxLength": "must have at most {} characters",
+    "minLength": "must have at least {} characters",
+}
+"""What a schema asks for, in words, by its keywords."""
 
 
 class Body:
@@ -48,9 +58,7 @@ class Body:
 
 
 async def _content(headers: list[tuple[bytes, bytes]], receive: Receive) -> bytes:
-    declared = header(headers, b"content-length")
-    if declared.isascii() and declared.isdigit() and (len(declared) > 9 or int(declared) > BODY_BYTES_MAX):
-        raise ContentTooLarge(BODY_BYTES_MAX)
+    check_length(headers, BODY_BYTES_MAX)
     content = bytearray()
     while True:
         message = await receive()
@@ -87,19 +95,12 @@ def _json(content: bytes) -> Any:
 def _sentence(error: ValidationError) -> str:
     """What is wrong, from the rule of the contract; the client's own bytes are never repeated."""
     place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.absolute_path)
-    rule: Any = error.validator_value
-    wrong = {
-        "type": f"must be of type {rule}",
-        "required": f"must have {_words(rule)}",
-        "maxItems": f"must have at most {rule} items",
-        "minItems": f"must have at least {rule} items",
-        "maxLength": f"must have at most {rule} characters",
-        "minLength": f"must have at least {rule} characters",
-        "pattern": "contains characters that are not allowed",
-        "enum": f"must be one of {_words(rule)}",
-    }.get(str(error.validator), "is not what the contract allows")
-    return f"{place.lstrip('.') or 'body'}: {wrong}"
+    rule = {"required": "must have {}", "pattern": "contains characters that are not allowed", **RULES}
+    allowed = rule.get(str(error.validator), "is not what the contract allows")
+    return f"{place.lstrip('.') or 'body'}: {in_words(allowed, error)}"
 
 
-def _words(rule: Any) -> str:
-    return ", ".join(map(str, rule)) if isinstance(rule, list) else str(rule)
+def in_words(rule: str, error: ValidationError) -> str:
+    """A rule with the value that the schema gives it."""
+    value: Any = error.validator_value
+    return rule.format(", ".join(map(str, value)) if isinstance(value, list) else value)

@@ -131,7 +131,8 @@ def required_scope(operation: AbstractOperation) -> str | None:
 
 
 def metadata_url(public_url: str, path: str = "/api/v1") -> str:
-    """Where a resource describes itself: the well-known part goes before its path (RFC 9728 section 3.1)."""
+    """The address at which a resource describes itself: the well-known part goes before its path (RFC 9728 section
+    3.1)."""
     parts = urlsplit(public_url)
     return f"{parts.scheme}://{parts.netloc}/.well-known/oauth-protected-resource{parts.path.rstrip('/')}{path}"
 

@@ -71,7 +71,8 @@ class Limiter:
         return self._quota(rate, *self._own.take(budget, client, most=rate.requests, seconds=rate.seconds))
 
     async def spend(self, budget: str, rate: Rate | None, client: str) -> None:
-        """The same for whom nothing tells what is left; raises TooManyRequests. Without a rate nothing is counted."""
+        """Take one request out of a budget of which nothing tells what is left; raises TooManyRequests. Without a rate
+        nothing is counted."""
         quota = await self.take(budget, rate, client) if rate is not None else None
         if quota is not None and not quota.is_granted:
             raise TooManyRequests(retry_after=quota.reset_seconds)

@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope
 
 from handlers.http.errors import BadRequest, ContentTooLarge, UnsupportedMediaType
 from handlers.http.sockets.connection_limits import ContentBound
-from handlers.http.steps.request_headers import header
+from handlers.http.steps.request_headers import check_length, header
 
 FILE = "application/octet-stream"
 PIECE_BYTES = 1_048_576  # written at once, in a thread: a disk may be slow, the event loop must not be
@@ -28,9 +28,7 @@ class Upload:
     async def read(self, scope: Scope, receive: Receive) -> BufferedReader:
         """The file at its beginning, readable by this user of the system alone (0600); whoever gets it closes it."""
         headers = scope["headers"]
-        declared = header(headers, b"content-length")
-        if declared.isascii() and declared.isdigit() and (len(declared) > 12 or int(declared) > self._bytes_max):
-            raise ContentTooLarge(self._bytes_max)
+        check_length(headers, self._bytes_max)
         if header(headers, b"content-encoding") not in ("", "identity"):
             raise UnsupportedMediaType("The body must not be compressed")
         if header(headers, b"content-type").partition(";")[0].strip() != FILE:
@@ -46,7 +44,7 @@ class Upload:
             return os.fdopen(os.dup(file.fileno()), "rb")
 
     async def _received(self, receive: Receive, descriptor: int) -> int:
-        """Everything that is sent, written in pieces; how many bytes."""
+        """Write everything that is sent, in pieces; returns how many bytes."""
         size, waiting, is_more = 0, bytearray(), True
         while is_more:
             message = await receive()

@@ -2,8 +2,8 @@
 
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from dataclasses import astuple, dataclass
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from hashlib import sha256
 
 import orjson
@@ -14,6 +14,7 @@ from storage.changes.incarnation import Incarnation
 
 SIGNATURE_BYTES = 16
 AFTER_ALL = "~"  # stands after every id
+RENEWED_AFTER = timedelta(days=1)  # while nothing is new
 NOT_GENUINE = "cursor: was not given by this operation to this user"
 EXPIRED = "This cursor is of no use any more: start again without it, and drop what does not come then"
 
@@ -44,9 +45,10 @@ class FeedCursor:
         """Nothing is known; what is gone before this state was never told."""
         return cls(base=-1, state=-1, id="", floor=state, since=int(now.timestamp()))
 
-    def is_at_rest(self, state: int) -> bool:
-        """Whether everything up to this state is known."""
-        return self.base == self.state == state
+    def may_stay(self, state: int | None, now: datetime) -> bool:
+        """Whether a client may go on with this cursor: everything up to this present state is known, and the cursor so
+        young that it need not be renewed yet."""
+        return self.base == self.state == state and now.timestamp() - self.since < RENEWED_AFTER.total_seconds()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +62,8 @@ class Cursors:
 
     def written(self, cursor: FeedCursor) -> str:
         """The cursor as a client keeps it."""
-        said = orjson.dumps([*astuple(cursor), self._digest(), self.incarnation.id])
+        at = (cursor.base, cursor.state, cursor.id, cursor.floor, cursor.since)
+        said = orjson.dumps([*at, self._digest(), self.incarnation.id])
         return _encoded(self._signature(said) + said)
 
     def read(self, text: str, now: datetime) -> FeedCursor:

@@ -1,13 +1,13 @@
 """GET /transactions/changes and GET /accounts/changes: what is new, different or gone since a client asked last."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from auth.principal import Principal
 from handlers import json_shapes
 from handlers.http.errors import Gone
-from handlers.http.request import Json, Request
+from handlers.http.request import Answer, Json, Request
 from handlers.operations.changes.cursors import EXPIRED, Cursors, FeedCursor
 from handlers.operations.selection import listed_ids, selected_or_all
 from handlers.services import Services
@@ -26,19 +26,56 @@ class _Change:
     told: Json
 
 
-def list_transaction_changes(
-    services: Services, request: Request, *, cursor: str | None, limit: int, account_ids: str | None
-) -> Json:
-    """The next changes of the selected accounts' booked transactions, of one state of the data; where nothing is new,
-    no row is read."""
-    caller, now, named = request.principal, services.clock.now(), sorted(listed_ids(account_ids))
-    cursors = _cursors(services, caller, "transactions", named)
-    known = cursors.read(cursor, now) if cursor is not None else None
-    if known is not None and known.is_at_rest(services.store.state(caller.user_id)):
-        return _page([], known, limit, cursors, now)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Poll:
+    """What a client asks: the changes after the cursor that is `known`, of what the cursors are about."""
+
+    caller: Principal
+    cursors: Cursors
+    known: FeedCursor | None
+    now: datetime
+    limit: int
+    account_ids: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feed:
+    """One feed bound to the services; called in a thread, unless `at_once` can tell that nothing is new."""
+
+    services: Services
+    kind: str
+    changes: Callable[[Services, _Poll], Json]
+
+    def __call__(self, request: Request, *, cursor: str | None, limit: int, account_ids: str | None = None) -> Json:
+        """The next changes, of one state of the data; where nothing is new, no row is read."""
+        poll = self._poll(request, cursor, limit, account_ids)
+        if poll.known is not None and poll.known.may_stay(self.services.store.state(poll.caller.user_id), poll.now):
+            return _nothing_new(cursor)
+        return self.changes(self.services, poll)
+
+    async def at_once(
+        self, request: Request, *, cursor: str | None, limit: int, account_ids: str | None = None
+    ) -> Answer | None:
+        """The same where nothing is new and the event loop can tell: it needs the state of the data, not the data."""
+        poll = self._poll(request, cursor, limit, account_ids)
+        if poll.known is None:
+            return None
+        is_enough = poll.known.may_stay(await self.services.store.known_state(poll.caller.user_id), poll.now)
+        return Answer(body=_nothing_new(cursor)) if is_enough else None
+
+    def _poll(self, request: Request, cursor: str | None, limit: int, account_ids: str | None) -> _Poll:
+        caller, now = request.principal, self.services.clock.now()
+        cursors = _cursors(self.services, caller, self.kind, account_ids)
+        known = cursors.read(cursor, now) if cursor is not None else None
+        return _Poll(caller=caller, cursors=cursors, known=known, now=now, limit=limit, account_ids=account_ids)
+
+
+def transaction_changes(services: Services, poll: _Poll) -> Json:
+    """The next changes of the selected accounts' booked transactions."""
+    caller, limit, named = poll.caller, poll.limit, sorted(listed_ids(poll.account_ids))
     with services.of(caller.user_id).transaction() as session:
-        start, state = _start(session, caller, known, now)
-        selected = selected_or_all(accounts.of_user(session, caller.user_id), account_ids, caller)
+        start, state = _start(session, poll)
+        selected = selected_or_all(accounts.of_user(session, caller.user_id), poll.account_ids, caller)
         rows = feed.transactions_changed(
             session, caller.user_id, selected.filter, after=start.position, limit=limit + 1
         )
@@ -63,24 +100,20 @@ def list_transaction_changes(
         _Change(Position(row["removed_state"], row["id"]), "removed", {"id": row["id"], "accountId": row["account_id"]})
         for row in gone
     ]
-    return _page(told, start, limit, cursors, now, state)
+    return _page(told, start, poll, state)
 
 
 def cursor_after(services: Services, caller: Principal, account_ids: str | None, state: int) -> str:
     """The cursor of whoever has all transactions of these accounts as they were in this state."""
-    cursors = _cursors(services, caller, "transactions", sorted(listed_ids(account_ids)))
+    cursors = _cursors(services, caller, "transactions", account_ids)
     return cursors.written(FeedCursor.at_rest(state, services.clock.now()))
 
 
-def list_account_changes(services: Services, request: Request, *, cursor: str | None, limit: int) -> Json:
+def account_changes(services: Services, poll: _Poll) -> Json:
     """The same of the accounts themselves."""
-    caller, now = request.principal, services.clock.now()
-    cursors = _cursors(services, caller, "accounts", [])
-    known = cursors.read(cursor, now) if cursor is not None else None
-    if known is not None and known.is_at_rest(services.store.state(caller.user_id)):
-        return _page([], known, limit, cursors, now)
+    caller = poll.caller
     with services.of(caller.user_id).transaction() as session:
-        start, state = _start(session, caller, known, now)
+        start, state = _start(session, poll)
         every = [each for each in feed.accounts_by_state(session, caller.user_id) if caller.covers(each.id)]
     told = [
         _Change(Position(each.changed_state, each.id), "removed", {"id": each.id})
@@ -91,44 +124,46 @@ def list_account_changes(services: Services, request: Request, *, cursor: str | 
         for each in every
         if each.shown is not None or each.changed_state > start.floor
     ]
-    return _page([each for each in told if each.at > start.position], start, limit, cursors, now, state)
+    return _page([each for each in told if each.at > start.position], start, poll, state)
 
 
-def _start(session: Session, caller: Principal, known: FeedCursor | None, now: datetime) -> tuple[FeedCursor, int]:
+def _start(session: Session, poll: _Poll) -> tuple[FeedCursor, int]:
     """Where the page begins, and the present state."""
-    state = state_in(session, caller.user_id)
+    state, known = state_in(session, poll.caller.user_id), poll.known
     if known is None:
-        return FeedCursor.fresh(state, now), state
+        return FeedCursor.fresh(state, poll.now), state
     if max(known.state, known.base, known.floor) > state:
         raise Gone(EXPIRED)
     return known, state
 
 
-def _page(
-    told: Sequence[_Change], start: FeedCursor, limit: int, cursors: Cursors, now: datetime, state: int | None = None
-) -> Json:
-    """The first of these changes; after the last of all the cursor stands at this state (None: where it stood)."""
-    shown = sorted(told, key=lambda each: each.at)[:limit]
-    has_more = len(told) > limit
-    following = FeedCursor.at_rest(start.state if state is None else state, now)
+def _nothing_new(cursor: str | None) -> Json:
+    return {"added": [], "modified": [], "removed": [], "hasMore": False, "nextCursor": cursor}
+
+
+def _page(told: Sequence[_Change], start: FeedCursor, poll: _Poll, state: int) -> Json:
+    """The first of these changes; after the last of all the cursor stands at this state."""
+    shown = sorted(told, key=lambda each: each.at)[: poll.limit]
+    has_more = len(told) > poll.limit
+    following = FeedCursor.at_rest(state, poll.now)
     if has_more:
         last = shown[-1].at
         following = replace(start, state=last.state, id=last.id)
     lists = {kind: [each.told for each in shown if each.kind == kind] for kind in ("added", "modified", "removed")}
-    return {**lists, "hasMore": has_more, "nextCursor": cursors.written(following)}
+    return {**lists, "hasMore": has_more, "nextCursor": poll.cursors.written(following)}
 
 
 def _kind(added_state: int, start: FeedCursor) -> str:
     return "added" if added_state > start.base else "modified"
 
 
-def _cursors(services: Services, caller: Principal, kind: str, named: Sequence[str]) -> Cursors:
+def _cursors(services: Services, caller: Principal, kind: str, account_ids: str | None) -> Cursors:
     covered = _covered(caller)
     return Cursors(
         incarnation=services.incarnation,
         kind=kind,
         user_id=caller.user_id,
-        selection=[list(named), sorted(covered.ids), covered.is_all_but],
+        selection=[sorted(listed_ids(account_ids)), sorted(covered.ids), covered.is_all_but],
     )
 
 

@@ -40,10 +40,10 @@ LOOK_EVERY = 0.5  # seconds between two looks at what is due
 IDLE_LOOKS = 4  # times as long where several processes look, each at every machine of a cluster, and find nothing
 SENT_AT_ONCE = 256
 SENT_AT_ONCE_EACH = 8  # of one webhook: a receiver that dawdles holds up nobody else
+SENT_AT_ONCE_OF_USER = 32  # nor do all those of one user
 LEASE = timedelta(seconds=30)  # beside the time that a receiver has
 PUT_OFF = timedelta(hours=1)  # for want of a subscription or of the key that opens the secret
 ATTEMPTS_KEPT = PAUSES_MAX + 5  # of each delivery, which may be sent again and again by hand
-GIVEN_UP_AFTER = timedelta(days=5)  # of failures only
 GONE = 410
 TRIES_AGAIN_IN = 5.0  # seconds after an error of this side
 
@@ -113,13 +113,17 @@ class Deliverer:
         now = self._services.clock.now()
         # What nobody answered within its lease, or whose outcome could not be kept, is sent again like that of others
         self._sent = {id_: each for id_, each in self._sent.items() if (each.delivery.due_at or now) > now}
-        on_their_way = Counter(each.webhook.id for each in self._sent.values())
+        hooks_busy = Counter(each.webhook.id for each in self._sent.values())
+        users_busy = Counter(each.webhook.user_id for each in self._sent.values())
+        bounds = ((hooks_busy, SENT_AT_ONCE_EACH), (users_busy, SENT_AT_ONCE_OF_USER))
         room = SENT_AT_ONCE - len(self._sent)
-        busy = [id_ for id_, count in on_their_way.items() if count >= SENT_AT_ONCE_EACH]
+        busy = [id_ for counted, most in bounds for id_, count in counted.items() if count >= most]
         found = deliveries.due(self._services.everybody, now=now, but_of=busy, limit=room)
         for due in found:
-            if due.id not in self._sent and on_their_way[due.webhook_id] < SENT_AT_ONCE_EACH:
-                on_their_way[due.webhook_id] += self._send(due, now)
+            has_room = hooks_busy[due.webhook_id] < SENT_AT_ONCE_EACH and users_busy[due.user_id] < SENT_AT_ONCE_OF_USER
+            if due.id not in self._sent and has_room and self._send(due, now):
+                hooks_busy[due.webhook_id] += 1
+                users_busy[due.user_id] += 1
         return bool(found)
 
     def _send(self, due: DueDelivery, now: datetime) -> bool:
@@ -230,7 +234,7 @@ class Deliverer:
         since = webhook.failing_since or now
         if status == GONE:
             self._disable(session, webhook, "gone", now)
-        elif now - since >= GIVEN_UP_AFTER:
+        elif now - since >= deliveries.GIVEN_UP_AFTER:
             self._disable(session, webhook, "failing", now)
         elif webhook.failing_since is None:
             hooks.set_failing(session, user_id, id_, now)

@@ -78,4 +78,5 @@ class Filters:
             counted=self.counted,
             category=self.category,
             detailed_category=self.detailed_category,
+            own_category=self.own_category,
         )

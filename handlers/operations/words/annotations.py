@@ -12,7 +12,8 @@ from handlers.http.request import Json, Request
 from handlers.operations.categories.own import visible
 from handlers.operations.categories.places import NOWHERE, PLACES, Place, placed
 from handlers.operations.words import parts
-from handlers.operations.words.said import own_shape, told
+from handlers.operations.words.parts import own_shape
+from handlers.operations.words.said import told
 from handlers.services import Services
 from handlers.sync.detection import detect_after_import
 from storage import transactions
@@ -85,7 +86,7 @@ def changed(
             raise BadRequest(f"note: at most {NOTE_LENGTH_MAX} characters, none of them a control character")
         annotation = replace(annotation, note=changes["note"] or None)
     own: Mapping[str, OwnCategory] = {}
-    if changes.get("ownCategoryId"):
+    if any(each.get("ownCategoryId") for each in (changes, *(changes.get("splits") or ()))):
         own = visible(session, caller) if caller else annotations.own_categories(session, user_id)
     category, leaf, own_id = placed(place_of(annotation), changes, own)
     annotation = replace(annotation, category=category, detailed_category=leaf, own_category_id=own_id)
@@ -98,7 +99,7 @@ def changed(
             raise BadRequest(f"tags: at most {TAGS_MAX} on one booking")
     if "splits" in changes:
         given = changes["splits"] or []
-        places = [placed(NOWHERE, each, {}) for each in given]
+        places = [placed(NOWHERE, each, own) for each in given]
         annotation = replace(annotation, parts=parts.parts_of(row, given, places, annotation.own_tags, now=now))
     parts.check_bounds(annotation)
     if changes.keys() & {"tags", "splits"}:
@@ -118,10 +119,12 @@ def _booking(session: Session, request: Request, id_: str) -> Row:
 def _told(session: Session, request: Request, annotation: Annotation, row: Row) -> Json:
     user_id, currency = request.principal.user_id, row["currency"]
     names = annotations.spellings(session, user_id, annotation).names(request.principal.covers)
-    own = annotations.own_categories(session, user_id) if annotation.own_category_id else {}
+    places = (annotation.place, *(part.place for part in annotation.parts))
+    is_owned = any(place.own_category_id for place in places if place is not None)
+    own = annotations.own_categories(session, user_id) if is_owned else {}
     chosen = {"category": annotation.category, "detailedCategory": annotation.detailed_category}
     chosen |= own_shape(own.get(annotation.own_category_id or ""))
     if not annotation.parts or annotation.fits(row):
-        return {**chosen, **told(annotation, names, currency)}
-    asleep = parts.told(annotation.parts, currency, names)
-    return {**chosen, **told(replace(annotation, parts=()), names, currency), "sleepingSplits": asleep}
+        return {**chosen, **told(annotation, names, currency, own)}
+    asleep = parts.told(annotation.parts, currency, names, own)
+    return {**chosen, **told(replace(annotation, parts=()), names, currency, own), "sleepingSplits": asleep}

@@ -5,7 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from analytics.classification.rules import TAG_LENGTH_MAX, TAGS_MAX, is_tag
+from analytics.classification.rules import TAG_LENGTH_MAX, TAGS_MAX, ChosenCategory, is_tag
 from analytics.currencies import in_digits, minor_digits
 from handlers import json_shapes
 from handlers.http.errors import BadRequest
@@ -18,6 +18,7 @@ from storage.words.annotations import (
     SPLITS_MAX,
     SPLITS_MIN,
     Annotation,
+    OwnCategory,
     Split,
     Tag,
 )
@@ -58,18 +59,26 @@ def check_bounds(annotation: Annotation) -> None:
         raise BadRequest(f"splits: at most {TAGS_MAX} tags on a booking and its parts together")
 
 
-def told(parts: Sequence[Split], currency: str, names: Mapping[str, tuple[str, int]]) -> list[Json]:
-    """The parts as the contract has them, each tag as it was spelled first."""
+def told(
+    parts: Sequence[Split], currency: str, names: Mapping[str, tuple[str, int]], own: Mapping[str, OwnCategory]
+) -> list[Json]:
+    """The parts as the contract has them, each tag as it was spelled first, and own categories by their names."""
     return [
         {
             "amount": json_shapes.money(part.amount, currency),
-            "category": part.category,
-            "detailedCategory": part.detailed_category,
+            "category": part.place.category,
+            "detailedCategory": part.place.detailed_category,
             "note": part.note,
             "tags": [names[tag][0] if tag in names else said.name for tag, said in part.tags.items()],
+            **own_shape(own.get(part.place.own_category_id or "")),
         }
         for part in parts
     ]
+
+
+def own_shape(own: OwnCategory | None) -> Json:
+    """The member that names the own category of a booking or a part, where it has one."""
+    return {} if own is None else {"ownCategory": {"id": own.id, "name": own.name}}
 
 
 def _check_amounts(amounts: Sequence[Decimal], whole: Decimal, currency: str) -> None:
@@ -90,12 +99,13 @@ def _part(
     *,
     now: datetime,
 ) -> Split:
-    category, leaf, _ = place
+    category, leaf, own_id = place
     if category is None:
-        raise BadRequest("splits: each part needs a category or a detailedCategory")
+        raise BadRequest("splits: each part needs a category, a detailedCategory or an ownCategoryId")
     note, names = given.get("note") or None, given.get("tags") or []
     if not annotations.is_note(note or ""):
         raise BadRequest(f"splits: a note has at most {NOTE_LENGTH_MAX} characters, none of them a control character")
     if not all(map(is_tag, names)):
         raise BadRequest(f"splits: a tag has 1 to {TAG_LENGTH_MAX} printable characters")
-    return Split(amount, category, leaf, note, annotations.tags_of(names, known, now=now))
+    tags = annotations.tags_of(names, known, now=now)
+    return Split(amount, ChosenCategory(category, leaf, own_id), note, tags)

@@ -8,22 +8,32 @@ from handlers.operations.selection import owner_of
 from handlers.services import Services
 from storage import transactions
 from storage.database import Row
+from storage.importing.derivation import CHOSEN
+from storage.words import own_categories
 
+BY_THE_USER = (CHOSEN, "user-rule:", "correction:")  # how the rules begin of what a person has said
 NAMELESS = "Nothing in this transaction names a counterpart that a rule could be about"
 
 
 def propose_rule(services: Services, request: Request, *, id: str) -> Json:
     """A rule as POST /rules takes it: by creditor id, else IBAN, else merchant, else name; an intermediary's by its
-    merchant, for it carries the payments of a thousand shops."""
+    merchant, for it carries the payments of a thousand shops. It gives a finer category or an own one where the user
+    has put the booking there: a finer one that was derived is derived below the category of a rule, too."""
     user_id = owner_of(request)
-    row = transactions.find(services.of(user_id), user_id, id)
+    with services.of(user_id).transaction() as session:
+        row = transactions.find(session, user_id, id)
+        own = own_categories.of_booking(session, user_id, id)
     if row is None:
         raise NotFound("Transaction not found")
+    place = {"category": row["category"] or "OTHER"}
+    if row["detailed_category"] and (row["detailed_rule"] or "").startswith(BY_THE_USER):
+        place["detailedCategory"] = row["detailed_category"]
+    if own is not None:
+        place["ownCategoryId"] = own.id
     for field, value in _compared(row).items():
         if value and value.strip():
             operator = "equals" if len(value) <= VALUE_LENGTH_MAX else "startswith"
-            category = row["category"] or "OTHER"
-            return {"field": field, "operator": operator, "value": value[:VALUE_LENGTH_MAX], "category": category}
+            return {"field": field, "operator": operator, "value": value[:VALUE_LENGTH_MAX], **place}
     raise NotFound(NAMELESS)
 
 

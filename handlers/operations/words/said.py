@@ -12,6 +12,7 @@ from handlers.cache.reader import Reading
 from handlers.http.errors import BadRequest, Forbidden
 from handlers.http.request import Json
 from handlers.operations.words import parts
+from handlers.operations.words.parts import own_shape
 from storage.words.annotations import Annotation, OwnCategory
 
 ASKED = "annotation"
@@ -36,8 +37,16 @@ def check_words(caller: Principal, include: str | None, tag: str | None, own_cat
         raise Forbidden(f"Insufficient scope. Required: {READ_ANNOTATIONS}")
 
 
-def meant(reading: Reading, caller: Principal, tag: str | None, own_category: str | None) -> Sequence[str] | None:
-    """The ids of the bookings with this tag and in this own category; None for all. Raises BadRequest."""
+def meant(
+    reading: Reading,
+    caller: Principal,
+    tag: str | None,
+    own_category: str | None,
+    category: str | None = None,
+    leaf: str | None = None,
+) -> Sequence[str] | None:
+    """The ids of the bookings with this tag and in this own category; None for all. Of a booking with parts one is in
+    the other categories as well, where they are named. Raises BadRequest."""
     if (tag, own_category) == (None, None):
         return None
     words = reading.words
@@ -48,7 +57,7 @@ def meant(reading: Reading, caller: Principal, tag: str | None, own_category: st
     is_seen = caller.coverage is None or any(caller.covers(words.accounts[id_]) for id_ in within)
     if own_category not in words.own or not is_seen:
         raise BadRequest("ownCategory: must be an id that GET /categories lists")
-    return [*set(within).intersection(tagged)]
+    return [*set(words.in_own(own_category, category, leaf)).intersection(tagged)]
 
 
 def words_of(reading: Reading, caller: Principal, leaf: Shown | None) -> Callable[[str, str], Json]:
@@ -60,7 +69,11 @@ def words_of(reading: Reading, caller: Principal, leaf: Shown | None) -> Callabl
     def said(id_: str, currency: str) -> Json:
         own_id, detailed = words.owned.get(id_, ("", None))
         finer = {DETAILED: leaf(detailed)} if own_id and leaf is not None else {}
-        return {**finer, **own_shape(words.own.get(own_id)), **told(words.by_id.get(id_, SILENT), names, currency)}
+        return {
+            **finer,
+            **own_shape(words.own.get(own_id)),
+            **told(words.by_id.get(id_, SILENT), names, currency, words.own),
+        }
 
     return said
 
@@ -74,17 +87,14 @@ def with_words(rows: Sequence[bytes], reading: Reading, caller: Principal, leaf:
     return [row[:-1] + b"," + of_row[1:] for row, of_row in zip(rows, members, strict=True)]
 
 
-def own_shape(own: OwnCategory | None) -> Json:
-    """The member that names the own category of a booking, where it has one."""
-    return {} if own is None else {"ownCategory": {"id": own.id, "name": own.name}}
-
-
-def told(annotation: Annotation, names: Mapping[str, tuple[str, int]], currency: str) -> Json:
+def told(
+    annotation: Annotation, names: Mapping[str, tuple[str, int]], currency: str, own: Mapping[str, OwnCategory]
+) -> Json:
     """Note, tags and parts, each tag as it was spelled first; tags of rules apart, where there are any."""
     by_rules = [names[tag][0] for tag in annotation.rule_tags]
     return {
         "note": annotation.note,
         "tags": [names[tag][0] for tag in annotation.tags],
-        "splits": parts.told(annotation.parts, currency, names),
+        "splits": parts.told(annotation.parts, currency, names, own),
         **({"ruleTags": by_rules} if by_rules else {}),
     }

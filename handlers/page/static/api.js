@@ -20,6 +20,7 @@ export class Refused extends Error {
 export class Away extends Error {}
 
 let kept = new Map();
+let coming = new Map(); // what is on its way: whoever wants the same waits for the same answer
 const version = shared(0);
 const conditions = new Map();
 const condition = shared(null);
@@ -30,6 +31,7 @@ const condition = shared(null);
  */
 export async function forget() {
   kept = new Map();
+  coming = new Map();
   await read("/accounts").catch(() => null); // whoever shows them is told why
   version.set(version.get() + 1);
 }
@@ -45,13 +47,16 @@ export async function forget() {
  */
 export async function read(path, parameters = {}, { signal } = {}) {
   const asked = operation(path, parameters);
-  if (!kept.has(asked)) {
-    const mine = kept;
-    const answer = await call("GET", asked, { signal });
-    mine.set(asked, await answer.json());
-    return mine.get(asked);
+  if (kept.has(asked)) return kept.get(asked);
+  if (!coming.has(asked)) {
+    const [mine, ours] = [kept, coming];
+    const answered = async () => (await call("GET", asked, { signal })).json();
+    ours.set(asked, answered().then((data) => (mine.set(asked, data), data)).finally(() => ours.delete(asked)));
   }
-  return kept.get(asked);
+  return coming.get(asked).catch((error) => {
+    if (error.name !== "AbortError" || signal?.aborted) throw error;
+    return read(path, parameters, { signal }); // who asked first wants it no more
+  });
 }
 
 /**

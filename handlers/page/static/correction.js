@@ -44,8 +44,8 @@ const corrected = (row, place, dryRun) =>
 const annotation = (method, row, body) => change(method, `${of(row)}/annotation`, { body });
 const forgotten = (kind, id) => change("DELETE", `/${kind}/${encodeURIComponent(id)}`);
 const ruled = async (row, place, dryRun) => {
-  const { category, ...proposed } = await change("GET", `${of(row)}/rule`);
-  return change("POST", "/rules", { parameters: { dryRun }, body: { ...proposed, ...placeOf(place) } });
+  const { field, operator, value } = await change("GET", `${of(row)}/rule`);
+  return change("POST", "/rules", { parameters: { dryRun }, body: { field, operator, value, ...placeOf(place) } });
 };
 
 /** `onDone` is called once the correction holds; it can be undone from the toast. */

@@ -26,7 +26,7 @@ export function useNames() {
 
 const inWords = (leaf) => leaf?.name[document.documentElement.lang];
 
-/** One of all places, below their categories; `none` is what the choice of none is called. */
+/** One of all places, below their categories; `none` is what the choice of none is called, if there is one. */
 export function PlaceChoice({ value, onChoose, none }) {
   const { data } = useRead("/categories");
   const own = (category, leaf) =>
@@ -37,7 +37,7 @@ export function PlaceChoice({ value, onChoose, none }) {
     ...(data?.categories ?? []).filter((leaf) => leaf.category === category).flatMap((leaf) => [[leaf.code, inWords(leaf)], ...own(category, leaf.code)]),
   ];
   return html`<select class="choice" aria-label=${t("category")} value=${value} onChange=${(event) => onChoose(event.target.value)}>
-    <option value="" selected=${!value}>${none}</option>
+    ${none && html`<option value="" selected=${!value}>${none}</option>`}
     ${CATEGORIES.map((category) => html`<optgroup key=${category} label=${t(category)}>
       ${below(category).map(([key, text]) => html`<option key=${key} value=${key} selected=${key === value}>${text}</option>`)}
     </optgroup>`)}

@@ -1,6 +1,7 @@
 /** What of one booking went where: parts that add up to it. */
 import { sum } from "./format.js";
-import { CategoryChoice, Money } from "./parts.js";
+import { PlaceChoice, placeIn, placeOf } from "./own-categories.js";
+import { Money } from "./parts.js";
 import { html, useState } from "./ui.js";
 import { t } from "./words.js";
 
@@ -8,12 +9,13 @@ const PARTS_MAX = 50;
 
 /** The parts of a booking; the last one is always what the others leave. `keep` says them to the interface. */
 export function Splits({ row, said, keep }) {
-  const [parts, setParts] = useState(said.splits);
+  const [parts, setParts] = useState(said.splits.map((part) => ({ ...part, place: placeIn(part) })));
   const typed = parts.slice(0, -1);
   const rest = sum([row.amount, ...typed.map(({ amount }) => -amount)], row.currency);
   const whole = [...typed, { ...parts.at(-1), amount: rest }];
   const isWhole = parts.length > 1 && whole.every(({ amount }) => amount * row.amount > 0);
-  const empty = { amount: 0, category: row.category ?? "OTHER" };
+  const empty = { amount: 0, place: row.category ?? "OTHER" };
+  const named = whole.map(({ amount, note, tags, place }) => ({ amount, note, tags, ...placeOf(place) }));
   const set = (at, changes) => setParts(parts.map((part, place) => (place === at ? { ...part, ...changes } : part)));
   const amountAt = (at) => (event) => set(at, { amount: sum([Math.sign(row.amount) * Math.abs(Number(event.target.value))], row.currency) });
   return html`<div class="field"><span class="label">${t("splits")}</span>
@@ -22,12 +24,12 @@ export function Splits({ row, said, keep }) {
       ${at < typed.length
         ? html`<input type="number" min="0" step="any" size="8" aria-label=${t("field_amount")} value=${Math.abs(part.amount) || ""} onChange=${amountAt(at)} />`
         : html`<${Money} amount=${Math.abs(rest)} currency=${row.currency} />`}
-      <${CategoryChoice} value=${part.category} onChoose=${(category) => set(at, { category, detailedCategory: null })} />
+      <${PlaceChoice} value=${part.place} onChoose=${(place) => set(at, { place })} />
       <button type="button" aria-label="${t("remove")}: ${at + 1}" onClick=${() => setParts(parts.length > 2 ? parts.filter((_, place) => place !== at) : [])}>×</button>
     </p>`)}
     <p class="buttons">
       <button type="button" disabled=${parts.length >= PARTS_MAX} onClick=${() => setParts(parts.length ? [empty, ...parts] : [empty, empty])}>${t("split_add")}</button>
-      ${parts.length > 0 && html`<button type="button" disabled=${!isWhole} onClick=${() => keep({ splits: whole })}>${t("splits_keep")}</button>`}
+      ${parts.length > 0 && html`<button type="button" disabled=${!isWhole} onClick=${() => keep({ splits: named })}>${t("splits_keep")}</button>`}
       ${!parts.length && (said.splits.length > 0 || said.sleepingSplits) && html`<button type="button" onClick=${() => keep({ splits: [] })}>${t("splits_back")}</button>`}
     </p>
   </div>`;

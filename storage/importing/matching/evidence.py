@@ -23,7 +23,7 @@ IDENTIFIER_WEIGHT, TEXT_WEIGHT = 8, 4
 
 
 @lru_cache(maxsize=20_000)
-def folded(text: str) -> str:
+def fold_letters(text: str) -> str:
     """The letters and digits of a text without case and accents, nor the e of a written-out umlaut: Ö is OE is O."""
     text = text[: 4 * FOLDED_MAX]
     if not text.isascii():
@@ -34,7 +34,7 @@ def folded(text: str) -> str:
 
 def text_agreement(one: str | None, other: str | None) -> int:
     """Whether one text is the other, its beginning, or a part of it; SILENT where either is missing."""
-    first, second = folded(one or ""), folded(other or "")
+    first, second = fold_letters(one or ""), fold_letters(other or "")
     if not first or not second:
         return SILENT
     if first == second:
@@ -86,10 +86,10 @@ def is_fuller(text: str | None, than: str | None) -> bool:
     """Whether the text says what the other one says, and more."""
     if not text or not than:
         return bool(text)
-    return len(folded(text)) > len(folded(than)) and text_agreement(text, than) == AGREES
+    return len(fold_letters(text)) > len(fold_letters(than)) and text_agreement(text, than) == AGREES
 
 
 def _equal(one: str | None, other: str | None) -> int:
     if not one or not other:
         return SILENT
-    return AGREES if folded(one) == folded(other) else CONTRADICTS
+    return AGREES if fold_letters(one) == fold_letters(other) else CONTRADICTS

@@ -34,7 +34,7 @@ class Matches(NamedTuple):
     are_references_shared: bool
 
 
-def prepared(told: pl.DataFrame, source: str) -> pl.DataFrame:
+def prepare_bookings(told: pl.DataFrame, source: str) -> pl.DataFrame:
     """Bookings (spool.KEYS) of one account in one batch as COMPARED: with `claim`, their provider's id in the name
     space of the source, and `base`, the key that the identity of a new one is made of, still without its ordinal.
 
@@ -97,9 +97,9 @@ def left_over(told: pl.DataFrame, stored: pl.DataFrame, known: pl.DataFrame) -> 
     )
 
 
-def numbered(told: pl.DataFrame, highest: pl.DataFrame) -> pl.Series:
-    """For each booking the identity of one more row under its base; `highest` has the `highest` ordinal of a `base`
-    that is stored."""
+def new_identities(told: pl.DataFrame, highest: pl.DataFrame) -> pl.Series:
+    """The identity that each booking gets as one more row under its base; `highest` has the `highest` ordinal of a
+    `base` that is stored."""
     if told.is_empty():
         return told["base"].alias("identity")
     number = pl.int_range(1, pl.len() + 1, dtype=pl.Int64)

@@ -14,7 +14,7 @@ from itertools import islice, product
 from operator import itemgetter
 from typing import TypeVar
 
-from storage.importing.matching.evidence import evidence, folded, references_contradict
+from storage.importing.matching.evidence import evidence, fold_letters, references_contradict
 from storage.importing.matching.stored_bookings import FILES, NEIGHBOUR_DAYS, Said, StoredRow
 from storage.importing.matching.windows import ToldWindow, is_day_whole
 from storage.importing.records import TransactionRecord
@@ -292,8 +292,8 @@ def _is_one_way(each: Iterable[Said]) -> bool:
 def _texts(what: Said) -> list[Hashable]:
     """What a booking may share with another one: name, beginning of the purpose, account, mandate."""
     given = (
-        ("name", folded(what.counterpart_name or "")),
-        ("purpose", folded(what.purpose or "")),
+        ("name", fold_letters(what.counterpart_name or "")),
+        ("purpose", fold_letters(what.purpose or "")),
         ("iban", what.counterpart_iban),
         ("mandate", what.mandate_reference),
     )
@@ -303,4 +303,4 @@ def _texts(what: Said) -> list[Hashable]:
 def _beginnings(what: Said) -> list[Hashable]:
     """What a text shares with the same one that was cut."""
     given = (("cut name", what.counterpart_name), ("cut purpose", what.purpose))
-    return [(kind, text) for kind, whole in given if (text := folded(whole or "")[:BEGINNING])]
+    return [(kind, text) for kind, whole in given if (text := fold_letters(whole or "")[:BEGINNING])]

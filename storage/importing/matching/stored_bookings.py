@@ -134,7 +134,8 @@ class StoredBookings:
         return self._frame(table, "TRUE")
 
     def highest(self, bases: pl.Series) -> pl.DataFrame:
-        """For those of these keys under which bookings have been stored, ever so long ago, the `highest` ordinal."""
+        """The `highest` ordinal under each of these keys, as far as bookings have been stored under it, ever so long
+        ago."""
         if bases.is_empty():
             return pl.DataFrame(schema={"base": pl.String(), "highest": pl.Int64()})
         found = []
@@ -154,7 +155,7 @@ class StoredBookings:
         return pl.concat(found).group_by(base=base_of("identity")).agg(highest=ordinal.max())
 
     def rows(self, table: str, stored: pl.DataFrame) -> list[StoredRow]:
-        """These rows (STORED) with all that a comparison one by one looks at, in their order."""
+        """These rows (STORED) in their order, with all that is compared one by one."""
         if stored.is_empty():
             return []
         with self._session.staged("looked_at", stored.select("id")):
@@ -193,7 +194,7 @@ class StoredBookings:
         }
 
     def other_words(self, stored: pl.DataFrame) -> dict[str, list[TransactionRecord]]:
-        """In which other words than their own these rows (STORED) were last told by each source, by id."""
+        """The words, other than the stored ones, in which each source last reported these rows (STORED), by id."""
         told = stored.select("id", "fingerprint", "claims", "booking_date").drop_nulls()
         told = told.with_columns(told=pl.col("claims").str.extract_all(PRINT).list.eval(pl.element().str.slice(2, 32)))
         told = told.explode("told").filter(pl.col("told") != pl.col("fingerprint"))

@@ -11,7 +11,7 @@ from typing import BinaryIO
 import polars as pl
 
 from connectors.camt import writer as camt
-from connectors.classified_records import unclassified
+from connectors.classified_records import without_classes
 from connectors.ofx import writer as ofx
 from connectors.own_formats import beancount_writer, parquet_writer
 from connectors.own_formats import csv as own_csv
@@ -131,8 +131,8 @@ def seeds(samples: Path | None = None) -> Mapping[str, bytes]:
     writers: Mapping[str, Callable[[BinaryIO], object]] = {
         "camt": lambda stream: camt.write(RECORDS, stream, created=MADE),
         "ofx": lambda stream: ofx.write(RECORDS, stream, created=MADE, today=MADE.date()),
-        "csv-own": lambda stream: own_csv.write(unclassified(RECORDS), stream),
-        "beancount": lambda stream: beancount_writer.write(unclassified(RECORDS), stream),
+        "csv-own": lambda stream: own_csv.write(without_classes(RECORDS), stream),
+        "beancount": lambda stream: beancount_writer.write(without_classes(RECORDS), stream),
         "parquet": lambda stream: parquet_writer.write([(ACCOUNT, SAID, [bookings()])], stream, schema=EVERYTHING),
     }
     for name, write in writers.items():

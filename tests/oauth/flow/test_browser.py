@@ -10,8 +10,9 @@ from typing import Any
 
 import pyotp
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page
 
+from tests.browsers import FULL, running_browser
 from tests.oauth.pages.test_second_factor import code_of, turn_on
 
 pytestmark = pytest.mark.engine("duckdb")  # the engine has no part in it
@@ -19,7 +20,6 @@ pytestmark = pytest.mark.engine("duckdb")  # the engine has no part in it
 SHOTS = os.environ.get("BANKDATA_TEST_SHOTS")  # a folder: screenshots for people to look at
 PASSWORD = "umbrella-kettle-violin"
 CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
-ARGUMENTS = ["--no-sandbox", "--disable-quic", "--disable-background-networking"]
 
 
 class Callback(http.server.BaseHTTPRequestHandler):
@@ -50,10 +50,8 @@ def callback() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=ARGUMENTS)
+    with running_browser(FULL) as browser:  # its own dialogs are about passkeys
         yield browser
-        browser.close()
 
 
 def opened(chromium: Browser, complaints: list[str], **options: Any) -> Page:

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from starlette.testclient import TestClient
 
 from auth.apps import client_documents
-from auth.apps.client_documents import Document, DocumentRefused, described, is_document_address, lifetime
+from auth.apps.client_documents import Document, DocumentRefused, client_of_document, is_document_address, lifetime
 from connectors.connector import ProviderUnavailable
 from connectors.reference import checked_download
 from connectors.reference.checked_download import download_checked, is_allowed
@@ -51,7 +51,7 @@ def document(told: Any, media_type: str = "application/json") -> Document:
 
 @pytest.mark.requirement("oauth.client_documents")
 def test_a_document_says_what_a_registration_would() -> None:
-    client = described(ADDRESS, document(GOOD), now=NOW)
+    client = client_of_document(ADDRESS, document(GOOD), now=NOW)
     assert (client.id, client.name, client.redirect_uris) == (ADDRESS, "Chat", (REDIRECT,))
     assert client.registered_by == "document"
 
@@ -83,7 +83,7 @@ def test_a_document_says_what_a_registration_would() -> None:
 )
 def test_a_bad_document_is_refused(bad: Document) -> None:
     with pytest.raises(DocumentRefused):
-        described(ADDRESS, bad, now=NOW)
+        client_of_document(ADDRESS, bad, now=NOW)
 
 
 @pytest.mark.requirement("oauth.client_documents")

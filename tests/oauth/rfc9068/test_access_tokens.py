@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from auth.errors import InvalidToken
 from auth.tokens.access_tokens import AccessTokens, Claims
-from auth.tokens.keys import KeyRing, thumbprint
+from auth.tokens.keys import KeyRing, numbers_fit, thumbprint
 from storage.keys.places import KeysUnusable
 from tests.oauth.conftest import file_of
 
@@ -321,6 +321,30 @@ def test_weak_and_foreign_kinds_of_keys_are_not_used(tmp_path: Path) -> None:
         file_of(ring).write_text(json.dumps(document))
         with pytest.raises(KeysUnusable, match="damaged"):
             KeyRing(tmp_path, now=NOW)
+
+
+@pytest.mark.requirement("oauth.keys")
+@pytest.mark.parametrize("damaged", [{}, {"p": 1}, {"n": 3}, {"d": 5}, {"e": 3}, {"dmp1": 2}, {"dmq1": 2}, {"iqmp": 2}])
+def test_a_key_is_one_whose_numbers_fit_each_other(damaged: dict[str, int]) -> None:
+    class Of(dict[str, Any]):
+        __getattr__ = dict.__getitem__
+
+    whole = rsa.generate_private_key(public_exponent=65537, key_size=2048).private_numbers()
+    numbers = {name: getattr(whole, name) for name in ("p", "q", "d", "dmp1", "dmq1", "iqmp")}
+    public = Of({"n": whole.public_numbers.n, "e": 65537} | damaged)
+    assert numbers_fit(Of(numbers | damaged, public_numbers=public)) is (not damaged)  # type: ignore[arg-type]  # as that
+
+
+@pytest.mark.requirement("oauth.keys")
+def test_a_damaged_key_is_not_used(tmp_path: Path) -> None:
+    ring = KeyRing(tmp_path / "keys", now=NOW)
+    document = json.loads(file_of(ring).read_text())
+    lines = document["keys"][0]["pem"].splitlines()
+    lines[8] = lines[9]
+    document["keys"][0]["pem"] = "\n".join(lines)
+    file_of(ring).write_text(json.dumps(document))
+    with pytest.raises(KeysUnusable, match="damaged"):
+        KeyRing(tmp_path / "keys", now=NOW)
 
 
 @pytest.mark.requirement("oauth.keys")

@@ -1,0 +1,21 @@
+"""One Chromium for tests to open their tabs in, and what a tab that nobody looks at may do without."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Browser, sync_playwright
+
+FULL = "/usr/bin/chromium"
+# The same engine of the same version without the windows around it: half as much work for each tab
+SHELL = shutil.which("chromium-headless-shell") or FULL
+ARGUMENTS = ("--no-sandbox", "--disable-quic", "--disable-background-networking")
+
+
+@contextmanager
+def running_browser(program: str = SHELL) -> Iterator[Browser]:
+    """A browser that ends with the block. Its event loop would be in the way of tests that have their own."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        yield browser
+        browser.close()
