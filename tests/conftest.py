@@ -63,6 +63,17 @@ def pytest_unconfigure() -> None:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """What a test without the tracer starts runs without it too."""
+    is_traced = item.get_closest_marker("no_cover") is None
+    hidden = {name: os.environ.pop(name) for name in list(os.environ) if not is_traced and name.startswith("COVERAGE_")}
+    try:
+        return (yield)
+    finally:
+        os.environ.update(hidden)
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
     """The stores of a test end with it; on a cluster they are emptied and used again, for they take seconds to make."""
     result = yield

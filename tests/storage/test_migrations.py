@@ -1,8 +1,10 @@
 """Migrations: each once and in order, and a store of a newer program is left alone."""
 
 import re
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
+from shutil import copy
 
 import pytest
 
@@ -95,12 +97,12 @@ def test_migrations_run_once_in_order_and_from_every_older_version(tmp_path: Pat
     assert runner.migrate(whole, now=now) == []
     columns = "SELECT table_name, column_name, data_type FROM duckdb_columns() ORDER BY table_name, column_name"
     expected = whole.for_everybody().rows(columns)
-    for done in range(len(known)):
-        older = DuckDBFile(tmp_path / f"older{done}.duckdb")
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(runner, "migrations", lambda done=done: known[: done or 1])
-            runner.migrate(older, now=now)
-        runner.migrate(older, now=now)
-        assert older.for_everybody().rows(columns) == expected
-        older.close()
+    growing = tmp_path / "growing.duckdb"
+    for done in range(1, len(known)):
+        with pytest.MonkeyPatch.context() as patched, closing(DuckDBFile(growing)) as older:
+            patched.setattr(runner, "migrations", lambda done=done: known[:done])
+            assert runner.migrate(older, now=now) == [known[done - 1].name]
+        with closing(DuckDBFile(Path(copy(growing, tmp_path / f"older{done}.duckdb")))) as older:
+            assert runner.migrate(older, now=now) == [each.name for each in known[done:]]
+            assert older.for_everybody().rows(columns) == expected
     whole.close()

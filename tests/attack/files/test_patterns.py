@@ -70,10 +70,10 @@ def searching(module: ModuleType) -> set[str]:
 def expressions() -> Iterator[tuple[str, re.Pattern[Any], bool]]:
     """Name, expression, and whether it is looked for anywhere."""
     for module in modules():
-        anywhere = searching(module)
-        for name, value in vars(module).items():
-            for each in patterns_in(value):
-                yield f"{module.__name__}.{name}", each, name in anywhere or name in SEARCHED
+        found = [(name, each) for name, value in vars(module).items() for each in patterns_in(value)]
+        anywhere = searching(module) if found else set()
+        for name, each in found:
+            yield f"{module.__name__}.{name}", each, name in anywhere or name in SEARCHED
     for text in amounts_and_dates.FORMATS:
         yield f"date {text}", re.compile(amounts_and_dates.pattern_of(text)), False
     for profile in built_in_profiles():
