@@ -2,12 +2,13 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
 
 TABLES = ("words-de.js", "bank-sentences-de.js")
 BEGIN = "export const sentences = ["
+WORD = re.compile(r'^  (\w+): ("(?:[^"\\]|\\.)*"),$', re.MULTILINE)
 PLACE = re.compile(r"\\\{(?:word)?\\\}")  # `{}` or `{word}`, as `re.escape` writes them
 
 
@@ -21,6 +22,12 @@ def in_german(sentence: str) -> str | None:
     name, colon, rest = sentence.partition(": ")  # what it is about, such as an account or a file
     own = in_german(rest) if colon else None
     return f"{name}: {own}" if own is not None else None
+
+
+def words_of_page(language: str, names: Collection[str]) -> Mapping[str, str]:
+    """What the page calls these in a language, `en` or `de`."""
+    text = (resources.files("handlers.page") / "static" / f"words-{language}.js").read_text("utf-8")
+    return {name: json.loads(word) for name, word in WORD.findall(text) if name in names}
 
 
 @lru_cache(maxsize=1)

@@ -21,6 +21,7 @@ from handlers.http.steps.rate_limit import Limiter, Rate
 from handlers.http.steps.turns import Turns
 from handlers.mcp import messages
 from handlers.mcp.admission import PATH, scope_challenge
+from handlers.mcp.apps import charts
 from handlers.mcp.asking import Asking
 from handlers.mcp.catalogue import Catalogue, Tool, WrongArgument, catalogue
 from handlers.mcp.messages import HANDSHAKE, VERSIONS, Message, RpcError
@@ -103,6 +104,11 @@ class Endpoint:
             "ping": lambda _message, _caller: {},
             **both,
         }
+        self._of_apps: Mapping[str, Method] = {
+            "resources/list": lambda message, _caller: _page(message, "resources", [charts.RESOURCE]),
+            "resources/templates/list": lambda message, _caller: _page(message, "resourceTemplates", []),
+            "resources/read": self._resource,
+        }
 
     async def answer(self, request: Request, body: Any) -> Answer:
         """A result or an error of a request, nothing of a notification."""
@@ -112,18 +118,20 @@ class Endpoint:
             return Answer(body=b"", status=202, headers={"content-type": "text/plain; charset=utf-8"})
         if message.method == "tools/call":
             return await self._called(message, request.principal)
-        method = (self._modern if message.is_modern else self._handshake).get(message.method)
+        methods = self._modern if message.is_modern else self._handshake
+        method = {**methods, **(self._of_apps if message.shows_apps else {})}.get(message.method)
         if method is None:
             raise message.error(messages.METHOD_NOT_FOUND, "There is no such method.")
-        return messages.result_answer(message, method(message, request.principal))
+        headers = charts.session() if message.method == "initialize" and message.shows_apps else {}
+        return messages.result_answer(message, method(message, request.principal), headers)
 
-    def _discovered(self, _message: Message, _caller: Principal) -> Json:
+    def _discovered(self, message: Message, _caller: Principal) -> Json:
         return {
             "supportedVersions": list(VERSIONS),
-            "capabilities": CAPABILITIES,
+            "capabilities": _capabilities(message),
             "instructions": self._tools.instructions,
             "ttlMs": LISTS_LAST_MS,
-            "cacheScope": "public",
+            "cacheScope": "private" if message.shows_apps else "public",
             "_meta": {"io.modelcontextprotocol/serverInfo": SERVER_INFO},
         }
 
@@ -131,13 +139,16 @@ class Endpoint:
         version = message.params.get("protocolVersion")  # the client's where it is served, else the newest of its era
         return {
             "protocolVersion": version if version in HANDSHAKE else HANDSHAKE[0],
-            "capabilities": CAPABILITIES,
+            "capabilities": _capabilities(message),
             "serverInfo": SERVER_INFO,
             "instructions": self._tools.instructions,
         }
 
     def _listed(self, message: Message, caller: Principal) -> Json:
-        return _page(message, "tools", self._tools.allowed(caller))
+        tools = self._tools.allowed(caller)
+        if message.shows_apps:
+            tools = [{**tool, "_meta": charts.META} if tool["name"] in charts.CHARTED else tool for tool in tools]
+        return _page(message, "tools", tools)
 
     def _prompts_listed(self, message: Message, caller: Principal) -> Json:
         return _page(message, "prompts", [each.listed for each in self._prompts.values() if each.is_allowed(caller)])
@@ -151,6 +162,11 @@ class Endpoint:
             return prompt.result(message.params.get("arguments"))
         except WrongArgument as error:
             raise message.error(messages.INVALID_PARAMS, str(error)) from error
+
+    def _resource(self, message: Message, _caller: Principal) -> Json:
+        if message.params.get("uri") != charts.CHART:
+            raise message.error(messages.INVALID_PARAMS, "uri: must be one that resources/list names.")
+        return {**charts.chart(), **_cached(message)}
 
     async def _called(self, message: Message, caller: Principal) -> Answer:
         name = message.params.get("name")
@@ -202,8 +218,16 @@ def _page(message: Message, kind: str, listed: Sequence[Json]) -> Json:
     """The only page of a list."""
     if message.params.get("cursor") is not None:
         raise message.error(messages.INVALID_PARAMS, f"cursor: all {kind} are on one page.")
-    cached = {"ttlMs": LISTS_LAST_MS, "cacheScope": "private"} if message.is_modern else {}
-    return {kind: listed, **cached}
+    return {kind: listed, **_cached(message)}
+
+
+def _cached(message: Message) -> Json:
+    """For how long the client may keep a result, in the era that says so."""
+    return {"ttlMs": LISTS_LAST_MS, "cacheScope": "private"} if message.is_modern else {}
+
+
+def _capabilities(message: Message) -> Json:
+    return {**CAPABILITIES, **charts.CAPABILITIES} if message.shows_apps else CAPABILITIES
 
 
 def _exact_number(value: object) -> orjson.Fragment:

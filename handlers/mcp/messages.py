@@ -13,6 +13,7 @@ from typing import Any
 from starlette.datastructures import Headers
 
 from handlers.http.request import Answer
+from handlers.mcp.apps import charts
 
 MODERN = ("2026-07-28",)
 HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -20,7 +21,8 @@ VERSIONS = (*MODERN, *HANDSHAKE)
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
-NAMING = ("tools/call", "prompts/get")  # methods whose params.name stands in a header too
+NAMING = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+"""Methods of which a parameter stands in a header too."""
 VERSION_HEADER, METHOD_HEADER, NAME_HEADER = "mcp-protocol-version", "mcp-method", "mcp-name"
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
@@ -54,6 +56,7 @@ class Message:
     method: str
     params: Mapping[str, Any]
     is_modern: bool
+    shows_apps: bool  # whether the client draws charts
 
     def error(self, code: int, message: str) -> RpcError:
         """An error of this request: clients of the handshake drop the body of a 4xx, so that theirs is 200."""
@@ -74,16 +77,22 @@ def read(body: Any, headers: Headers) -> Message:
     meta = params.get("_meta")
     version = _header(headers, VERSION_HEADER)
     is_modern = (isinstance(meta, dict) and VERSION_KEY in meta) or (version is not None and version not in HANDSHAKE)
-    message = Message(id=id_, method=body["method"], params=params, is_modern=is_modern)
+    message = Message(
+        id=id_,
+        method=body["method"],
+        params=params,
+        is_modern=is_modern,
+        shows_apps=_shows_apps(body["method"], params, headers, is_modern=is_modern),
+    )
     if is_modern:
         _check_modern(message, headers)
     return message
 
 
-def result_answer(message: Message, result: Json) -> Answer:
+def result_answer(message: Message, result: Json, headers: Mapping[str, str] | None = None) -> Answer:
     """The result of a request."""
     told = {"resultType": "complete", **result} if message.is_modern else result
-    return Answer(body={"jsonrpc": "2.0", "id": message.id, "result": told})
+    return Answer(body={"jsonrpc": "2.0", "id": message.id, "result": told}, headers=headers or {})
 
 
 def error_answer(error: RpcError, headers: Mapping[str, str] | None = None) -> Answer:
@@ -92,6 +101,16 @@ def error_answer(error: RpcError, headers: Mapping[str, str] | None = None) -> A
     if error.data is not None:
         told["data"] = error.data
     return Answer(body={"jsonrpc": "2.0", "id": error.id, "error": told}, status=error.status, headers=headers or {})
+
+
+def _shows_apps(method: str, params: Json, headers: Headers, *, is_modern: bool) -> bool:
+    """What a client can do it says with each request, or with the first one, after which the session's id says it."""
+    if is_modern:
+        meta = params.get("_meta")
+        return isinstance(meta, dict) and charts.is_shown_by(meta.get(CAPABILITIES_KEY))
+    if method == "initialize":
+        return charts.is_shown_by(params.get("capabilities"))
+    return headers.get(charts.SESSION_HEADER, "").startswith(charts.SESSIONS)
 
 
 def _check_modern(message: Message, headers: Headers) -> None:
@@ -114,8 +133,9 @@ def _check_modern(message: Message, headers: Headers) -> None:
         raise _mismatch(message, f"{VERSION_HEADER} must be sent and equal {VERSION_KEY}.")
     if _header(headers, METHOD_HEADER) != message.method:
         raise _mismatch(message, f"{METHOD_HEADER} must be sent and equal method.")
-    if message.method in NAMING and _decoded(_header(headers, NAME_HEADER)) != message.params.get("name"):
-        raise _mismatch(message, f"{NAME_HEADER} must be sent and equal params.name.")
+    named = NAMING.get(message.method)
+    if named is not None and _decoded(_header(headers, NAME_HEADER)) != message.params.get(named):
+        raise _mismatch(message, f"{NAME_HEADER} must be sent and equal params.{named}.")
     _check_version(message, version)
 
 

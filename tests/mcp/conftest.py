@@ -50,7 +50,7 @@ class Assistant:
 
     def asks_modern(self, method: str, params: Json | None = None, **headers: str) -> Any:
         """One request that stands alone."""
-        named = {"Mcp-Name": str((params or {})["name"])} if method in NAMING else {}
+        named = {"Mcp-Name": str((params or {})[NAMING[method]])} if method in NAMING else {}
         sent = {"MCP-Protocol-Version": MODERN, "Mcp-Method": method, **named, **headers}
         return self.asks(method, {**(params or {}), "_meta": META}, **sent)
 

@@ -1,6 +1,6 @@
 """The official Python SDK, in both of its modes: from the address alone, with one consent, to every tool and prompt."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -11,6 +11,7 @@ import httpx2
 import pytest
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.client import Client
+from mcp.client.extension import ClientExtension, advertise
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 
@@ -39,7 +40,9 @@ class Memory:
 
 
 @asynccontextmanager
-async def connected(base: str, mode: str, consents: list[str]) -> AsyncIterator[Client]:
+async def connected(
+    base: str, mode: str, consents: list[str], extensions: Sequence[ClientExtension] = ()
+) -> AsyncIterator[Client]:
     answer: dict[str, str] = {}
 
     async def person(url: str) -> None:
@@ -64,7 +67,7 @@ async def connected(base: str, mode: str, consents: list[str]) -> AsyncIterator[
     auth = OAuthClientProvider(f"{base}/mcp", metadata, Memory(), person, come_back)
     async with (
         httpx2.AsyncClient(auth=auth, timeout=60) as http,
-        Client(streamable_http_client(f"{base}/mcp", http_client=http), mode=mode) as client,
+        Client(streamable_http_client(f"{base}/mcp", http_client=http), mode=mode, extensions=extensions) as client,
     ):
         yield client
 
@@ -100,3 +103,26 @@ def test_from_the_address_alone_to_every_tool(address: str, mode: str, version: 
     for name, result in answered.items():
         is_too_soon = name == "refresh_bank_data" and "recently" in result.content[0].text
         assert not result.is_error or is_too_soon, (name, result.content)
+
+
+@pytest.mark.requirement("mcp.apps")
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_a_client_that_shows_apps_finds_the_chart_where_a_tool_names_it(address: str, mode: str) -> None:
+    shows = advertise("io.modelcontextprotocol/ui", {"mimeTypes": ["text/html;profile=mcp-app"]})
+    read: list[Any] = []
+
+    async def used() -> None:
+        async with connected(address, mode, [], [shows]) as client:
+            tools = {tool.name: tool.meta for tool in (await client.list_tools()).tools}
+            named = tools["get_cashflow"]
+            assert named is not None
+            assert tools["get_overview"] is None
+            (listed,) = (await client.list_resources()).resources
+            assert str(listed.uri) == named["ui"]["resourceUri"]
+            read.extend((await client.read_resource(listed.uri)).contents)
+            assert not (await client.call_tool("get_cashflow", {})).is_error
+
+    anyio.run(used)
+    (chart,) = read
+    assert chart.mime_type == "text/html;profile=mcp-app"
+    assert chart.text.startswith("<!doctype html>")

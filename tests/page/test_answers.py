@@ -15,6 +15,16 @@ from tests.page.test_in_a_browser import exact, ids, values
 from tests.page.test_what_broke import statement
 
 PHONE = {"width": 390, "height": 844}
+BEYOND = """(figures) => figures.filter((each) => {
+  const range = document.createRange();
+  range.selectNodeContents(each);
+  return range.getBoundingClientRect().right > each.closest(".card").getBoundingClientRect().right - 12;
+}).map((each) => each.textContent)"""
+"""The figures whose text comes nearer to the edge of their card than its padding."""
+ROWS = """[...document.querySelectorAll(".figures")].flatMap((list) => Object.values(Object.groupBy(
+  [...list.children], (each) => Math.round(each.getBoundingClientRect().top),
+)).map((row) => row.map((each) => each.querySelector("dd").getBoundingClientRect().top)))"""
+"""Of each line of figures how far down they stand."""
 
 
 def totals(demo: Demo, query: str, user: str = "demo") -> Any:
@@ -287,3 +297,20 @@ def test_a_year_is_shown_beside_the_same_days_of_the_one_before_and_so_is_a_mont
     page.goto(f"{demo.origin}/months?month={year - 1}-10")
     expect(page.locator("dl.figures .note").first).to_contain_text(str(year - 2))
     assert not is_sideways(page)
+
+
+@pytest.mark.requirement("page.answers")
+@pytest.mark.parametrize("width", [390, 768, 1280, 1920])
+def test_no_figure_runs_out_of_its_card_and_those_side_by_side_stand_on_one_line(
+    demo: Demo, signed_in: Opening, width: int
+) -> None:
+    account = demo.read("/accounts", demo.token("demo"))["accounts"][0]
+    year = totals(demo, "groupBy=year")["groups"][-1]["key"]
+    page = signed_in(locale="de-DE", viewport={"width": width, "height": 900})
+    for path in ("/", f"/accounts?id={account['id']}", "/recurring", f"/months?year={year}"):
+        page.goto(demo.origin + path)
+        expect(page.locator(".figure:not(.coming)").first).to_be_visible()
+        expect(page.locator(".coming.figure")).to_have_count(0)
+        assert not is_sideways(page)
+        assert page.locator(".card .figure").evaluate_all(BEYOND) == []
+        assert all(len({round(place) for place in row}) == 1 for row in page.evaluate(ROWS))

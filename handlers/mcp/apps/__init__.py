@@ -1,0 +1,1 @@
+"""What hosts of MCP Apps show beside an answer."""
