@@ -15,7 +15,6 @@ export function Splits({ row, said, keep }) {
   const whole = [...typed, { ...parts.at(-1), amount: rest }];
   const isWhole = parts.length > 1 && whole.every(({ amount }) => amount * row.amount > 0);
   const empty = { amount: 0, place: row.category ?? "OTHER" };
-  const named = whole.map(({ amount, note, tags, place }) => ({ amount, note, tags, ...placeOf(place) }));
   const set = (at, changes) => setParts(parts.map((part, place) => (place === at ? { ...part, ...changes } : part)));
   const amountAt = (at) => (event) => set(at, { amount: sum([Math.sign(row.amount) * Math.abs(Number(event.target.value))], row.currency) });
   return html`<div class="field"><span class="label">${t("splits")}</span>
@@ -29,7 +28,7 @@ export function Splits({ row, said, keep }) {
     </p>`)}
     <p class="buttons">
       <button type="button" disabled=${parts.length >= PARTS_MAX} onClick=${() => setParts(parts.length ? [empty, ...parts] : [empty, empty])}>${t("split_add")}</button>
-      ${parts.length > 0 && html`<button type="button" disabled=${!isWhole} onClick=${() => keep({ splits: named })}>${t("splits_keep")}</button>`}
+      ${parts.length > 0 && html`<button type="button" disabled=${!isWhole} onClick=${() => keep({ splits: whole.map(({ amount, note, tags, place }) => ({ amount, note, tags, ...placeOf(place) })) })}>${t("splits_keep")}</button>`}
       ${!parts.length && (said.splits.length > 0 || said.sleepingSplits) && html`<button type="button" onClick=${() => keep({ splits: [] })}>${t("splits_back")}</button>`}
     </p>
   </div>`;
