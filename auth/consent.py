@@ -1,5 +1,6 @@
 """Consent: an authorization request waits for its user's answer, which is taken once."""
 
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from auth.errors import TemporarilyUnavailable
@@ -21,6 +22,36 @@ OPEN_MAX = 20  # at once in one browser
 KEPT_MAX = 10_000  # in all: of more the oldest end
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessRequest:
+    """What a valid authorization request asks for."""
+
+    client: Client
+    redirect_uri: str
+    scope: str
+    state: str | None
+    challenge: str
+    resource: Resource = "data"
+    details: str | None = None
+
+    def pending(self, secret: str, browser: Browser, now: datetime) -> PendingRequest:
+        """The request as it waits for its user under this secret."""
+        return PendingRequest(
+            id_hash=stored_hash(secret),
+            session_hash=browser.id_hash,
+            client_id=self.client.id,
+            redirect_uri=self.redirect_uri,
+            scope=self.scope,
+            state=self.state,
+            code_challenge=self.challenge,
+            created_at=now,
+            expires_at=now + LIFETIME,
+            used_at=None,
+            resource=self.resource,
+            details=self.details,
+        )
+
+
 class Consent:
     """Keeps the requests that wait, and turns an answer into a code or a refusal."""
 
@@ -30,24 +61,13 @@ class Consent:
         self._events = events
         self._now = now
 
-    def keep(
-        self,
-        browser: Browser,
-        *,
-        client: Client,
-        redirect_uri: str,
-        scope: str,
-        state: str | None,
-        challenge: str,
-        resource: Resource = "data",
-        details: str | None = None,
-    ) -> str:
+    def keep(self, browser: Browser, asked: AccessRequest) -> str:
         """Remember a valid authorization request for this browser; the id that the pages carry. Raises
         TemporarilyUnavailable."""
         now, secret = self._now(), new_secret()
         if pending.count(self._database, browser.id_hash, now=now) >= OPEN_MAX:
             raise TemporarilyUnavailable(60, "Too many sign-ins are open in this browser.")
-        request = _request(secret, browser, client, redirect_uri, scope, state, challenge, now, resource, details)
+        request = asked.pending(secret, browser, now)
 
         def work(session: Session) -> None:
             pending.add(session, request)
@@ -56,15 +76,13 @@ class Consent:
         self._database.atomically(work)
         return secret
 
-    def allow_at_once(
-        self, browser: Browser, *, client: Client, redirect_uri: str, scope: str, challenge: str, resource: Resource
-    ) -> str:
+    def allow_at_once(self, browser: Browser, asked: AccessRequest) -> str:
         """The code for the page of this server, which needs no answer; no request waits for one."""
         user_id = browser.user_id
         assert user_id is not None, "only a signed-in browser gets a code"
-        request = _request(new_secret(), browser, client, redirect_uri, scope, None, challenge, self._now(), resource)
+        request = replace(asked, details=None).pending(new_secret(), browser, self._now())
         return self._database.atomically(
-            lambda session: self._codes.issue(session, request, user_id=user_id, scope=scope)
+            lambda session: self._codes.issue(session, request, user_id=user_id, scope=asked.scope)
         )
 
     def waiting(self, browser: Browser, secret: str) -> tuple[PendingRequest, Client] | None:
@@ -118,31 +136,3 @@ def granted_scope(asked: str, ticked: frozenset[str]) -> str:
     """The scope that is granted: of what was asked for, all that only reads and what the user has ticked of the
     rest."""
     return scope_text(name for name in asked.split() if name not in TICKED_SCOPES or name in ticked)
-
-
-def _request(
-    secret: str,
-    browser: Browser,
-    client: Client,
-    redirect_uri: str,
-    scope: str,
-    state: str | None,
-    challenge: str,
-    now: datetime,
-    resource: Resource,
-    details: str | None = None,
-) -> PendingRequest:
-    return PendingRequest(
-        id_hash=stored_hash(secret),
-        session_hash=browser.id_hash,
-        client_id=client.id,
-        redirect_uri=redirect_uri,
-        scope=scope,
-        state=state,
-        code_challenge=challenge,
-        created_at=now,
-        expires_at=now + LIFETIME,
-        used_at=None,
-        resource=resource,
-        details=details,
-    )

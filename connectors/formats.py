@@ -3,6 +3,7 @@
 It parses where it is called: in the process that `connectors.parser_process` keeps for it, and in tests.
 """
 
+import dataclasses
 import hashlib
 import io
 from collections.abc import Callable, Iterator, Sequence
@@ -63,6 +64,10 @@ def read_statements(
     if not archive.detect(_head(source)):
         yield Batch(id=identity, records=_read(source, profiles, on_layout))
         return
+    # What was chosen is for the files that it fits, and the others are read as ever
+    profiles = [
+        dataclasses.replace(each, standing="kept") if each.standing == "chosen" else each for each in profiles or ()
+    ]
     count = 0
     for number, member in enumerate(archive.members(source), start=1):
         head = member.peek(HEAD_BYTES) if isinstance(member, io.BufferedReader) else b""

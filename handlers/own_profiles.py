@@ -11,6 +11,7 @@ from connectors.bank_csv.profile import (
     Profile,
     ProfileError,
     chosen_profile,
+    chosen_texts,
     layout_id,
     load_profiles,
     parse_profile,
@@ -27,31 +28,30 @@ TOO_MANY_KEPT = f"{KEPT_MAX} layouts are kept already. Remove one of them first.
 
 @dataclass(frozen=True, slots=True)
 class ChosenLayout:
-    """How a person wants a file to be read: the text of a profile, and whether the next files like it are read so."""
+    """How a person wants a file to be read: the text of a profile, or of a list of them for the files of a ZIP
+    container, and whether the next files like it are read so."""
 
     text: str
     is_kept: bool
 
     @property
-    def profile(self) -> Profile:
-        """The profile of this text; raises ProfileError."""
-        return chosen_profile(self.text)
+    def profiles(self) -> list[Profile]:
+        """The profiles of this text; raises ProfileError."""
+        return [chosen_profile(each) for each in chosen_texts(self.text)]
 
     def keep(
         self, session: Session, user_id: str, *, file_name: str, account_ids: Sequence[str], now: datetime
     ) -> None:
         """Keep it with the one account that the file was about, in place of what is kept for the same columns; raises
         ProfileError beyond KEPT_MAX."""
-        layout = KeptLayout(
-            id=layout_id(self.profile),
-            file_name=file_name,
-            profile=self.text,
-            account_id=account_ids[0] if len(account_ids) == 1 else None,
-            kept_at=now,
-        )
-        if len({layout.id, *(each.id for each in kept_layouts.of_user(session, user_id))}) > KEPT_MAX:
-            raise ProfileError(TOO_MANY_KEPT)
-        kept_layouts.keep(session, user_id, layout)
+        account_id = account_ids[0] if len(account_ids) == 1 else None
+        for text, profile in zip(chosen_texts(self.text), self.profiles, strict=True):
+            layout = KeptLayout(
+                id=layout_id(profile), file_name=file_name, profile=text, account_id=account_id, kept_at=now
+            )
+            if len({layout.id, *(each.id for each in kept_layouts.of_user(session, user_id))}) > KEPT_MAX:
+                raise ProfileError(TOO_MANY_KEPT)
+            kept_layouts.keep(session, user_id, layout)
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,6 +164,18 @@ def parse_profile(text: str, *, name: str) -> Profile:
     return profile
 
 
+def chosen_texts(text: str) -> list[str]:
+    """The profiles that a person chose, each as its JSON text: a list says one for each layout of a ZIP container.
+    Raises ProfileError."""
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        said = None  # what is wrong says whoever reads the text
+    if said == []:
+        raise ProfileError("an empty list")
+    return [json.dumps(each) for each in said] if isinstance(said, list) else [text]
+
+
 def chosen_profile(text: str) -> Profile:
     """The profile by which a person wants one file to be read, checked more closely than an operator's: what stands in
     it is told again. Raises ProfileError."""

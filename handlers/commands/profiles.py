@@ -36,7 +36,7 @@ def add_profile(
     if user is not None:
         owner, layout = users.named(services.everybody, user), ChosenLayout(profile_text(path), is_kept=True)
         name, known = (
-            layout_id(layout.profile),
+            layout_id(layout.profiles[0]),
             {each.id for each in kept_layouts.of_user(services.everybody, owner.id)},
         )
         account_ids = [accounts.named(services.everybody, owner.id, account).id] if account is not None else []

@@ -13,6 +13,7 @@ from auth.apps.client_documents import DocumentRefused
 from auth.apps.clients import PAGE
 from auth.authorization import Asked, Untrusted
 from auth.authorization_details import AccountInformation
+from auth.consent import AccessRequest
 from auth.errors import AccessDenied, ConsentRequired, LoginRequired, OAuthError
 from auth.people.sessions import Browser
 from auth.scopes import SCOPES, TICKED_SCOPES
@@ -70,29 +71,21 @@ def authorize(site: Site, visit: Visit) -> Response:
     fault = authorization.first_fault(asked) or _silent_fault(asked, is_signed_in=is_signed_in)
     if fault is not None:
         return _sent_back_with(site, visit, asked.client, redirect_uri, fault, authorization.returned_state(asked))
-    scope, challenge = authorization.requested_scope(asked), asked.get("code_challenge") or ""
-    if visit.browser is not None and is_signed_in and asked.client.id == PAGE:
-        code = site.server.consent.allow_at_once(
-            visit.browser,
-            client=asked.client,
-            redirect_uri=redirect_uri,
-            scope=scope,
-            challenge=challenge,
-            resource=asked.resource or "data",
-        )
-        return _sent_back_with_code(site, redirect_uri, code, authorization.returned_state(asked))
-    browser = visit.browser or site.server.sessions.start(visit.agent)
     details = authorization.requested_details(asked)
-    secret = site.server.consent.keep(
-        browser,
+    request = AccessRequest(
         client=asked.client,
         redirect_uri=redirect_uri,
-        scope=scope,
+        scope=authorization.requested_scope(asked),
         state=asked.get("state"),
-        challenge=challenge,
+        challenge=asked.get("code_challenge") or "",
         resource=asked.resource or "data",
         details=authorization_details.as_text(details) if details is not None else None,
     )
+    if visit.browser is not None and is_signed_in and asked.client.id == PAGE:
+        code = site.server.consent.allow_at_once(visit.browser, request)
+        return _sent_back_with_code(site, redirect_uri, code, authorization.returned_state(asked))
+    browser = visit.browser or site.server.sessions.start(visit.agent)
+    secret = site.server.consent.keep(browser, request)
     page = "/oauth/consent" if is_signed_in else "/oauth/login"
     response = site.redirect(f"{site.address(page)}?request={secret}")
     if visit.browser is None:

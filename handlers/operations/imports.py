@@ -139,7 +139,7 @@ def _chosen(text: str | None, *, is_kept: bool) -> ChosenLayout | None:
         return None
     layout = ChosenLayout(text, is_kept)
     try:
-        layout.profile  # noqa: B018 - it raises what is wrong
+        layout.profiles  # noqa: B018 - it raises what is wrong
     except ProfileError as error:
         raise BadRequest(f"layout: {error}") from error
     return layout

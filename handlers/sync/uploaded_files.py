@@ -200,7 +200,7 @@ class UploadedFiles:
         self, report: FileImport, user: User, file: BufferedReader, choice: str | None, check: Callable[[], None]
     ) -> None:
         chosen, today = report.layout, self._clock.today()
-        profiles = self._profiles(user.id) if chosen is None else [chosen.profile]
+        profiles = [*(chosen.profiles if chosen is not None else ()), *self._profiles(user.id)]
         read = report.read(file, profiles=profiles, today=today, check=check)
         report.first_rows = [read.spool.records(each.places[:FIRST_ROWS]) for each in read.statements]
         report.statements = read.statements

@@ -49,7 +49,7 @@ const answers = {
   getTransaction: must(await client.GET("/transactions/{id}", { params: { path: { id: known.id } } })),
   explainTransaction: must(await client.GET("/transactions/{id}/explanation", { params: { path: { id: known.id } } })),
   listCategories: must(await client.GET("/categories")),
-  listTargets: must(await client.GET("/targets", { params: { query: { month: known.month } } })),
+  listTargets: must(await client.GET("/targets")),
   getProfile: must(await client.GET("/profile")),
   listConnections: must(await client.GET("/connections")),
   listWebhooks: must(await client.GET("/webhooks")),

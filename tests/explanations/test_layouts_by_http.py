@@ -1,11 +1,13 @@
 """Choosing how a CSV file is read, over the real application: for one file, and kept for those like it."""
 
+import io
 import json
 import os
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from starlette.testclient import TestClient
@@ -163,3 +165,27 @@ def test_a_wrong_layout_is_said_before_the_file_is_read(holder: Holder) -> None:
 def test_reading_scopes_see_and_remove_no_layouts(holder: Holder) -> None:
     for answer in (holder.client.get("/layouts"), holder.client.delete("/layouts/lay_1")):
         assert answer.json() == {"error": "Insufficient scope. Required: write:imports"}
+
+
+@pytest.mark.requirement("layouts.chosen")
+def test_each_layout_of_a_container_is_chosen_by_itself_and_kept(holder: Holder) -> None:
+    client, content = writer(holder), io.BytesIO()
+    with ZipFile(content, "w") as container:
+        container.writestr("february.csv", FEBRUARY)
+        container.writestr("other.csv", "Tag;Name;Summe\n05.02.2026;Eva;8,50\n")
+        container.writestr("known.sta", MT940)
+    refused = sent(client, content.getvalue(), dryRun="true")
+    assert refused["error"] == UNSIGNED
+    chosen = [
+        {**json.loads(each["profile"]), "inverted": True, "currency": currency}
+        for each, currency in zip(refused["layouts"], ("CHF", "SEK"), strict=True)
+    ]
+    assert sent(client, content.getvalue(), dryRun="true", layout=json.dumps(chosen[:1]))["error"] == UNSIGNED
+    done = sent(client, content.getvalue(), layout=json.dumps(chosen), keepLayout="true")
+    assert (done["error"], done["new"]) == (None, 5)
+    assert {each["origin"] for each in done["layouts"]} == {"chosen"}
+    assert [value for value in amounts(holder) if value in (-3.5, -12, -8.5)] == [-12, -8.5, -3.5]
+    assert len(kept(client)) == 2
+    assert sent(client, MARCH, dryRun="true")["layouts"][0]["currency"] == "CHF"
+    assert send(client, FEBRUARY, layout="[]").status_code == 400
+    assert sent(client, FEBRUARY, layout=json.dumps(chosen[1:]))["error"].endswith("the chosen layout is for.")

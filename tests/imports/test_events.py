@@ -1,6 +1,6 @@
 """What a commit changes is told by that commit: once, in order, and to whom it concerns."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 
 import pytest
@@ -10,6 +10,7 @@ from auth.principal import Coverage, Principal
 from auth.scopes import ALL_SCOPES, READ_ACCOUNTS
 from connectors import connector as source
 from handlers.commands.control_socket import CommandError
+from handlers.operations.covered_jobs import as_covered
 from handlers.operations.events.event_ids import EventIds
 from handlers.operations.events.event_shapes import NEEDS, data_of, receives
 from handlers.sync.outcomes import Outcomes
@@ -17,6 +18,7 @@ from storage import accounts, connections, jobs, users
 from storage.database import Transaction
 from storage.events import outbox
 from storage.events.outbox import StoredEvent
+from storage.importing.records import StatementRecord
 from tests.imports.household import Household
 from tests.imports.test_change_feed import CARD, GIRO, Life, booked
 
@@ -259,3 +261,35 @@ def test_events_are_kept_for_thirty_days_and_no_longer_than_their_user(life: Lif
     life.bring(GIRO, booked("2026-03-03", "-5.00", "Rewe", "Brot"))
     services.everybody.atomically(lambda session: users.remove(session, user_id))
     assert services.everybody.rows("SELECT user_id FROM events") == []
+
+
+@pytest.mark.requirement("grants.sync")
+def test_a_narrowed_count_of_new_bookings_leaves_out_adjusting_entries_as_the_whole_one_does(life: Life) -> None:
+    def stated(opening: str, first: str, closing: str, last: str) -> StatementRecord:
+        return StatementRecord(
+            opening=Decimal(opening),
+            opening_date=date.fromisoformat(first),
+            closing=Decimal(closing),
+            closing_date=date.fromisoformat(last),
+            is_authoritative=True,
+        )
+
+    january, march = stated("1000", "2025-12-31", "900", "2026-01-31"), stated("700", "2026-02-28", "650", "2026-03-31")
+    life.bring(CARD, booked("2026-01-05", "-7", "Kino", "k"))
+    life.bring(GIRO, booked("2026-01-05", "-100", "A", "a"), statement=january)
+    life.bring(GIRO, booked("2026-03-05", "-50", "B", "b"), statement=march)
+    database, user_id, giro = life.eva.services.everybody, life.eva.user.id, life.account(GIRO)
+    assert giro is not None
+    assert sum(row["is_adjusting_entry"] for row in life.eva.rows("transactions")) == 1
+    job = jobs.last(database, user_id, life.live.id)
+    assert job is not None
+    only = Coverage(accounts=frozenset({giro}))
+    caller = Principal(
+        user_id=user_id,
+        client_id="app",
+        scopes=frozenset(ALL_SCOPES),
+        grant_id="g",
+        has_subscription=True,
+        coverage=only,
+    )
+    assert (job.new_transactions, as_covered(database, caller, job).new_transactions) == (1, 1)

@@ -72,6 +72,17 @@ def test_every_figure_names_the_currencies_that_it_lacks(somebody: Assistant) ->
     assert somebody.answer("search_transactions", dateFrom="2026-11-11")["unconvertedCurrencies"] == []
 
 
+@pytest.mark.requirement("mcp.tools")
+def test_each_tool_says_whether_refunds_lower_its_expenses(somebody: Assistant) -> None:
+    described = {tool["name"]: tool["description"] for tool in somebody.tools()}
+    for tool, said in (
+        ("get_overview", "last30Days is net of refunds"),
+        ("get_cashflow", "a refund is income and lowers no expenses, unlike last30Days"),
+        ("summarize_transactions", "expenses are gross"),
+    ):
+        assert said in described[tool]
+
+
 @pytest.mark.requirement("balances.age")
 def test_the_overview_says_of_which_day_a_balance_is(somebody: Assistant) -> None:
     (giro,) = somebody.answer("get_overview")["accounts"]

@@ -38,6 +38,11 @@ def test_a_unit_may_do_little(unit: str, tenths: int) -> None:
     assert found.returncode == 0, found.stdout
 
 
+@pytest.mark.parametrize("name", ["bankdata.service", "company.conf"])
+def test_the_memory_of_a_server_is_bounded(name: str) -> None:
+    assert re.search(r"^MemoryMax=[1-9][0-9]*G$", (DEPLOY / name).read_text("utf-8"), re.MULTILINE)
+
+
 @pytest.mark.parametrize("is_company", [False, True])
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_unit_is_well_formed(unit: str, is_company: bool, tmp_path: Path) -> None:

@@ -79,21 +79,32 @@ def test_words_say_what_was_spent_and_a_choice_without_an_amount_is_not_tried(
     file.get_by_role("button", name="Entfernen: a.csv").click()
 
 
-@pytest.mark.parametrize(
-    ("locale", "label", "sentence"),
-    [
-        ("en-GB", "Choose files", "These files have several layouts. Unpack them and send each alone"),
-        ("de-DE", "Dateien auswählen", "Diese Dateien sind verschieden aufgebaut. Entpacken und einzeln senden"),
-    ],
-)
-def test_a_container_of_several_layouts_says_how_they_can_be_chosen(
-    signed_in: Opening, tmp_path: Path, locale: str, label: str, sentence: str
-) -> None:
+def test_of_a_container_each_layout_is_chosen_by_itself(demo: Demo, signed_in: Opening, tmp_path: Path) -> None:
     with ZipFile(tmp_path / "all.zip", "w") as container:
         container.writestr("february.csv", FEBRUARY)
-        container.writestr("other.csv", "Buchungstag;Name;Summe;Zweck\n02.02.2026;Eva;-3,50;Geschenk\n")
-    page = signed_in("/import", user="empty", locale=locale)
-    page.get_by_label(label, exact=True).set_input_files([tmp_path / "all.zip"])
+        container.writestr("march.csv", MARCH)  # has the layout of the first
+        container.writestr("other.csv", "Tag;Name;Summe;Zweck\n02.02.2026;Eva;8,50;Geschenk\n")
+    page = signed_in("/import", user="empty")
+    page.get_by_label("Choose files", exact=True).set_input_files([tmp_path / "all.zip"])
     file = page.get_by_role("region", name="all.zip")
-    expect(file.get_by_text(sentence)).to_be_visible()
-    expect(file.get_by_role("form")).to_have_count(0)
+    expect(file.get_by_text("nothing in it says what was spent")).to_be_visible()
+    expect(file.get_by_role("form")).to_have_count(2)
+    for number, currency in ((1, "CHF"), (2, "SEK")):
+        form = file.get_by_role("form", name=f"How the columns were read {number}")
+        form.get_by_label("What was spent", exact=True).select_option(label="has no minus")
+        form.get_by_label("Currency", exact=True).fill(currency)
+        form.get_by_role("button", name="Preview again").press("Enter")
+    expect(file.get_by_text("4 new · 0 known")).to_be_visible()
+    file.get_by_role("button", name="Import 4 new bookings").click()
+    expect(file.get_by_text("Imported: 4 new bookings.")).to_be_visible()
+    token = demo.token("empty")
+    ids = ",".join(each["id"] for each in demo.read("/accounts", token)["accounts"])
+    rows = demo.read(f"/transactions?accountIds={ids}", token)["transactions"]
+    assert sorted((row["amount"], row["currency"]) for row in rows) == [
+        (-12, "CHF"),
+        (-8.5, "SEK"),
+        (-4.1, "CHF"),
+        (-3.5, "CHF"),
+    ]
+    file.get_by_role("button", name="Undo").click()
+    expect(file.get_by_text("The import was taken back.")).to_be_visible()

@@ -20,6 +20,7 @@ import psutil
 import psycopg
 import pytest
 
+from auth.consent import AccessRequest
 from handlers.services import Services, open_services
 from handlers.settings import load
 from storage import connections, jobs, users
@@ -79,14 +80,14 @@ class Machines:
         """The form that redeems a new authorization code."""
         server, verifier = self.here.authorization, secrets.token_urlsafe(48)
         client = server.clients.add("Budget", (REDIRECT,))
-        code = server.consent.allow_at_once(
-            server.sessions.sign_in(None, user.id),
+        asked = AccessRequest(
             client=client,
             redirect_uri=REDIRECT,
             scope="read:accounts",
+            state=None,
             challenge=challenge_of(verifier),
-            resource="data",
         )
+        code = server.consent.allow_at_once(server.sessions.sign_in(None, user.id), asked)
         return {
             "grant_type": "authorization_code",
             "code": code,

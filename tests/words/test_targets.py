@@ -118,16 +118,20 @@ def test_spent_is_what_the_totals_of_the_place_say(holder: Holder) -> None:
     rows = by_name(holder)
     own = made(client, "Kind", detailedCategory="CHILDCARE")
     say(holder, rows["Kita"]["id"], ownCategoryId=own)
-    parts = [{"amount": -30, "category": "GROCERIES"}, {"amount": -10, "detailedCategory": "DRUGSTORE"}]
+    parts = [
+        {"amount": -30, "category": "GROCERIES"},
+        {"amount": -6, "detailedCategory": "DRUGSTORE"},
+        {"amount": -4, "ownCategoryId": own},
+    ]
     say(holder, rows["REWE Markt"]["id"], splits=parts)
     for place in ({"ownCategoryId": own}, {"detailedCategory": "DRUGSTORE"}, {"category": "SHOPPING"}):
         put(client, 20, **place)
     put(client, 50, category="GROCERIES")
     assert brief(client) == [
         ("GROCERIES", 50, 32.5, 17.5),
-        ("SHOPPING", 20, 110, -90),
-        ("DRUGSTORE", 20, 10, 10),
-        (own, 20, 30, -10),
+        ("SHOPPING", 20, 106, -86),
+        ("DRUGSTORE", 20, 6, 14),
+        (own, 20, 34, -14),
     ]
     days = {"dateFrom": "2026-11-01", "dateTo": "2026-11-30"}
     for told in held(client):

@@ -34,7 +34,7 @@ export async function add(dropped) {
   for (const each of fresh) await look(each);
 }
 
-/** `asked` is what the person says of a file: its account, its layout, and whether that is kept. */
+/** `asked` is what the person says of a file: its account, its layouts by place, and whether they are kept. */
 async function look({ key, file, asked }) {
   set(key, { state: "reading", asked });
   set(key, unsendable(file) ?? (await sent(file, asked, true)));
@@ -109,12 +109,13 @@ async function sent(file, asked, dryRun) {
   try {
     // a name is only told; what no name may hold is left out of it
     const filename = file.name.replace(/[\u0000-\u001f/\\]/g, "").slice(-255) || "file";
-    let report = await change("POST", "/imports", { parameters: { filename, dryRun, ...asked }, file });
+    const chosen = Object.values(asked.layout ?? {});
+    const layout = chosen.length > 1 ? `[${chosen}]` : chosen[0];
+    let report = await change("POST", "/imports", { parameters: { filename, dryRun, ...asked, layout }, file });
     if (!isOver(report)) report = await followed(`/imports/${encodeURIComponent(report.importId)}`, isOver, POLLED_EVERY);
-    const guessed = report.layouts.filter(({ profile }) => profile !== null);
-    const layout = report.layouts.length > 1 ? { isMixed: guessed.length > 0 } : guessed.length > 0 && { layout: guessed[0] };
-    if (report.error !== null && (report.candidates.length === 0 || !report.isDryRun)) return { ...refused(told(report.error)), ...layout };
-    return { state: report.isDryRun ? "looked" : "imported", report, ...layout };
+    const layouts = [...new Map(report.layouts.map((each) => [each.profile, each])).values()].filter(({ profile }) => profile);
+    if (report.error !== null && (report.candidates.length === 0 || !report.isDryRun)) return { ...refused(told(report.error)), layouts };
+    return { state: report.isDryRun ? "looked" : "imported", report, layouts };
   } catch (error) {
     return refused(error.message ? told(error.message) : { text: t("failed_text") });
   }
@@ -149,11 +150,11 @@ export function DropZone({ onFiles }) {
   </section>`;
 }
 
-/** The layout by which the file was looked into is what is kept. */
-const keep = ({ key, asked, layout }, keepLayout) =>
-  set(key, { asked: { ...asked, layout: asked.layout ?? layout.profile, keepLayout } });
+/** The layouts by which the file was looked into are what is kept. */
+const keep = ({ key, asked, layouts }, keepLayout) =>
+  set(key, { asked: { ...asked, layout: asked.layout ?? layouts.map(({ profile }) => profile), keepLayout } });
 
-function FileCard({ each: { file, asked, state, error, report, layout, isMixed }, person, onImport, onUndo, onAsk, onKeep, onRemove }) {
+function FileCard({ each: { file, asked, state, error, report, layouts = [] }, person, onImport, onUndo, onAsk, onKeep, onRemove }) {
   const isWorking = state === "reading" || state === "importing";
   return html`<section class="card file" aria-label=${file.name}>
     <header class="card-head">
@@ -166,9 +167,8 @@ function FileCard({ each: { file, asked, state, error, report, layout, isMixed }
       ${state === "undone" && html`<p class="soft">${t("import_undone")}</p>`}
       ${state === "imported" && html`<p class="good"><${Icon} name="check" /> ${t("imported", { n: report.new })}</p>`}
     </div>
-    ${layout && ["reading", "refused", "looked"].includes(state) && html`<${Layout} layout=${layout} isKept=${asked.keepLayout ?? false}
-      isRefused=${state === "refused"} onTry=${(text) => onAsk({ layout: text })} onKeep=${onKeep} />`}
-    ${isMixed && ["refused", "looked"].includes(state) && html`<p class="caution">${t("layouts_mixed")}</p>`}
+    ${["reading", "refused", "looked"].includes(state) && layouts.map((layout, place) => html`<${Layout} key=${place} layout=${layout} number=${layouts.length > 1 ? ` ${place + 1}` : ""} isKept=${asked.keepLayout ?? false}
+      isRefused=${state === "refused"} onTry=${(text) => onAsk({ layout: { ...asked.layout, [place]: text } })} onKeep=${onKeep} />`)}
     ${state === "looked" && html`
       ${report.candidates.length > 0 && html`<div class="field"><span class="label">${t("which_account")}</span>
         <${Choice} name=${t("which_account")} value=${asked.accountId ?? ""} onChoose=${(accountId) => onAsk({ accountId })} options=${[["", t("choose")],

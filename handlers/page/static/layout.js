@@ -13,7 +13,7 @@ const DATES = ["DD.MM.YYYY", "YYYY-MM-DD", "DD/MM/YYYY", "MM/DD/YYYY", "DD-MM-YY
 const OPEN = ["assumed", "layout", "account"]; // where the currency comes from, as long as the file itself does not say it
 
 /** `onTry` is handed the profile that was chosen, `onKeep` whether it is kept once the file is imported. */
-export function Layout({ layout, isKept, isRefused, onTry, onKeep }) {
+export function Layout({ layout, number, isKept, isRefused, onTry, onKeep }) {
   const [isOpen] = useState(isRefused); // and stays so while other choices are tried
   const [choice, setChoice] = useState(() => choiceOf(layout));
   const id = useId();
@@ -32,8 +32,8 @@ export function Layout({ layout, isKept, isRefused, onTry, onKeep }) {
   const select = (name, all) => html`<div class="field"><span class="label">${t(`layout_${name}`)}</span>
     <${Choice} name=${t(`layout_${name}`)} value=${choice[name]} options=${all} onChoose=${set(name)} required /></div>`;
   return html`<details class="layout" open=${isOpen}>
-    <summary>${t("layout")}</summary>
-    <form aria-label=${t("layout")} onSubmit=${submit}>
+    <summary>${t("layout")}${number}</summary>
+    <form aria-label="${t("layout")}${number}" onSubmit=${submit}>
       <ul class="plain">${layout.columns.map(({ name, example }, place) => html`<${Line} key=${name} title=${name} about=${example}>
         <${Choice} name=${name} value=${fields[place]} options=${options}
           onChoose=${(field) => set("fields")(fields.map((each, index) => (index === place ? field : each)))} />

@@ -62,7 +62,6 @@ export default {
   layout_try: "Neue Vorschau",
   layout_keep: "Für solche Dateien merken, mit dem Konto",
   layout_removed: "Nun wird wieder gefragt.",
-  layouts_mixed: "Diese Dateien sind verschieden aufgebaut. Entpacken und einzeln senden, um zu wählen, wie jede gelesen wird.",
   layouts: "Für solche Dateien gemerkt",
   field_none: "nicht verwendet",
   field_date: "Buchungstag",

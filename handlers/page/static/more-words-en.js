@@ -62,7 +62,6 @@ export default {
   layout_try: "Preview again",
   layout_keep: "Keep this, with the account, for files like it",
   layout_removed: "You will be asked again.",
-  layouts_mixed: "These files have several layouts. Unpack them and send each alone to choose how it is read.",
   layouts: "Kept for files like them",
   field_none: "not used",
   field_date: "Booking date",

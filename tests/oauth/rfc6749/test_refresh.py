@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from tests.oauth.conftest import challenge_of, fields, parameters
+
 
 @pytest.mark.requirement("oauth.refresh_rotation")
 def test_reuse_ends_the_family_and_no_other(world: Any) -> None:
@@ -148,3 +150,18 @@ def test_a_clock_that_was_set_back_does_not_lengthen_the_grace(make_world: Any, 
     world.refresh(tokens["refresh_token"], tokens["client_id"])
     world.clock.forward(seconds=seconds)
     assert world.refresh(tokens["refresh_token"], tokens["client_id"]).status_code == status
+
+
+@pytest.mark.requirement("oauth.refresh_lifetime")
+@pytest.mark.parametrize(("lasts", "days"), [("365", 31), ("7", 8)])
+def test_an_app_whose_access_has_ended_hears_that_and_may_ask_again(fresh: Any, lasts: str, days: int) -> None:
+    client_id, browser, verifier = fresh.register(), fresh.browser(), "v" * 43
+    page = browser.sign_in(browser.authorize(client_id, code_challenge=challenge_of(verifier)))
+    form = fields(browser.client.get(page.headers["location"]).text)
+    answer = browser.client.post("/oauth/consent", data={**form, "decision": "allow", "lasts": lasts})
+    tokens = fresh.redeem(parameters(answer.headers["location"])["code"], verifier, client_id).json()
+    fresh.clock.forward(days=days)
+    fresh.server.cleanup.sweep()
+    answer = fresh.refresh(tokens["refresh_token"], client_id)
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
+    assert fresh.tokens(client_id)["access_token"]

@@ -18,6 +18,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from auth.consent import AccessRequest
 from auth.errors import InvalidGrant, InvalidToken
 from auth.people.password_hashing import Passwords
 from auth.pkce import challenge_of
@@ -96,14 +97,14 @@ class Grants(RuleBasedStateMachine):
     def _allowed(self) -> Family:
         verifier = secrets.token_urlsafe(40)
         browser = self.server.sessions.sign_in(None, self.user.id)
-        secret = self.server.consent.keep(
-            browser,
+        asked = AccessRequest(
             client=self.client,
             redirect_uri=REDIRECT,
             scope="read:accounts",
             state=None,
             challenge=challenge_of(verifier),
         )
+        secret = self.server.consent.keep(browser, asked)
         decided = self.server.consent.decide(browser, secret, is_allowed=True)
         assert decided is not None
         assert decided[1] is not None
