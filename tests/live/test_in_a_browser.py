@@ -135,6 +135,7 @@ def test_finapi_is_connected_in_its_own_tab_while_the_page_goes_on_by_itself(
     banks: Banks, visitor: Visiting, language: str
 ) -> None:
     banks.live.finapi.service = finapi.example(today())
+    banks.live.finapi.service.polls = 0
     person = visitor(language)
     person.start("finAPI")
     person.press("I have done that", "Das habe ich getan")
@@ -271,6 +272,7 @@ def test_a_bank_is_fetched_from_renewed_and_disconnected_beside_its_name(
 def test_the_overview_reminds_of_a_bank_before_its_consent_ends(banks: Banks, visitor: Visiting) -> None:
     soon = datetime.now(UTC) + timedelta(days=6)
     banks.live.finapi.service = finapi.example(today())
+    banks.live.finapi.service.polls = 0
     banks.live.finapi.service.consent_until = f"{soon:%Y-%m-%d %H:%M:%S}.000"
     person = visitor("de-DE")
     person.start("finAPI")

@@ -12,7 +12,7 @@ import pyotp
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page
 
-from tests.browsers import FULL, running_browser
+from tests.browsers import ARGUMENTS, FULL, running_browser
 from tests.oauth.pages.test_second_factor import code_of, turn_on
 
 pytestmark = pytest.mark.engine("duckdb")  # the engine has no part in it
@@ -50,8 +50,16 @@ def callback() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    with running_browser(FULL) as browser:  # its own dialogs are about passkeys
+    with running_browser() as browser:
         yield browser
+
+
+@pytest.fixture
+def full_chromium(chromium: Browser) -> Iterator[Browser]:
+    """The browser with its windows, for what its own dialogs have a part in."""
+    browser = chromium.browser_type.launch(executable_path=FULL, args=ARGUMENTS)
+    yield browser
+    browser.close()
 
 
 def opened(chromium: Browser, complaints: list[str], **options: Any) -> Page:
@@ -173,7 +181,7 @@ def with_device(page: Page) -> None:
 
 @pytest.mark.requirement("oauth.passkeys")
 def test_a_passkey_is_made_and_signs_in_and_where_it_cannot_a_code_does(
-    live_at_localhost: Any, chromium: Browser
+    live_at_localhost: Any, full_chromium: Browser
 ) -> None:
     live, complaints = live_at_localhost, list[str]()
     base = live.server.policy.public_url
@@ -192,7 +200,7 @@ def test_a_passkey_is_made_and_signs_in_and_where_it_cannot_a_code_does(
         page.keyboard.press("Enter")
         page.wait_for_url(f"{base}/account")
 
-    page = opened(chromium, complaints, viewport={"width": 375, "height": 720})
+    page = opened(full_chromium, complaints, viewport={"width": 375, "height": 720})
     with_device(page)
     type_password(page)
     type_code(page)
@@ -223,14 +231,14 @@ def test_a_passkey_is_made_and_signs_in_and_where_it_cannot_a_code_does(
     type_code(page)
     page.context.close()
 
-    without = opened(chromium, complaints, java_script_enabled=False)
+    without = opened(full_chromium, complaints, java_script_enabled=False)
     type_password(without)
     without.locator("noscript p").wait_for()
     assert not without.get_by_text("Use a passkey", exact=True).is_visible()
     type_code(without)
     without.context.close()
 
-    old = opened(chromium, complaints)
+    old = opened(full_chromium, complaints)
     old.add_init_script("delete window.PublicKeyCredential")
     type_password(old)
     old.get_by_text("This browser cannot use passkeys here").wait_for()
