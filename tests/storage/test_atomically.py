@@ -14,7 +14,7 @@ from tests.storage.conftest import Bank
 
 
 @pytest.mark.requirement("store.constraints")
-def test_a_violated_constraint_is_tried_again_once_and_then_told(database: OpenStore) -> None:
+def test_a_violated_constraint_is_tried_again_for_a_moment_and_then_told(database: OpenStore) -> None:
     database.execute("CREATE TABLE named (name TEXT PRIMARY KEY)")
     database.execute("INSERT INTO named VALUES ('eva')")
     attempts: list[str] = []
@@ -25,7 +25,7 @@ def test_a_violated_constraint_is_tried_again_once_and_then_told(database: OpenS
 
     with pytest.raises(ConstraintViolated):
         database.atomically(always)
-    assert len(attempts) == 2
+    assert len(attempts) == 7  # six pauses, together 88 ms
 
 
 @pytest.mark.requirement("store.constraints")
