@@ -300,13 +300,15 @@ def test_a_year_is_shown_beside_the_same_days_of_the_one_before_and_so_is_a_mont
 
 
 @pytest.mark.requirement("page.answers")
-@pytest.mark.parametrize("width", [390, 768, 1280, 1920])
+@pytest.mark.parametrize(
+    ("width", "locale"), [(390, "de-DE"), (390, "en-GB"), (768, "de-DE"), (1280, "de-DE"), (1920, "de-DE")]
+)
 def test_no_figure_runs_out_of_its_card_and_those_side_by_side_stand_on_one_line(
-    demo: Demo, signed_in: Opening, width: int
+    demo: Demo, signed_in: Opening, width: int, locale: str
 ) -> None:
     account = demo.read("/accounts", demo.token("demo"))["accounts"][0]
     year = totals(demo, "groupBy=year")["groups"][-1]["key"]
-    page = signed_in(locale="de-DE", viewport={"width": width, "height": 900})
+    page = signed_in(locale=locale, viewport={"width": width, "height": 900})
     for path in ("/", f"/accounts?id={account['id']}", "/recurring", f"/months?year={year}"):
         page.goto(demo.origin + path)
         expect(page.locator(".figure:not(.coming)").first).to_be_visible()
@@ -314,3 +316,4 @@ def test_no_figure_runs_out_of_its_card_and_those_side_by_side_stand_on_one_line
         assert not is_sideways(page)
         assert page.locator(".card .figure").evaluate_all(BEYOND) == []
         assert all(len({round(place) for place in row}) == 1 for row in page.evaluate(ROWS))
+        assert page.locator(".segments button").evaluate_all("(all) => all.every((each) => each.clientHeight < 40)")
