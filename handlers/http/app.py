@@ -40,7 +40,7 @@ DEFAULT_RATE = Rate(requests=60, seconds=60)  # interface section 8
 
 Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]
 
-# The tests hold descriptions against OpenAPI's schema; in each start that was a sixth of it (decision 137)
+# The tests hold descriptions against OpenAPI's schema; in each start that was a sixth of it (decision 133)
 OpenAPISpecification.openapi_schema = {}
 
 
