@@ -291,8 +291,11 @@ def test_a_booking_is_divided_into_parts_that_are_the_whole(signed_in: Opening) 
     dialog.get_by_label("Amount", exact=True).fill("1.25")
     dialog.get_by_label("Amount", exact=True).press("Enter")
     dialog.get_by_label("Category", exact=True).nth(1).select_option(label="– Splitting")
-    dialog.get_by_role("button", name="Keep the parts").click()
+    dialog.get_by_label("Note", exact=True).fill("not kept yet")
+    with page.expect_response(lambda answer: "/annotation" in answer.url and answer.request.method == "GET"):
+        dialog.get_by_role("button", name="Keep the parts").click()
     expect(page.get_by_text("Kept.", exact=True)).to_be_visible()
+    expect(dialog.get_by_label("Note", exact=True)).to_have_value("not kept yet")
     expect(dialog.get_by_label("Amount", exact=True)).to_have_value("1.25")
     for at, place in ((0, "– Splitting"), (1, "Groceries")):
         chosen = dialog.get_by_label("Category", exact=True).nth(at + 1).locator("option:checked")
