@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from auth.apps.clients import PAGE
+from auth.consent import AccessRequest
 from auth.scopes import TICKED_SCOPES
 from tests.oauth.conftest import PASSWORD, REDIRECT, challenge_of, fields, parameters
 from tests.oauth.pages.test_account import forms, signed_in
@@ -182,14 +183,9 @@ def test_a_session_that_ends_while_a_code_is_made_leaves_a_dead_one(served: Any)
     browser = signed_in(served)
     found = served.server.sessions.find(browser.client.cookies["bds_session"])
     served.server.sessions.end(found)
-    code = served.server.consent.allow_at_once(
-        found,
-        client=served.server.clients.find(PAGE),
-        redirect_uri=SIGNED_IN,
-        scope="read:accounts",
-        challenge=challenge_of("v" * 43),
-        resource="data",
-    )
+    client = served.server.clients.find(PAGE)
+    asked = AccessRequest(client, SIGNED_IN, "read:accounts", state=None, challenge=challenge_of("v" * 43))
+    code = served.server.consent.allow_at_once(found, asked)
     assert served.redeem(code, "v" * 43, PAGE, redirect_uri=SIGNED_IN).json()["error"] == "invalid_grant"
 
 
