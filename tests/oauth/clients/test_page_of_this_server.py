@@ -184,7 +184,9 @@ def test_a_session_that_ends_while_a_code_is_made_leaves_a_dead_one(served: Any)
     found = served.server.sessions.find(browser.client.cookies["bds_session"])
     served.server.sessions.end(found)
     client = served.server.clients.find(PAGE)
-    asked = AccessRequest(client, SIGNED_IN, "read:accounts", state=None, challenge=challenge_of("v" * 43))
+    asked = AccessRequest(
+        client=client, redirect_uri=SIGNED_IN, scope="read:accounts", state=None, challenge=challenge_of("v" * 43)
+    )
     code = served.server.consent.allow_at_once(found, asked)
     assert served.redeem(code, "v" * 43, PAGE, redirect_uri=SIGNED_IN).json()["error"] == "invalid_grant"
 
