@@ -76,6 +76,7 @@ def test_all_bookings_add_up_with_what_was_not_counted(demo: Demo, signed_in: Op
 def test_an_amount_that_is_typed_finds_amounts_and_a_quoted_one_text(demo: Demo, signed_in: Opening) -> None:
     page = signed_in("/transactions", locale="de-DE")
     token = demo.token("demo")
+    expect(page.locator(".long-list .row-title").first).to_be_visible()
     page.keyboard.press("/")
     page.keyboard.type("14,99 €")
     found = demo.read("/transactions/search?amountMin=14.99&amountMax=14.99", token)["pagination"]["total"]

@@ -21,7 +21,7 @@ PLACES = (
 FIRST_VIEW_MAX = 150_000  # bytes
 # What axe-core finds once charts follow a new width and colours a new scheme; ways to the faults cost time
 FAULTS = """new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))
-    .then(() => Promise.all(document.getAnimations().map(({ finished }) => finished.catch(() => null))))  // or taken back
+    .then(() => Promise.all(document.getAnimations().map(({ finished }) => finished.catch(() => null))))
     .then(() => axe.run({ selectors: false, resultTypes: ["violations"],
         runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }))
     .then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]))"""
