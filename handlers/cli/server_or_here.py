@@ -51,10 +51,10 @@ def plain_command(
 def run(command: str, data_dir: Path | None, *, terminal: Terminal | None = None, **arguments: Any) -> None:
     """Carry out a command of handlers/commands, there or here, and print what it reports."""
     settings = settings_of(data_dir)
-    for name, value in arguments.items():
+    sent = {name: _as_json(value) for name, value in arguments.items()}
+    for name, value in sent.items():
         if isinstance(value, str) and not _is_text(value):
             stop(f"{name.replace('_', ' ').capitalize()} {value!r} is not a text in UTF-8.")
-    sent = {name: _as_json(value) for name, value in arguments.items()}
     with reporting_to(terminal or Terminal()) as report:
         try:
             control_socket.ask(settings.data_dir, command, sent, report, on_interrupt=first_interrupt)
