@@ -325,7 +325,7 @@ def test_what_no_reader_says_is_refused(piece: bytes) -> None:
 
 
 def saying(*said: messages.Answer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("connectors.statements.asked", lambda *_: iter(said))
+    monkeypatch.setattr("connectors.statements.ask_process", lambda *_: iter(said))
 
 
 def test_an_answer_to_another_question_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
