@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,8 @@ def run(command: str, data_dir: Path | None, *, terminal: Terminal | None = None
     """Carry out a command of handlers/commands, there or here, and print what it reports."""
     settings = settings_of(data_dir)
     sent = {name: _as_json(value) for name, value in arguments.items()}
-    for name, value in sent.items():
+    changes = (each.items() for each in sent.values() if isinstance(each, dict))
+    for name, value in chain(sent.items(), *changes):
         if isinstance(value, str) and not _is_text(value):
             stop(f"{name.replace('_', ' ').capitalize()} {value!r} is not a text in UTF-8.")
     with reporting_to(terminal or Terminal()) as report:

@@ -81,6 +81,7 @@ def test_arguments_that_are_no_text_are_one_sentence(run: Run, tmp_path: Path) -
     assert run("token", "--user", broken).failed_with("User 'a\\udcff' is not a text in UTF-8.")
     assert run("users", "remove", broken, "--yes").failed_with("Name 'a\\udcff' is not a text in UTF-8.")
     assert run("correct", broken, "RENT", "--user", "solo").failed_with("is not a text in UTF-8.")
+    assert run("annotate", "txn_1", "--note", broken, "--user", "solo").failed_with("Note 'a\\udcff' is not a text")
     (tmp_path / broken).mkdir()
     folder = run("connect", "folder", tmp_path / broken, "--user", "solo", "--bank", "Folder")
     assert folder.failed_with("/a\\udcff' is not a text in UTF-8.")
