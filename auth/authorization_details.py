@@ -94,7 +94,7 @@ def as_text(details: AccountInformation) -> str:
 
 
 def read_back(text: str) -> AccountInformation:
-    """What `kept` wrote."""
+    """What `as_text` wrote."""
     return msgspec.json.decode(text, type=AccountInformation)
 
 

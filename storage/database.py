@@ -26,7 +26,7 @@ Now = Callable[[], datetime]
 """The present moment, in UTC without zone, as the store keeps moments."""
 
 CONFLICT_PAUSES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)  # seconds: the winner may be committing
-VISIBLE_PAUSE_MAX = 0.05  # of these, while a row that stands in the way may not be visible yet
+VIOLATIONS_MAX = 6  # of these pauses, while a row that stands in the way may not be visible yet
 
 
 NOBODY = ""  # no user has this id
@@ -193,15 +193,16 @@ def tried_again(begin: Callable[[], AbstractContextManager[S]], work: Callable[[
     """The result of `work` inside a transaction, tried again when another one was first: a row that somebody
     changes is refused until that change is committed, so trying again at once would only lose again.
 
-    A violated constraint is tried again for a shorter time: the row may have come from a transaction that was not
-    visible yet.
+    A violated constraint is tried again less often: the row may have come from a transaction that was not visible yet.
     """
+    violations = 0
     for pause in CONFLICT_PAUSES:
         try:
             with begin() as session:
                 return work(session)
         except Conflict as error:
-            if pause > VISIBLE_PAUSE_MAX and isinstance(error, ConstraintViolated):
+            violations += isinstance(error, ConstraintViolated)
+            if violations > VIOLATIONS_MAX:
                 raise
             time.sleep(pause * (0.5 + random()))  # noqa: S311 - no secret; it parts losers who would meet again
     with begin() as session:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypedDict
 
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.rsa import (
     RSAPrivateKey,
@@ -154,7 +155,7 @@ class KeyRing:
             document = json.loads(text)
             secret = base64.urlsafe_b64decode(document["secret"])
             keys = tuple(_loaded(stored) for stored in document["keys"])
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, UnsupportedAlgorithm) as error:
             raise KeysUnusable(f"{self._place} is damaged: restore it from the backup") from error
         if len(secret) != 32 or sum(key.retired_at is None for key in keys) != 1:
             raise KeysUnusable(f"{self._place} is damaged: restore it from the backup")

@@ -43,7 +43,7 @@ class ProfileError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """One layout. Column names are compared by `compared`; `docs/csv-profiles.md` explains every entry."""
+    """One layout. Column names are compared by `comparable`; `docs/csv-profiles.md` explains every entry."""
 
     name: str
     columns: Mapping[str, tuple[str, ...]]

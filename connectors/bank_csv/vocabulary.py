@@ -26,7 +26,7 @@ PENDING_WORDS, SKIP_WORDS = _names("pending"), _names("skip")
 OPENING_WORDS, CLOSING_WORDS, TOTAL_WORDS = _names("opening"), _names("closing"), _names("total")
 CURRENCY_LABELS = frozenset({"wahrung", "waehrung", "currency", "waluta", "mena", "devise", "kontowahrung"})
 
-# Labels are matched at their beginning, after `compared`; a day or an account may follow ("kontostand vom 31.12.2026").
+# Labels are matched at their beginning, made `comparable`; a day or account may follow ("kontostand vom 31.12.2026").
 _OPENING = re.compile(
     r"alter kontostand|anfangssaldo|(?:opening|beginning) ?balance|saldo inicial|ingaende saldo|startsaldo|beginsaldo|"
     r"saldo poczatkowe|pocatecni zustatek|solde initial|saldo iniziale"

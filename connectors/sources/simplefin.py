@@ -53,7 +53,7 @@ USED = (
 
 
 class SimpleFin(LiveSource):
-    """the secret of a connection is {"access_url": with user and password}."""
+    """The secret of a connection is {"access_url": with user and password}."""
 
     name = "simplefin"
     title = "SimpleFIN"

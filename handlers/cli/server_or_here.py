@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,10 +52,11 @@ def plain_command(
 def run(command: str, data_dir: Path | None, *, terminal: Terminal | None = None, **arguments: Any) -> None:
     """Carry out a command of handlers/commands, there or here, and print what it reports."""
     settings = settings_of(data_dir)
-    for name, value in arguments.items():
+    sent = {name: _as_json(value) for name, value in arguments.items()}
+    changes = (each.items() for each in sent.values() if isinstance(each, dict))
+    for name, value in chain(sent.items(), *changes):
         if isinstance(value, str) and not _is_text(value):
             stop(f"{name.replace('_', ' ').capitalize()} {value!r} is not a text in UTF-8.")
-    sent = {name: _as_json(value) for name, value in arguments.items()}
     with reporting_to(terminal or Terminal()) as report:
         try:
             control_socket.ask(settings.data_dir, command, sent, report, on_interrupt=first_interrupt)

@@ -1,7 +1,7 @@
 """JSON-RPC as the Model Context Protocol speaks it, in both of its eras: what a message asks, and how errors are told.
 
 Up to revision 2025-11-25 a client shakes hands (`initialize`); since 2026-07-28 every request stands alone and says in
-headers and in `_meta` what it is. One address serves both, and neither has sessions here.
+headers and in `_meta` what it is. One address serves both, and nothing is kept of either between requests.
 """
 
 import base64

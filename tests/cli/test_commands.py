@@ -76,11 +76,15 @@ def test_files_that_cannot_be_written_or_read_are_one_sentence(run: Run, tmp_pat
 
 
 @pytest.mark.requirement("cli.one-sentence")
-def test_arguments_that_are_no_text_are_one_sentence(run: Run) -> None:
+def test_arguments_that_are_no_text_are_one_sentence(run: Run, tmp_path: Path) -> None:
     broken = "a\udcff"
     assert run("token", "--user", broken).failed_with("User 'a\\udcff' is not a text in UTF-8.")
     assert run("users", "remove", broken, "--yes").failed_with("Name 'a\\udcff' is not a text in UTF-8.")
     assert run("correct", broken, "RENT", "--user", "solo").failed_with("is not a text in UTF-8.")
+    assert run("annotate", "txn_1", "--note", broken, "--user", "solo").failed_with("Note 'a\\udcff' is not a text")
+    (tmp_path / broken).mkdir()
+    folder = run("connect", "folder", tmp_path / broken, "--user", "solo", "--bank", "Folder")
+    assert folder.failed_with("/a\\udcff' is not a text in UTF-8.")
 
 
 @pytest.mark.requirement("cli.one-sentence")

@@ -283,3 +283,28 @@ def test_the_view_says_so_where_there_is_nothing_to_draw(page: Page, shown: Show
     nothing = demo_user.result("summarize_transactions", words="nothinglikeit", groupBy="month")
     tell(page, "ui/notifications/tool-result", nothing)
     expect(view.get_by_text("Nothing to draw")).to_be_visible()
+    tell(page, "ui/notifications/tool-result", {"structuredContent": {"income": 1.0, "expenses": 2.0}})
+    expect(view.get_by_role("heading")).to_have_text("Nothing to draw")
+
+
+@pytest.mark.requirement("mcp.apps")
+def test_the_view_draws_finer_categories_and_what_is_in_the_rest_alone(page: Page, shown: Shown) -> None:
+    groups = {
+        "columns": ["detailedCategory", "count", "expenses", "refunds", "income"],
+        "rows": [["BAKERY", 3, 12.0, 0.0, 0.0]],
+        "flags": [],
+        "bank_text": {},
+    }
+    content = {
+        **{"currency": "EUR", "count": 5, "income": 7.0, "expenses": 13.5, "first": "2026-03-01", "last": "2026-04-02"},
+        **{"groups": groups, "rest": {"count": 2, "expenses": 1.5, "refunds": 0.0, "income": 7.0}},
+    }
+    view = shown({"structuredContent": content}, locale="de")
+    expect(view.get_by_role("heading")).to_have_text("Nach Unterkategorie")
+    assert cells(view) == [
+        ["Unterkategorie", "Ausgaben", "Einnahmen"],
+        ["Bäckerei", "12,00 €", "0,00 €"],
+        ["Alle übrigen", "1,50 €", "7,00 €"],
+    ]
+    tell(page, "ui/notifications/host-context-changed", {"locale": "en"})
+    expect(view.get_by_role("heading")).to_have_text("By finer category")

@@ -45,6 +45,18 @@ def test_a_row_that_another_transaction_brought_meanwhile_is_seen_at_the_second_
 
 
 @pytest.mark.requirement("store.constraints")
+def test_a_violated_constraint_after_many_conflicts_is_tried_again_too(database: OpenStore) -> None:
+    failures = [*[Conflict()] * 6, ConstraintViolated()]  # the winner has committed, and is not visible yet
+
+    def work(_session: Session) -> str:
+        if failures:
+            raise failures.pop(0)
+        return "done"
+
+    assert database.atomically(work) == "done"
+
+
+@pytest.mark.requirement("store.constraints")
 def test_a_conflict_is_tried_again_after_every_pause_and_then_told(
     database: OpenStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,7 +70,7 @@ class EndlessPages(ProviderUnavailable):
 
 
 class EnableBanking(LiveSource):
-    """the secret of a connection is {"session": id}, its settings are bank, country and what
+    """The secret of a connection is {"session": id}, its settings are bank, country and what
     the bank said of the accounts."""
 
     name = "enable-banking"

@@ -7,6 +7,7 @@ from importlib import resources
 from typing import Any
 
 from analytics.classification.facts import CATEGORIES, TYPES
+from analytics.classification.leaves import LEAVES
 from handlers.sentences import words_of_page
 
 Json = dict[str, Any]
@@ -52,7 +53,11 @@ def session() -> dict[str, str]:
 @lru_cache(maxsize=1)
 def chart() -> Json:
     """What reading the resource answers: one document that asks nobody for anything, so that no origin is named."""
-    words = {language: words_of_page(language, WORDS) for language in ("en", "de")}
+    finer = {
+        "en": {code: leaf.english for code, leaf in LEAVES.items()},
+        "de": {code: leaf.german for code, leaf in LEAVES.items()},
+    }
+    words = {language: {**finer[language], **words_of_page(language, WORDS)} for language in finer}
     text = (resources.files(__package__) / "chart.html").read_text("utf-8")
     told = text.replace(PLACE_OF_WORDS, json.dumps(words, ensure_ascii=False))
     return {"contents": [{"uri": CHART, "mimeType": MIME_TYPE, "text": told, "_meta": {"ui": {"prefersBorder": True}}}]}

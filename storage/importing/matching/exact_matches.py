@@ -49,9 +49,9 @@ def prepare_bookings(told: pl.DataFrame, source: str) -> pl.DataFrame:
 
 
 def exact_matches(told: pl.DataFrame, stored: pl.DataFrame, windows: Sequence[ToldWindow]) -> Matches:
-    """The bookings (as `prepared`) that are rows (STORED) by our own id inside the source's, by an id or a reference
-    together with the same words, by their words alone, and last by an id or a reference in other words. The words of a
-    row are what it says, and what each source has told of it last.
+    """The bookings (of `prepare_bookings`) that are rows (STORED) by our own id inside the source's, by an id or a
+    reference together with the same words, by their words alone, and last by an id or a reference in other words. The
+    words of a row are what it says, and what each source has told of it last.
 
     On the days that a live source was asked for, and where all bookings are told, another reference is no difference.
     Elsewhere equal words under another reference are another booking, unless most references have changed, or none is

@@ -336,11 +336,13 @@ def test_a_key_is_one_whose_numbers_fit_each_other(damaged: dict[str, int]) -> N
 
 
 @pytest.mark.requirement("oauth.keys")
-def test_a_damaged_key_is_not_used(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("line", "place"), [(8, 20), (1, 15)])  # one of its numbers; what kind of key it is
+def test_a_damaged_key_is_not_used(tmp_path: Path, line: int, place: int) -> None:
     ring = KeyRing(tmp_path / "keys", now=NOW)
     document = json.loads(file_of(ring).read_text())
     lines = document["keys"][0]["pem"].splitlines()
-    lines[8] = lines[9]
+    letter = "A" if lines[line][place] != "A" else "B"
+    lines[line] = lines[line][:place] + letter + lines[line][place + 1 :]
     document["keys"][0]["pem"] = "\n".join(lines)
     file_of(ring).write_text(json.dumps(document))
     with pytest.raises(KeysUnusable, match="damaged"):
