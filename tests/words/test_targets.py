@@ -371,6 +371,7 @@ def test_a_line_that_is_no_target_is_refused_with_its_number(holder: Holder, mon
         ({"amount": "-1"}, "not a target"),
         ({"amount": "0.005"}, "not a target"),
         ({"amount": "1000000000000000"}, "not an amount"),
+        ({"amount": "1000000000000"}, "not a target"),
         ({"currency": "eur"}, "not a target"),
         ({"period": "week"}, "not a target"),
         ({"from": "2026-13"}, "month: "),

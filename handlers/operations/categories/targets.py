@@ -28,7 +28,7 @@ from handlers.services import Services
 from storage.database import Transaction
 from storage.words import targets
 from storage.words.annotations import OwnCategory
-from storage.words.targets import TARGETS_MAX, Target, TooManyTargets
+from storage.words.targets import AMOUNT_MAX, TARGETS_MAX, Target, TooManyTargets
 
 TOO_MANY = f"from: at most {TARGETS_MAX} targets, those of earlier months counted"
 UNFILTERED: Mapping[str, Any] = {**dict.fromkeys(each.name for each in fields(Filters)), "status": "booked"}
@@ -88,6 +88,8 @@ def put(
     currency = currency_of(services, reading, reading.accounts)
     if amount != in_digits(amount, currency):
         raise BadRequest(f"amount: amounts in {currency} have {minor_digits(currency)} digits after the point")
+    if amount > AMOUNT_MAX:
+        raise BadRequest(f"amount: at most {AMOUNT_MAX}")
     target = Target(code_of(place), first, amount, currency, period)
     try:
         targets.put(session, user_id, target)
