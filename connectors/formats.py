@@ -64,9 +64,9 @@ def read_statements(
     if not archive.detect(_head(source)):
         yield Batch(id=identity, records=_read(source, profiles, on_layout))
         return
-    # What was chosen is for the files that it fits, and the others are read as ever
+    # What was chosen is for the files with its columns, and the others are read as ever
     profiles = [
-        dataclasses.replace(each, standing="kept") if each.standing == "chosen" else each for each in profiles or ()
+        dataclasses.replace(each, standing="offered") if each.standing == "chosen" else each for each in profiles or ()
     ]
     count = 0
     for number, member in enumerate(archive.members(source), start=1):

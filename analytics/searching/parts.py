@@ -69,10 +69,10 @@ def apart(
     may_be_pending: bool = False,
     own_category: str | None = None,
 ) -> pl.LazyFrame:
-    """The rows in their order, one of a booking that has parts as one row for each of these, with its amount, its
-    categories and its share of `home_amount`, which was converted to `currency` and rounded once. A column more,
-    `booking`, counts the rows as they were; where there are no parts at all, everything stays as it is. Where an own
-    category is named, of the parts those in it alone."""
+    """The rows in their order, one of a booking that has parts as one row for each of these, with its amount, those of
+    its categories that the rows have, and its share of `home_amount`, which was converted to `currency` and rounded
+    once. A column more, `booking`, counts the rows as they were; where there are no parts at all, everything stays as
+    it is. Where an own category is named, of the parts those in it alone."""
     if parts.is_empty():
         return rows
     whole = rows.with_row_index("booking").collect(engine="in-memory")
@@ -83,7 +83,7 @@ def apart(
     for (_, home), each in groupby(of_parts, key=lambda row: row[:2]):
         amounts = [amount for *_, amount in each]
         homes += [None] * len(amounts) if home is None else shares(home, amounts, currency=currency)
-    names = [name for name in ("amount", "category", "detailed_category") if name in whole.columns]
+    names = [name for name in PARTS if name != "id" and name in whole.columns]
     told = split.with_columns(
         pl.Series("home_amount", homes, dtype=FIGURE), *(pl.col(f"{name}_of_part").alias(name) for name in names)
     ).filter(*in_own(own_category))

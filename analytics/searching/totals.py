@@ -128,6 +128,31 @@ def totals(
     )
 
 
+def expenses_by_place(
+    rows: pl.DataFrame,
+    *,
+    selection: Collection[str],
+    currency: str,
+    rates: pl.DataFrame = NO_RATES,
+    parts: pl.DataFrame = NO_PARTS,
+) -> pl.DataFrame:
+    """The expenses that `totals` has for each `place`, which is a category, a finer one or an own one, and the
+    currencies without a rate of its rows (`unconverted`). The rows are SEARCHED with `own_category_id`."""
+    whole = found(rows, Query(), selection=selection, currency=currency, rates=rates, parts=parts)
+    each = apart(whole, parts, currency=currency, may_be_pending=True)
+    is_spent = (pl.col("amount") < 0) & pl.col("left_out").is_null()
+    return (
+        each.with_columns(place=pl.concat_list("category", "detailed_category", "own_category_id"))
+        .explode("place")
+        .group_by("place")
+        .agg(
+            expenses=-pl.col("home_amount").filter(is_spent).sum(),
+            unconverted=pl.col("currency").filter(without_rate()).unique(),
+        )
+        .collect(engine="in-memory")
+    )
+
+
 def listed(now: Totals, before: Totals | None, *, limit: int) -> tuple[list[Group], Group]:
     """At most so many groups by their first key, then by the second, and what the rest adds up to: time in its order,
     of which the latest are listed, everything else by its expenses in all its groups, the highest first, then by its

@@ -28,7 +28,7 @@ FIELDS = frozenset(
         "original_currency", "merchant", "counterpart_bank", "debitor_id", "status",
     }
 )  # fmt: skip
-Standing = Literal["shared", "kept", "chosen"]
+Standing = Literal["shared", "kept", "chosen", "offered"]
 JOINED = frozenset({"purpose", "id"})  # fields whose columns are joined; of the others the first that is filled counts
 
 
@@ -67,7 +67,8 @@ class Profile:
     is_account_per_currency: bool = False
     is_ignored: bool = False  # a section without bookings, such as the orders of a depot
     account: str | None = None  # of ours, which files are about that name none; not declared, but kept with it
-    standing: Standing = "shared"  # by all users; "kept" by one, and then first; "chosen" for this file alone
+    standing: Standing = "shared"  # by all users; "kept" by one, and then first; "chosen" for this file alone, or
+    # "offered" to the files of a container, for those with its columns
 
 
 @lru_cache(maxsize=16384)

@@ -48,8 +48,8 @@ def recognise(
     """What the file is that begins with `head`. Raises UnsupportedFile saying what is missing.
 
     It is an UnknownLayout where bookings can be seen. A profile that was chosen for the file is the only one that
-    counts, one that its user kept comes before all others, and of several with the same names the longest header counts
-    whose first rows `is_suitable` can read.
+    counts, and so is one that was offered if the file has its columns; one that its user kept comes before all others,
+    and of several with the same names the longest header counts whose first rows `is_suitable` can read.
     """
     tried = []
     for encoding in _encodings(head):
@@ -59,8 +59,12 @@ def recognise(
                 tried.append((encoding, delimiter, rows))
     if not tried:
         raise UnsupportedFile("Not a CSV file: no line has two columns.")
-    if chosen := [profile for profile in profiles if profile.standing == "chosen"]:
-        return _by_choice(tried, chosen, is_suitable)
+    chosen = [profile for profile in profiles if profile.standing in ("chosen", "offered")]
+    fitting = [file for entry in tried for file in (*_by_header(*entry, chosen), *_by_shape(*entry, chosen))]
+    if fitting:
+        return _by_choice(fitting, is_suitable)
+    if any(profile.standing == "chosen" for profile in chosen):
+        raise UnsupportedFile("The file does not have the columns that the chosen layout is for.")
     kept = [profile for profile in profiles if profile.standing == "kept"]
     found: list[RecognisedFile] = []
     for some in (kept, profiles):
@@ -79,16 +83,9 @@ def recognise(
         raise
 
 
-def _by_choice(
-    tried: Sequence[tuple[str, str, list[tuple[str, ...]]]],
-    chosen: Sequence[Profile],
-    is_suitable: Callable[[RecognisedFile], bool],
-) -> RecognisedFile:
+def _by_choice(found: Sequence[RecognisedFile], is_suitable: Callable[[RecognisedFile], bool]) -> RecognisedFile:
     """How the file is to be read by what was chosen for it, or why it cannot be; of a row that cannot be read the
     reader says which it is."""
-    found = [file for entry in tried for file in (*_by_header(*entry, chosen), *_by_shape(*entry, chosen))]
-    if not found:
-        raise UnsupportedFile("The file does not have the columns that the chosen layout is for.")
     best = next((file for file in found if is_suitable(file)), found[0])
     names = [comparable(name) for name in best.names]
     width = len(names) or len(best.profile.shape)

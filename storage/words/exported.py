@@ -2,10 +2,11 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
+from functools import cache, partial
 from typing import Any
 
 from analytics.classification.facts import CATEGORIES
@@ -21,11 +22,15 @@ from storage.words.annotations import (
     SPLITS_MAX,
     SPLITS_MIN,
     Annotation,
+    OwnCategory,
     Split,
     Tag,
     folded,
     is_note,
 )
+
+Named = Callable[[str, str, str | None], OwnCategory | None]
+"""The own category of a name, below a category and a finer one; each is looked for once in a file."""
 
 
 def take_over(
@@ -34,11 +39,12 @@ def take_over(
     """Give the bookings of this account what a file says of them; the ids of those that got something. `told` are all
     bookings of the file that may be equal to one of which it says something."""
     stored = anchors.of_user(session, user_id)
+    named: Named = cache(partial(own_categories.named, session, user_id))
     brought: list[str] = []
     for record, anchor in _anchored(account_id, told):
         said = _said(record, now=now)
         if said is not None and said.transaction_id not in stored:
-            annotations.sleep(session, user_id, _with_own(session, user_id, said, record), anchor, now=now)
+            annotations.sleep(session, user_id, _with_own(named, said, record), anchor, now=now)
             brought.append(said.transaction_id)
     moved = anchors.settle(session, user_id)
     there = annotations.of_user(session, user_id).by_id
@@ -91,24 +97,22 @@ def _said(record: TransactionRecord, *, now: datetime) -> Annotation | None:
     return None if id_ is None or said.is_empty else said
 
 
-def _with_own(session: Transaction, user_id: str, said: Annotation, record: TransactionRecord) -> Annotation:
+def _with_own(named: Named, said: Annotation, record: TransactionRecord) -> Annotation:
     """The same in the own categories that the file names below the categories that it says."""
     told = json.loads(record.words or "")
-    place = _own(session, user_id, said.place, told)
+    place = _own(named, said.place, told)
     parts = [
-        replace(part, place=_own(session, user_id, part.place, each) or part.place)
+        replace(part, place=_own(named, part.place, each) or part.place)
         for part, each in zip(said.parts, told.get("splits", []), strict=False)  # none of them where they do not fit
     ]
     return replace(said, own_category_id=place.own_category_id if place else None, parts=parts)
 
 
-def _own(
-    session: Transaction, user_id: str, place: ChosenCategory | None, told: Mapping[str, Any]
-) -> ChosenCategory | None:
+def _own(named: Named, place: ChosenCategory | None, told: Mapping[str, Any]) -> ChosenCategory | None:
     name: Any = told.get("ownCategory")
     if place is None or not is_tag(name):
         return place
-    own = own_categories.named(session, user_id, name, place.category, place.detailed_category)
+    own = named(name, place.category, place.detailed_category)
     return place._replace(own_category_id=own.id) if own else place
 
 

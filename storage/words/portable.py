@@ -37,7 +37,7 @@ from storage.words.annotations import (
     is_note,
 )
 from storage.words.own_categories import OWN_ID
-from storage.words.targets import Target
+from storage.words.targets import Target, TooManyTargets
 
 Json = Mapping[str, Any]
 UNIT, AMOUNT_END = Decimal("0.00001"), 10**15  # of amounts as the store has them
@@ -84,6 +84,7 @@ def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int
     own = annotations.own_categories(session, user_id)
     aimed = {(each.place, each.first_month) for each in targets.of_user(session, user_id)}
     added: list[Rule] = []
+    added_targets: list[Target] = []
     count = 0
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -106,9 +107,10 @@ def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int
             elif kind == "target":
                 target = _target(told, own)
                 if (target.place, target.first_month) not in aimed:
-                    targets.put(session, user_id, target)
+                    if len(aimed) >= targets.TARGETS_MAX:
+                        raise TooManyTargets(f"more than {targets.TARGETS_MAX} targets")
                     aimed.add((target.place, target.first_month))
-                    count += 1
+                    added_targets.append(target)
             else:
                 annotation, anchor = _annotation(told, owned, own)
                 if annotation.transaction_id not in stored and _within(whose, anchor) not in taken:
@@ -120,8 +122,10 @@ def read(session: Transaction, user_id: str, text: str, *, now: datetime) -> int
             raise InvalidWords(f"line {number}: {_reason(error)}") from error
     if added:
         rules.keep(session, user_id, _under_free_ids(known, added))
+    if added_targets:
+        targets.add(session, user_id, added_targets)
     anchors.settle(session, user_id)
-    return count + len(added)
+    return count + len(added) + len(added_targets)
 
 
 def _line(kind: str, told: Json) -> str:
@@ -202,7 +206,8 @@ def _target(told: Json, own: Mapping[str, OwnCategory]) -> Target:
     elif place not in CATEGORIES and place not in LEAVES:
         raise ValueError("an unknown place")
     amount = _money(told["amount"])
-    is_one = CURRENCY.fullmatch(currency) and 0 <= amount == in_digits(amount, currency)
+    is_amount = 0 <= amount <= targets.AMOUNT_MAX and amount == in_digits(amount, currency)
+    is_one = is_amount and CURRENCY.fullmatch(currency)
     if not is_one or period not in targets.PERIODS:
         raise ValueError("not a target")
     return Target(place, month_of(told["from"]), amount, currency, period)

@@ -1,13 +1,25 @@
 """Targets: an amount to compare with what was spent at a place, which holds from its month until another one does."""
 
+from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from typing import NamedTuple
 
+import polars as pl
+
+from analytics.frames import MONEY
 from storage.database import Session, Transaction
 
 TARGETS_MAX = 1_000  # of one user, those that were before as well
+AMOUNT_MAX = 999_999_999_999
 PERIODS = ("month", "year")
+COLUMNS: dict[str, pl.DataType] = {
+    "place": pl.String(),
+    "first_month": pl.Date(),
+    "amount": MONEY,
+    "currency": pl.String(),
+    "period": pl.String(),
+}
 
 
 class TooManyTargets(ValueError):
@@ -55,3 +67,11 @@ def put(session: Transaction, user_id: str, target: Target) -> None:
         user_id,
         *target,
     )
+
+
+def add(session: Transaction, user_id: str, found: Sequence[Target]) -> None:
+    """Let these hold from their months on, for which none was set, and of which there are not too many. Whoever says it
+    has said `hold`."""
+    session.changes(user_id)
+    frame = pl.DataFrame(found, schema=COLUMNS, orient="row")
+    session.append("targets", frame.select(pl.lit(user_id).alias("user_id"), pl.all()))

@@ -137,10 +137,14 @@ def test_there_are_500_own_categories_and_not_one_more(services: Services) -> No
 
 
 @pytest.mark.requirement("words.targets")
-def test_the_target_of_a_command_is_no_negative_amount(services: Services) -> None:
+def test_the_target_of_a_command_is_no_negative_amount_and_none_that_requests_could_not_tell(
+    services: Services,
+) -> None:
     wanted = {"user": "eva", "place": "RENT", "period": "month", "month": None}
     assert refusal(services, "targets set", **wanted, amount="-1") == "An amount is 0 or more, such as 400 or 12.50."
-    perform(services, "targets set", {**wanted, "amount": "0"}, Said())
+    assert refusal(services, "targets set", **wanted, amount="1000000000000") == "amount: at most 999999999999"
+    for amount in ("0", "999999999999"):
+        perform(services, "targets set", {**wanted, "amount": amount}, Said())
 
 
 class Leaving(Said):

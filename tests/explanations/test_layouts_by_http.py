@@ -189,3 +189,21 @@ def test_each_layout_of_a_container_is_chosen_by_itself_and_kept(holder: Holder)
     assert sent(client, MARCH, dryRun="true")["layouts"][0]["currency"] == "CHF"
     assert send(client, FEBRUARY, layout="[]").status_code == 400
     assert sent(client, FEBRUARY, layout=json.dumps(chosen[1:]))["error"].endswith("the chosen layout is for.")
+
+
+@pytest.mark.requirement("layouts.chosen")
+def test_a_file_of_a_container_with_the_columns_of_a_chosen_layout_is_never_guessed_after_all(holder: Holder) -> None:
+    client, content = writer(holder), io.BytesIO()
+    with ZipFile(content, "w") as container:
+        container.writestr("march.csv", "Datum;Wer;Betrag\n02.03.2026;Rewe;-4,10\n")
+    right = json.loads(SPENT)
+    other_days = {**right, "date": "YYYY-MM-DD"}
+    no_such_column = {**right, "columns": {**right["columns"], "purpose": "Text"}}
+    for layout, reason in (
+        (other_days, "Line 2: the booking date cannot be read."),
+        (no_such_column, "The chosen layout takes purpose from a column that the file does not have."),
+    ):
+        refused = sent(client, content.getvalue(), layout=json.dumps(layout))
+        assert (refused["error"], refused["new"]) == (f"File 1 of the ZIP container: {reason}", 0)
+    assert sent(client, content.getvalue(), layout=SPENT)["error"] is None
+    assert amounts(holder) == [4.1]

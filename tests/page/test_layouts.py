@@ -108,3 +108,27 @@ def test_of_a_container_each_layout_is_chosen_by_itself(demo: Demo, signed_in: O
     ]
     file.get_by_role("button", name="Undo").click()
     expect(file.get_by_text("The import was taken back.")).to_be_visible()
+
+
+def test_of_a_container_a_guess_that_was_right_is_kept_beside_what_was_chosen(
+    demo: Demo, signed_in: Opening, tmp_path: Path
+) -> None:
+    with ZipFile(tmp_path / "two.zip", "w") as container:
+        container.writestr("right.csv", "Datum;Wer;Betrag\n02.02.2026;Rewe;-3,50\n")
+        container.writestr("other.csv", "Tag;Name;Summe\n02.02.2026;Eva;8,50\n")
+    page = signed_in("/import", user="empty")
+    page.get_by_label("Choose files", exact=True).set_input_files([tmp_path / "two.zip"])
+    file = page.get_by_role("region", name="two.zip")
+    form = file.get_by_role("form", name="How the columns were read 2")
+    form.get_by_label("What was spent", exact=True).select_option(label="has no minus")
+    form.get_by_role("button", name="Preview again").press("Enter")
+    expect(file.get_by_text("2 new · 0 known")).to_be_visible()
+    form.get_by_label("Keep this, with the account, for files like it").check()
+    file.get_by_role("button", name="Import 2 new bookings").click()
+    expect(file.get_by_text("Imported: 2 new bookings.")).to_be_visible()
+    assert len(demo.read("/layouts", demo.token("empty", "write:imports"))["layouts"]) == 2
+    for _ in range(2):
+        page.get_by_role("button", name="Remove: two.zip").last.click()
+        expect(page.get_by_text("You will be asked again.").last).to_be_visible()
+    file.get_by_role("button", name="Undo").click()
+    expect(file.get_by_text("The import was taken back.")).to_be_visible()

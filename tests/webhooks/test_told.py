@@ -414,6 +414,21 @@ def test_the_thread_goes_on_after_errors_and_a_process_that_ended(
     told.deliverer.round = round_  # type: ignore[method-assign]
 
 
+def try_out_of_another(told: Told, path: str) -> None:
+    """Have a webhook of another user tried out, whose delivery is the newest."""
+    tom = users.add(
+        told.services.everybody,
+        name="tom",
+        password_hash=None,
+        has_subscription=True,
+        home_currency="EUR",
+        now=told.services.clock.now(),
+    )
+    client = told.client(user=tom)
+    made = told.hook(client, path)
+    client.post(f"/webhooks/{made['id']}/test")
+
+
 @pytest.mark.requirement("webhooks.told")
 def test_receivers_of_one_user_that_hang_hold_up_no_other_user(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delivering, "SENT_AT_ONCE", 4)
@@ -425,19 +440,28 @@ def test_receivers_of_one_user_that_hang_hold_up_no_other_user(told: Told, monke
         client.post(f"/webhooks/{each['id']}/test")
     told.heard(3, "/hangs")
     told.advance(seconds=1)  # those of the one who has many come first
-    tom = users.add(
-        told.services.everybody,
-        name="tom",
-        password_hash=None,
-        has_subscription=True,
-        home_currency="EUR",
-        now=told.services.clock.now(),
-    )
-    other = told.client(user=tom)
-    made = told.hook(other)
-    other.post(f"/webhooks/{made['id']}/test")
+    try_out_of_another(told, "/a")
     told.heard(1)
     assert len(told.receiver.heard["/hangs"]) == told.deliverer.on_its_way == 3
+    told.receiver.waits["/hangs"].set()
+    told.heard(6, "/hangs")
+
+
+@pytest.mark.requirement("webhooks.told")
+def test_whoever_has_much_to_be_told_does_not_keep_others_from_the_same_look(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivering, "SENT_AT_ONCE", 4)
+    monkeypatch.setattr(delivering, "SENT_AT_ONCE_OF_USER", 2)
+    told.receiver.waits["/hangs"] = threading.Event()
+    client = told.client()
+    made = told.hook(client, "/hangs")
+    for _ in range(5):
+        client.post(f"/webhooks/{made['id']}/test")
+    told.advance(seconds=1)
+    try_out_of_another(told, "/hangs")
+    told.deliverer.round()
+    assert told.deliverer.on_its_way == 3
     told.receiver.waits["/hangs"].set()
     told.heard(6, "/hangs")
 

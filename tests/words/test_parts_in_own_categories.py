@@ -2,6 +2,9 @@
 
 import pytest
 
+from storage.database import Transaction
+from storage.words import own_categories
+from storage.words.annotations import OwnCategory
 from tests.explanations.conftest import Holder, Service
 from tests.words.conftest import GIRO, OTHER, booked, by_name, rows_of, writer
 from tests.words.test_own_categories import NOT_OWN, made, narrowed, stored
@@ -142,6 +145,28 @@ def test_own_categories_of_parts_go_out_by_name_and_come_back(service: Service, 
         assert stored(other, "Shop")[:2] == ("GROCERIES", "BAKERY")
         (own,) = writer(other).get("/categories").json()["own"]
         assert groups(other, ownCategory=own["id"]) == {"": (2, 12)}
+
+
+@pytest.mark.requirement("words.parts.own")
+def test_an_own_category_of_many_parts_is_looked_for_once_in_a_file(
+    service: Service, holder: Holder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder.bring(GIRO, [booked("10", "-10.00", "Shop"), booked("11", "-10.00", "Bar")])
+    bread = made(writer(holder), "Brot", detailedCategory="BAKERY")
+    parts: Parts = [{"amount": -6, "ownCategoryId": bread}, {"amount": -4, "ownCategoryId": bread}]
+    for row in rows_of(holder):
+        split(holder, row["id"], parts)
+    content, other, find = exported(holder, "jsonl"), service.newcomer(), own_categories.named
+    asked: list[str] = []
+
+    def counting(session: Transaction, user_id: str, name: str, category: str, leaf: str | None) -> OwnCategory | None:
+        asked.append(name)
+        return find(session, user_id, name, category, leaf)
+
+    monkeypatch.setattr(own_categories, "named", counting)
+    bring(other, content, 1)
+    assert asked == ["Brot"]
+    assert [len(each) for each in divided(other)] == [2, 2]
 
 
 @pytest.mark.requirement("words.parts.own")

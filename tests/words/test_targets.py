@@ -5,9 +5,11 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
+import polars as pl
 import pytest
 from starlette.testclient import TestClient
 
+from analytics.searching.totals import expenses_by_place
 from storage import users
 from storage.importing.records import AccountRecord
 from storage.oauth.grants import Terms
@@ -252,6 +254,44 @@ def test_a_narrowed_grant_reads_what_was_spent_on_its_accounts_and_sets_nothing(
 
 
 @pytest.mark.requirement("words.targets")
+def test_a_narrowed_grant_is_not_told_by_a_target_that_the_other_side_is_an_own_account(holder: Holder) -> None:
+    client = writer(holder)
+    holder.bring(GIRO, [booked("10", "-100.00", "Ich", counterpart_iban=OTHER.iban)])
+    holder.bring(OTHER, [booked("10", "100.00", "Ich", counterpart_iban=GIRO.iban)])
+    giro, _ = holder.account_ids()
+    put(client, 20, detailedCategory="OWN_TRANSFER")
+    assert brief(narrowed(holder, giro)) == [("OWN_TRANSFER", 20, 0, 20)]
+    put(client, 20, category="TRANSFER")
+    assert brief(narrowed(holder, giro)) == [("TRANSFER", 20, 100, -80), ("OWN_TRANSFER", 20, 0, 20)]
+    assert brief(client) == [("TRANSFER", 20, 0, 20), ("OWN_TRANSFER", 20, 0, 20)]
+
+
+@pytest.mark.requirement("words.targets")
+def test_however_many_targets_there_are_each_month_and_year_is_added_up_once(
+    holder: Holder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = writer(holder)
+    holder.bring(GIRO, [booked("10", "-9.00", "REWE Markt"), booked("11", "-4.00", "Netflix")])
+    holder.bring(LIRA, [booked("10", "-5.00", "REWE Markt", currency="XTS")])
+    for place in ({"category": "SUBSCRIPTION"}, {"category": "RENT"}, {"detailedCategory": "VIDEO_STREAMING"}):
+        put(client, 5, **place)
+    for leaf in ("SUPERMARKET", "BAKERY"):
+        put(client, 20, period="year", detailedCategory=leaf)
+    count: list[int] = []
+
+    def counting(rows: pl.DataFrame, **further: Any) -> pl.DataFrame:
+        count.append(rows.height)
+        return expenses_by_place(rows, **further)
+
+    monkeypatch.setattr("handlers.operations.categories.targets.expenses_by_place", counting)
+    assert [each[2] for each in brief(client)] == [0, 4, 9, 0, 4]
+    assert count == [3, 3]
+    assert client.get("/targets").headers["unconverted-currencies"] == "XTS"
+    put(client, 0, detailedCategory="SUPERMARKET")
+    assert "unconverted-currencies" not in client.get("/targets").headers  # nothing of what is compared is in one
+
+
+@pytest.mark.requirement("words.targets")
 def test_whoever_sees_figures_only_is_told_targets_of_the_thirteen(holder: Holder) -> None:
     client = writer(holder)
     holder.bring(GIRO, [booked("10", "-9.00", "REWE Markt")])
@@ -371,6 +411,7 @@ def test_a_line_that_is_no_target_is_refused_with_its_number(holder: Holder, mon
         ({"amount": "-1"}, "not a target"),
         ({"amount": "0.005"}, "not a target"),
         ({"amount": "1000000000000000"}, "not an amount"),
+        ({"amount": "1000000000000"}, "not a target"),
         ({"currency": "eur"}, "not a target"),
         ({"period": "week"}, "not a target"),
         ({"from": "2026-13"}, "month: "),

@@ -1,17 +1,19 @@
 """PUT and GET /targets: an amount to compare with what was spent at a place in a month or a year, and nothing more."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from datetime import date
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+import polars as pl
+
 from analytics.classification.facts import CATEGORIES
-from analytics.classification.leaves import LEAVES, category_of
+from analytics.classification.leaves import LEAVES, OWN_TRANSFER, category_of
 from analytics.classification.rules import ChosenCategory
-from analytics.currencies import in_digits, minor_digits
+from analytics.currencies import NO_RATES, in_digits, minor_digits
 from analytics.periods import InvalidMonth, last_day, month_of
 from analytics.searching.comparison import Span
+from analytics.searching.totals import expenses_by_place
 from auth.principal import Principal
 from handlers import json_shapes
 from handlers.cache.from_store import FromStore
@@ -21,17 +23,15 @@ from handlers.http.request import Answer, Json, Request
 from handlers.operations.categories.own import visible
 from handlers.operations.categories.places import chosen
 from handlers.operations.reports import currency_of, unconverted
-from handlers.operations.searching.filters import Filters
-from handlers.operations.searching.search import sums_in
-from handlers.operations.selection import owner_of
+from handlers.operations.selection import owner_of, selected_or_all
 from handlers.services import Services
 from storage.database import Transaction
+from storage.transactions import Selection
 from storage.words import targets
 from storage.words.annotations import OwnCategory
-from storage.words.targets import TARGETS_MAX, Target, TooManyTargets
+from storage.words.targets import AMOUNT_MAX, TARGETS_MAX, Target, TooManyTargets
 
 TOO_MANY = f"from: at most {TARGETS_MAX} targets, those of earlier months counted"
-UNFILTERED: Mapping[str, Any] = {**dict.fromkeys(each.name for each in fields(Filters)), "status": "booked"}
 COMMON = (*CATEGORIES, *LEAVES)  # places that everybody has
 
 
@@ -88,6 +88,8 @@ def put(
     currency = currency_of(services, reading, reading.accounts)
     if amount != in_digits(amount, currency):
         raise BadRequest(f"amount: amounts in {currency} have {minor_digits(currency)} digits after the point")
+    if amount > AMOUNT_MAX:
+        raise BadRequest(f"amount: at most {AMOUNT_MAX}")
     target = Target(code_of(place), first, amount, currency, period)
     try:
         targets.put(session, user_id, target)
@@ -109,12 +111,15 @@ def compared(services: Services, caller: Principal, month: date) -> tuple[list[C
     has_own = any(target.place not in COMMON for target in held)
     with services.reader.open(caller.user_id, "searched", with_words=has_own) as reading:
         own = _own_seen(reading, caller) if has_own else {}
-        by_place = {target.place: target for target in held}
-        for target in (by_place[code] for code in (*COMMON, *own) if code in by_place):
-            place, span = place_of(target.place, own), _span(target, month)
-            spent, currencies = _spent(services, reading, caller, place, span, target.currency)
-            found.append(Compared(target, place, span, spent))
-            left_out.update(currencies)
+        owned = {id_: own_id for id_, (own_id, _) in reading.words.owned.items()} if has_own else {}
+        spans = {(_span(target, month), target.currency) for target in held}
+        spent = {each: _spent(services, reading, caller, *each, owned) for each in spans}
+    by_place = {target.place: target for target in held}
+    for target in (by_place[code] for code in (*COMMON, *own) if code in by_place):
+        span = _span(target, month)
+        expenses, currencies = spent[span, target.currency].get(target.place, (Decimal(0), ()))
+        found.append(Compared(target, place_of(target.place, own), span, expenses))
+        left_out.update(currencies)
     return found, left_out
 
 
@@ -149,22 +154,25 @@ def _own_seen(reading: Reading, caller: Principal) -> Mapping[str, OwnCategory]:
 
 
 def _spent(
-    services: Services, reading: Reading, caller: Principal, place: ChosenCategory, span: Span, currency: str
-) -> tuple[Decimal, Sequence[str]]:
-    """The expenses of the totals of this place and time, and the currencies without a rate."""
-    category, leaf, own_id = place
-    filters = Filters(
-        **{
-            **UNFILTERED,
-            "date_from": span.first,
-            "date_to": span.last,
-            "category": category if leaf is own_id is None else None,
-            "detailed_category": leaf if own_id is None else None,
-            "own_category": own_id,
-        }
+    services: Services, reading: Reading, caller: Principal, span: Span, currency: str, owned: Mapping[str, str]
+) -> Mapping[str, tuple[Decimal, Sequence[str]]]:
+    """The expenses of this time that totals have for each place, and the currencies without a rate among its bookings;
+    `owned` are the own categories of bookings."""
+    selected, parts = selected_or_all(reading.accounts, None, caller), reading.parts
+    rows = reading.searched(Selection(account_ids=selected.filter, date_from=span.first, date_to=span.last))
+    own = pl.col("id").replace_strict(owned, default=None, return_dtype=pl.String)
+    rows = rows.with_columns(own_category_id=own if owned else pl.lit(None, pl.String))
+    if caller.coverage is not None:
+        as_known = pl.col("detailed_category").replace({OWN_TRANSFER: None})
+        rows, parts = rows.with_columns(as_known), parts.with_columns(as_known)
+    found = expenses_by_place(
+        rows,
+        selection=selected.ids,
+        currency=currency,
+        rates=services.rates if (rows["currency"] != currency).any() else NO_RATES,
+        parts=parts,
     )
-    sums, currencies = sums_in(services, reading, caller, filters, currency)
-    return sums.expenses, currencies
+    return {place: (expenses, currencies) for place, expenses, currencies in found.iter_rows()}
 
 
 def _span(target: Target, month: date) -> Span:

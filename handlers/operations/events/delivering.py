@@ -116,15 +116,20 @@ class Deliverer:
         hooks_busy = Counter(each.webhook.id for each in self._sent.values())
         users_busy = Counter(each.webhook.user_id for each in self._sent.values())
         bounds = ((hooks_busy, SENT_AT_ONCE_EACH), (users_busy, SENT_AT_ONCE_OF_USER))
-        room = SENT_AT_ONCE - len(self._sent)
-        busy = [id_ for counted, most in bounds for id_, count in counted.items() if count >= most]
-        found = deliveries.due(self._services.everybody, now=now, but_of=busy, limit=room)
-        for due in found:
-            has_room = hooks_busy[due.webhook_id] < SENT_AT_ONCE_EACH and users_busy[due.user_id] < SENT_AT_ONCE_OF_USER
-            if due.id not in self._sent and has_room and self._send(due, now):
-                hooks_busy[due.webhook_id] += 1
-                users_busy[due.user_id] += 1
-        return bool(found)
+        is_any, is_more = False, True
+        while is_more and (room := SENT_AT_ONCE - len(self._sent)) > 0:
+            busy = [id_ for counted, most in bounds for id_, count in counted.items() if count >= most]
+            found = deliveries.due(self._services.everybody, now=now, but_of=busy, limit=room)
+            is_any, is_full = is_any or bool(found), False
+            for due in found:
+                if hooks_busy[due.webhook_id] >= SENT_AT_ONCE_EACH or users_busy[due.user_id] >= SENT_AT_ONCE_OF_USER:
+                    is_full = True
+                elif due.id not in self._sent and self._send(due, now):
+                    hooks_busy[due.webhook_id] += 1
+                    users_busy[due.user_id] += 1
+            # Those behind many of one webhook or user were not even looked at
+            is_more = is_full and len(found) == room
+        return is_any
 
     def _send(self, due: DueDelivery, now: datetime) -> bool:
         """Have one delivery sent, unless another process was first or its webhook is not to be told."""

@@ -9,7 +9,6 @@ import polars as pl
 
 from analytics.cashflow import first_booking
 from analytics.classification.leaves import OWN_TRANSFER
-from analytics.currencies import NO_RATES
 from analytics.refunds import refund_ids
 from analytics.searching.comparison import CompareWith, Span, comparison, whole_months
 from analytics.searching.filters import Sort, found, ordered
@@ -128,25 +127,6 @@ def sum_transactions(
         body["span"] = json_shapes.span(spans.span if spans is not None else asked)
         body["compared"] = {**json_shapes.span(spans.earlier), **shape(before[0].whole)} if spans is not None else None
     return Answer(body=body, headers=unconverted({name for part in (now, *before) for name in part.unconverted}))
-
-
-def sums_in(
-    services: Services, reading: Reading, caller: Principal, filters: Filters, currency: str
-) -> tuple[Sums, Sequence[str]]:
-    """What the rows of the filters add up to in this currency, whatever that of the accounts, and the currencies
-    without a rate. Whoever asks has looked at what the caller may filter by, and wants no refunds told apart."""
-    selected = filters.selected(reading.accounts, caller)
-    rows = _read(reading, caller, filters, filters.selection(selected, caller))
-    found = totals(
-        rows,
-        filters.query(),
-        refunds=pl.Series(dtype=pl.String),
-        selection=selected.ids,
-        currency=currency,
-        rates=services.rates if (rows["currency"] != currency).any() else NO_RATES,
-        parts=reading.parts,
-    )
-    return found.whole, found.unconverted
 
 
 def _read(reading: Reading, caller: Principal, filters: Filters, selection: Selection) -> pl.DataFrame:

@@ -152,7 +152,7 @@ export function DropZone({ onFiles }) {
 
 /** The layouts by which the file was looked into are what is kept. */
 const keep = ({ key, asked, layouts }, keepLayout) =>
-  set(key, { asked: { ...asked, layout: asked.layout ?? layouts.map(({ profile }) => profile), keepLayout } });
+  set(key, { asked: { ...asked, layout: layouts.map(({ profile }) => profile), keepLayout } });
 
 function FileCard({ each: { file, asked, state, error, report, layouts = [] }, person, onImport, onUndo, onAsk, onKeep, onRemove }) {
   const isWorking = state === "reading" || state === "importing";
