@@ -69,10 +69,15 @@ def test_what_is_no_profile_is_not_kept(folder: Path, profile: Path) -> None:
     run(folder, "profiles", "add", profile)
     profile.write_text("{")
     assert run(folder, "profiles", "add", profile).failed_with("beispiel.json: not valid JSON")
-    for name in ("beispiel.txt", "a\tb.json", b"b\xff.json"):
-        file = profile.parent / (name if isinstance(name, str) else name.decode(errors="surrogateescape"))
+    refusals = {
+        "beispiel.txt": "is no name of a profile: it has to end in .json",
+        "a\tb.json": "is no name of a profile: it has to end in .json",
+        b"b\xff.json".decode(errors="surrogateescape"): "is not a text in UTF-8.",
+    }
+    for name, refusal in refusals.items():
+        file = profile.parent / name
         file.write_text(json.dumps(PROFILE))
-        assert run(folder, "profiles", "add", file).failed_with("is no name of a profile: it has to end in .json")
+        assert run(folder, "profiles", "add", file).failed_with(refusal), refusal
     assert run(folder, "profiles", "list").lines == ["beispiel\tBeispielbank"]
 
 
