@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.browsers import running_browser
+from tests.browsers import FULL, running_browser
 from tests.service.conftest import Served, free_port, running
 
 pytestmark = pytest.mark.engine("duckdb")  # the engine has no part in it
@@ -290,7 +290,7 @@ def test_an_unknown_client_is_let_in_behind_the_proxy_by_a_person_with_a_browser
         "code_challenge_method": "S256",
     }
     complaints: list[str] = []
-    with running_browser() as browser:
+    with running_browser(FULL) as browser:  # the shell stops before an address where nobody listens
         page = browser.new_context(ignore_https_errors=True).new_page()
         page.on("console", lambda message: complaints.append(message.text))
         page.route(f"{CALLBACK}**", lambda route: route.fulfill(content_type="text/html", body="back in the app"))
