@@ -16,12 +16,12 @@ export function Splits({ row, said, keep }) {
   const isWhole = parts.length > 1 && whole.every(({ amount }) => amount * row.amount > 0);
   const empty = { amount: 0, place: row.category ?? "OTHER" };
   const set = (at, changes) => setParts(parts.map((part, place) => (place === at ? { ...part, ...changes } : part)));
-  const amountAt = (at) => (event) => set(at, { amount: sum([Math.sign(row.amount) * Math.abs(Number(event.target.value))], row.currency) });
+  const type = (at, text) => set(at, { text, amount: sum([Math.sign(row.amount) * Math.abs(Number(text))], row.currency) });
   return html`<div class="field"><span class="label">${t("splits")}</span>
     ${said.sleepingSplits && html`<p class="caution">${t("splits_asleep")}</p>`}
     ${parts.map((part, at) => html`<p class="buttons" key=${at}>
       ${at < typed.length
-        ? html`<input type="number" min="0" step="any" size="8" aria-label=${t("field_amount")} value=${Math.abs(part.amount) || ""} onChange=${amountAt(at)} />`
+        ? html`<input type="number" min="0" step="any" size="8" aria-label=${t("field_amount")} value=${part.text ?? (Math.abs(part.amount) || "")} onInput=${(event) => type(at, event.target.value)} onChange=${() => set(at, { text: undefined })} />`
         : html`<${Money} amount=${Math.abs(rest)} currency=${row.currency} />`}
       <${PlaceChoice} value=${part.place} onChoose=${(place) => set(at, { place })} />
       <button type="button" aria-label="${t("remove")}: ${at + 1}" onClick=${() => setParts(parts.length > 2 ? parts.filter((_, place) => place !== at) : [])}>×</button>
